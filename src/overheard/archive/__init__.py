@@ -1,0 +1,1 @@
+"""Transcripts and ground truth on disk."""

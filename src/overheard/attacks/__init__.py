@@ -1,0 +1,1 @@
+"""One attack a file; a view in, claims out."""

@@ -1,0 +1,1 @@
+"""The one loop: arm x observer x attack x targets."""

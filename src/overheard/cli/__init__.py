@@ -1,0 +1,1 @@
+"""Plan in, report out; the only place that prints."""

@@ -1,0 +1,1 @@
+"""The words and the contracts; no training, no files, no printing."""

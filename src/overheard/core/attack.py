@@ -1,0 +1,60 @@
+"""The contract of an attack."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from overheard.core.claims import Claim
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+
+C = TypeVar("C", bound=Claim)
+
+
+class Attack(ABC, Generic[C]):
+    """Turns what an observer read into a claim about each of some parties.
+
+    A concrete attack is a final frozen dataclass: its fields are its settings.
+    """
+
+    name: ClassVar[str]
+    answers: ClassVar[type[Claim]]
+    needs: ClassVar[frozenset[Need]]
+    source: ClassVar[str]
+    """Where the idea comes from: authors, year, section or equation."""
+
+    @abstractmethod
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, C]:
+        """Claim something about every target, from the view and the knowledge alone.
+
+        All targets at once, so that work they share is done once; a claim about one target
+        does not depend on which others are asked about.
+        """
+
+
+def missing_needs(
+    attack: Attack[C], view: View, target: Party, knowledge: Knowledge
+) -> tuple[str, ...]:
+    """Name what the attack lacks in order to claim something about this target."""
+    heard = view.updates(target).keys()
+    met = {
+        Need.UPDATES: bool(heard),
+        Need.BROADCASTS: bool(heard & view.broadcasts().keys()) or not heard,
+        Need.AUXILIARY: knowledge.auxiliary is not None
+        and bool((knowledge.auxiliary.counts(knowledge.classes) > 0).all()),
+        Need.MODEL: knowledge.build_model is not None,
+        Need.RECIPE: knowledge.recipe is not None,
+    }
+    return tuple(need.value for need in Need if need in attack.needs and not met[need])
+
+
+def check_needs(attack: Attack[C], view: View, target: Party, knowledge: Knowledge) -> None:
+    """Raise `NeedsError`, naming each missing need, unless the attack can run here."""
+    missing = missing_needs(attack, view, target, knowledge)
+    if missing:
+        raise NeedsError(f"{attack.name} on {target} needs {'; '.join(missing)}")

@@ -1,0 +1,53 @@
+"""What an attacker knows before it listens."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.core.defense import BuildModel, Defense
+from overheard.core.examples import Examples
+from overheard.core.recipe import Recipe
+
+
+class Need(Enum):
+    """One thing without which an attack cannot run."""
+
+    BROADCASTS = "the broadcast of a round in which the target was heard"
+    UPDATES = "updates of the target that the observer can read"
+    AUXILIARY = "labelled auxiliary examples of every class"
+    MODEL = "the architecture of the model"
+    RECIPE = "how clients train: optimizer, rate, epochs, batch size"
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What an attacker knows before it listens; None = does not know.
+
+    Args:
+        classes: how many labels the task has.
+        build_model: gives the model with fresh weights, to be filled from a broadcast.
+        auxiliary: labelled examples of the task, disjoint from every client's and the test.
+        recipe: how clients train.
+        defenses: those in force, for an attacker who adapts to them; () = none in force.
+
+    """
+
+    classes: int
+    build_model: BuildModel | None = None
+    auxiliary: Examples | None = None
+    recipe: Recipe | None = None
+    defenses: tuple[Defense, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a task without a choice of labels."""
+        if self.classes < 2:
+            raise ValueError(f"a task has 2 labels or more, got {self.classes}")
+
+    def auxiliary_shares(self) -> Float[Tensor, " classes"] | None:
+        """Class shares among the auxiliary examples: what one who hears nothing may expect."""
+        if self.auxiliary is None or not len(self.auxiliary):
+            return None
+        counts = self.auxiliary.counts(self.classes).float()
+        return counts / counts.sum()

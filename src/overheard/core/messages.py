@@ -1,0 +1,76 @@
+"""What parties say to each other: the only thing that can leak."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.core.parties import Party
+
+Weights = Mapping[str, Tensor]
+"""Parameters by name, as `Module.named_parameters` gives them; may be read lazily from disk."""
+
+NO_METRICS: Mapping[str, float] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """The global model as sent out at the start of a round."""
+
+    weights: Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One client's answer: its weights minus those it was sent.
+
+    Args:
+        delta: local minus global weights.
+        examples: how many examples it says it trained on; None where the protocol hides it.
+        metrics: whatever else travels in clear beside the weights (train loss, ...).
+
+    """
+
+    delta: Weights
+    examples: int | None = None
+    metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """The size-weighted mean update of a cohort, where no single update is in the clear."""
+
+    delta: Weights
+    cohort: frozenset[Party]
+    examples: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DistilledSet:
+    """Synthetic examples sent in place of weights (FLiP)."""
+
+    inputs: Float[Tensor, "examples ..."]
+    labels: Float[Tensor, "examples classes"]
+    rates: Float[Tensor, " examples"]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """No answer came: a client failed, was late or was refused. Never the same as a zero."""
+
+    reason: str
+
+
+Body = Broadcast | Update | Aggregate | DistilledSet | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One thing said in one round, and the parties who can read it."""
+
+    round: int
+    sender: Party
+    readers: frozenset[Party]
+    body: Body

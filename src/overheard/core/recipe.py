@@ -1,0 +1,47 @@
+"""How a client turns a broadcast into an update."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+OptimizerName = Literal["sgd", "adam", "adadelta"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Local training: minibatch descent on the mean cross-entropy of a batch.
+
+    Args:
+        rate: the local learning rate (Adadelta: PyTorch's, which multiplies a unit-free step).
+        epochs: passes over the client's examples a round.
+        batch: examples a step; the last step of an epoch takes what is left.
+        optimizer: its state starts anew every round, as FedAvg has it.
+        momentum: of SGD only.
+        weight_decay: L2, added to the gradient as PyTorch does.
+
+    """
+
+    rate: float
+    epochs: int
+    batch: int
+    optimizer: OptimizerName = "sgd"
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a training that cannot be."""
+        if not self.rate > 0:
+            raise ValueError(f"rate must be above 0, got {self.rate}")
+        if self.epochs < 1 or self.batch < 1:
+            raise ValueError(
+                f"epochs and batch must be 1 or more, got {self.epochs} and {self.batch}"
+            )
+        if not 0 <= self.momentum < 1:
+            raise ValueError(f"momentum lies in [0, 1), got {self.momentum}")
+        if self.momentum and self.optimizer != "sgd":
+            raise ValueError(f"momentum is SGD's: leave it out for {self.optimizer}")
+        if self.weight_decay < 0:
+            raise ValueError(f"weight_decay must be 0 or more, got {self.weight_decay}")
+
+    def steps(self, examples: int) -> int:
+        """How many optimiser steps a client of this size takes in a round."""
+        return self.epochs * -(-examples // self.batch)

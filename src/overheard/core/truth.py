@@ -1,0 +1,43 @@
+"""What really was the case: read by scorers, never by attacks."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from jaxtyping import Int
+from torch import Tensor
+
+from overheard.core.parties import COHORT, Party
+
+
+@dataclass(frozen=True, slots=True)
+class GroundTruth:
+    """What the audited run knows of itself.
+
+    Args:
+        counts: how many examples of each label a client trained on, by (round, client); only
+            for clients that answered in that round.
+        accuracy: of the global model on the test set after each round's broadcast (0..1).
+
+    """
+
+    counts: Mapping[tuple[int, Party], Int[Tensor, " classes"]]
+    accuracy: Mapping[int, float]
+
+    def label_counts(self, target: Party, rounds: Collection[int]) -> Int[Tensor, " classes"]:
+        """Label counts of one party summed over these rounds; of all clients for `COHORT`.
+
+        Raises:
+            ValueError: if the party trained in none of them.
+
+        """
+        held = [
+            counts
+            for (number, who), counts in self.counts.items()
+            if number in rounds and (target in (who, COHORT))
+        ]
+        if not held:
+            raise ValueError(f"{target} trained in none of the rounds {sorted(rounds)}")
+        total = held[0].clone()
+        for counts in held[1:]:
+            total += counts
+        return total

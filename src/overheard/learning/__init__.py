@@ -1,0 +1,1 @@
+"""Trains models, many clients at once."""

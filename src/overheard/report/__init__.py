@@ -1,0 +1,1 @@
+"""Findings to json, csv and html; draws, decides nothing."""

@@ -1,0 +1,1 @@
+"""One question a file: holds claims against the ground truth."""

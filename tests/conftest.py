@@ -1,0 +1,1 @@
+"""A run so small that its truth is known by heart."""
