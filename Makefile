@@ -1,0 +1,41 @@
+# Everything from a bare machine with Python 3.11 and internet: `make audit`, `make test`.
+PYTHON ?= python3.11
+VENV ?= .venv
+BIN := $(VENV)/bin
+# One thread a process: two torch threads beside another busy process collapse.
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+
+help: ## print this
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt torch==2.13.0
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp,dev]'
+	touch $@
+
+install: $(VENV)/installed ## make .venv from constraints.txt
+
+audit: install ## simulate, attack and report with the built-in plan: audit/report.html
+	$(BIN)/overheard audit
+
+test: install ## run the tests and the examples in the documentation
+	$(BIN)/pytest -n 2 -q
+
+lint: install ## ruff, mypy strict, the floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+check: lint test ## all that CI checks
+
+bench: install ## measure, on an idle machine, what PERFORMANCE promises
+	$(BIN)/python -m benchmarks
+
+clean: ## remove what make made
+	rm -rf $(VENV) audit reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+.PHONY: help install audit test lint check bench clean
