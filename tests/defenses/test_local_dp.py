@@ -1,0 +1,178 @@
+"""Local DP clips, adds noise that follows from the seed, and states all of its promise."""
+
+import math
+import re
+import sys
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import norm
+from torch import Tensor
+
+from overheard.core.defense import Moment, Run
+from overheard.core.errors import PlanError
+from overheard.core.messages import Update
+from overheard.core.parties import client
+from overheard.core.seeds import Seed
+from overheard.defenses.local_dp import LocalDp, gaussian_epsilon
+
+MOMENT = Moment(2, client(3), Seed(11))
+
+
+def said(
+    defense: LocalDp, delta: dict[str, Tensor], moment: Moment = MOMENT
+) -> dict[str, Tensor]:
+    return dict(defense.on_update(Update(delta), moment).delta)
+
+
+def closed_epsilon(mu: float, delta: float) -> float:
+    """Solves delta = Phi(-e/mu + mu/2) - exp(e) Phi(-e/mu - mu/2) (Dong, Roth and Su 2022)."""
+
+    def missed(epsilon: float) -> float:
+        tail = math.exp(epsilon + norm.logcdf(-epsilon / mu - mu / 2))
+        return float(norm.cdf(-epsilon / mu + mu / 2) - tail - delta)
+
+    return float(brentq(missed, 0, mu * mu + 20 * mu))
+
+
+def test_a_long_update_is_scaled_to_the_clip_over_all_its_tensors() -> None:
+    # The norm of (3), (4) together is 5; times 2.5 / 5.
+    got = said(LocalDp(2.5, 0.0), {"a": torch.tensor([[3.0]]), "b": torch.tensor([4.0])})
+    assert got["a"].tolist() == [[1.5]]
+    assert got["b"].tolist() == [2.0]
+
+
+def test_a_short_update_is_left_as_it_is() -> None:
+    delta = {"a": torch.tensor([3.0, 4.0])}
+    assert said(LocalDp(5.0, 0.0), delta)["a"].tolist() == [3.0, 4.0]
+
+
+def test_an_update_of_nothing_still_gets_noise() -> None:
+    got = said(LocalDp(1.0, 1.0), {"a": torch.zeros(5), "b": torch.zeros(())})
+    assert bool((got["a"] != 0).all())
+    assert bool(got["b"] != 0)
+
+
+def test_noise_has_the_deviation_that_is_promised_and_no_bias() -> None:
+    draws = 40_000
+    got = said(LocalDp(clip=2.0, noise_multiplier=1.5), {"a": torch.zeros(draws)})["a"].double()
+    # Standard deviation 1.5 * 2 = 3. Five standard errors: of the mean 5 * 3 / 200 = 0.075, of
+    # the deviation 5 * 3 / sqrt(80,000) = 0.053.
+    assert abs(float(got.mean())) < 0.075
+    assert abs(float(got.std()) - 3) < 0.053
+
+
+def test_noise_of_two_tensors_two_rounds_and_two_clients_differs() -> None:
+    defense = LocalDp()
+    delta = {"a": torch.zeros(3), "b": torch.zeros(3)}
+    got = said(defense, delta)
+    assert not torch.equal(got["a"], got["b"])
+    other = said(defense, delta, Moment(2, client(3), Seed(12)))
+    assert not torch.equal(got["a"], other["a"])
+
+
+def test_noise_does_not_hang_on_the_order_of_the_names() -> None:
+    forth = said(LocalDp(), {"a": torch.zeros(3), "b": torch.zeros(2)})
+    back = said(LocalDp(), {"b": torch.zeros(2), "a": torch.zeros(3)})
+    assert all(torch.equal(forth[name], back[name]) for name in ("a", "b"))
+
+
+def test_size_and_metrics_stay_in_clear() -> None:
+    update = Update({"a": torch.ones(3)}, examples=40, metrics={"loss": 2.0})
+    got = LocalDp().on_update(update, MOMENT)
+    assert (got.examples, got.metrics) == (40, {"loss": 2.0})
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
+def test_an_update_that_is_not_finite_is_refused_by_name_and_round(broken: float) -> None:
+    with pytest.raises(ValueError, match="client/3 in round 2"):
+        said(LocalDp(), {"a": torch.tensor([1.0, broken])})
+
+
+@given(
+    st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1, max_size=6),
+    st.floats(1e-3, 1e3),
+)
+@settings(deadline=None)
+def test_no_clipped_update_is_longer_than_the_clip(numbers: list[float], clip: float) -> None:
+    got = said(LocalDp(clip, 0.0), {"a": torch.tensor(numbers)})["a"].double()
+    # float32 rounds each coordinate by up to 6e-8 of itself.
+    assert float(got.norm()) <= clip * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("noise_multiplier", "rounds"), [(1.0, 1), (5.0, 100), (50.0, 1000), (1e3, 4), (0.5, 3)]
+)
+def test_epsilon_is_that_of_the_closed_formula_for_composed_gaussians(
+    noise_multiplier: float, rounds: int
+) -> None:
+    # T Gaussians of multiplier z are together mu-GDP with mu = sqrt(T) / z.
+    exact = closed_epsilon(math.sqrt(rounds) / noise_multiplier, 1e-5)
+    assert gaussian_epsilon(noise_multiplier, rounds, 1e-5) == pytest.approx(
+        exact, rel=1e-3, abs=1e-4
+    )
+
+
+def test_replacing_a_client_costs_the_epsilon_of_half_the_noise() -> None:
+    promise = LocalDp(clip=1.0, noise_multiplier=4.0).promise(Run(rounds=4, participation=1.0))
+    found = re.match(r"epsilon (\S+) if all data of one user .* other data, (\S+) if", promise)
+    assert found
+    # mu = sqrt(4) / (4 / 2) = 1 and sqrt(4) / 4 = 1/2, each rounded up to the next 0.01.
+    assert float(found[1]) == pytest.approx(closed_epsilon(1.0, 1e-5), abs=0.011)
+    assert float(found[2]) == pytest.approx(closed_epsilon(0.5, 1e-5), abs=0.011)
+    assert float(found[1]) >= closed_epsilon(1.0, 1e-5)
+
+
+def test_an_epsilon_never_stands_without_all_that_it_hangs_on() -> None:
+    promise = LocalDp(2.5, 4.0, 1e-6).promise(Run(rounds=7, participation=0.3))
+    for part in (
+        "Gaussian mechanism",
+        "one user (a client)",
+        "clip 2.5",
+        "noise multiplier 4",
+        "sampling rate 1",
+        "7 rounds",
+        "delta 1e-06",
+        "accountant dp-accounting PLD",
+        "counts and metrics stay in clear",
+    ):
+        assert part in promise
+
+
+def test_clipping_alone_promises_nothing() -> None:
+    promise = LocalDp(1.0, 0.0).promise(Run(rounds=1, participation=1.0))
+    assert "no formal promise (epsilon infinite)" in promise
+
+
+def test_noise_far_too_small_is_told_as_such_and_at_once() -> None:
+    # mu = sqrt(200) / 1e-5: the accountant's grid would not fit into memory.
+    promise = LocalDp(50.0, 1e-5).promise(Run(rounds=200, participation=0.1))
+    assert promise.startswith("epsilon above 1000 if")
+
+
+def test_without_the_accountant_the_mend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    with pytest.raises(PlanError, match=r"pip install overheard\[dp\]"):
+        LocalDp().promise(Run(rounds=1, participation=1.0))
+
+
+@pytest.mark.parametrize(
+    ("clip", "noise_multiplier", "delta", "named"),
+    [
+        (0.0, 1.0, 1e-5, "clip"),
+        (math.inf, 1.0, 1e-5, "clip"),
+        (math.nan, 1.0, 1e-5, "clip"),
+        (1.0, -0.1, 1e-5, "noise_multiplier"),
+        (1.0, math.nan, 1e-5, "noise_multiplier"),
+        (1.0, 1.0, 0.0, "delta"),
+        (1.0, 1.0, 1.0, "delta"),
+    ],
+)
+def test_settings_that_are_no_mechanism_are_refused(
+    clip: float, noise_multiplier: float, delta: float, named: str
+) -> None:
+    with pytest.raises(ValueError, match=named):
+        LocalDp(clip, noise_multiplier, delta)

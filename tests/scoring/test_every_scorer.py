@@ -1,0 +1,99 @@
+"""What every scorer owes its reader."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from overheard import scoring
+from overheard.core.discover import discover
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import client
+from overheard.core.scorer import Guesses, Score, Scorer
+from overheard.core.truth import GroundTruth
+
+SCORERS = discover(scoring, Scorer)
+
+ORDER_DEPENDENT = {("label_shares", "wasserstein")}
+"""Figures that say of themselves that they depend on the order of labels."""
+
+COUNTS = torch.tensor([6, 0, 3, 1, 0])
+AUXILIARY = torch.tensor([0, 1, 1, 2, 3, 4, 4, 4])
+ORDER = torch.tensor([3, 0, 4, 1, 2])
+ROUNDS = (1,)
+
+
+@pytest.fixture(params=sorted(SCORERS))
+def scorer(request: pytest.FixtureRequest) -> Scorer[Any]:
+    return SCORERS[request.param]()
+
+
+def truth_and_guesses(
+    scorer: Scorer[Any], counts: torch.Tensor, labels: torch.Tensor
+) -> tuple[Any, Guesses[Any]]:
+    held = GroundTruth({(1, client(0)): counts}, accuracy={1: 0.5})
+    auxiliary = Examples(torch.zeros(len(labels), 2), labels)
+    truth = scorer.truth(held, client(0), ROUNDS)
+    return truth, scorer.guesses(truth, Knowledge(classes=5, auxiliary=auxiliary))
+
+
+def by_name(scores: tuple[Score, ...]) -> dict[str, Score]:
+    named = {score.name: score for score in scores}
+    assert len(named) == len(scores), "two scores bear one name"
+    return named
+
+
+def test_says_what_it_measures_and_where_from(scorer: Scorer[Any]) -> None:
+    assert (type(scorer).__doc__ or "").strip()
+    assert scorer.source.strip()
+    truth, _ = truth_and_guesses(scorer, COUNTS, AUXILIARY)
+    assert isinstance(truth, scorer.claim)
+
+
+def test_its_headline_is_scored_and_can_be_guessed_blindly(scorer: Scorer[Any]) -> None:
+    truth, guesses = truth_and_guesses(scorer, COUNTS, AUXILIARY)
+    for claim in (truth, *guesses.blind.values()):
+        assert by_name(scorer.score(claim, truth, guesses))[scorer.headline].blinds
+
+
+def test_nothing_scores_better_than_the_truth(scorer: Scorer[Any]) -> None:
+    truth, guesses = truth_and_guesses(scorer, COUNTS, AUXILIARY)
+    for score in scorer.score(truth, truth, guesses):
+        assert score.gain is None or score.gain >= 0
+        for other in (*score.blinds.values(), *score.references.values()):
+            assert other >= score.value if score.better == "lower" else other <= score.value
+
+
+def test_a_blind_value_is_what_the_blind_guess_scores_as_a_claim(scorer: Scorer[Any]) -> None:
+    truth, guesses = truth_and_guesses(scorer, COUNTS, AUXILIARY)
+    scores = by_name(scorer.score(truth, truth, guesses))
+    for name, guess in guesses.blind.items():
+        as_claim = by_name(scorer.score(guess, truth, guesses))
+        for score in scores.values():
+            if name in score.blinds:
+                assert as_claim[score.name].value == score.blinds[name]
+    for name, guess in guesses.told.items():
+        as_claim = by_name(scorer.score(guess, truth, guesses))
+        for score in scores.values():
+            if name in score.references:
+                assert as_claim[score.name].value == score.references[name]
+
+
+def test_other_names_for_the_labels_change_no_figure(scorer: Scorer[Any]) -> None:
+    # Label i of the second world is label ORDER[i] of the first.
+    renamed = torch.argsort(ORDER)[AUXILIARY]
+    worlds = (
+        truth_and_guesses(scorer, COUNTS, AUXILIARY),
+        truth_and_guesses(scorer, COUNTS[ORDER], renamed),
+    )
+    before, after = (
+        {
+            (name, score.name): score.value
+            for name, guess in {**guesses.blind, **guesses.told}.items()
+            for score in scorer.score(guess, truth, guesses)
+            if (scorer.name, score.name) not in ORDER_DEPENDENT
+        }
+        for truth, guesses in worlds
+    )
+    assert after == pytest.approx(before, abs=1e-12)
