@@ -1,7 +1,6 @@
 """Finds what stands in a package, so that no list of it has to be kept."""
 
 import inspect
-from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -10,7 +9,6 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-@cache
 def discover(package: ModuleType, base: type[T]) -> dict[str, type[T]]:
     """Map each module's name to the one concrete subclass of `base` that it defines.
 

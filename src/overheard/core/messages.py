@@ -12,6 +12,12 @@ from overheard.core.parties import Party
 Weights = Mapping[str, Tensor]
 """Parameters by name, as `Module.named_parameters` gives them; may be read lazily from disk."""
 
+
+def moved(start: Weights, delta: Weights) -> dict[str, Tensor]:
+    """The weights that a sender of `delta` arrived at."""
+    return {name: weight + delta[name] for name, weight in start.items()}
+
+
 NO_METRICS: Mapping[str, float] = MappingProxyType({})
 
 

@@ -87,20 +87,35 @@ class LabelSharesScorer(Scorer[LabelShares]):
     def score(
         self, claim: LabelShares, truth: LabelShares, guesses: Guesses[LabelShares]
     ) -> tuple[Score, ...]:
-        """Every figure for which the claim makes a statement, in the order told above."""
+        """Every figure for which the claim makes a statement, in the order told above.
+
+        Raises:
+            ValueError: if the claim speaks of another number of labels than the truth.
+
+        """
+        exact = in_float64(truth, truth)
+        claimed = in_float64(claim, truth)
+        blind = {name: in_float64(guess, truth) for name, guess in guesses.blind.items()}
+        told = {name: in_float64(guess, truth) for name, guess in guesses.told.items()}
         scores = []
-        for figure in FIGURES:
-            value = figure.of(claim, truth)
+        for yardstick in YARDSTICKS:
+            value = yardstick.measure(claimed, exact)
             if value is not None:
-                blinds = figure.of_each(guesses.blind, truth) if figure.guessable else {}
-                references = figure.of_each(guesses.told, truth) if figure.guessable else {}
-                scores.append(Score(figure.name, value, figure.better, blinds, references))
+                scores.append(
+                    Score(
+                        yardstick.name,
+                        value,
+                        yardstick.better,
+                        yardstick.of_each(blind, exact),
+                        yardstick.of_each(told, exact),
+                    )
+                )
         return tuple(scores)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Yardstick:
     """One way to measure a claim.
 
     Args:
@@ -117,15 +132,13 @@ class Figure:
     measure: Callable[[LabelShares, LabelShares], float | None]
     guessable: bool = True
 
-    def of(self, claim: LabelShares, truth: LabelShares) -> float | None:
-        """Give the figure for one claim."""
-        return self.measure(in_float64(claim, truth), in_float64(truth, truth))
-
     def of_each(
         self, claims: Mapping[str, LabelShares], truth: LabelShares
     ) -> dict[str, float]:
-        """Give the figure for each claim that makes such a statement."""
-        values = {name: self.of(claim, truth) for name, claim in claims.items()}
+        """Give the figure for each guess that makes such a statement."""
+        if not self.guessable:
+            return {}
+        values = {name: self.measure(claim, truth) for name, claim in claims.items()}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -226,16 +239,16 @@ def _null_exact(claim: LabelShares, truth: LabelShares) -> float | None:
     return float(torch.equal(claim.absent, truth.shares == 0))
 
 
-FIGURES = (
-    Figure("l1", "lower", _l1),
-    Figure("l2", "lower", _l2),
-    Figure("linf", "lower", _linf),
-    Figure("wasserstein", "lower", _wasserstein),
-    Figure("kl", "lower", _kl),
-    Figure("js", "lower", _js),
-    Figure("top1", "higher", _top1),
-    Figure("top3", "higher", _top3),
-    Figure("null_precision", "higher", _null_precision, guessable=False),
-    Figure("null_recall", "higher", _null_recall),
-    Figure("null_exact", "higher", _null_exact),
+YARDSTICKS = (
+    Yardstick("l1", "lower", _l1),
+    Yardstick("l2", "lower", _l2),
+    Yardstick("linf", "lower", _linf),
+    Yardstick("wasserstein", "lower", _wasserstein),
+    Yardstick("kl", "lower", _kl),
+    Yardstick("js", "lower", _js),
+    Yardstick("top1", "higher", _top1),
+    Yardstick("top3", "higher", _top3),
+    Yardstick("null_precision", "higher", _null_precision, guessable=False),
+    Yardstick("null_recall", "higher", _null_recall),
+    Yardstick("null_exact", "higher", _null_exact),
 )

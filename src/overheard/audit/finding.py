@@ -1,0 +1,119 @@
+"""What an audit found out, what it could not, and what the runs it audited were worth."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from overheard.core.parties import Party
+from overheard.core.scorer import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Where in an audit a finding or a refusal belongs.
+
+    Args:
+        arm: name of the federation's variant, such as "none" or "local DP".
+        seed: of the simulated run.
+        observers: who listened, pooling what they read.
+        attack: its name in the plan, unique within a threat.
+        settings: the attack's repr, its full record.
+        question: name of the scorer that holds its claims against the truth.
+        rounds: those that were listened to, in order.
+
+    """
+
+    arm: str
+    seed: int
+    observers: tuple[Party, ...]
+    attack: str
+    settings: str
+    question: str
+    rounds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one attack got out of one target.
+
+    Args:
+        cell: where it belongs.
+        target: whom the claim is about.
+        claimed: the claim as numbers (label shares: one a class).
+        true: the true answer as numbers.
+        scores: the claim's figures of merit beside those of the guesses.
+
+    """
+
+    cell: Cell
+    target: Party
+    claimed: tuple[float, ...]
+    true: tuple[float, ...]
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An attack that could not run: not measured, which is not the same as no leak."""
+
+    cell: Cell
+    target: Party
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DefenseRecord:
+    """One defense as it stood in an arm."""
+
+    settings: str
+    enforced_at: str
+    switched_off_by: str
+    promise: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArmRun:
+    """One simulated or recorded federation.
+
+    Args:
+        arm: its name.
+        seed: of the run.
+        defenses: in force, in the order in which they act; () = none.
+        accuracy: of the global model on the test set at each round's broadcast (0..1); empty
+            where it was not measured, as for a recording.
+        missing: how many answers of clients did not come, over all rounds.
+        answers: how many came.
+
+    """
+
+    arm: str
+    seed: int
+    defenses: tuple[DefenseRecord, ...]
+    accuracy: Mapping[int, float]
+    missing: int
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Everything that a report tells.
+
+    Args:
+        title: the plan's.
+        subject: one sentence on what was audited: data, clients, model, training.
+        class_names: what each label means; comes from the data, hence hostile in a report.
+        arms: one entry an arm and seed.
+        findings: one entry a target of an attack that ran.
+        refusals: one entry a target of an attack that could not.
+        plan: the plan as resolved, TOML.
+        versions: of the software that took part, by name.
+
+    """
+
+    title: str
+    subject: str
+    class_names: tuple[str, ...]
+    arms: tuple[ArmRun, ...]
+    findings: tuple[Finding, ...]
+    refusals: tuple[Refusal, ...]
+    plan: str
+    versions: Mapping[str, str]

@@ -1,0 +1,62 @@
+"""The output folder of one audit: made for one plan, and never taken from another."""
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from overheard.archive.atomic import write_text
+from overheard.core.errors import OutputError
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AuditFolder:
+    """Where an audit leaves what it finds, and takes up again what it left.
+
+    Args:
+        path: the folder; made where it does not exist.
+
+    """
+
+    path: Path
+
+    def claim(self, plan: str) -> None:
+        """Make the folder this plan's, or see that it is.
+
+        Raises:
+            OutputError: if it is another plan's or holds other things; nothing is touched.
+
+        """
+        record = self.path / "plan.toml"
+        if record.exists():
+            self._compare(record.read_text(encoding="utf-8", errors="replace"), plan)
+            return
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise OutputError(
+                f"{self.path}: is no empty folder and no audit's: choose another with --out"
+            )
+        write_text(record, plan)
+
+    def run(self, arm: str, seed: int) -> Path:
+        """Where the transcript and the truth of one federation are kept."""
+        return self.path / "runs" / f"{arm.replace(' ', '_')}-seed{seed}"
+
+    @property
+    def cells(self) -> Path:
+        """Where finished cells are kept."""
+        return self.path / "cells"
+
+    def _compare(self, there: str, plan: str) -> None:
+        if there == plan:
+            return
+        changes = [
+            line
+            for line in difflib.unified_diff(there.splitlines(), plan.splitlines(), n=0)
+            if line[:1] in "+-" and line[:3] not in {"+++", "---"}
+        ]
+        raise OutputError(
+            f"{self.path}: holds the audit of another plan ("
+            + "; ".join(changes[:4])
+            + "): choose another folder with --out, or remove this one"
+        )

@@ -1,0 +1,279 @@
+"""What to audit: data, clients, training, defenses (arms), threats, seeds."""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import tomli_w
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+import overheard.attacks
+import overheard.data.datasets
+import overheard.data.splits
+import overheard.defenses
+import overheard.learning.models
+from overheard.audit.part import PartOf, label
+from overheard.core.attack import Attack
+from overheard.core.defense import Defense
+from overheard.core.errors import PlanError
+from overheard.core.parties import Party, party
+from overheard.core.recipe import OptimizerName, Recipe
+from overheard.data.dataset import DataSource
+from overheard.data.split import Split
+from overheard.learning.model import Model
+
+UNDEFENDED = "none"
+"""Name of the arm without defenses, which every audit has: all others are held against it."""
+
+Positive = Annotated[int, Field(ge=1)]
+RunSeed = Annotated[int, Field(ge=0, lt=2**31)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+
+
+class Table(BaseModel):
+    """A table of a plan: unknown keys and wrong types are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ShiftPlan(Table):
+    """One client's data change: from `round` on they are made up of `shares`."""
+
+    client: Annotated[int, Field(ge=0)]
+    round: Annotated[int, Field(ge=0)]
+    shares: tuple[float, ...]
+
+
+class DataPlan(Table):
+    """Whose data are trained on.
+
+    Args:
+        source: the data set.
+        split: how its examples are shared out among the clients.
+        clients: how many there are.
+        examples: of each client: one number, or the ends of a range to draw from.
+        auxiliary_per_class: examples of each class that attackers may have, or
+        auxiliary: examples in all that attackers may have, as the population has them.
+        test: examples to measure the accuracy on; left out: all that the data set has.
+        refresh_every: rounds after which each client gets new examples of the same make-up.
+        shifts: clients whose make-up changes, and when.
+
+    """
+
+    source: Annotated[DataSource, PartOf(overheard.data.datasets, DataSource)]
+    split: Annotated[Split, PartOf(overheard.data.splits, Split)]
+    clients: Positive
+    examples: Positive | tuple[Positive, Positive]
+    auxiliary_per_class: Positive | None = None
+    auxiliary: Positive | None = None
+    test: Positive | None = None
+    refresh_every: Positive | None = None
+    shifts: tuple[ShiftPlan, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The smallest and the largest client."""
+        return self.examples if isinstance(self.examples, tuple) else (self.examples,) * 2
+
+    @model_validator(mode="after")
+    def _one_auxiliary(self) -> Self:
+        if self.auxiliary_per_class is not None and self.auxiliary is not None:
+            raise ValueError("give auxiliary_per_class or auxiliary, not both")
+        if self.sizes[0] > self.sizes[1]:
+            raise ValueError(f"examples: the range {list(self.sizes)} runs backwards")
+        return self
+
+
+class TrainingPlan(Table):
+    """How the federation learns: FedAvg over clients that each follow one recipe.
+
+    Args:
+        model: the architecture.
+        rounds: how many.
+        rate: local learning rate.
+        epochs: local passes over the data a round.
+        batch: examples a local step.
+        optimizer: of the clients.
+        momentum: of SGD.
+        weight_decay: L2.
+        participation: fraction of the clients asked in a round.
+        failure_rate: probability that a client which was asked does not answer.
+
+    """
+
+    model: Annotated[Model, PartOf(overheard.learning.models, Model)]
+    rounds: Positive
+    rate: float
+    epochs: Positive = 1
+    batch: Positive = 32
+    optimizer: OptimizerName = "sgd"
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    participation: Fraction = 1.0
+    failure_rate: Fraction = 0.0
+
+    @model_validator(mode="after")
+    def _a_recipe(self) -> Self:
+        self.recipe  # noqa: B018 - a recipe checks itself when it is made
+        return self
+
+    @property
+    def recipe(self) -> Recipe:
+        """The clients' local training."""
+        return Recipe(
+            self.rate, self.epochs, self.batch, self.optimizer, self.momentum, self.weight_decay
+        )
+
+
+class ArmPlan(Table):
+    """A variant of the federation, with these defenses in this order."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]{0,63}$")]
+    defenses: tuple[Annotated[Defense, PartOf(overheard.defenses, Defense)], ...] = ()
+
+
+Known = Literal["auxiliary", "model", "recipe", "defenses"]
+
+
+class ThreatPlan(Table):
+    """Who listens, what they know beforehand, and what they try.
+
+    Args:
+        observers: parties that pool what they read.
+        attacks: tried one by one.
+        about: each client by itself, or all clients of a round as one.
+        knows: what the attacker knows; attacks that need more are refused.
+        by_round: whether each round is also listened to alone, for error by round.
+
+    """
+
+    observers: Annotated[tuple[str, ...], Field(min_length=1)] = ("server",)
+    attacks: Annotated[
+        # Any: an attack answers a question of its own.
+        tuple[Annotated[Attack[Any], PartOf(overheard.attacks, Attack)], ...],
+        Field(min_length=1),
+    ]
+    about: Literal["clients", "cohort"] = "clients"
+    knows: tuple[Known, ...] = ("auxiliary", "model", "recipe")
+    by_round: bool = True
+
+    def named(self, attack: Attack[Any]) -> str:
+        """What this attack is called in the report: with all that sets it apart."""
+        words = [label(attack)]
+        if self.about == "cohort":
+            words.append("about the cohort")
+        if "defenses" in self.knows:
+            words.append("knowing the defenses")
+        unknown = [one for one in ("auxiliary", "model", "recipe") if one not in self.knows]
+        if unknown:
+            words.append(f"without {' and '.join(unknown)}")
+        return ", ".join(words)
+
+    @field_validator("observers")
+    @classmethod
+    def _are_parties(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(party(name) for name in names)
+
+    @property
+    def listeners(self) -> tuple[Party, ...]:
+        """The observers as parties."""
+        return tuple(party(name) for name in self.observers)
+
+
+class Plan(Table):
+    """An audit: every arm is simulated under every seed and meets every threat.
+
+    An arm without defenses is added where none is given. The same seed deals the same data and
+    draws the same first weights in every arm, so arms differ by their defenses alone.
+    """
+
+    title: Annotated[str, Field(max_length=200)] = "Audit"
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**31)], ...], Field(min_length=1)] = (
+        0,
+    )
+    data: DataPlan
+    training: TrainingPlan
+    arms: Annotated[tuple[ArmPlan, ...], Field(validate_default=True)] = ()
+    threats: Annotated[tuple[ThreatPlan, ...], Field(min_length=1)]
+
+    @field_validator("arms")
+    @classmethod
+    def _with_undefended(cls, arms: tuple[ArmPlan, ...]) -> tuple[ArmPlan, ...]:
+        if all(arm.defenses for arm in arms):
+            arms = (ArmPlan(name=UNDEFENDED), *arms)
+        _refuse_repeats("arms", [arm.name.casefold() for arm in arms])
+        return arms
+
+    @model_validator(mode="after")
+    def _fits_itself(self) -> Self:
+        _refuse_repeats("seeds", [str(seed) for seed in self.seeds])
+        tried = [
+            f"{' and '.join(threat.observers)}: {threat.named(attack)}"
+            for threat in self.threats
+            for attack in threat.attacks
+        ]
+        _refuse_repeats("threats", tried)
+        for shift in self.data.shifts:
+            if shift.client >= self.data.clients or shift.round >= self.training.rounds:
+                raise ValueError(
+                    f"data.shifts: client {shift.client} at round {shift.round} lies outside "
+                    f"of {self.data.clients} clients and {self.training.rounds} rounds, "
+                    "both counted from 0"
+                )
+        return self
+
+    def toml(self) -> str:
+        """The plan as resolved, every default spelled out, to be read back the same."""
+        return tomli_w.dumps(self.model_dump(exclude_none=True))
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a TOML file.
+
+    Raises:
+        PlanError: if the file cannot be read or is no plan; every mistake is told at once, each
+            with its place.
+
+    """
+    try:
+        return parse_plan(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path}: cannot be read as a plan: {error}") from error
+
+
+def parse_plan(text: str, place: str) -> Plan:
+    """The plan that this TOML spells; `place` is named in errors."""
+    try:
+        # Through JSON, as there an array may stand for a tuple and yet all else is strict.
+        return Plan.model_validate_json(json.dumps(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{place}: not TOML: {error}") from error
+    except ValidationError as error:
+        raise PlanError(
+            f"{place}: {len(error.errors())} to mend\n{_mistakes(error)}"
+        ) from error
+    except TypeError as error:
+        raise PlanError(f"{place}: dates have no place in a plan: {error}") from error
+
+
+def _mistakes(error: ValidationError) -> str:
+    lines = []
+    for mistake in error.errors(include_url=False, include_input=False):
+        where = ".".join(str(step) for step in mistake["loc"]) or "plan"
+        lines.append(f"  {where}: {mistake['msg']}")
+    return "\n".join(lines)
+
+
+def _refuse_repeats(what: str, names: Sequence[str]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{what}: {', '.join(repeated)} given more than once")

@@ -1,0 +1,226 @@
+"""The one loop: arm x seed x threat x attack x targets -> findings | refusals."""
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import overheard.scoring
+from overheard.audit.cells import CellResult, CellStore
+from overheard.audit.finding import Audit, Cell, Finding, Refusal
+from overheard.audit.folder import AuditFolder
+from overheard.audit.heard import Heard, recorded, simulated
+from overheard.audit.part import label
+from overheard.audit.plan import Plan, ThreatPlan
+from overheard.audit.simulate import Resources, load_data
+from overheard.core.attack import Attack, missing_needs
+from overheard.core.claims import Claim
+from overheard.core.discover import discover
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.scorer import Scorer
+from overheard.core.seeds import Seed
+
+PACKAGES = ("overheard", "torch", "numpy", "scipy", "scikit-learn", "safetensors")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far an audit has come: `done` of `total` pieces of work, now at `what`."""
+
+    what: str
+    done: int
+    total: int
+
+
+OnStep = Callable[[Step], None]
+
+
+def audit(
+    plan: Plan,
+    folder: Path,
+    *,
+    resources: Resources | None = None,
+    recording: Path | None = None,
+    on_step: OnStep | None = None,
+) -> Audit:
+    """Let every attack of a plan listen to every run, and hold its claims against the truth.
+
+    What was done before in the same folder is not done again.
+
+    Args:
+        plan: what to audit.
+        folder: for the transcripts and for what is found.
+        resources: where the data lie and what the work is done on.
+        recording: folder of a recorded run (`transcript/` and `truth.json`) to listen to in
+            place of the plan's federations; the plan's data then give the auxiliary examples.
+        on_step: told of each piece of work that is done.
+
+    Raises:
+        AuditError: one of its leaves, saying what to mend; what was found before stays.
+
+    """
+    resources = resources or Resources()
+    home = AuditFolder(folder)
+    source = "" if recording is None else f"# recording: {recording.resolve().name}\n"
+    home.claim(f"# overheard {version('overheard')}\n{source}{plan.toml()}")
+    ticker = _Ticker(on_step, _work(plan, recording))
+    dataset = load_data(plan, resources)
+    heard = (
+        simulated(plan, dataset, home, resources, ticker.rounds)
+        if recording is None
+        else recorded(plan, dataset, recording)
+    )
+    store, runs, results = CellStore(home.cells), [], list[CellResult]()
+    for run in heard:
+        runs.append(run.record)
+        for threat in plan.threats:
+            results.extend(_threaten(run, threat, store, ticker))
+    return Audit(
+        title=plan.title,
+        subject=_subject(plan),
+        class_names=dataset.task.class_names,
+        arms=tuple(runs),
+        findings=tuple(finding for result in results for finding in result.findings),
+        refusals=tuple(refusal for result in results for refusal in result.refusals),
+        plan=plan.toml(),
+        versions={name: version(name) for name in PACKAGES}
+        | {"python": platform.python_version()},
+    )
+
+
+def _threaten(
+    run: Heard, threat: ThreatPlan, store: CellStore, ticker: "_Ticker"
+) -> Iterator[CellResult]:
+    """All cells of one threat to one run."""
+    view = run.transcript.seen_by(*threat.listeners)
+    targets = _targets(run, threat)
+    heard = {target: view.updates(target).keys() for target in targets}
+    knowledge = cache(partial(run.knowledge, threat))
+    for attack in threat.attacks:
+        listen = partial(_listen, run, threat, attack, knowledge, store)
+        what = f"{run.record.arm}, seed {run.record.seed}: {threat.named(attack)}"
+        whole = listen(run.rounds, targets)
+        yield whole
+        ticker.tick(what)
+        for number in run.rounds if threat.by_round else ():
+            # A client that sat out a round has nothing in it to be read; one whose updates can
+            # be read in no round at all was refused above.
+            there = [target for target in targets if number in heard[target]]
+            if there and whole.findings and len(run.rounds) > 1:
+                yield listen((number,), there)
+            ticker.tick(f"{what}, round {number}")
+
+
+def _listen(
+    run: Heard,
+    threat: ThreatPlan,
+    attack: Attack[Any],
+    knowledge_of: Callable[[], Knowledge],
+    store: CellStore,
+    rounds: tuple[int, ...],
+    targets: Sequence[Party],
+) -> CellResult:
+    """Let one attack listen to some rounds, claim and be scored, unless it was before."""
+    scorer = _scorer(attack)
+    cell = Cell(
+        arm=run.record.arm,
+        seed=run.record.seed,
+        observers=threat.listeners,
+        attack=threat.named(attack),
+        settings=repr(attack),
+        question=scorer.name,
+        rounds=rounds,
+    )
+    known = store.load(cell)
+    if known is not None:
+        return known
+    knowledge = knowledge_of()
+    view = run.transcript.seen_by(*threat.listeners).during(rounds)
+    lacks = {target: missing_needs(attack, view, target, knowledge) for target in targets}
+    able = [target for target in targets if not lacks[target]]
+    refusals = [Refusal(cell, target, lacks[target]) for target in targets if lacks[target]]
+    try:
+        seed = Seed(cell.seed).child("attack", cell.attack)
+        claims = attack.infer(view, able, knowledge, seed) if able else {}
+    except NeedsError as error:
+        claims = {}
+        refusals.extend(Refusal(cell, target, (str(error),)) for target in able)
+    findings = []
+    for target, claim in claims.items():
+        truth: Claim = scorer.truth(run.truth, target, rounds)
+        scores = scorer.score(claim, truth, scorer.guesses(truth, knowledge))
+        findings.append(Finding(cell, target, claim.numbers(), truth.numbers(), scores))
+    result = CellResult(cell, tuple(findings), tuple(refusals))
+    store.save(result)
+    return result
+
+
+def _scorer(attack: Attack[Any]) -> Scorer[Any]:
+    """The scorer of the question that an attack answers."""
+    for scorer in discover(overheard.scoring, Scorer).values():  # type: ignore[type-abstract]
+        if scorer.claim is attack.answers:
+            return scorer()
+    raise TypeError(f"no scorer takes the claims of {attack.name}: {attack.answers.__name__}")
+
+
+def _targets(run: Heard, threat: ThreatPlan) -> tuple[Party, ...]:
+    if threat.about == "cohort":
+        return (COHORT,)
+    clients = [who for who in run.transcript.parties() if who not in (SERVER, COHORT)]
+    return tuple(sorted(set(clients) - set(threat.listeners), key=_natural))
+
+
+def _natural(who: Party) -> tuple[str, int, str]:
+    """Order client/2 before client/10."""
+    kind, _, number = who.rpartition("/")
+    return (kind, int(number), "") if number.isdecimal() else (kind, -1, number)
+
+
+def _work(plan: Plan, recording: Path | None) -> int:
+    """How many pieces of work an audit is made of; a recording counts as the plan says."""
+    rounds = plan.training.rounds
+    cells = sum(len(threat.attacks) * (1 + rounds * threat.by_round) for threat in plan.threats)
+    if recording is not None:
+        return cells
+    return len(plan.seeds) * len(plan.arms) * (rounds + cells)
+
+
+def _subject(plan: Plan) -> str:
+    data, training = plan.data, plan.training
+    low, high = data.sizes
+    sizes = f"{low}" if low == high else f"{low} to {high}"
+    return (
+        f"{data.clients} clients with {sizes} examples each of {data.source.name}, shared out "
+        f"by {label(data.split)}; model {label(training.model)}; {training.rounds} rounds of "
+        f"FedAvg, {training.epochs} local epoch{'s' if training.epochs > 1 else ''} of "
+        f"{training.optimizer} at rate {training.rate:g} with batches of {training.batch}"
+    )
+
+
+class _Ticker:
+    """Counts pieces of work; tells when some are done."""
+
+    def __init__(self, on_step: OnStep | None, total: int) -> None:
+        self._base = 0
+        self._done = 0
+        self._on_step = on_step
+        self._total = total
+
+    def tick(self, what: str) -> None:
+        """One more piece of work is done."""
+        self._tell(what, self._done + 1)
+        self._base = self._done
+
+    def rounds(self, what: str, done: int) -> None:
+        """So many rounds are done of the run that started after the last tick."""
+        self._tell(what, self._base + done)
+
+    def _tell(self, what: str, done: int) -> None:
+        self._done = done
+        if self._on_step is not None:
+            self._on_step(Step(what, done, self._total))

@@ -1,0 +1,149 @@
+"""Turns a plan into federations, runs them, and says what an attacker may know."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
+from overheard.core.defense import BuildModel, Training
+from overheard.core.errors import PlanError
+from overheard.core.knowledge import Knowledge
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
+from overheard.data.dataset import Dataset
+from overheard.data.deal import Auxiliary, Deal, deal
+from overheard.data.folder import data_folder
+from overheard.data.schedule import Schedule, Shift
+from overheard.federation.run import Federation, run
+from overheard.learning.device import DeviceName, choose_device
+from overheard.learning.train import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Where the data lie and what the work is done on.
+
+    Args:
+        data: folder with data sets; None = what OVERHEARD_DATA says, else downloads.
+        device: "auto", "cpu" or "cuda".
+        workers: processes to train in; None = as many as there are cores.
+        engine: how cohorts are trained.
+
+    """
+
+    data: Path | None = None
+    device: DeviceName = "auto"
+    workers: int | None = None
+    engine: Engine = "auto"
+
+
+def load_data(plan: Plan, resources: Resources) -> Dataset:
+    """The data set that the plan names."""
+    return plan.data.source.load(data_folder(resources.data))
+
+
+def deal_examples(plan: Plan, dataset: Dataset, seed: int) -> Deal:
+    """Who gets which examples under this seed; the same in every arm."""
+    data = plan.data
+    return deal(
+        dataset,
+        data.split,
+        clients=data.clients,
+        sizes=data.sizes,
+        auxiliary=Auxiliary(per_class=data.auxiliary_per_class, total=data.auxiliary),
+        test=data.test,
+        schedule=Schedule(
+            plan.training.rounds,
+            data.refresh_every,
+            tuple(Shift(shift.client, shift.round, shift.shares) for shift in data.shifts),
+        ),
+        seed=Seed(seed).child("data"),
+    )
+
+
+def federation_of(
+    plan: Plan, arm: ArmPlan, seed: int, dataset: Dataset, resources: Resources
+) -> Federation:
+    """The federation that one arm runs under one seed."""
+    dealt = deal_examples(plan, dataset, seed)
+    training = plan.training
+    return Federation(
+        build_model=partial(training.model.build, dataset.task),
+        model=repr(training.model),
+        task=dataset.task,
+        recipe=training.recipe,
+        pool=dealt.pool,
+        rows=dealt.rows,
+        test=dealt.test,
+        rounds=training.rounds,
+        participation=training.participation,
+        failure_rate=training.failure_rate,
+        defenses=arm.defenses,
+        seed=Seed(seed).child("federation"),
+        engine=resources.engine,
+        workers=resources.workers,
+        device=str(choose_device(resources.device)),
+    )
+
+
+def knowledge_of(
+    plan: Plan, arm: ArmPlan, seed: int, dataset: Dataset, threat: ThreatPlan
+) -> Knowledge:
+    """What the attacker of a threat knows before it listens to this arm and seed."""
+    knows = threat.knows
+    auxiliary = deal_examples(plan, dataset, seed).auxiliary
+    return Knowledge(
+        classes=dataset.task.classes,
+        build_model=_model_known(plan, threat, arm, dataset) if "model" in knows else None,
+        auxiliary=auxiliary if "auxiliary" in knows and len(auxiliary) else None,
+        recipe=plan.training.recipe if "recipe" in knows else None,
+        defenses=arm.defenses if "defenses" in knows else None,
+    )
+
+
+def simulate(
+    plan: Plan,
+    *,
+    arm: str | None = None,
+    seed: int | None = None,
+    folder: Path | None = None,
+    resources: Resources | None = None,
+    on_round: Callable[[int], None] | None = None,
+) -> tuple[Transcript, GroundTruth]:
+    """Run one federation of a plan.
+
+    Args:
+        plan: which federation.
+        arm: name of the arm; left out: the first without defenses.
+        seed: one of the plan's or another; left out: the plan's first.
+        folder: where the transcript is streamed to and, if it is there already, taken up
+            again; left out: a temporary folder that is never removed by us, as the transcript
+            is read from it lazily.
+        resources: where the data lie and what the work is done on.
+        on_round: told the number of each round when it is done.
+
+    """
+    resources = resources or Resources()
+    names = [other.name for other in plan.arms]
+    if arm is not None and arm not in names:
+        raise PlanError(f"the plan has no arm {arm!r}; it has {', '.join(names)}")
+    chosen = next(
+        one for one in plan.arms if (one.name == arm if arm is not None else not one.defenses)
+    )
+    number = plan.seeds[0] if seed is None else seed
+    dataset = load_data(plan, resources)
+    federation = federation_of(plan, chosen, number, dataset, resources)
+    return run(
+        federation, folder or Path(tempfile.mkdtemp(prefix="overheard-")), on_round=on_round
+    )
+
+
+def _model_known(plan: Plan, threat: ThreatPlan, arm: ArmPlan, dataset: Dataset) -> BuildModel:
+    training = Training(partial(plan.training.model.build, dataset.task), plan.training.recipe)
+    if "defenses" in threat.knows:
+        for defense in arm.defenses:
+            training = defense.on_training(training)
+    return training.build_model

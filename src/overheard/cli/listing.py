@@ -1,0 +1,78 @@
+"""Lists what can be named in a plan: each part with its settings and its source."""
+
+import inspect
+from dataclasses import MISSING, fields
+from types import ModuleType
+from typing import Any
+
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.text import Text
+
+import overheard.attacks
+import overheard.data.datasets
+import overheard.data.splits
+import overheard.defenses
+import overheard.learning.models
+import overheard.papers
+import overheard.scoring
+from overheard.core.attack import Attack
+from overheard.core.defense import Defense
+from overheard.core.discover import discover
+from overheard.core.scorer import Scorer
+from overheard.data.dataset import DataSource
+from overheard.data.split import Split
+from overheard.learning.model import Model
+from overheard.papers.experiment import Paper
+
+# Any: contracts share no base but that their classes have a name and a source.
+KINDS: dict[str, tuple[ModuleType, type[Any]]] = {
+    "attacks": (overheard.attacks, Attack),
+    "datasets": (overheard.data.datasets, DataSource),
+    "defenses": (overheard.defenses, Defense),
+    "models": (overheard.learning.models, Model),
+    "scorers": (overheard.scoring, Scorer),
+    "splits": (overheard.data.splits, Split),
+}
+
+
+def list_parts(kind: str, console: Console) -> None:
+    """Print every part of a kind, or every experiment of every paper."""
+    if kind == "papers":
+        _list_papers(console)
+        return
+    package, contract = KINDS[kind]
+    for name, part in discover(package, contract).items():
+        lines = [Text(_first_line(part)), *_settings(part), Text(part.source, style="dim")]
+        console.print(Text(name, style="bold"))
+        console.print(Padding(Group(*lines), (0, 0, 1, 4)))
+
+
+def _list_papers(console: Console) -> None:
+    papers = discover(overheard.papers, Paper)  # type: ignore[type-abstract]
+    for name, paper in papers.items():
+        console.print(Text(f"{name}  {paper.title}", style="bold"))
+        for key, experiment in paper().experiments().items():
+            console.print(Padding(Text(f"{name}/{key}  {experiment.title}"), (0, 0, 0, 4)))
+        console.print(Padding(Text(paper.source, style="dim"), (0, 0, 1, 4)))
+
+
+def _first_line(part: type) -> str:
+    return (inspect.getdoc(part) or "").split("\n", maxsplit=1)[0]
+
+
+def _settings(part: type) -> list[Text]:
+    return [
+        Text(f"{field.name}: {_type_name(field.type)}{_default(field)}", style="cyan")
+        for field in fields(part)
+    ]
+
+
+def _type_name(hint: object) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
+
+
+def _default(field: Any) -> str:
+    if field.default is not MISSING:
+        return f" = {field.default!r}"
+    return "" if field.default_factory is MISSING else f" = {field.default_factory()!r}"

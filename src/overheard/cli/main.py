@@ -1,0 +1,226 @@
+"""The command `overheard`."""
+
+import enum
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from overheard.core.errors import AuditError, PlanError
+
+app = typer.Typer(
+    name="overheard",
+    help="Measures what a federated-learning run gives away about its participants' data, "
+    "and which defenses take that away at what cost.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+
+MENDABLE = 2
+"""Exit code for whatever a user can mend."""
+
+STOPPED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+
+class Device(enum.StrEnum):
+    """What the work is done on."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+class Kind(enum.StrEnum):
+    """What can be listed."""
+
+    attacks = "attacks"
+    datasets = "datasets"
+    defenses = "defenses"
+    models = "models"
+    papers = "papers"
+    scorers = "scorers"
+    splits = "splits"
+
+
+OutOption = Annotated[
+    Path | None,
+    typer.Option("--out", help="Folder for what is found; taken up again."),
+]
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder with data sets; else OVERHEARD_DATA, else downloads."),
+]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", min=0, help="One seed in place of the plan's.")
+]
+DeviceOption = Annotated[Device, typer.Option("--device", help="What the work is done on.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Processes to train in; else one a core."),
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+@app.command()
+def audit(
+    plan: Annotated[
+        Path | None,
+        typer.Argument(help="A plan (TOML). Left out: the built-in one, a minute."),
+    ] = None,
+    transcript: Annotated[
+        Path | None,
+        typer.Option(help="A recorded run to audit in place of simulating the plan's."),
+    ] = None,
+    out: OutOption = None,
+    data: DataOption = None,
+    seed: SeedOption = None,
+    device: DeviceOption = Device.auto,
+    workers: WorkersOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Simulate a federation, attack it, score the attacks, write a report.
+
+    Leaves report.html, findings.json, findings.csv, plan.toml and the transcripts in the output
+    folder. A run that was stopped goes on where it was when the same command is given again.
+
+    Examples:
+      overheard audit
+      overheard audit plan.toml --data ~/data --out audits/march
+      overheard audit plan.toml --transcript recordings/march
+
+    """
+    from overheard.audit.built_in import built_in_plan
+    from overheard.audit.plan import read_plan
+    from overheard.audit.run import audit as run_audit
+    from overheard.audit.simulate import Resources
+    from overheard.cli.progress import progress_bar
+    from overheard.core.seeds import Seed
+    from overheard.report.words import headlines
+    from overheard.report.write import write_report
+
+    chosen = built_in_plan() if plan is None else read_plan(plan)
+    if seed is not None:
+        chosen = chosen.model_copy(update={"seeds": (seed,)})
+    folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
+    if transcript is not None and not transcript.is_dir():
+        raise PlanError(f"{transcript}: no such folder; name the one that holds transcript/")
+    with progress_bar(Console(stderr=True), quiet) as on_step:
+        found = run_audit(
+            chosen,
+            folder,
+            resources=Resources(data, device.value, workers),
+            recording=transcript,
+            on_step=on_step,
+        )
+        write_report(found, folder, Seed(0))
+    if not quiet:
+        _say_outcome(headlines(found, Seed(0)), folder / "report.html")
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[
+        str, typer.Argument(help="PAPER/EXPERIMENT, such as decaf/table3; see `list papers`.")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller size that runs in minutes on two cores.")
+    ] = False,
+    out: OutOption = None,
+    data: DataOption = None,
+    device: DeviceOption = Device.auto,
+    workers: WorkersOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Run a table or figure of a paper again, beside the published figures.
+
+    Leaves figures.json and the reports of the audits behind it in the output folder.
+
+    Example:
+      overheard reproduce decaf/table3 --data ~/data
+
+    """
+    from overheard.audit.simulate import Resources
+    from overheard.cli.figures import print_figures
+    from overheard.cli.progress import progress_bar
+    from overheard.papers.experiment import find_experiment, write_figures
+
+    chosen = find_experiment(experiment)
+    name = experiment.replace("/", "-") + ("-quick" if quick else "")
+    folder = out or Path("reproduced") / name
+    with progress_bar(Console(stderr=True), quiet) as on_step:
+        figures = chosen.run(
+            folder,
+            quick=quick,
+            resources=Resources(data, device.value, workers),
+            on_step=on_step,
+        )
+        write_figures(chosen, figures, folder, quick=quick)
+    if not quiet:
+        print_figures(chosen, figures, Console())
+        Console().print(Text(f"Written to {folder / 'figures.json'}"))
+
+
+@app.command("list")
+def list_command(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
+    """List what a plan may name: each with its settings and where it comes from."""
+    from overheard.cli.listing import list_parts
+
+    list_parts(kind.value, Console())
+
+
+@app.command()
+def show(
+    folder: Annotated[Path, typer.Argument(help="A run: the folder that holds transcript/.")],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Also check every stored weight file.")
+    ] = False,
+) -> None:
+    """Tell what a transcript holds and what each observer of it sees."""
+    from overheard.archive.reader import verify as verify_transcript
+    from overheard.cli.showing import show as show_transcript
+
+    show_transcript(folder, Console())
+    if verify:
+        Console().print(Text(f"{verify_transcript(folder)} weight files are whole."))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of plans, for an editor to complete and check by."""
+    from overheard.audit.plan import Plan
+
+    typer.echo(json.dumps(Plan.model_json_schema(), indent=2))
+
+
+def main() -> None:
+    """Run the command; whatever a user can mend is one message and exit code 2."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    message, code = "", 0
+    try:
+        given = app(standalone_mode=False)
+        code = given if isinstance(given, int) else 0
+    except click.ClickException as error:
+        error.show()
+        code = MENDABLE
+    except AuditError as error:
+        message, code = str(error), MENDABLE
+    except OSError as error:
+        # A full disk or a missing permission, wherever it strikes, is the user's to mend.
+        message, code = f"{error.filename or 'the machine'}: {error.strerror}", MENDABLE
+    except (KeyboardInterrupt, click.Abort):
+        message = "stopped; what is done is kept: give the same command again to go on"
+        code = STOPPED
+    if message:
+        Console(stderr=True, soft_wrap=True).print(Text(f"overheard: {message}"))
+    return code
