@@ -1,6 +1,7 @@
 """Runs that every attack is held to."""
 
 import pytest
+
 from tests.attacks.planted import EVEN, SKEWED, Overheard, federate, hold
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from tests.attacks.planted import CLASSES, Overheard, hold
 
 import overheard.attacks
 import overheard.scoring
@@ -20,6 +19,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from tests.attacks.planted import CLASSES, Overheard, hold
 
 ATTACKS = discover(overheard.attacks, Attack)
 SCORERS = {scorer.claim: scorer() for scorer in discover(overheard.scoring, Scorer).values()}
