@@ -1,1 +1,62 @@
-"""Measures what a federated-learning run gives away, and which defenses take that away."""
+"""Measures what a federated-learning run gives away, and which defenses take that away.
+
+A run leaves a *transcript* of *messages*; an observer has a *view* of it; an *attack* turns the
+view into a *claim*; a *scorer* holds the claim against the *ground truth*.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from overheard.attacks.bias_inversion import BiasInversion
+    from overheard.attacks.decaf import Decaf
+    from overheard.attacks.mean_softmax import MeanSoftmax
+    from overheard.audit.built_in import built_in_plan
+    from overheard.audit.plan import Plan, read_plan
+    from overheard.audit.run import audit
+    from overheard.audit.simulate import Resources, knowledge, simulate
+    from overheard.core.seeds import Seed
+    from overheard.report.write import write_report
+    from overheard.scoring.label_shares import LabelSharesScorer
+
+__all__ = [
+    "BiasInversion",
+    "Decaf",
+    "LabelSharesScorer",
+    "MeanSoftmax",
+    "Plan",
+    "Resources",
+    "Seed",
+    "audit",
+    "built_in_plan",
+    "knowledge",
+    "read_plan",
+    "simulate",
+    "write_report",
+]
+
+# Read on first use: a worker process that only trains need not load the report's libraries.
+_HOMES = {
+    "BiasInversion": "attacks.bias_inversion",
+    "Decaf": "attacks.decaf",
+    "LabelSharesScorer": "scoring.label_shares",
+    "MeanSoftmax": "attacks.mean_softmax",
+    "Plan": "audit.plan",
+    "Resources": "audit.simulate",
+    "Seed": "core.seeds",
+    "audit": "audit.run",
+    "built_in_plan": "audit.built_in",
+    "knowledge": "audit.simulate",
+    "read_plan": "audit.plan",
+    "simulate": "audit.simulate",
+    "write_report": "report.write",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Find a public name in its home."""
+    if name not in _HOMES:
+        raise AttributeError(f"overheard has no {name!r}; it has {', '.join(__all__)}")
+    found = vars(import_module(f"overheard.{_HOMES[name]}"))[name]
+    globals()[name] = found
+    return found

@@ -12,8 +12,11 @@ from overheard.archive.atomic import write_text
 from overheard.audit.finding import Cell, Finding, Refusal
 from overheard.core.errors import OutputError
 
+# "constants": the JSON of a figure that is NaN or infinite would else be null, and unreadable.
+CONFIG = ConfigDict(extra="forbid", strict=True, ser_json_inf_nan="constants")
 
-@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid", strict=True))
+
+@checked_dataclass(frozen=True, config=CONFIG)
 class CellResult:
     """All that one cell gave."""
 

@@ -21,22 +21,30 @@ class AuditFolder:
 
     path: Path
 
-    def claim(self, plan: str) -> None:
-        """Make the folder this plan's, or see that it is.
+    def check(self, plan: str) -> None:
+        """See that the folder is this plan's, or can be; touches nothing.
 
         Raises:
-            OutputError: if it is another plan's or holds other things; nothing is touched.
+            OutputError: if it is another plan's or holds other things.
 
         """
-        record = self.path / "plan.toml"
-        if record.exists():
-            self._compare(record.read_text(encoding="utf-8", errors="replace"), plan)
-            return
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        if self._record.is_file():
+            self._compare(self._record.read_text(encoding="utf-8", errors="replace"), plan)
+        elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise OutputError(
                 f"{self.path}: is no empty folder and no audit's: choose another with --out"
             )
-        write_text(record, plan)
+
+    def claim(self, plan: str) -> None:
+        """Make the folder this plan's.
+
+        Raises:
+            OutputError: as `check`, or if the disk or the permissions do not allow it.
+
+        """
+        self.check(plan)
+        if not self._record.exists():
+            write_text(self._record, plan)
 
     def run(self, arm: str, seed: int) -> Path:
         """Where the transcript and the truth of one federation are kept."""
@@ -46,6 +54,10 @@ class AuditFolder:
     def cells(self) -> Path:
         """Where finished cells are kept."""
         return self.path / "cells"
+
+    @property
+    def _record(self) -> Path:
+        return self.path / "plan.toml"
 
     def _compare(self, there: str, plan: str) -> None:
         if there == plan:

@@ -1,28 +1,20 @@
-"""Runs that can be listened to: simulated by a plan, or recorded elsewhere."""
+"""Runs that can be listened to, and those that a plan simulates."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import open_transcript
-from overheard.archive.truth import read_truth
 from overheard.audit.finding import ArmRun, DefenseRecord
 from overheard.audit.folder import AuditFolder
 from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
 from overheard.audit.simulate import Resources, federation_of, knowledge_of
 from overheard.core.defense import Run
-from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Missing, Update
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.data.dataset import Dataset
 from overheard.federation.run import run
-
-RECORDED = "recorded"
-"""Name of the one arm of an audit of a recorded run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +65,7 @@ def simulated(
             )
             on_round(what, plan.training.rounds)
             yield Heard(
-                _record(arm.name, seed, _in_force(plan, arm), transcript, truth),
+                run_record(arm.name, seed, _in_force(plan, arm), transcript, truth),
                 transcript,
                 truth,
                 tuple(range(plan.training.rounds)),
@@ -81,34 +73,17 @@ def simulated(
             )
 
 
-def recorded(plan: Plan, dataset: Dataset, recording: Path) -> Iterator[Heard]:
-    """Open a recorded run: `transcript/` and `truth.json` in one folder.
-
-    Raises:
-        PlanError: if its classes are not those of the plan's data.
-        TranscriptError: if it is damaged, incomplete or has no truth to hold claims against.
-
-    """
-    manifest = read_manifest(recording)
-    if manifest.task.class_names != dataset.task.class_names:
-        raise PlanError(
-            f"{recording}: has the classes {', '.join(manifest.task.class_names)}, the plan's "
-            f"data {', '.join(dataset.task.class_names)}: name the data the run was about"
-        )
-    transcript, truth = open_transcript(recording), read_truth(recording)
-    defenses = tuple(
-        DefenseRecord(
-            one.settings, one.enforced_at, one.switched_off_by, "as recorded: not verified"
-        )
-        for one in manifest.defenses
-    )
-    seed = plan.seeds[0]
-    yield Heard(
-        _record(RECORDED, seed, defenses, transcript, truth),
-        transcript,
-        truth,
-        tuple(sorted({number for number, _ in truth.counts})),
-        partial(knowledge_of, plan, plan.arms[0], seed, dataset),
+def run_record(
+    arm: str,
+    seed: int,
+    defenses: tuple[DefenseRecord, ...],
+    transcript: Transcript,
+    truth: GroundTruth,
+) -> ArmRun:
+    """What a report tells of one run."""
+    bodies = [type(message.body) for message in transcript.messages]
+    return ArmRun(
+        arm, seed, defenses, truth.accuracy, bodies.count(Missing), bodies.count(Update)
     )
 
 
@@ -121,17 +96,4 @@ def _in_force(plan: Plan, arm: ArmPlan) -> tuple[DefenseRecord, ...]:
     return tuple(
         DefenseRecord(repr(one), one.enforced_at, one.switched_off_by, one.promise(promised))
         for one in arm.defenses
-    )
-
-
-def _record(
-    arm: str,
-    seed: int,
-    defenses: tuple[DefenseRecord, ...],
-    transcript: Transcript,
-    truth: GroundTruth,
-) -> ArmRun:
-    bodies = [type(message.body) for message in transcript.messages]
-    return ArmRun(
-        arm, seed, defenses, truth.accuracy, bodies.count(Missing), bodies.count(Update)
     )

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, create_
 from pydantic_core import CoreSchema, core_schema
 
 from overheard.core.discover import discover
+from overheard.core.errors import AuditError
 
 T = TypeVar("T")
 
@@ -49,9 +50,19 @@ class PartOf(Generic[T]):
     def _take(self, value: object, validate: Callable[[object], BaseModel]) -> T:
         if isinstance(value, self.contract):
             return value
-        table = validate({"kind": value} if isinstance(value, str) else _with_tuples(value))
-        part = discover(self.package, self.contract)[getattr(table, "kind")]  # noqa: B009
-        return part(**{name: getattr(table, name) for name in _names(part)})
+        parts = discover(self.package, self.contract)
+        given = {"kind": value} if isinstance(value, str) else _with_tuples(value)
+        if not (isinstance(given, dict) and given.get("kind") in tuple(parts)):
+            raise ValueError(
+                f"name one of {', '.join(parts)}, or give a table whose `kind` is one of them"
+            )
+        table = validate(given)
+        part = parts[getattr(table, "kind")]  # noqa: B009
+        try:
+            return part(**{name: getattr(table, name) for name in _names(part)})
+        except AuditError as error:
+            # As a mistake of this field, so that it is told with its place, beside the others.
+            raise ValueError(str(error)) from error
 
 
 def _with_tuples(value: object) -> object:

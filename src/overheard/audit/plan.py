@@ -4,7 +4,7 @@ import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import tomli_w
 from pydantic import (
@@ -36,7 +36,6 @@ UNDEFENDED = "none"
 
 Positive = Annotated[int, Field(ge=1)]
 RunSeed = Annotated[int, Field(ge=0, lt=2**31)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class Table(BaseModel):
@@ -46,10 +45,10 @@ class Table(BaseModel):
 
 
 class ShiftPlan(Table):
-    """One client's data change: from `round` on they are made up of `shares`."""
+    """One client's data change: from `round` (1 or later) on they are made up of `shares`."""
 
     client: Annotated[int, Field(ge=0)]
-    round: Annotated[int, Field(ge=0)]
+    round: Positive
     shares: tuple[float, ...]
 
 
@@ -85,7 +84,7 @@ class DataPlan(Table):
         return self.examples if isinstance(self.examples, tuple) else (self.examples,) * 2
 
     @model_validator(mode="after")
-    def _one_auxiliary(self) -> Self:
+    def _one_auxiliary(self) -> "DataPlan":
         if self.auxiliary_per_class is not None and self.auxiliary is not None:
             raise ValueError("give auxiliary_per_class or auxiliary, not both")
         if self.sizes[0] > self.sizes[1]:
@@ -118,11 +117,11 @@ class TrainingPlan(Table):
     optimizer: OptimizerName = "sgd"
     momentum: float = 0.0
     weight_decay: float = 0.0
-    participation: Fraction = 1.0
-    failure_rate: Fraction = 0.0
+    participation: Annotated[float, Field(gt=0, le=1)] = 1.0
+    failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
     @model_validator(mode="after")
-    def _a_recipe(self) -> Self:
+    def _a_recipe(self) -> "TrainingPlan":
         self.recipe  # noqa: B018 - a recipe checks itself when it is made
         return self
 
@@ -139,6 +138,12 @@ class ArmPlan(Table):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]{0,63}$")]
     defenses: tuple[Annotated[Defense, PartOf(overheard.defenses, Defense)], ...] = ()
+
+    @field_validator("defenses")
+    @classmethod
+    def _act_once(cls, defenses: tuple[Defense, ...]) -> tuple[Defense, ...]:
+        _refuse_repeats([defense.name for defense in defenses])
+        return defenses
 
 
 Known = Literal["auxiliary", "model", "recipe", "defenses"]
@@ -181,6 +186,7 @@ class ThreatPlan(Table):
     @field_validator("observers")
     @classmethod
     def _are_parties(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        _refuse_repeats(names)
         return tuple(party(name) for name in names)
 
     @property
@@ -197,9 +203,7 @@ class Plan(Table):
     """
 
     title: Annotated[str, Field(max_length=200)] = "Audit"
-    seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**31)], ...], Field(min_length=1)] = (
-        0,
-    )
+    seeds: Annotated[tuple[RunSeed, ...], Field(min_length=1)] = (0,)
     data: DataPlan
     training: TrainingPlan
     arms: Annotated[tuple[ArmPlan, ...], Field(validate_default=True)] = ()
@@ -208,20 +212,34 @@ class Plan(Table):
     @field_validator("arms")
     @classmethod
     def _with_undefended(cls, arms: tuple[ArmPlan, ...]) -> tuple[ArmPlan, ...]:
+        if any(arm.defenses and arm.name.casefold() == UNDEFENDED for arm in arms):
+            raise ValueError(f"{UNDEFENDED!r} is the arm without defenses: rename this one")
         if all(arm.defenses for arm in arms):
             arms = (ArmPlan(name=UNDEFENDED), *arms)
-        _refuse_repeats("arms", [arm.name.casefold() for arm in arms])
+        # As the folders of their runs are named, on a disk that does not tell "a" from "A".
+        _refuse_repeats([arm.name.casefold().replace(" ", "_") for arm in arms])
         return arms
 
+    @field_validator("seeds")
+    @classmethod
+    def _are_different_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        _refuse_repeats([str(seed) for seed in seeds])
+        return seeds
+
+    @field_validator("threats")
+    @classmethod
+    def _are_different_threats(cls, threats: tuple[ThreatPlan, ...]) -> tuple[ThreatPlan, ...]:
+        _refuse_repeats(
+            [
+                f"{threat.named(attack)} by {' and '.join(sorted(threat.observers))}"
+                for threat in threats
+                for attack in threat.attacks
+            ]
+        )
+        return threats
+
     @model_validator(mode="after")
-    def _fits_itself(self) -> Self:
-        _refuse_repeats("seeds", [str(seed) for seed in self.seeds])
-        tried = [
-            f"{' and '.join(threat.observers)}: {threat.named(attack)}"
-            for threat in self.threats
-            for attack in threat.attacks
-        ]
-        _refuse_repeats("threats", tried)
+    def _fits_itself(self) -> "Plan":
         for shift in self.data.shifts:
             if shift.client >= self.data.clients or shift.round >= self.training.rounds:
                 raise ValueError(
@@ -254,26 +272,28 @@ def parse_plan(text: str, place: str) -> Plan:
     """The plan that this TOML spells; `place` is named in errors."""
     try:
         # Through JSON, as there an array may stand for a tuple and yet all else is strict.
-        return Plan.model_validate_json(json.dumps(tomllib.loads(text)))
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"{place}: not TOML: {error}") from error
-    except ValidationError as error:
-        raise PlanError(
-            f"{place}: {len(error.errors())} to mend\n{_mistakes(error)}"
-        ) from error
+        tables = json.dumps(tomllib.loads(text))
     except TypeError as error:
         raise PlanError(f"{place}: dates have no place in a plan: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise PlanError(f"{place}: not TOML: {error}") from error
+    try:
+        return Plan.model_validate_json(tables)
+    except ValidationError as error:
+        raise PlanError(
+            f"{place}: {error.error_count()} to mend\n{_mistakes(error)}"
+        ) from error
 
 
 def _mistakes(error: ValidationError) -> str:
     lines = []
     for mistake in error.errors(include_url=False, include_input=False):
         where = ".".join(str(step) for step in mistake["loc"]) or "plan"
-        lines.append(f"  {where}: {mistake['msg']}")
+        lines.append(f"  {where}: {mistake['msg'].removeprefix('Value error, ')}")
     return "\n".join(lines)
 
 
-def _refuse_repeats(what: str, names: Sequence[str]) -> None:
+def _refuse_repeats(names: Sequence[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(f"{what}: {', '.join(repeated)} given more than once")
+        raise ValueError(f"given more than once: {', '.join(repeated)}")

@@ -9,19 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import overheard.scoring
+from overheard.archive.manifest import read_manifest
 from overheard.audit.cells import CellResult, CellStore
 from overheard.audit.finding import Audit, Cell, Finding, Refusal
 from overheard.audit.folder import AuditFolder
-from overheard.audit.heard import Heard, recorded, simulated
-from overheard.audit.part import label
+from overheard.audit.heard import Heard, simulated
 from overheard.audit.plan import Plan, ThreatPlan
-from overheard.audit.simulate import Resources, load_data
+from overheard.audit.recording import identity, recorded
+from overheard.audit.simulate import Resources, deal_examples, load_data
+from overheard.audit.subject import subject_of_plan, subject_of_recording
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
 from overheard.core.discover import discover
-from overheard.core.errors import NeedsError
+from overheard.core.errors import NeedsError, PlanError
 from overheard.core.knowledge import Knowledge
-from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 
@@ -66,15 +68,24 @@ def audit(
     """
     resources = resources or Resources()
     home = AuditFolder(folder)
-    source = "" if recording is None else f"# recording: {recording.resolve().name}\n"
-    home.claim(f"# overheard {version('overheard')}\n{source}{plan.toml()}")
-    ticker = _Ticker(on_step, _work(plan, recording))
+    source = "" if recording is None else f"# recording {identity(recording)}\n"
+    claim = f"# overheard {version('overheard')}\n{source}{plan.toml()}"
+    # All that can be refused is refused before anything is written.
+    home.check(claim)
     dataset = load_data(plan, resources)
-    heard = (
-        simulated(plan, dataset, home, resources, ticker.rounds)
-        if recording is None
-        else recorded(plan, dataset, recording)
-    )
+    if recording is None:
+        _refuse_strangers(plan, (SERVER, *map(client, range(plan.data.clients))))
+        deal_examples(plan, dataset, plan.seeds[0])
+        subject = subject_of_plan(plan)
+        ticker = _Ticker(on_step, _work(plan))
+        heard = simulated(plan, dataset, home, resources, ticker.rounds)
+    else:
+        run = recorded(plan, dataset, recording)
+        _refuse_strangers(plan, run.transcript.parties())
+        subject = subject_of_recording(plan, read_manifest(recording))
+        ticker = _Ticker(on_step, _cells(plan, len(run.rounds)))
+        heard = iter((run,))
+    home.claim(claim)
     store, runs, results = CellStore(home.cells), [], list[CellResult]()
     for run in heard:
         runs.append(run.record)
@@ -82,7 +93,7 @@ def audit(
             results.extend(_threaten(run, threat, store, ticker))
     return Audit(
         title=plan.title,
-        subject=_subject(plan),
+        subject=subject,
         class_names=dataset.task.class_names,
         arms=tuple(runs),
         findings=tuple(finding for result in results for finding in result.findings),
@@ -181,25 +192,27 @@ def _natural(who: Party) -> tuple[str, int, str]:
     return (kind, int(number), "") if number.isdecimal() else (kind, -1, number)
 
 
-def _work(plan: Plan, recording: Path | None) -> int:
-    """How many pieces of work an audit is made of; a recording counts as the plan says."""
+def _refuse_strangers(plan: Plan, parties: Sequence[Party]) -> None:
+    """One who takes no part hears nothing, which would read as if nothing leaked."""
+    known = sorted(parties, key=_natural)
+    for number, threat in enumerate(plan.threats):
+        for observer in threat.listeners:
+            if observer not in known:
+                raise PlanError(
+                    f"threats.{number}.observers: {observer} takes no part in the run: name "
+                    f"some of {', '.join(known)}"
+                )
+
+
+def _work(plan: Plan) -> int:
+    """How many pieces of work the audit of a plan's own federations is made of."""
     rounds = plan.training.rounds
-    cells = sum(len(threat.attacks) * (1 + rounds * threat.by_round) for threat in plan.threats)
-    if recording is not None:
-        return cells
-    return len(plan.seeds) * len(plan.arms) * (rounds + cells)
+    return len(plan.seeds) * len(plan.arms) * (rounds + _cells(plan, rounds))
 
 
-def _subject(plan: Plan) -> str:
-    data, training = plan.data, plan.training
-    low, high = data.sizes
-    sizes = f"{low}" if low == high else f"{low} to {high}"
-    return (
-        f"{data.clients} clients with {sizes} examples each of {data.source.name}, shared out "
-        f"by {label(data.split)}; model {label(training.model)}; {training.rounds} rounds of "
-        f"FedAvg, {training.epochs} local epoch{'s' if training.epochs > 1 else ''} of "
-        f"{training.optimizer} at rate {training.rate:g} with batches of {training.batch}"
-    )
+def _cells(plan: Plan, rounds: int) -> int:
+    """How many cells there are for one run of so many rounds."""
+    return sum(len(threat.attacks) * (1 + rounds * threat.by_round) for threat in plan.threats)
 
 
 class _Ticker:

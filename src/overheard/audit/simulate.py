@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
-from overheard.core.defense import BuildModel, Training
+from overheard.core.defense import Training
 from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
 from overheard.core.seeds import Seed
@@ -95,11 +95,12 @@ def knowledge_of(
     """What the attacker of a threat knows before it listens to this arm and seed."""
     knows = threat.knows
     auxiliary = deal_examples(plan, dataset, seed).auxiliary
+    training = _training_known(plan, threat, arm, dataset)
     return Knowledge(
         classes=dataset.task.classes,
-        build_model=_model_known(plan, threat, arm, dataset) if "model" in knows else None,
+        build_model=training.build_model if "model" in knows else None,
         auxiliary=auxiliary if "auxiliary" in knows and len(auxiliary) else None,
-        recipe=plan.training.recipe if "recipe" in knows else None,
+        recipe=training.recipe if "recipe" in knows else None,
         defenses=arm.defenses if "defenses" in knows else None,
     )
 
@@ -127,23 +128,40 @@ def simulate(
 
     """
     resources = resources or Resources()
-    names = [other.name for other in plan.arms]
-    if arm is not None and arm not in names:
-        raise PlanError(f"the plan has no arm {arm!r}; it has {', '.join(names)}")
-    chosen = next(
-        one for one in plan.arms if (one.name == arm if arm is not None else not one.defenses)
-    )
-    number = plan.seeds[0] if seed is None else seed
     dataset = load_data(plan, resources)
-    federation = federation_of(plan, chosen, number, dataset, resources)
+    number = plan.seeds[0] if seed is None else seed
+    federation = federation_of(plan, _arm(plan, arm), number, dataset, resources)
     return run(
         federation, folder or Path(tempfile.mkdtemp(prefix="overheard-")), on_round=on_round
     )
 
 
-def _model_known(plan: Plan, threat: ThreatPlan, arm: ArmPlan, dataset: Dataset) -> BuildModel:
+def knowledge(
+    plan: Plan,
+    *,
+    arm: str | None = None,
+    seed: int | None = None,
+    resources: Resources | None = None,
+) -> Knowledge:
+    """What the attacker of the plan's first threat knows; see `simulate` for the settings."""
+    dataset = load_data(plan, resources or Resources())
+    number = plan.seeds[0] if seed is None else seed
+    return knowledge_of(plan, _arm(plan, arm), number, dataset, plan.threats[0])
+
+
+def _arm(plan: Plan, name: str | None) -> ArmPlan:
+    if name is None:
+        return next(arm for arm in plan.arms if not arm.defenses)
+    names = [arm.name for arm in plan.arms]
+    if name not in names:
+        raise PlanError(f"the plan has no arm {name!r}; it has {', '.join(names)}")
+    return plan.arms[names.index(name)]
+
+
+def _training_known(plan: Plan, threat: ThreatPlan, arm: ArmPlan, dataset: Dataset) -> Training:
+    """Model and recipe as an attacker takes them to be: changed by defenses that it knows."""
     training = Training(partial(plan.training.model.build, dataset.task), plan.training.recipe)
     if "defenses" in threat.knows:
         for defense in arm.defenses:
             training = defense.on_training(training)
-    return training.build_model
+    return training

@@ -22,7 +22,7 @@ LEVEL = 0.95
 class Estimate:
     """A mean over targets and seeds with its 95 % bootstrap interval.
 
-    With fewer than two clusters there is nothing to draw from: low and high are None.
+    From one figure alone there is nothing to draw: low and high are None.
     """
 
     mean: float
@@ -39,7 +39,7 @@ class Row:
         observers: of the findings below.
         attack: of the findings below.
         question: of the findings below.
-        rounds: listened to; those of the longest run where seeds differ.
+        rounds: listened to.
         score: name of the figure of merit.
         better: its direction.
         value: mean of the figure.

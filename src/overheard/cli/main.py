@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from overheard.cli.terminal import plain
 from overheard.core.errors import AuditError, PlanError
 
 app = typer.Typer(
@@ -59,7 +60,8 @@ DataOption = Annotated[
     typer.Option("--data", help="Folder with data sets; else OVERHEARD_DATA, else downloads."),
 ]
 SeedOption = Annotated[
-    int | None, typer.Option("--seed", min=0, help="One seed in place of the plan's.")
+    int | None,
+    typer.Option("--seed", min=0, max=2**31 - 1, help="One seed in place of the plan's."),
 ]
 DeviceOption = Annotated[Device, typer.Option("--device", help="What the work is done on.")]
 WorkersOption = Annotated[
@@ -122,7 +124,10 @@ def audit(
         )
         write_report(found, folder, Seed(0))
     if not quiet:
-        _say_outcome(headlines(found, Seed(0)), folder / "report.html")
+        console = Console(highlight=False)
+        for sentence in headlines(found, Seed(0)):
+            console.print(Text(sentence))
+        console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
 
 
 @app.command()
@@ -217,10 +222,11 @@ def _run() -> int:
         message, code = str(error), MENDABLE
     except OSError as error:
         # A full disk or a missing permission, wherever it strikes, is the user's to mend.
-        message, code = f"{error.filename or 'the machine'}: {error.strerror}", MENDABLE
+        message = f"{error.filename or 'the machine'}: {error.strerror or error}"
+        code = MENDABLE
     except (KeyboardInterrupt, click.Abort):
         message = "stopped; what is done is kept: give the same command again to go on"
         code = STOPPED
     if message:
-        Console(stderr=True, soft_wrap=True).print(Text(f"overheard: {message}"))
+        Console(stderr=True, soft_wrap=True).print(plain(f"overheard: {message}"))
     return code

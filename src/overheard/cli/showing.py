@@ -10,6 +10,7 @@ from rich.text import Text
 
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import is_complete, open_transcript
+from overheard.cli.terminal import plain
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -42,7 +43,7 @@ def show(folder: Path, console: Console) -> None:
         "made with": f"overheard {manifest.overheard}, torch {manifest.torch}",
     }
     for name, value in facts.items():
-        console.print(Text(f"{name:>10}  ", style="dim") + Text(value))
+        console.print(Text(f"{name:>10}  ", style="dim") + plain(value))
     console.print()
     table = Table("observer", *(body.__name__ for body in COLUMNS), "sizes in clear", "metrics")
     observers = [who for who in transcript.parties() if who != COHORT]
@@ -54,13 +55,13 @@ def show(folder: Path, console: Console) -> None:
     console.print(_who_reads_whom(transcript.messages, observers))
 
 
-def _row(messages: Iterable[Message]) -> list[str]:
+def _row(messages: Iterable[Message]) -> list[str | Text]:
     bodies = [message.body for message in messages]
     kinds = Counter(type(body) for body in bodies)
     updates = [body for body in bodies if isinstance(body, Update)]
     metrics = sorted({name for update in updates for name in update.metrics})
     sizes = sum(update.examples is not None for update in updates)
-    return [*(str(kinds[body]) for body in COLUMNS), str(sizes), ", ".join(metrics)]
+    return [*(str(kinds[body]) for body in COLUMNS), str(sizes), plain(", ".join(metrics))]
 
 
 def _who_reads_whom(messages: Iterable[Message], observers: Iterable[Party]) -> Text:

@@ -1,0 +1,25 @@
+"""Runs every benchmark in turn, each in a fresh process: `make bench`, on an idle machine."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Run them all; say at the end which ones failed."""
+    failed = []
+    for benchmark in sorted(HERE.glob("[!_]*.py")):
+        print(f"\n== {benchmark.stem} " + "=" * (70 - len(benchmark.stem)), flush=True)
+        # One thread a process, as the figures are meant.
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        if subprocess.run([sys.executable, benchmark], check=False, env=environment).returncode:
+            failed.append(benchmark.stem)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""A run recorded elsewhere, held against the plan by which it is to be audited."""
+
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+
+from overheard.archive.layout import (
+    manifest_path,
+    messages_path,
+    read_inside,
+    transcript_folder,
+    truth_path,
+)
+from overheard.archive.manifest import Manifest, read_manifest
+from overheard.archive.reader import committed_rounds, open_transcript
+from overheard.archive.truth import read_truth
+from overheard.archive.weights import shapes_of
+from overheard.audit.finding import DefenseRecord
+from overheard.audit.heard import Heard, run_record
+from overheard.audit.plan import ArmPlan, Plan
+from overheard.audit.simulate import knowledge_of
+from overheard.core.errors import PlanError, TranscriptError
+from overheard.core.messages import Update
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
+from overheard.data.dataset import Dataset
+from overheard.learning.initial import initial_weights
+
+RECORDED = "recorded"
+"""Name of the one arm of an audit of a recorded run."""
+
+
+def recorded(plan: Plan, dataset: Dataset, recording: Path) -> Heard:
+    """Open a recorded run: `transcript/` and `truth.json` in one folder.
+
+    Raises:
+        PlanError: if the plan's data, model, recipe or defenses are not those of the run.
+        TranscriptError: if it is damaged, incomplete or has no truth to hold claims against.
+
+    """
+    manifest = read_manifest(recording)
+    transcript, truth = open_transcript(recording), read_truth(recording)
+    _refuse_other_data(recording, manifest, dataset)
+    _refuse_other_training(recording, manifest, transcript, plan, dataset)
+    _refuse_incomplete_truth(recording, transcript, truth, dataset.task.classes)
+    seed, arm = plan.seeds[0], _arm_in_force(recording, manifest, plan)
+    defenses = tuple(
+        DefenseRecord(
+            one.settings, one.enforced_at, one.switched_off_by, "as recorded: not verified"
+        )
+        for one in manifest.defenses
+    )
+    return Heard(
+        run_record(RECORDED, seed, defenses, transcript, truth),
+        transcript,
+        truth,
+        tuple(sorted({number for number, _ in truth.counts})),
+        partial(knowledge_of, plan, arm, seed, dataset),
+    )
+
+
+def identity(recording: Path) -> str:
+    """A short text that differs where anything that was recorded differs.
+
+    Raises:
+        TranscriptError: if the recording cannot be read.
+
+    """
+    transcript = transcript_folder(recording)
+    read_manifest(recording)
+    digest = blake2b(read_inside(manifest_path(transcript), transcript), digest_size=12)
+    # Each message stands there with the digest of its weights.
+    for number in range(committed_rounds(recording)):
+        digest.update(read_inside(messages_path(transcript, number), transcript))
+    read_truth(recording)
+    digest.update(truth_path(recording).read_bytes())
+    return digest.hexdigest()
+
+
+def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) -> None:
+    there, here = manifest.task, dataset.task
+    if there.class_names != here.class_names:
+        raise PlanError(
+            f"{recording}: has the classes {', '.join(there.class_names)}, the plan's "
+            f"data {', '.join(here.class_names)}: name the data the run was about"
+        )
+    if there.shape != here.shape:
+        raise PlanError(
+            f"{recording}: is about examples of shape {there.shape}, the plan's data have "
+            f"{here.shape}: name the data the run was about"
+        )
+
+
+def _refuse_other_training(
+    recording: Path, manifest: Manifest, transcript: Transcript, plan: Plan, dataset: Dataset
+) -> None:
+    """An attacker that is told another model or recipe would be told a falsehood."""
+    model, recipe = plan.training.model, plan.training.recipe
+    here = shapes_of(initial_weights(partial(model.build, dataset.task), Seed(0)))
+    for weights in transcript.seen_by(*transcript.parties()).broadcasts().values():
+        if shapes_of(weights) != here:
+            raise PlanError(
+                f"{recording}: broadcast the weights {shapes_of(weights)}, the plan's "
+                f"training.model has {here}: name the model of the run, {manifest.model}"
+            )
+    if manifest.recipe is not None and manifest.recipe != recipe:
+        raise PlanError(
+            f"{recording}: trained by {manifest.recipe}, the plan by {recipe}: make the plan's "
+            "[training] say what was run"
+        )
+
+
+def _refuse_incomplete_truth(
+    recording: Path, transcript: Transcript, truth: GroundTruth, classes: int
+) -> None:
+    for (number, who), counts in truth.counts.items():
+        if len(counts) != classes or int(counts.min()) < 0 or not bool(counts.any()):
+            raise TranscriptError(
+                f"{truth_path(recording)}: round {number}, {who}: {counts.tolist()} are no "
+                f"counts of {classes} labels: write how many examples of each it trained on"
+            )
+    for message in transcript.messages:
+        place = (message.round, message.sender)
+        if isinstance(message.body, Update) and place not in truth.counts:
+            raise TranscriptError(
+                f"{truth_path(recording)}: has nothing on {message.sender} in round "
+                f"{message.round}, which sent an update then: add its label counts"
+            )
+
+
+def _arm_in_force(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
+    """The plan's arm with the defenses of the recording, for attackers who know them."""
+    there = [one.settings for one in manifest.defenses]
+    for arm in plan.arms:
+        if [repr(defense) for defense in arm.defenses] == there:
+            return arm
+    if any("defenses" in threat.knows for threat in plan.threats):
+        raise PlanError(
+            f"{recording}: had the defenses {'; '.join(there)}, which an attacker of the plan "
+            "knows, and no arm of the plan has them: add one that does"
+        )
+    return next(arm for arm in plan.arms if not arm.defenses)

@@ -1,0 +1,28 @@
+"""One sentence on what was audited."""
+
+from overheard.archive.manifest import Manifest
+from overheard.audit.part import label
+from overheard.audit.plan import Plan
+
+
+def subject_of_plan(plan: Plan) -> str:
+    """What a simulated audit is about: data, clients, model, training."""
+    data, training = plan.data, plan.training
+    low, high = data.sizes
+    sizes = f"{low}" if low == high else f"{low} to {high}"
+    return (
+        f"{data.clients} clients with {sizes} examples each of {data.source.name}, shared out "
+        f"by {label(data.split)}; model {label(training.model)}; {training.rounds} rounds of "
+        f"FedAvg, {training.epochs} local epoch{'s' if training.epochs > 1 else ''} of "
+        f"{training.optimizer} at rate {training.rate:g} with batches of {training.batch}"
+    )
+
+
+def subject_of_recording(plan: Plan, manifest: Manifest) -> str:
+    """What the audit of a recording is about; of the plan, only what attackers were given."""
+    recipe = "a recipe it does not tell" if manifest.recipe is None else repr(manifest.recipe)
+    return (
+        f"a recorded run of {len(manifest.parties)} parties over {manifest.rounds} rounds; "
+        f"model {manifest.model}; clients trained by {recipe}; auxiliary examples from "
+        f"{plan.data.source.name}"
+    )
