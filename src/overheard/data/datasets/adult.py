@@ -1,0 +1,99 @@
+"""People of the 1994 census of the USA: who earns more than 50,000 dollars a year."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, final
+
+import pandas as pd
+import torch
+
+from overheard.core.errors import DataError
+from overheard.core.examples import Examples
+from overheard.core.task import Task
+from overheard.data.dataset import Dataset, DataSource
+from overheard.data.fetch import Remote, fetch
+from overheard.data.folder import find_file, where_to_put
+from overheard.data.tables import encoded, need_columns, read_table
+
+CLASS_NAMES = ("<=50K", ">50K")
+
+COLUMNS = (
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education_num",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital_gain",
+    "capital_loss",
+    "hours_per_week",
+    "native_country",
+)
+
+INCOME = "income"
+
+UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
+
+TRAIN = Remote("adult.data", (UCI + "adult.data",), "5d7c39d7b8804f071cdd1f2a7c460872")
+
+TEST = Remote("adult.test", (UCI + "adult.test",), "35238206dfdf7f1fe215bbb874adecdc")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Adult(DataSource):
+    """32,561 people to train, 16,281 to test, 14 columns of numbers and categories.
+
+    An unknown value, written `?`, is a category of its own.
+    """
+
+    name: ClassVar[str] = "adult"
+    source: ClassVar[str] = "Becker, Kohavi 1996, UCI Machine Learning Repository; CC BY 4.0"
+
+    def load(self, folder: Path | None) -> Dataset:
+        """Read `adult/adult_train.csv.gz` and `..._test.csv.gz`, or else UCI's files."""
+        places = ("adult/adult_train.csv.gz", "adult/adult_test.csv.gz")
+        stored = [find_file(folder, (place,)) for place in places]
+        if stored[0] is not None and stored[1] is not None:
+            return _dataset(stored[0], read_table(stored[0]), stored[1], read_table(stored[1]))
+        try:
+            train = find_file(folder, (f"adult/{TRAIN.file}",)) or fetch(TRAIN)
+            test = find_file(folder, (f"adult/{TEST.file}",)) or fetch(TEST)
+        except DataError as failure:
+            missing = [place for place, path in zip(places, stored, strict=True) if not path]
+            raise DataError(f"{failure}; {where_to_put(folder, missing)}") from failure
+        header = (*COLUMNS, INCOME)
+        # UCI's test file opens with a line that names its author's tool.
+        return _dataset(
+            train,
+            read_table(train, header=header),
+            test,
+            read_table(test, header=header, skipped_lines=1),
+        )
+
+
+def _dataset(
+    train_path: Path, train: pd.DataFrame, test_path: Path, test: pd.DataFrame
+) -> Dataset:
+    columns = list(COLUMNS)
+    for path, table in ((train_path, train), (test_path, test)):
+        need_columns(path, table, (*COLUMNS, INCOME))
+    train_inputs = encoded(train_path, train[columns], train[columns])
+    test_inputs = encoded(test_path, test[columns], train[columns])
+    return Dataset(
+        Examples(train_inputs, _labels(train_path, train)),
+        Examples(test_inputs, _labels(test_path, test)),
+        Task((train_inputs.shape[1],), CLASS_NAMES),
+    )
+
+
+def _labels(path: Path, table: pd.DataFrame) -> torch.Tensor:
+    # UCI's test file ends each label with a full stop.
+    income = table[INCOME].astype(str).str.rstrip(".")
+    if not income.isin(CLASS_NAMES).all():
+        raise DataError(f"{path}: column '{INCOME}' must say {' or '.join(CLASS_NAMES)}")
+    return torch.tensor((income == CLASS_NAMES[1]).to_numpy(int))

@@ -1,0 +1,51 @@
+"""Handwritten digits, 1,797 grey images of 8 x 8: real data that need no download."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, final
+
+import torch
+from sklearn.datasets import load_digits
+
+from overheard.core.examples import Examples
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.data.dataset import Dataset, DataSource
+from overheard.data.holdout import stratified
+
+CLASS_NAMES = tuple("0123456789")
+
+TEST = 300
+"""Images held out, in proportion from each digit."""
+
+DARKEST = 16
+"""The largest level of a pixel."""
+
+HOLDOUT = Seed(1797)
+"""Always the same test set, whatever the seed of a run."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Digits(DataSource):
+    """The images that come with scikit-learn: 1,497 to train, 300 to test."""
+
+    name: ClassVar[str] = "digits"
+    source: ClassVar[str] = (
+        "Alpaydin and Kaynak 1998, UCI Optical Recognition of Handwritten Digits (the test "
+        "part), as scikit-learn ships it; CC BY 4.0"
+    )
+
+    def load(self, folder: Path | None) -> Dataset:
+        """Take the images from the installed scikit-learn; the folder is not looked at."""
+        bunch = load_digits()
+        pixels = torch.from_numpy(bunch.images)[:, None] / DARKEST  # (examples, 1, 8, 8)
+        labels = torch.from_numpy(bunch.target).long()
+        held_out = stratified(labels, TEST, HOLDOUT)
+        train = pixels[~held_out]
+        inputs = ((pixels - train.mean()) / train.std(correction=0)).float()
+        return Dataset(
+            Examples(inputs[~held_out], labels[~held_out]),
+            Examples(inputs[held_out], labels[held_out]),
+            Task(tuple(inputs.shape[1:]), CLASS_NAMES),
+        )

@@ -1,0 +1,53 @@
+"""Pieces of clothing, 70,000 grey images of 28 x 28."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, final
+
+from overheard.data.dataset import Dataset, DataSource
+from overheard.data.fetch import Remote
+from overheard.data.mnist_files import MnistFiles, mnist_like
+
+CLASS_NAMES = (
+    "T-shirt/top",
+    "Trouser",
+    "Pullover",
+    "Dress",
+    "Coat",
+    "Sandal",
+    "Shirt",
+    "Sneaker",
+    "Bag",
+    "Ankle boot",
+)
+
+MIRRORS = (
+    "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+)
+
+
+def _remote(file: str, md5: str) -> Remote:
+    return Remote(file, tuple(mirror + file for mirror in MIRRORS), md5)
+
+
+FILES = MnistFiles(
+    "fashion_mnist",
+    _remote("train-images-idx3-ubyte.gz", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
+    _remote("train-labels-idx1-ubyte.gz", "25c81989df183df01b3e8a0aad5dffbe"),
+    _remote("t10k-images-idx3-ubyte.gz", "bef4ecab320f06d8554ea6380940ec79"),
+    _remote("t10k-labels-idx1-ubyte.gz", "bb300cfdad3c16e7a12a480ee83cd310"),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FashionMnist(DataSource):
+    """The full set in its published parts: 60,000 images to train, 10,000 to test."""
+
+    name: ClassVar[str] = "fashion_mnist"
+    source: ClassVar[str] = "Xiao, Rasul, Vollgraf 2017 (Zalando); MIT licence"
+
+    def load(self, folder: Path | None) -> Dataset:
+        """Read `fashion_mnist/fashion_mnist.npz`, or else the published files."""
+        return mnist_like(folder, FILES, CLASS_NAMES)

@@ -1,0 +1,41 @@
+"""Faces showing an emotion, grey images of 48 x 48."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, final
+
+from overheard.data.dataset import Dataset, DataSource
+from overheard.data.folder import need_file
+from overheard.data.images import image_dataset, read_pictures
+
+CLASS_NAMES = ("angry", "disgust", "fear", "happy", "sad", "surprise", "neutral")
+
+SHAPE = (48, 48)
+
+PLACES = ("fer2013/fer2013_subset.npz", "fer2013/fer2013.npz")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fer2013(DataSource):
+    """The train part and the private test part, as far as the data folder holds them.
+
+    The set has exact duplicates, some of them with another label and some across train and
+    test; a deal keeps them out of the auxiliary examples, not out of the clients'.
+    """
+
+    name: ClassVar[str] = "fer2013"
+    source: ClassVar[str] = (
+        "Goodfellow et al. 2013, ICML challenge in representation learning (Kaggle, "
+        "'Challenges in Representation Learning: Facial Expression Recognition'); research "
+        "use, no explicit licence; faces of real people"
+    )
+
+    def load(self, folder: Path | None) -> Dataset:
+        """Read `fer2013/fer2013_subset.npz` or `fer2013/fer2013.npz`; it cannot be fetched."""
+        path = need_file(folder, PLACES, self.source)
+        return image_dataset(
+            read_pictures(path, "train", SHAPE, len(CLASS_NAMES)),
+            read_pictures(path, "test", SHAPE, len(CLASS_NAMES)),
+            CLASS_NAMES,
+        )

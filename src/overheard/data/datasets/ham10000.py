@@ -1,0 +1,49 @@
+"""Skin lesions with a diagnosis: colour images of 28 x 28, or grey ones of 8 x 8."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal, final
+
+from overheard.core.errors import PlanError
+from overheard.data.dataset import Dataset, DataSource
+from overheard.data.folder import need_file
+from overheard.data.images import image_dataset, read_pictures
+
+CLASS_NAMES = ("akiec", "bcc", "bkl", "df", "mel", "nv", "vasc")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ham10000(DataSource):
+    """Dermatoscopic images in seven classes, of which one (nv) makes up more than two thirds.
+
+    Args:
+        side: 28 = colour, one image a lesion, lesions of train and test are different ones;
+            8 = grey, all 10,015 images, one lesion may be on both sides.
+
+    """
+
+    side: Literal[28, 8] = 28
+
+    name: ClassVar[str] = "ham10000"
+    source: ClassVar[str] = (
+        "Tschandl, Rosendahl, Kittler 2018 (Harvard Dataverse, doi:10.7910/DVN/DBW86T); "
+        "CC BY-NC 4.0"
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that there are not."""
+        if self.side not in (28, 8):
+            raise PlanError(f"ham10000: side must be 28 or 8, got {self.side}")
+
+    def load(self, folder: Path | None) -> Dataset:
+        """Read `ham10000/ham10000_28x28_rgb.npz` or `ham10000/ham10000_8x8_gray_full.npz`."""
+        grey = self.side == 8
+        file = "ham10000_8x8_gray_full.npz" if grey else "ham10000_28x28_rgb.npz"
+        shape = (8, 8) if grey else (28, 28, 3)
+        path = need_file(folder, (f"ham10000/{file}",), self.source)
+        return image_dataset(
+            read_pictures(path, "train", shape, len(CLASS_NAMES)),
+            read_pictures(path, "test", shape, len(CLASS_NAMES)),
+            CLASS_NAMES,
+        )

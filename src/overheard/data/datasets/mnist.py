@@ -1,0 +1,42 @@
+"""Handwritten digits, 70,000 grey images of 28 x 28."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, final
+
+from overheard.data.dataset import Dataset, DataSource
+from overheard.data.fetch import Remote
+from overheard.data.mnist_files import MnistFiles, mnist_like
+
+CLASS_NAMES = tuple("0123456789")
+
+MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
+
+
+def _remote(file: str, md5: str) -> Remote:
+    return Remote(file, tuple(mirror + file for mirror in MIRRORS), md5)
+
+
+FILES = MnistFiles(
+    "mnist",
+    _remote("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+    _remote("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
+    _remote("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
+    _remote("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mnist(DataSource):
+    """The full set in its published parts: 60,000 images to train, 10,000 to test."""
+
+    name: ClassVar[str] = "mnist"
+    source: ClassVar[str] = "LeCun, Cortes, Burges 1998; commonly given as CC BY-SA 3.0"
+
+    def load(self, folder: Path | None) -> Dataset:
+        """Read `mnist/mnist.npz`, or else the published files, fetched if need be."""
+        return mnist_like(folder, FILES, CLASS_NAMES)

@@ -1,0 +1,55 @@
+"""Handwritten characters of five alphabets, each tagged with who drew it."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, final
+
+import torch
+
+from overheard.core.seeds import Seed
+from overheard.data.arrays import read_names, read_numbers, read_pixels
+from overheard.data.dataset import Dataset, DataSource
+from overheard.data.folder import need_file
+from overheard.data.holdout import SHARE, stratified
+from overheard.data.images import Pictures, image_dataset
+
+SHAPE = (28, 28)
+
+HOLDOUT = Seed(2720)
+"""Always the same test set, whatever the seed of a run."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OmniglotWriters(DataSource):
+    """Label = character, user = drawer; a random fifth of each drawer's images is the test.
+
+    Drawer numbers have a meaning inside one alphabet only, so there are as many users as
+    pairs of both.
+    """
+
+    name: ClassVar[str] = "omniglot_writers"
+    source: ClassVar[str] = (
+        "Lake, Salakhutdinov, Tenenbaum 2015 (github.com/brendenlake/omniglot, "
+        "images_background_small1, shrunk to 28 x 28); MIT licence"
+    )
+
+    def load(self, folder: Path | None) -> Dataset:
+        """Read `omniglot_writers/omniglot_writers.npz`; it cannot be fetched in this form."""
+        place = "omniglot_writers/omniglot_writers.npz"
+        path = need_file(folder, (place,), self.source)
+        class_names = read_names(path, "class_names")
+        user_names = read_names(path, "user_names")
+        pixels = read_pixels(path, "x", SHAPE)[..., None]
+        labels = read_numbers(path, "y", below=len(class_names), examples=len(pixels))
+        users = torch.from_numpy(
+            read_numbers(path, "user", below=len(user_names), examples=len(pixels))
+        )
+        held_out = stratified(users, round(SHARE * len(users)), HOLDOUT)
+        test = held_out.numpy()
+        dataset = image_dataset(
+            Pictures(pixels[~test], labels[~test]),
+            Pictures(pixels[test], labels[test]),
+            class_names,
+        )
+        return replace(dataset, users=users[~held_out], user_names=user_names)

@@ -1,0 +1,60 @@
+"""Chooses which examples are held out for the test."""
+
+from pathlib import Path
+
+import torch
+from jaxtyping import Bool, Int, Shaped
+from torch import Tensor
+
+from overheard.core.errors import DataError
+from overheard.core.seeds import Seed
+from overheard.data.apportion import apportion
+
+SHARE = 0.2
+"""The share of all examples that is held out where a data set has no test part of its own."""
+
+
+def stratified(
+    strata: Int[Tensor, " examples"], held_out: int, seed: Seed
+) -> Bool[Tensor, " examples"]:
+    """Mark so many examples, at random, in proportion from each stratum (label or user)."""
+    sizes = strata.bincount()
+    quota = apportion(sizes.double(), held_out)
+    order = torch.randperm(len(strata), generator=seed.generator())
+    return _first(strata[order], quota)[order.argsort()]
+
+
+def held_out_fifth(
+    labels: Int[Tensor, " examples"], seed: Seed, path: Path
+) -> Bool[Tensor, " examples"]:
+    """Mark a fifth of the examples of a file, at random, in proportion from each label.
+
+    Raises:
+        DataError: if there are too few to hold any out.
+
+    """
+    held_out = round(SHARE * len(labels))
+    if not held_out:
+        raise DataError(f"{path} has {len(labels)} examples, too few to hold a test set out")
+    return stratified(labels, held_out, seed.child("held out"))
+
+
+def latest(
+    users: Int[Tensor, " examples"], time: Shaped[Tensor, " examples"]
+) -> Bool[Tensor, " examples"]:
+    """Mark the last fifth of each user's examples, rounded down, by this order in time."""
+    order = time.argsort(descending=True, stable=True)
+    quota = (users.bincount() * SHARE).floor().long()
+    return _first(users[order], quota)[order.argsort()]
+
+
+def _first(
+    strata: Int[Tensor, " examples"], quota: Int[Tensor, " strata"]
+) -> Bool[Tensor, " examples"]:
+    """Mark the first `quota[s]` examples of each stratum s."""
+    order = strata.argsort(stable=True)
+    sizes = strata.bincount(minlength=len(quota))
+    starts = sizes.cumsum(0) - sizes
+    place = torch.empty_like(strata)
+    place[order] = torch.arange(len(strata)) - starts[strata[order]]
+    return place < quota[strata]

@@ -1,0 +1,70 @@
+"""The contract of a split: which client holds which examples."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from jaxtyping import Int
+from torch import Tensor
+
+from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
+from overheard.data.draw import Rows
+
+
+class Split(ABC):
+    """Shares out a pool of examples among clients.
+
+    A concrete split is a final frozen dataclass: its fields are its settings.
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    """Where the idea comes from: authors, year, section."""
+    keeps_users: ClassVar[bool] = False
+    """True if a client stands for one user and never holds an example of another."""
+
+    @abstractmethod
+    def assign(
+        self,
+        labels: Int[Tensor, " examples"],
+        users: Int[Tensor, " examples"] | None,
+        sizes: Int[Tensor, " clients"],
+        classes: int,
+        seed: Seed,
+    ) -> tuple[Rows, ...]:
+        """The rows of the pool that each client holds: no row twice, `sizes[k]` for client k.
+
+        A split that `keeps_users` takes the sizes as upper bounds.
+
+        Args:
+            labels: of the pool.
+            users: of the pool; None where untold.
+            sizes: how many examples each client is to hold.
+            classes: how many labels the task has.
+            seed: the same seed, the same rows.
+
+        Raises:
+            PlanError: if the pool cannot be shared out so.
+
+        """
+
+
+def check_pool(
+    labels: Int[Tensor, " examples"], sizes: Int[Tensor, " clients"], classes: int
+) -> None:
+    """Refuse clients that hold nothing or, together, more than the pool.
+
+    Raises:
+        PlanError: saying which.
+        ValueError: if a label is none.
+
+    """
+    if not len(sizes) or int(sizes.min()) < 1:
+        raise PlanError(f"each client needs 1 example or more, got sizes {sizes.tolist()}")
+    if int(sizes.sum()) > len(labels):
+        raise PlanError(
+            f"{len(sizes)} clients want {int(sizes.sum())} examples and {len(labels)} are "
+            "left: take fewer or smaller clients, or fewer auxiliary examples"
+        )
+    if int(labels.min()) < 0 or int(labels.max()) >= classes:
+        raise ValueError(f"labels must lie between 0 and {classes - 1}")

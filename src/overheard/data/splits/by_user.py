@@ -1,0 +1,58 @@
+"""Each client is one person of the data set."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
+from overheard.data.draw import Rows
+from overheard.data.split import Split, check_pool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ByUser(Split):
+    """One client a user: it holds examples of that user alone.
+
+    Sizes are upper bounds: a user with fewer examples brings all of them, one with more a
+    random choice. Where there are more users than clients, the seed chooses among them;
+    clients stand in the order of their users' numbers.
+    """
+
+    name: ClassVar[str] = "by_user"
+    source: ClassVar[str] = "Caldas et al. 2018 (LEAF, arXiv:1812.01097): natural partition"
+    keeps_users: ClassVar[bool] = True
+
+    def assign(
+        self,
+        labels: Int[Tensor, " examples"],
+        users: Int[Tensor, " examples"] | None,
+        sizes: Int[Tensor, " clients"],
+        classes: int,
+        seed: Seed,
+    ) -> tuple[Rows, ...]:
+        """Choose the users, then their examples."""
+        if users is None:
+            raise PlanError("by_user: the data set names no users: take one that does")
+        check_pool(labels, sizes.clamp(max=1), classes)
+        present = torch.from_numpy(np.unique(users.numpy()))
+        if len(present) < len(sizes):
+            raise PlanError(
+                f"by_user: {len(sizes)} clients and {len(present)} users: take at most as many "
+                "clients as there are users"
+            )
+        chance = torch.randperm(len(present), generator=seed.child("users").generator())
+        chosen = present[chance[: len(sizes)].sort().values]
+        dealt = []
+        for number, (user, size) in enumerate(
+            zip(chosen.tolist(), sizes.tolist(), strict=True)
+        ):
+            rows = (users == user).nonzero().flatten()
+            shuffle = seed.child("client", number).generator()
+            dealt.append(rows[torch.randperm(len(rows), generator=shuffle)][:size])
+        return tuple(dealt)

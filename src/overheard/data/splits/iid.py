@@ -1,0 +1,95 @@
+"""Clients alike: each holds every label about equally often."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
+from overheard.data.apportion import ROUNDING, apportion
+from overheard.data.draw import Rows, check_supply, draw
+from overheard.data.split import Split, check_pool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Iid(Split):
+    """Each label count lies within a fluctuation around an even share of the client's size.
+
+    Whispers of Data draws each count of a client of size s from s / C within plus or minus
+    10 %. Here the C counts are drawn uniformly from that range and then moved, each in
+    proportion to the room it has, until they sum to s; whole numbers may leave the range by
+    less than 1. Where little of a label is left, the upper end of its range comes down, so
+    that every later client still finds its lower end.
+
+    Args:
+        fluctuation: half the width of the range, relative to the even share (0..1).
+        balanced: True: the even share is s / C for all labels, as in the paper. False: it
+            follows the label shares of the pool, for pools where some label is rare.
+
+    """
+
+    fluctuation: float = 0.1
+    balanced: bool = True
+
+    name: ClassVar[str] = "iid"
+    source: ClassVar[str] = (
+        "Ma et al., Whispers of Data, virtual clients and experiments: IID scenario"
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse a fluctuation outside 0..1."""
+        if not 0 <= self.fluctuation <= 1:
+            raise PlanError(f"iid: fluctuation must lie in 0..1, got {self.fluctuation}")
+
+    def assign(
+        self,
+        labels: Int[Tensor, " examples"],
+        users: Int[Tensor, " examples"] | None,
+        sizes: Int[Tensor, " clients"],
+        classes: int,
+        seed: Seed,
+    ) -> tuple[Rows, ...]:
+        """Draw the counts client by client, then the examples."""
+        check_pool(labels, sizes, classes)
+        there = labels.bincount(minlength=classes)
+        weights = torch.ones(classes) if self.balanced else there
+        shares = weights.double() / weights.sum()
+        even = sizes[:, None] * shares  # (clients, classes)
+        lowest = (even * (1 - self.fluctuation) - ROUNDING).ceil()
+        reserved = lowest.sum(0) - lowest.cumsum(0)  # for the clients after each
+        left = there.double()
+        counts = []
+        for number, size in enumerate(sizes.tolist()):
+            low = even[number] * (1 - self.fluctuation)
+            high = (even[number] * (1 + self.fluctuation)).minimum(left - reserved[number])
+            if bool((high < low - ROUNDING).any()) or float(high.sum()) < size - ROUNDING:
+                # What all clients need at the least tells best which label is scarce.
+                check_supply(there, even.sum(0).round().long(), classes)
+                raise PlanError(
+                    f"iid: too little is left for client {number}: take fewer or smaller "
+                    "clients, or a larger fluctuation"
+                )
+            draws = torch.rand(
+                classes, generator=seed.child("counts", number).generator(), dtype=torch.float64
+            )
+            count = apportion(_moved_to_sum(low + draws * (high - low), low, high, size), size)
+            left = left - count
+            counts.append(count)
+        return draw(labels, torch.stack(counts), classes, seed.child("rows"))
+
+
+def _moved_to_sum(
+    values: Float[Tensor, " classes"],
+    low: Float[Tensor, " classes"],
+    high: Float[Tensor, " classes"],
+    total: int,
+) -> Float[Tensor, " classes"]:
+    """Move all values up or down within their ranges until they sum to the total."""
+    missing = total - float(values.sum())
+    room = (high - values) if missing > 0 else (values - low)
+    available = float(room.sum())
+    return values + room * (missing / available) if available > 0 else values

@@ -1,0 +1,83 @@
+"""Each client holds only a few of the labels."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
+from overheard.data.apportion import apportion
+from overheard.data.draw import Rows, draw
+from overheard.data.split import Split, check_pool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quantity(Split):
+    """Every client holds a fixed number of labels, equally often, and none of the others.
+
+    Labels are dealt from shuffled decks that hold each label once, so that all are in about
+    equal demand; a label of which too little is left is passed over. The paper only says that
+    a client draws at random from a fixed subset of C_f labels.
+
+    Args:
+        classes_per_client: how many labels a client holds.
+
+    """
+
+    classes_per_client: int = 3
+
+    name: ClassVar[str] = "quantity"
+    source: ClassVar[str] = (
+        "Ma et al., Whispers of Data: label quantity-based imbalance (3 classes for "
+        "MNIST, Fashion-MNIST and FER2013, 2 for AG News); McMahan et al. 2017, section 3"
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse clients without labels."""
+        if self.classes_per_client < 1:
+            raise PlanError(
+                f"quantity: classes_per_client must be 1 or more, got {self.classes_per_client}"
+            )
+
+    def assign(
+        self,
+        labels: Int[Tensor, " examples"],
+        users: Int[Tensor, " examples"] | None,
+        sizes: Int[Tensor, " clients"],
+        classes: int,
+        seed: Seed,
+    ) -> tuple[Rows, ...]:
+        """Deal the labels client by client, then draw the examples."""
+        check_pool(labels, sizes, classes)
+        if self.classes_per_client > classes or self.classes_per_client > int(sizes.min()):
+            raise PlanError(
+                f"quantity: {self.classes_per_client} classes a client, but there are "
+                f"{classes} classes and the smallest client holds {int(sizes.min())} examples: "
+                "lower classes_per_client"
+            )
+        left = labels.bincount(minlength=classes)
+        decks = seed.child("decks").generator()
+        deck: list[int] = []
+        counts = torch.zeros(len(sizes), classes, dtype=torch.long)
+        for number, size in enumerate(sizes.tolist()):
+            wanted = apportion(torch.ones(self.classes_per_client), size)
+            for need in wanted.tolist():
+                able = ((left >= need) & (counts[number] == 0)).tolist()
+                if not any(able[label] for label in deck):
+                    deck += torch.randperm(classes, generator=decks).tolist()
+                label = next((label for label in deck if able[label]), None)
+                if label is None:
+                    raise PlanError(
+                        f"quantity: client {number} needs {need} examples each of "
+                        f"{self.classes_per_client} labels, and the labels have "
+                        f"{left.tolist()} left: take fewer or smaller clients, or more "
+                        "classes_per_client"
+                    )
+                deck.remove(label)
+                counts[number, label] = need
+                left[label] -= need
+        return draw(labels, counts, classes, seed.child("rows"))

@@ -1,0 +1,69 @@
+"""Each client has exactly the label shares that a plan gives it."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
+from overheard.data.apportion import apportion
+from overheard.data.composition import shares_of
+from overheard.data.draw import Rows, draw
+from overheard.data.split import Split, check_pool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shares(Split):
+    """Client k holds the labels in the shares of row k, such as those of a published table.
+
+    Counts follow by largest remainders, so each differs from share * size by less than 1. A
+    pool that cannot serve them is refused; nothing is ever moved to another label.
+
+    Args:
+        compositions: a row a client, a share a label; rows sum to 1, or to 100 if they are
+            percentages (rounded tables may miss that by 1 %).
+
+    """
+
+    compositions: tuple[tuple[float, ...], ...]
+
+    name: ClassVar[str] = "shares"
+    source: ClassVar[str] = "explicit: the plan's own, or a published table's"
+
+    def __post_init__(self) -> None:
+        """Refuse rows that are no shares."""
+        if not self.compositions:
+            raise PlanError("shares: compositions needs a row for each client")
+        for number, row in enumerate(self.compositions):
+            shares_of(row, f"shares: the composition of client {number}")
+
+    def assign(
+        self,
+        labels: Int[Tensor, " examples"],
+        users: Int[Tensor, " examples"] | None,
+        sizes: Int[Tensor, " clients"],
+        classes: int,
+        seed: Seed,
+    ) -> tuple[Rows, ...]:
+        """Turn shares into counts, then draw the examples."""
+        check_pool(labels, sizes, classes)
+        if len(self.compositions) != len(sizes):
+            raise PlanError(
+                f"shares: {len(self.compositions)} compositions for {len(sizes)} clients: give "
+                "one each"
+            )
+        counts = []
+        for number, (row, size) in enumerate(
+            zip(self.compositions, sizes.tolist(), strict=True)
+        ):
+            if len(row) != classes:
+                raise PlanError(
+                    f"shares: the composition of client {number} has {len(row)} shares, the "
+                    f"task has {classes} labels: give one share a label"
+                )
+            counts.append(apportion(shares_of(row, "shares"), size))
+        return draw(labels, torch.stack(counts), classes, seed.child("rows"))

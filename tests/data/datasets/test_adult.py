@@ -1,0 +1,64 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from overheard.core.errors import DataError
+from overheard.data.datasets.adult import COLUMNS, Adult
+
+ROW = "39, {work}, 77516, Bachelors, 13, Never, Clerk, Single, White, {sex}, 0, 0, 40, {land}, "
+
+TRAIN = (
+    ROW.format(work="State-gov", sex="Male", land="Cuba") + "<=50K\n",
+    ROW.format(work="?", sex="Female", land="Peru") + ">50K\n",
+)
+
+TEST = (
+    "|1x3 Cross validator\n",
+    ROW.format(work="Private", sex="Male", land="Peru") + ">50K.\n",
+)
+
+
+def published(folder: Path, train: str, test: str) -> None:
+    (folder / "adult").mkdir(parents=True)
+    (folder / "adult" / "adult.data").write_text(train)
+    (folder / "adult" / "adult.test").write_text(test)
+
+
+@pytest.mark.usefixtures("offline")
+def test_ucis_files_are_read_with_their_quirks(tmp_path: Path) -> None:
+    published(tmp_path, "".join(TRAIN) + "\n", "".join(TEST))
+    dataset = Adult().load(tmp_path)
+    assert dataset.train.labels.tolist() == [0, 1]
+    assert dataset.test.labels.tolist() == [1]
+    # 6 columns of numbers, 2 categories each of work (? and State-gov), sex and land, and 1
+    # each of education, marital status, occupation, relationship and race.
+    assert dataset.task.shape == (6 + 2 * 3 + 5,)
+    # Columns: age, work: ?, work: State-gov, ... "Private" is in neither.
+    assert dataset.train.inputs[:, 1:3].tolist() == [[0, 1], [1, 0]]
+    assert dataset.test.inputs[:, 1:3].tolist() == [[0, 0]]
+
+
+@pytest.mark.usefixtures("offline")
+def test_packed_tables_give_what_ucis_files_give(tmp_path: Path) -> None:
+    published(tmp_path / "uci", "".join(TRAIN), "".join(TEST))
+    packed = tmp_path / "packed" / "adult"
+    packed.mkdir(parents=True)
+    header = ",".join((*COLUMNS, "income")) + "\n"
+    for name, lines in (("train", TRAIN), ("test", TEST[1:])):
+        text = header + "".join(lines).replace(", ", ",").replace(".\n", "\n")
+        (packed / f"adult_{name}.csv.gz").write_bytes(gzip.compress(text.encode()))
+    one, other = Adult().load(tmp_path / "uci"), Adult().load(tmp_path / "packed")
+    assert one.train.inputs.equal(other.train.inputs)
+    assert one.test.inputs.equal(other.test.inputs)
+
+
+@pytest.mark.usefixtures("offline")
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    published(tmp_path, TRAIN[0].replace("<=50K", "rich"), "".join(TEST))
+    with pytest.raises(DataError, match=r"adult\.data: column 'income' must say"):
+        Adult().load(tmp_path)
+    (tmp_path / "adult" / "adult.data").write_text("".join(TRAIN))
+    (tmp_path / "adult" / "adult.test").write_text(TEST[0] + TEST[1].replace("39", "old"))
+    with pytest.raises(DataError, match="'age' holds words among its numbers"):
+        Adult().load(tmp_path)

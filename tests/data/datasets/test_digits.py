@@ -1,0 +1,20 @@
+import torch
+
+from overheard.data.contents import content_keys
+from overheard.data.datasets.digits import Digits
+
+
+def test_the_parts_are_always_the_same_and_balanced() -> None:
+    one, again = Digits().load(None), Digits().load(None)
+    assert one.train.inputs.equal(again.train.inputs)
+    assert (len(one.train), len(one.test)) == (1497, 300)
+    counts = one.test.counts(10)
+    # 1797 images, 174 to 183 of each digit: 300 * 174 / 1797 = 29.05, 300 * 183 / 1797 = 30.6.
+    assert int(counts.min()) >= 29
+    assert int(counts.max()) <= 31
+
+
+def test_no_image_is_in_both_parts() -> None:
+    dataset = Digits().load(None)
+    keys = [content_keys(part.inputs) for part in (dataset.train, dataset.test)]
+    assert not torch.isin(keys[0], keys[1]).any()

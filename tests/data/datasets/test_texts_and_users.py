@@ -1,0 +1,123 @@
+"""Sources with texts or users, on small files laid out like the real ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overheard.core.errors import DataError
+from overheard.data.datasets.ag_news import AgNews
+from overheard.data.datasets.blogs import Blogs
+from overheard.data.datasets.ham10000 import Ham10000
+from overheard.data.datasets.omniglot_writers import OmniglotWriters
+from overheard.data.datasets.wisdm import COLUMNS, Wisdm
+
+
+@pytest.mark.usefixtures("offline")
+def test_published_news_count_labels_from_one(tmp_path: Path) -> None:
+    folder = tmp_path / "ag_news"
+    folder.mkdir()
+    lines = '"3","Wall Street","stocks, up"\n"1","Peace","talks"\n'
+    (folder / "train.csv").write_text(lines)
+    (folder / "test.csv").write_text('"4","Street","robots"\n')
+    dataset = AgNews(tokens=3).load(tmp_path)
+    assert dataset.train.labels.tolist() == [2, 0]
+    assert dataset.test.labels.tolist() == [3]
+    # Words: peace 2, stocks 3, street 4, talks 5, up 6, wall 7.
+    assert dataset.train.inputs.tolist() == [[7, 4, 3], [2, 5, 0]]
+    assert dataset.test.inputs.tolist() == [[4, 1, 0]]
+    assert dataset.task.vocabulary == 8
+
+
+@pytest.mark.usefixtures("offline")
+def test_news_with_an_unknown_section_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text('"5","A title","text"\n')
+    (tmp_path / "test.csv").write_text('"1","A title","text"\n')
+    with pytest.raises(DataError, match=r"train\.csv: column 'label'"):
+        AgNews().load(tmp_path)
+
+
+def test_the_latest_posts_of_each_blogger_are_the_test(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "text": [f"word{n:02} again" for n in range(10)],
+            "label": [0] * 5 + [2] * 5,
+            "user": ["u1"] * 5 + ["u0"] * 5,
+            "seq": [4, 3, 2, 1, 0, 0, 1, 2, 3, 4],
+        }
+    )
+    frame.to_parquet(tmp_path / "blogs_100users_x300.parquet")
+    dataset = Blogs(tokens=2).load(tmp_path)
+    assert dataset.user_names == ("u0", "u1")
+    assert dataset.users is not None
+    # Latest: row 0 of u1, and row 9 of u0.
+    assert dataset.users.tolist() == [1] * 4 + [0] * 4
+    assert dataset.test.labels.tolist() == [0, 2]
+    assert dataset.train.labels.tolist() == [0] * 4 + [2] * 4
+
+
+def test_a_blog_under_a_second_name_is_left_out(tmp_path: Path) -> None:
+    own = [f"word{n:02} again" for n in range(10)]
+    frame = pd.DataFrame(
+        {
+            # u1 repeats all of u0's posts but one; u2 happens to share one with u0.
+            "text": [*own[:5], *own[:4], own[5], own[0], *own[6:]],
+            "label": [0] * 10 + [1] * 5,
+            "user": ["u0"] * 5 + ["u1"] * 5 + ["u2"] * 5,
+            "seq": [*range(5)] * 3,
+        }
+    )
+    frame.to_parquet(tmp_path / "blogs_100users_x300.parquet")
+    assert Blogs().load(tmp_path).user_names == ("u0", "u2")
+
+
+def wisdm_table(rows: int) -> pd.DataFrame:
+    columns = {name: np.arange(rows, dtype=float) for name in COLUMNS}
+    return pd.DataFrame({"user": [7] * rows, **columns, "label": np.arange(rows) % 6})
+
+
+def test_missing_cells_count_as_the_training_mean(tmp_path: Path) -> None:
+    table = wisdm_table(10)
+    table.loc[0, "XPEAK"] = np.nan
+    table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
+    dataset = Wisdm().load(tmp_path)
+    assert len(dataset.train) == 8
+    assert dataset.user_names == ("7",)
+    place = COLUMNS.index("XPEAK")
+    # Known: 1..7, mean 4, deviation 2; row 0 counts as 4, row 1 is (1 - 4) / 2.
+    assert dataset.train.inputs[:2, place].tolist() == [0.0, -1.5]
+
+
+def test_a_table_without_a_sensor_is_refused(tmp_path: Path) -> None:
+    table = wisdm_table(10).drop(columns="RESULTANT")
+    table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
+    with pytest.raises(DataError, match="no column 'RESULTANT'"):
+        Wisdm().load(tmp_path)
+
+
+def test_a_fifth_of_each_drawers_images_is_the_test(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "omniglot_writers.npz",
+        x=np.random.default_rng(0).integers(0, 256, (40, 28, 28), dtype=np.uint8),
+        y=np.arange(40) % 3,
+        user=np.arange(40) // 10,
+        class_names=np.array(["a", "b", "c"]),
+        user_names=np.array(["w", "x", "y", "z"]),
+    )
+    dataset = OmniglotWriters().load(tmp_path)
+    assert dataset.users is not None
+    assert dataset.users.bincount().tolist() == [8] * 4
+    assert len(dataset.test) == 8
+
+
+def test_ham10000_reads_either_size_and_no_other(tmp_path: Path) -> None:
+    labels = np.arange(7)
+    for file, shape in (
+        ("ham10000_28x28_rgb.npz", (7, 28, 28, 3)),
+        ("ham10000_8x8_gray_full.npz", (7, 8, 8)),
+    ):
+        pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+        np.savez(tmp_path / file, x_train=pixels, y_train=labels, x_test=pixels, y_test=labels)
+    assert Ham10000().load(tmp_path).task.shape == (3, 28, 28)
+    assert Ham10000(side=8).load(tmp_path).task.shape == (1, 8, 8)

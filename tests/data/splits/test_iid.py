@@ -1,0 +1,56 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
+from overheard.data.splits.iid import Iid
+
+LABELS = torch.arange(1000) % 5
+
+
+@settings(max_examples=30, deadline=None)
+@given(size=st.integers(20, 180), seed=st.integers(0, 999))
+def test_each_label_count_lies_in_its_range(size: int, seed: int) -> None:
+    rows = Iid(0.1).assign(LABELS, None, torch.tensor([size] * 5), 5, Seed(seed))
+    for held in rows:
+        counts = LABELS[held].bincount(minlength=5)
+        # Whole numbers may leave 0.9 .. 1.1 times size / 5 by less than 1.
+        assert float(counts.min()) > 0.9 * size / 5 - 1
+        assert float(counts.max()) < 1.1 * size / 5 + 1
+
+
+def test_counts_do_fluctuate() -> None:
+    (rows,) = Iid(0.5).assign(LABELS, None, torch.tensor([200]), 5, Seed(0))
+    assert len(LABELS[rows].bincount().unique()) > 1
+
+
+def test_no_fluctuation_gives_equal_counts() -> None:
+    (rows,) = Iid(0.0).assign(LABELS, None, torch.tensor([50]), 5, Seed(0))
+    assert LABELS[rows].bincount().tolist() == [10] * 5
+
+
+def test_an_exactly_used_up_pool_is_still_shared_out() -> None:
+    # 5 clients of 200 take all 1000: the last ones take what the first have left.
+    rows = Iid(0.0).assign(LABELS, None, torch.tensor([200] * 5), 5, Seed(0))
+    assert torch.cat(rows).sort().values.equal(torch.arange(1000))
+
+
+def test_a_rare_label_is_named_when_it_runs_out() -> None:
+    # 90 of label 0, 10 of label 1; even shares of 40 want 20 of each.
+    labels = torch.tensor([0] * 90 + [1] * 10)
+    with pytest.raises(PlanError, match="20 examples with label 1 are needed and 10 are left"):
+        Iid(0.0).assign(labels, None, torch.tensor([40]), 2, Seed(0))
+
+
+def test_unbalanced_follows_the_shares_of_the_pool() -> None:
+    # 90:10 in the pool, so 36:4 in a client of 40.
+    labels = torch.tensor([0] * 90 + [1] * 10)
+    (rows,) = Iid(0.0, balanced=False).assign(labels, None, torch.tensor([40]), 2, Seed(0))
+    assert labels[rows].bincount().tolist() == [36, 4]
+
+
+def test_a_fluctuation_above_one_is_refused() -> None:
+    with pytest.raises(PlanError, match="fluctuation"):
+        Iid(1.5)

@@ -1,0 +1,52 @@
+import pytest
+import torch
+
+from overheard.core.examples import Examples
+from overheard.core.task import Task
+from overheard.data.dataset import Dataset
+
+TASK = Task((2,), ("a", "b"))
+
+
+def examples(inputs: torch.Tensor, labels: list[int]) -> Examples:
+    return Examples(inputs, torch.tensor(labels, dtype=torch.long))
+
+
+GOOD = examples(torch.zeros(3, 2), [0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("train", "said"),
+    [
+        (examples(torch.zeros(0, 2), []), "no examples"),
+        (examples(torch.zeros(1, 3), [0]), "shape"),
+        (examples(torch.zeros(1, 2).double(), [0]), "float32"),
+        (examples(torch.full((1, 2), float("nan")), [0]), "NaN"),
+        (examples(torch.zeros(1, 2), [2]), "between 0 and 1"),
+        (examples(torch.zeros(1, 2), [-1]), "between 0 and 1"),
+        (Examples(torch.zeros(1, 2), torch.tensor([1], dtype=torch.int32)), "int64"),
+    ],
+)
+def test_examples_that_do_not_fit_the_task_are_refused(train: Examples, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Dataset(train, GOOD, TASK)
+    with pytest.raises(ValueError, match=said):
+        Dataset(GOOD, train, TASK)
+
+
+def test_tokens_outside_the_vocabulary_are_refused() -> None:
+    task = Task((2,), ("a", "b"), vocabulary=5)
+    good = examples(torch.tensor([[1, 4]]), [0])
+    assert Dataset(good, good, task).task.vocabulary == 5
+    with pytest.raises(ValueError, match="between 0 and 4"):
+        Dataset(good, examples(torch.tensor([[1, 5]]), [0]), task)
+
+
+@pytest.mark.parametrize(
+    ("users", "names"), [([0, 1], ()), ([0, 1, -1], ()), ([0, 1, 2], ("x",))]
+)
+def test_users_that_do_not_fit_the_examples_are_refused(
+    users: list[int], names: tuple[str, ...]
+) -> None:
+    with pytest.raises(ValueError, match="users"):
+        Dataset(GOOD, GOOD, TASK, torch.tensor(users), names)

@@ -1,0 +1,50 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from overheard.core.errors import DataError
+from overheard.data.datasets.mnist import Mnist
+
+Write = Callable[[Path, np.ndarray], Path]
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (20, 28, 28), dtype=np.uint8)
+LABELS = np.arange(20, dtype=np.uint8) % 10
+
+
+def published(folder: Path, write_idx: Write, labels: np.ndarray = LABELS) -> None:
+    for part in ("train", "t10k"):
+        write_idx(folder / "mnist" / f"{part}-images-idx3-ubyte.gz", IMAGES)
+        write_idx(folder / "mnist" / f"{part}-labels-idx1-ubyte.gz", labels)
+
+
+@pytest.mark.usefixtures("offline")
+def test_the_published_files_give_what_the_npz_gives(tmp_path: Path, write_idx: Write) -> None:
+    published(tmp_path / "idx", write_idx)
+    stored = tmp_path / "npz" / "mnist" / "mnist.npz"
+    stored.parent.mkdir(parents=True)
+    labels = LABELS.astype(np.int64)
+    np.savez(stored, x_train=IMAGES, y_train=labels, x_test=IMAGES, y_test=labels)
+    one, other = Mnist().load(tmp_path / "idx"), Mnist().load(tmp_path / "npz")
+    assert one.train.inputs.equal(other.train.inputs)
+    assert one.test.labels.equal(other.test.labels)
+    assert one.task == other.task
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize("labels", [LABELS[:-1], LABELS + 1])
+def test_labels_that_do_not_fit_the_images_are_refused(
+    tmp_path: Path, write_idx: Write, labels: np.ndarray
+) -> None:
+    published(tmp_path, write_idx, labels)
+    with pytest.raises(DataError, match=r"train-labels-idx1-ubyte\.gz: 'labels' must"):
+        Mnist().load(tmp_path)
+
+
+@pytest.mark.usefixtures("offline")
+def test_images_of_another_size_are_refused(tmp_path: Path, write_idx: Write) -> None:
+    published(tmp_path, write_idx)
+    write_idx(tmp_path / "mnist" / "train-images-idx3-ubyte.gz", IMAGES[:, :20])
+    with pytest.raises(DataError, match="must hold 28 x 28 images"):
+        Mnist().load(tmp_path)

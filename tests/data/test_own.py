@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from overheard.core.errors import DataError
+from overheard.data.own import load_own
+
+MODULE = """
+import torch
+from overheard.core.examples import Examples
+from overheard.core.task import Task
+from overheard.data.dataset import Dataset
+
+number = 3
+
+def wrong():
+    return 3
+
+def right():
+    part = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
+    return Dataset(part, part, Task((1,), ("a", "b")))
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a module of the user's in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "mine_of_the_user.py").write_text(MODULE)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("home")
+def test_a_function_of_the_users_gives_the_data() -> None:
+    assert load_own("mine_of_the_user:right").task.class_names == ("a", "b")
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("mine_of_the_user:wrong", "returned a int"),
+        ("mine_of_the_user:number", "no function"),
+        ("mine_of_the_user:absent", "has no function absent"),
+        ("no_such_module:right", "PYTHONPATH"),
+        ("data.xlsx", "is no data"),
+        ("a b:c", "is no data"),
+        ("absent.npz", "there is no file absent.npz"),
+        ("absent.csv.gz", "correct it"),
+    ],
+)
+def test_a_reference_to_no_data_is_refused(reference: str, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        load_own(reference)
+
+
+def test_files_are_found_from_the_working_directory(home: Path) -> None:
+    (home / "sub").mkdir()
+    np.savez(home / "sub" / "a.npz", x=np.eye(10), y=np.arange(10) % 2)
+    assert len(load_own("sub/a.npz").train) == 8
+    (home / "t.csv").write_text("a,b,diagnosis\n" + "1,x,ill\n2,y,well\n" * 5)
+    assert load_own("t.csv", label="diagnosis").task.class_names == ("ill", "well")
