@@ -1,0 +1,132 @@
+"""Turns a stored line and the file beside it into the message that was sent."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from overheard.archive.layout import messages_path, size_inside, weights_path
+from overheard.archive.lines import (
+    AggregateLine,
+    BroadcastLine,
+    DistilledLine,
+    Line,
+    MissingLine,
+    StoredFile,
+    UpdateLine,
+    stored_file,
+)
+from overheard.archive.weights import Shapes, StoredWeights, read_tensors
+from overheard.core.errors import TranscriptError
+from overheard.core.messages import (
+    Aggregate,
+    Body,
+    Broadcast,
+    DistilledSet,
+    Message,
+    Missing,
+    Update,
+)
+from overheard.core.parties import party
+
+DISTILLED = ("inputs", "labels", "rates")
+"""The tensors of a distilled set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a transcript: where an error stands."""
+
+    transcript: Path
+    round: int
+    number: int
+
+    def refuse(self, why: str) -> TranscriptError:
+        """Say that this line cannot be read, and why."""
+        path = messages_path(self.transcript, self.round)
+        return TranscriptError(f"{path} line {self.number}: {why}")
+
+
+def message_of(line: Line, place: Place, shapes: Shapes | None) -> Message:
+    """What was said, its weights left on the disk.
+
+    Args:
+        line: as read from the place.
+        place: where it stands.
+        shapes: of the model as broadcast in this round, by this very line if it is one; None
+            before that.
+
+    Raises:
+        TranscriptError: if the line contradicts itself, its place or its file.
+
+    """
+    if line.round != place.round:
+        raise place.refuse(
+            f"is of round {line.round}: move it to that round's folder, or record anew"
+        )
+    file = stored_file(line.body)
+    try:
+        return Message(
+            line.round,
+            party(line.sender),
+            frozenset(party(name) for name in line.readers),
+            _body_of(line.body, place, shapes, None if file is None else _checked(file, place)),
+        )
+    except ValueError as error:
+        raise place.refuse(str(error)) from error
+
+
+def shapes_in(body: BroadcastLine) -> Shapes:
+    """The model's tensors as a broadcast declares them."""
+    return {parameter.name: parameter.shape for parameter in body.parameters}
+
+
+def _checked(file: StoredFile, place: Place) -> Path:
+    """Where the file is, if it has the size that was written down."""
+    path = weights_path(place.transcript, place.round, file.name)
+    size = size_inside(path, place.transcript)
+    if size != file.size:
+        raise TranscriptError(
+            f"{path} has {size} bytes where {file.size} were written: it was cut short or "
+            "changed; copy the transcript anew, whole"
+        )
+    return path
+
+
+def _body_of(
+    body: BroadcastLine | UpdateLine | AggregateLine | DistilledLine | MissingLine,
+    place: Place,
+    shapes: Shapes | None,
+    path: Path | None,
+) -> Body:
+    if isinstance(body, MissingLine):
+        return Missing(body.reason)
+    assert path is not None, "all but a missing answer come with a file"
+    if isinstance(body, DistilledLine):
+        return _distilled(path)
+    if shapes is None:
+        raise place.refuse("comes before the round's broadcast: record broadcasts too")
+    if isinstance(body, BroadcastLine):
+        return Broadcast(StoredWeights(path, shapes))
+    if body.examples is not None and body.examples < 0:
+        raise place.refuse(f"says {body.examples} examples: record the true size, or null")
+    delta = StoredWeights(path, shapes)
+    if isinstance(body, UpdateLine):
+        return Update(delta, body.examples, body.metrics)
+    return Aggregate(delta, frozenset(party(name) for name in body.cohort), body.examples)
+
+
+def _distilled(path: Path) -> DistilledSet:
+    """Read at once: a distilled set is small, and has no names by which to fetch its parts."""
+    read = read_tensors(path, DISTILLED)
+    inputs, labels, rates = (read[name] for name in DISTILLED)
+    if not (
+        inputs.ndim >= 1
+        and labels.ndim == 2
+        and rates.ndim == 1
+        and len(inputs) == len(labels) == len(rates)
+    ):
+        raise TranscriptError(
+            f"{path}: inputs {tuple(inputs.shape)}, labels {tuple(labels.shape)} and rates "
+            f"{tuple(rates.shape)} are no distilled set: record one label row and one rate "
+            "for each input"
+        )
+    return DistilledSet(inputs, labels, rates)

@@ -1,0 +1,146 @@
+"""Opens a stored transcript, checks it, and leaves the weights on the disk."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from overheard.archive.bodies import Place, message_of, shapes_in
+from overheard.archive.layout import (
+    is_there,
+    manifest_path,
+    messages_path,
+    read_inside,
+    transcript_folder,
+    weights_path,
+)
+from overheard.archive.lines import PARSER, BroadcastLine, Line, stored_file
+from overheard.archive.manifest import read_manifest, told
+from overheard.archive.weights import Shapes
+from overheard.core.errors import TranscriptError
+from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
+from overheard.core.transcript import Transcript
+
+
+def open_transcript(folder: Path) -> Transcript:
+    """All committed messages of a run, in the order in which they were sent.
+
+    Reads what was said and about whom, and the size of each file; the weights are read when
+    an attack asks for them, one tensor at a time. `verify` checks every byte.
+
+    Args:
+        folder: of the run, or the transcript alone.
+
+    Raises:
+        TranscriptError: if the folder holds no transcript, or a damaged one.
+
+    """
+    read_manifest(folder)
+    return Transcript(tuple(entry.message for entry in _entries(transcript_folder(folder))))
+
+
+def read_round(folder: Path, number: int) -> tuple[Message, ...]:
+    """All messages of one committed round; else as `open_transcript`."""
+    return tuple(entry.message for entry in _entries_of(transcript_folder(folder), number))
+
+
+def committed_rounds(folder: Path) -> int:
+    """How many rounds of a run are written whole; 0 where there is no transcript yet.
+
+    Raises:
+        TranscriptError: if a round is missing before the last.
+
+    """
+    transcript = transcript_folder(folder)
+    if not is_there(manifest_path(transcript)):
+        return 0
+    count = 0
+    while is_there(messages_path(transcript, count)):
+        count += 1
+    found = sum(1 for _ in transcript.glob("rounds/*/messages.jsonl"))
+    if found != count:
+        raise TranscriptError(
+            f"{transcript} lacks round {count} yet has later ones: copy the transcript anew, "
+            "whole"
+        )
+    return count
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether every planned round and the closing broadcast are there."""
+    return committed_rounds(folder) == read_manifest(folder).rounds + 1
+
+
+def verify(folder: Path) -> int:
+    """Check every byte of every weights file against what was written; gives their number.
+
+    Reads the whole transcript once, a tensor at a time.
+
+    Raises:
+        TranscriptError: at the first file that was altered, or holds what no weights can be.
+
+    """
+    transcript = transcript_folder(folder)
+    read_manifest(folder)
+    checked = 0
+    for entry in _entries(transcript):
+        file = stored_file(entry.line.body)
+        if file is None:
+            continue
+        path = weights_path(transcript, entry.line.round, file.name)
+        with path.open("rb") as content:
+            found = file_digest(content, "sha256").hexdigest()
+        if found != file.sha256:
+            raise TranscriptError(
+                f"{path} was altered after it was written (SHA-256 {found}, written "
+                f"{file.sha256}): copy the transcript anew, whole"
+            )
+        for tensors in _weights_in(entry.message):
+            for name in tensors:
+                tensors[name]
+        checked += 1
+    return checked
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    line: Line
+    message: Message
+
+
+def _entries(transcript: Path) -> Iterator[_Entry]:
+    """Every committed message with the line it comes from, in the order sent."""
+    for number in range(committed_rounds(transcript)):
+        yield from _entries_of(transcript, number)
+
+
+def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
+    shapes: Shapes | None = None
+    content = read_inside(messages_path(transcript, number), transcript)
+    for count, raw in enumerate(content.splitlines(), start=1):
+        place = Place(transcript, number, count)
+        line = _line_of(raw, place)
+        if isinstance(line.body, BroadcastLine):
+            shapes = shapes_in(line.body)
+        yield _Entry(line, message_of(line, place, shapes))
+
+
+def _line_of(raw: bytes, place: Place) -> Line:
+    try:
+        return PARSER.validate_json(raw)
+    except ValidationError as error:
+        raise place.refuse(
+            f"is damaged: {told(error)}; copy the transcript anew, whole"
+        ) from error
+
+
+def _weights_in(message: Message) -> tuple[Weights, ...]:
+    match message.body:
+        case Broadcast():
+            return (message.body.weights,)
+        case Update() | Aggregate():
+            return (message.body.delta,)
+        case _:
+            return ()

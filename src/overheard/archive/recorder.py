@@ -1,0 +1,228 @@
+"""Writes a run's messages to its folder as they are sent."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from math import isfinite
+from pathlib import Path
+from typing import final
+
+from overheard.archive.atomic import flush, output_error, partial, write_ahead, write_bytes
+from overheard.archive.bodies import DISTILLED, Place, message_of
+from overheard.archive.layout import (
+    is_there,
+    manifest_path,
+    messages_path,
+    round_folder,
+    weights_name,
+)
+from overheard.archive.lines import (
+    PARSER,
+    AggregateLine,
+    BodyLine,
+    BroadcastLine,
+    DistilledLine,
+    Line,
+    MissingLine,
+    Parameter,
+    StoredFile,
+    UpdateLine,
+)
+from overheard.archive.manifest import (
+    WRITERS,
+    Manifest,
+    differences,
+    read_manifest,
+    write_manifest,
+)
+from overheard.archive.reader import committed_rounds, is_complete
+from overheard.archive.weights import Shapes, shapes_of, stored
+from overheard.core.errors import OutputError
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    DistilledSet,
+    Message,
+    Missing,
+    Update,
+    Weights,
+)
+from overheard.core.parties import Party, party
+
+
+@final
+class Recorder:
+    """A run's folder, open for the rounds that it lacks.
+
+    Every message is in the folder, whole, as soon as it was sent; a round counts once it is
+    closed, and from then on outlasts a power cut. Whatever a killed run left of an open round
+    is dropped and said again.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from overheard.archive.manifest import Manifest
+    >>> from overheard.core.parties import SERVER, client
+    >>> from overheard.core.task import Task
+    >>> manifest = Manifest(Task((2,), ("a", "b")), "linear", None, (), (SERVER,), rounds=1)
+    >>> with TemporaryDirectory() as folder:
+    ...     recorder = Recorder(Path(folder), manifest)
+    ...     with recorder.round() as said:
+    ...         _ = said.send(Message(0, client(3), frozenset({SERVER}), Missing("late")))
+    ...     recorder.committed()
+    1
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        """Start a run in this folder, or go on with the same run.
+
+        Raises:
+            OutputError: if the folder holds another run, or cannot be written to; nothing in
+                it is then changed.
+
+        """
+        self._folder = folder
+        self._transcript = folder / "transcript"
+        if is_there(manifest_path(self._transcript)):
+            _refuse_another_run(folder, manifest)
+        else:
+            _refuse_strangers(self._transcript)
+            write_manifest(self._transcript, manifest)
+        self._committed = committed_rounds(folder)
+
+    def committed(self) -> int:
+        """How many rounds are closed; also the number of the round to come."""
+        return self._committed
+
+    @contextmanager
+    def round(self) -> Iterator["OpenRound"]:
+        """Open the next round, and close it if all went well."""
+        number = self._committed
+        folder = round_folder(self._transcript, number)
+        try:
+            if folder.exists():
+                shutil.rmtree(folder)
+        except OSError as error:
+            raise output_error(folder, error) from error
+        said = OpenRound(self._transcript, number)
+        yield said
+        said.close()
+        self._committed += 1
+
+
+@final
+class OpenRound:
+    """The round that is being said; only `Recorder.round` opens one."""
+
+    def __init__(self, transcript: Path, number: int) -> None:
+        """Begin with nothing said."""
+        self._transcript = transcript
+        self._number = number
+        self._lines: list[Line] = []
+        self._files: list[Path] = []
+        self._shapes: Shapes | None = None
+
+    def send(self, message: Message) -> Message:
+        """Write a message; gives it back as a reader will find it, its weights on the disk.
+
+        Raises:
+            ValueError: if the message is of another round, names a party unfit for a file,
+                holds weights that are not finite, or of another model than was broadcast.
+            OutputError: if the folder cannot take it.
+
+        """
+        if message.round != self._number:
+            raise ValueError(
+                f"a message of round {message.round} was sent in round {self._number}"
+            )
+        if isinstance(message.body, Broadcast):
+            self._shapes = shapes_of(message.body.weights)
+        body = self._store(message)
+        line = Line(
+            message.round,
+            party(message.sender),
+            tuple(sorted(party(name) for name in message.readers)),
+            body,
+        )
+        self._lines.append(line)
+        place = Place(self._transcript, self._number, len(self._lines))
+        return message_of(line, place, self._shapes)
+
+    def close(self) -> None:
+        """Write down what was said: from then on the round counts."""
+        flush(self._files)
+        content = b"".join(PARSER.dump_json(line) + b"\n" for line in self._lines)
+        write_bytes(messages_path(self._transcript, self._number), content)
+
+    def _store(self, message: Message) -> BodyLine:
+        body = message.body
+        match body:
+            case Broadcast():
+                parameters = tuple(
+                    Parameter(name, shape) for name, shape in (self._shapes or {}).items()
+                )
+                file = self._put(message.sender, "broadcast", body.weights)
+                return BroadcastLine("broadcast", file, parameters)
+            case Update():
+                self._refuse_another_model(body.delta)
+                file = self._put(message.sender, "update", body.delta)
+                return UpdateLine("update", file, body.examples, _finite(body.metrics))
+            case Aggregate():
+                self._refuse_another_model(body.delta)
+                file = self._put(message.sender, "aggregate", body.delta)
+                cohort = tuple(sorted(party(name) for name in body.cohort))
+                return AggregateLine("aggregate", file, body.examples, cohort)
+            case DistilledSet():
+                tensors = (body.inputs, body.labels, body.rates)
+                named = dict(zip(DISTILLED, tensors, strict=True))
+                return DistilledLine("distilled", self._put(message.sender, "distilled", named))
+            case Missing():
+                return MissingLine("missing", body.reason)
+
+    def _put(self, sender: Party, kind: str, weights: Weights) -> StoredFile:
+        name = weights_name(len(self._lines), party(sender), kind)
+        content = stored(weights)
+        path = round_folder(self._transcript, self._number) / name
+        write_ahead(path, content)
+        self._files.append(path)
+        return StoredFile(name, len(content), sha256(content).hexdigest())
+
+    def _refuse_another_model(self, delta: Weights) -> None:
+        if self._shapes is None:
+            raise ValueError("an update was sent before any broadcast")
+        if shapes_of(delta) != self._shapes:
+            raise ValueError(
+                f"the update's tensors {shapes_of(delta)} are not those of the broadcast, "
+                f"{dict(self._shapes)}"
+            )
+
+
+def _finite(metrics: Mapping[str, float]) -> dict[str, float]:
+    for name, value in metrics.items():
+        if not isfinite(value):
+            raise ValueError(f"the metric {name!r} is {value}: leave it out")
+    return dict(metrics)
+
+
+def _refuse_another_run(folder: Path, manifest: Manifest) -> None:
+    """Other versions may calculate other bits: they may open a run, yet not go on with it."""
+    apart_from = WRITERS if is_complete(folder) else frozenset()
+    differing = differences(read_manifest(folder), manifest, apart_from)
+    if differing:
+        raise OutputError(
+            f"{folder} holds another run, which differs in {'; '.join(differing)}: choose "
+            "another folder, or remove this one to start anew"
+        )
+
+
+def _refuse_strangers(transcript: Path) -> None:
+    """Without a manifest there may be nothing but what a kill left of one."""
+    try:
+        inside = [] if not transcript.exists() else sorted(transcript.iterdir())
+    except OSError as error:
+        raise output_error(transcript, error) from error
+    strange = [path.name for path in inside if path != partial(manifest_path(transcript))]
+    if strange:
+        raise OutputError(
+            f"{transcript} holds {strange[0]!r} and no manifest, so it is no transcript: "
+            "choose another folder, or empty this one"
+        )

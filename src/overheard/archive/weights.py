@@ -1,0 +1,140 @@
+"""Weights that stay on the disk until one of their tensors is asked for."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from overheard.core.errors import TranscriptError
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""The tensors of a model, in its order."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredWeights(Mapping[str, Tensor]):
+    """Tensors by name, each read from a safetensors file when it is asked for.
+
+    The file is opened, mapped into memory and closed at every access, and its pages go with
+    the tensor: nothing is kept, so a transcript may be larger than memory. Take a tensor once
+    where it is used twice.
+
+    Args:
+        path: of the safetensors file.
+        shapes: what must stand in it.
+
+    """
+
+    path: Path
+    shapes: Shapes
+
+    def __getitem__(self, name: str) -> Tensor:
+        """Read one tensor.
+
+        Raises:
+            TranscriptError: if the file is damaged, holds other tensors than it should, or
+                this one is no plain number throughout.
+
+        """
+        if name not in self.shapes:
+            raise KeyError(name)
+        return read_tensors(self.path, (name,), self.shapes)[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the model has such a tensor; reads nothing."""
+        return name in self.shapes
+
+    def __iter__(self) -> Iterator[str]:
+        """Go over the names in the model's order."""
+        return iter(self.shapes)
+
+    def __len__(self) -> int:
+        """How many tensors there are."""
+        return len(self.shapes)
+
+
+def read_tensors(
+    path: Path, names: tuple[str, ...], shapes: Shapes | None = None
+) -> dict[str, Tensor]:
+    """Map these tensors of a safetensors file into memory, checked.
+
+    Args:
+        path: of the file.
+        names: the tensors to read.
+        shapes: all that must stand in the file; None where only the names are agreed.
+
+    Raises:
+        TranscriptError: naming file, tensor and mend.
+
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            _refuse_names(path, set(file.keys()), set(names if shapes is None else shapes))
+            read = {name: file.get_tensor(name) for name in names}
+    except (SafetensorError, OSError) as error:
+        raise TranscriptError(
+            f"{path} is damaged or cut short ({error}): copy the transcript anew, whole"
+        ) from error
+    for name, tensor in read.items():
+        if shapes is not None and tuple(tensor.shape) != shapes[name]:
+            raise TranscriptError(
+                f"{path}: {name!r} is of shape {tuple(tensor.shape)}, the broadcast's of "
+                f"{shapes[name]}: record updates of the model that was broadcast"
+            )
+        flaw = flaw_of(tensor)
+        if flaw:
+            raise TranscriptError(
+                f"{path}: {name!r} {flaw}: leave this message out, or record it anew"
+            )
+    return read
+
+
+def flaw_of(tensor: Tensor) -> str | None:
+    """Why these cannot be weights; None if they can."""
+    if not tensor.is_floating_point():
+        return f"holds {tensor.dtype}, no floating-point numbers"
+    if not bool(torch.isfinite(tensor).all()):
+        return "holds NaN or infinity"
+    return None
+
+
+def stored(weights: Mapping[str, Tensor]) -> bytes:
+    """The content of a safetensors file with these tensors; alike for the same tensors.
+
+    Raises:
+        ValueError: if any tensor has a flaw.
+
+    """
+    for name, tensor in weights.items():
+        flaw = flaw_of(tensor)
+        if flaw:
+            raise ValueError(f"the tensor {name!r} {flaw}: only finite weights can be sent")
+    # Cloned, since safetensors takes no tensors that share their memory.
+    return save(
+        {
+            name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+            for name, tensor in weights.items()
+        }
+    )
+
+
+def shapes_of(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor, in order."""
+    if isinstance(weights, StoredWeights):
+        return dict(weights.shapes)
+    return {name: tuple(tensor.shape) for name, tensor in weights.items()}
+
+
+def _refuse_names(path: Path, found: set[str], due: set[str]) -> None:
+    if found == due:
+        return
+    raise TranscriptError(
+        f"{path} holds other tensors than the broadcast: lacks {sorted(due - found)}, has "
+        f"{sorted(found - due)} besides: record updates of the model that was broadcast"
+    )

@@ -1,0 +1,109 @@
+"""Everything that determines a simulated run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from overheard.core.defense import BuildModel, Defense
+from overheard.core.examples import Examples
+from overheard.core.parties import Party, client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.learning.train import Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Federation:
+    """A federation to be run: model, data, training, defenses and chance.
+
+    Args:
+        build_model: gives the model with fresh weights.
+        model: what the manifest calls it, such as its settings or "package.module:build".
+        task: what is learned.
+        recipe: how clients train.
+        pool: the examples of all clients.
+        rows: `rows[round][client]` are the pool's rows which that client holds in that round.
+        test: examples of nobody, on which each global model is tested.
+        rounds: how many there are.
+        seed: of all that is left to chance; the training's engine and device may change the
+            last bits besides.
+        participation: share of the clients asked in a round, drawn anew each round; always
+            one client at least.
+        failure_rate: how often a client that was asked gives no answer.
+        defenses: in the order in which they act.
+        engine: how cohorts are trained, see `learning.train`.
+        workers: processes to train in; None leaves it to the engine.
+        device: where to train.
+
+    """
+
+    build_model: BuildModel
+    model: str
+    task: Task
+    recipe: Recipe
+    pool: Examples
+    rows: Sequence[Sequence[Int[Tensor, " _"]]]  # each of a length of its own
+    test: Examples
+    rounds: int
+    seed: Seed
+    participation: float = 1.0
+    failure_rate: float = 0.0
+    defenses: tuple[Defense, ...] = ()
+    engine: Engine = "auto"
+    workers: int | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        """Refuse a federation that cannot be run."""
+        if self.rounds < 1 or len(self.rows) != self.rounds:
+            raise ValueError(
+                f"a federation has a round or more and rows for each: {self.rounds} rounds, "
+                f"{len(self.rows)} rows"
+            )
+        sizes = {len(held) for held in self.rows}
+        if len(sizes) != 1 or 0 in sizes:
+            raise ValueError(
+                f"every round has the same clients, one or more, got {sorted(sizes)} of them"
+            )
+        for number, held in enumerate(self.rows):
+            _refuse_strange_rows(number, torch.cat(tuple(held)), len(self.pool))
+        if not 0 < self.participation <= 1:
+            raise ValueError(f"participation lies in (0, 1], got {self.participation}")
+        if not 0 <= self.failure_rate < 1:
+            raise ValueError(f"failure_rate lies in [0, 1), got {self.failure_rate}")
+        if not len(self.test):
+            raise ValueError("a test set has an example or more, got none")
+        for examples in (self.pool, self.test):
+            _refuse_strange_labels(examples, self.task.classes)
+        names = [defense.name for defense in self.defenses]
+        if len(set(names)) != len(names):
+            # Two of one name would draw the same noise.
+            raise ValueError(f"each defense acts once, got {names}")
+
+    @property
+    def clients(self) -> tuple[Party, ...]:
+        """All clients, in the order of their rows."""
+        return tuple(client(number) for number in range(len(self.rows[0])))
+
+    @property
+    def is_masked(self) -> bool:
+        """True if nobody can read a single update."""
+        return any(defense.masks_updates for defense in self.defenses)
+
+
+def _refuse_strange_rows(number: int, rows: Int[Tensor, " examples"], length: int) -> None:
+    if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < length:
+        raise ValueError(f"round {number} has rows beyond the pool's {length} examples")
+
+
+def _refuse_strange_labels(examples: Examples, classes: int) -> None:
+    labels = examples.labels
+    if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        raise ValueError(
+            f"labels lie between 0 and {classes - 1}, got {int(labels.min())} to "
+            f"{int(labels.max())}"
+        )

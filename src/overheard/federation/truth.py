@@ -1,0 +1,31 @@
+"""What really was the case in a run, worked out from the federation and its transcript."""
+
+from overheard.core.messages import Broadcast, Update
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
+from overheard.federation.federation import Federation
+from overheard.learning.evaluate import accuracy
+
+
+def truth_of(federation: Federation, transcript: Transcript) -> GroundTruth:
+    """The label counts of each client that answered, and how good each broadcast was.
+
+    Counted is what a client holds, before any defense changes it: that is the secret which a
+    defense of the data is to keep. The accuracy is that of each round's broadcast, the
+    closing one included.
+    """
+    index_of = {party: index for index, party in enumerate(federation.clients)}
+    counts, accuracies = {}, {}
+    for message in transcript.messages:
+        if isinstance(message.body, Update):
+            rows = federation.rows[message.round][index_of[message.sender]]
+            held = federation.pool.labels[rows].bincount(minlength=federation.task.classes)
+            counts[message.round, message.sender] = held
+        if isinstance(message.body, Broadcast):
+            accuracies[message.round] = accuracy(
+                federation.build_model,
+                message.body.weights,
+                federation.test,
+                device=federation.device,
+            )
+    return GroundTruth(counts, accuracies)

@@ -1,0 +1,45 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from overheard.archive.lines import (
+    PARSER,
+    Line,
+    MissingLine,
+    StoredFile,
+    UpdateLine,
+    stored_file,
+)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 2**40))
+def test_a_line_is_one_line_and_gives_back_what_was_written(reason: str, size: int) -> None:
+    line = Line(size, "client/0", ("server",), MissingLine("missing", reason))
+    raw = PARSER.dump_json(line)
+    assert raw.splitlines() == [raw]
+    assert PARSER.validate_json(raw) == line
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_metric_keeps_every_bit(value: float) -> None:
+    body = UpdateLine("update", StoredFile("x", 1, "y"), None, {"loss": value})
+    line = Line(0, "client/0", (), body)
+    assert PARSER.validate_json(PARSER.dump_json(line)) == line
+    assert stored_file(line.body) == StoredFile("x", 1, "y")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"kind": "shout", "reason": ""}',
+        '{"kind": "missing"}',
+        '{"kind": "missing", "reason": 3}',
+        '{"kind": "missing", "reason": "", "more": 1}',
+        '{"kind": "update", "delta": {"name": "x", "size": 1, "sha256": ""},'
+        ' "examples": 1, "metrics": {"loss": NaN}}',
+    ],
+)
+def test_a_body_that_is_none_is_refused(body: str) -> None:
+    with pytest.raises(ValidationError):
+        PARSER.validate_json(f'{{"round": 0, "sender": "a", "readers": [], "body": {body}}}')

@@ -1,0 +1,193 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from overheard.archive.layout import messages_path, round_folder
+from overheard.archive.manifest import Manifest
+from overheard.archive.reader import open_transcript
+from overheard.archive.recorder import Recorder
+from overheard.archive.weights import StoredWeights
+from overheard.core.errors import OutputError
+from overheard.core.messages import Aggregate, Broadcast, Message, Missing, Update
+from overheard.core.parties import COHORT, SERVER, Party, client
+
+TO_SERVER = frozenset({SERVER})
+START = {"w": torch.tensor([1.0, 2.0])}
+
+
+def broadcast(number: int) -> Message:
+    return Message(number, SERVER, frozenset({client(0)}), Broadcast(START))
+
+
+def update(delta: torch.Tensor, **metadata: float) -> Message:
+    return Message(0, client(0), TO_SERVER, Update({"w": delta}, 5, metadata))
+
+
+def snapshot(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_message_is_on_the_disk_as_soon_as_it_was_sent_and_counts_when_the_round_closes(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    recorder = Recorder(tmp_path, manifest)
+    with recorder.round() as said:
+        back = said.send(broadcast(0))
+        assert isinstance(back.body, Broadcast)
+        assert isinstance(back.body.weights, StoredWeights)
+        assert torch.equal(back.body.weights["w"], START["w"])
+        assert open_transcript(tmp_path).messages == ()
+        assert recorder.committed() == 0
+    assert recorder.committed() == 1
+    assert len(open_transcript(tmp_path).messages) == 1
+
+
+def test_an_aggregate_keeps_its_cohort(tmp_path: Path, manifest: Manifest) -> None:
+    cohort = frozenset({client(1), client(0)})
+    with Recorder(tmp_path, manifest).round() as said:
+        said.send(broadcast(0))
+        said.send(Message(0, COHORT, TO_SERVER, Aggregate(START, cohort, 7)))
+    body = open_transcript(tmp_path).messages[1].body
+    assert isinstance(body, Aggregate)
+    assert (body.cohort, body.examples) == (cohort, 7)
+
+
+def test_a_round_that_was_broken_off_is_dropped_and_said_again(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    recorder = Recorder(tmp_path, manifest)
+
+    def break_off() -> None:
+        with recorder.round() as said:
+            said.send(broadcast(0))
+            said.send(update(torch.ones(2)))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        break_off()
+    assert recorder.committed() == 0
+    again = Recorder(tmp_path, manifest)
+    with again.round() as said:
+        said.send(broadcast(0))
+    names = sorted(path.name for path in round_folder(tmp_path / "transcript", 0).iterdir())
+    assert names == ["0000-server-broadcast.safetensors", "messages.jsonl"]
+
+
+def test_an_empty_round_counts(tmp_path: Path, manifest: Manifest) -> None:
+    with Recorder(tmp_path, manifest).round():
+        pass
+    assert Recorder(tmp_path, manifest).committed() == 1
+    assert open_transcript(tmp_path).messages == ()
+
+
+def test_two_parties_whose_names_look_alike_keep_their_files_apart(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    alike = [Party("client/3"), Party("client-3"), Party("Client/3")]
+    with Recorder(tmp_path, manifest).round() as said:
+        said.send(broadcast(0))
+        for number, sender in enumerate(alike):
+            delta = Update({"w": torch.full((2,), float(number))})
+            said.send(Message(0, sender, TO_SERVER, delta))
+    view = open_transcript(tmp_path).seen_by(SERVER)
+    assert [view.updates(one)[0].delta["w"][0].item() for one in alike] == [0.0, 1.0, 2.0]
+
+
+def test_another_run_in_the_folder_is_named_by_what_differs_and_left_alone(
+    folder: Path, manifest: Manifest
+) -> None:
+    before = snapshot(folder)
+    with pytest.raises(OutputError) as refusal:
+        Recorder(folder, replace(manifest, seed=4, model="mlp"))
+    assert "seed (there 3, here 4)" in str(refusal.value)
+    assert "model (there 'linear', here 'mlp')" in str(refusal.value)
+    assert "choose another folder" in str(refusal.value)
+    assert snapshot(folder) == before
+
+
+def test_other_versions_may_open_a_complete_run_yet_not_go_on_with_one(
+    folder: Path, manifest: Manifest
+) -> None:
+    newer = replace(manifest, torch="99.0")
+    assert Recorder(folder, newer).committed() == 2
+    messages_path(folder / "transcript", 1).unlink()
+    with pytest.raises(OutputError, match=r"torch .there '2.*here '99\.0'"):
+        Recorder(folder, newer)
+
+
+def test_a_folder_with_other_things_in_it_is_refused(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    (tmp_path / "transcript").mkdir()
+    (tmp_path / "transcript" / "thesis.tex").write_text("dear")
+    with pytest.raises(OutputError, match=r"holds 'thesis\.tex' and no manifest"):
+        Recorder(tmp_path, manifest)
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, manifest: Manifest) -> None:
+    (tmp_path / "run").write_text("")
+    with pytest.raises(OutputError, match="a file stands where a folder is needed"):
+        Recorder(tmp_path / "run", manifest)
+
+
+def test_what_a_kill_left_of_a_manifest_is_no_hindrance(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    (tmp_path / "transcript").mkdir()
+    (tmp_path / "transcript" / ".manifest.json.part").write_text("{")
+    Recorder(tmp_path, manifest)
+    assert [path.name for path in (tmp_path / "transcript").iterdir()] == ["manifest.json"]
+
+
+def test_a_full_disk_stops_the_round_and_leaves_it_uncommitted(
+    tmp_path: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, os.strerror(28))
+
+    def fill_up() -> None:
+        with Recorder(tmp_path, manifest).round() as said:
+            said.send(broadcast(0))
+            said.send(update(torch.ones(2)))
+            monkeypatch.setattr(os, "fsync", full)
+
+    with pytest.raises(OutputError, match="the disk is full"):
+        fill_up()
+    monkeypatch.undo()
+    assert Recorder(tmp_path, manifest).committed() == 0
+    assert not list(tmp_path.rglob("messages*"))
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (broadcast(1), "a message of round 1 was sent in round 0"),
+        (update(torch.ones(3)), "are not those of the broadcast"),
+        (update(torch.tensor([1.0, float("nan")])), "only finite weights"),
+        (update(torch.ones(2), loss=float("nan")), "the metric 'loss' is nan"),
+        (Message(0, Party("../x"), TO_SERVER, Missing("late")), "rename the party"),
+        (Message(0, client(0), frozenset({Party("a b")}), Missing("late")), "rename the party"),
+    ],
+)
+def test_what_no_reader_could_take_is_not_written(
+    tmp_path: Path, manifest: Manifest, message: Message, why: str
+) -> None:
+    with Recorder(tmp_path, manifest).round() as said:
+        said.send(broadcast(0))
+        with pytest.raises(ValueError, match=why):
+            said.send(message)
+    assert len(open_transcript(tmp_path).messages) == 1
+
+
+def test_an_update_before_any_broadcast_is_not_written(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    with (
+        Recorder(tmp_path, manifest).round() as said,
+        pytest.raises(ValueError, match="before any broadcast"),
+    ):
+        said.send(update(torch.ones(2)))
+    assert open_transcript(tmp_path).messages == ()

@@ -1,0 +1,68 @@
+"""A federation whose every number can be worked by hand.
+
+The model has one weight a class, both 0 at the start, so it gives each class the probability
+1/2. Client 0 holds one example x = 2 of class 0, client 1 three examples x = 4 of class 1; each
+takes one step at rate 1. The gradient is the mean of (probability - truth) * x:
+
+    client 0: (-1/2, 1/2) * 2 = (-1, 1), so its update is (1, -1)
+    client 1: (1/2, -1/2) * 4 = (2, -2), so its update is (-2, 2)
+    their mean by size: (1 * (1, -1) + 3 * (-2, 2)) / 4 = (-1.25, 1.25)
+"""
+
+import pytest
+import torch
+from torch import nn
+
+from overheard.core.examples import Examples
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.federation.federation import Federation
+
+
+def build_model() -> nn.Module:
+    model = nn.Linear(1, 2, bias=False)
+    nn.init.zeros_(model.weight)
+    return model
+
+
+@pytest.fixture
+def small() -> Federation:
+    pool = Examples(
+        torch.tensor([[2.0], [4.0], [4.0], [4.0]]),
+        torch.tensor([0, 1, 1, 1]),
+    )
+    return Federation(
+        build_model=build_model,
+        model="two weights",
+        task=Task((1,), ("no", "yes")),
+        recipe=Recipe(rate=1.0, epochs=1, batch=8),
+        pool=pool,
+        rows=[[torch.tensor([0]), torch.tensor([1, 2, 3])]] * 2,
+        test=pool,
+        rounds=2,
+        seed=Seed(5),
+        engine="sequential",
+    )
+
+
+@pytest.fixture
+def crowd() -> Federation:
+    """Twenty clients of ten examples each; three rounds."""
+    generator = torch.Generator().manual_seed(0)
+    pool = Examples(
+        torch.randn(200, 1, generator=generator),
+        torch.randint(0, 2, (200,), generator=generator),
+    )
+    return Federation(
+        build_model=build_model,
+        model="two weights",
+        task=Task((1,), ("no", "yes")),
+        recipe=Recipe(rate=0.1, epochs=1, batch=4),
+        pool=pool,
+        rows=[list(torch.arange(200).split(10))] * 3,
+        test=pool,
+        rounds=3,
+        seed=Seed(5),
+        engine="sequential",
+    )

@@ -1,0 +1,145 @@
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.core.defense import Defense, Moment
+from overheard.core.examples import Examples
+from overheard.core.parties import client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.federation.cohort import EMPTY, FAILED, gather, moment, participants
+from overheard.federation.federation import Federation
+
+
+@dataclass(frozen=True)
+class Mirror(Defense):
+    """Doubles a client's examples, the second time with the other label."""
+
+    name = "mirror"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
+
+    def on_data(self, data: Examples, moment: Moment) -> Examples:
+        return Examples(
+            torch.cat([data.inputs, data.inputs]), torch.cat([data.labels, 1 - data.labels])
+        )
+
+
+@dataclass(frozen=True)
+class DropZeros(Defense):
+    """Leaves out all examples of class 0."""
+
+    name = "drop zeros"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
+
+    def on_data(self, data: Examples, moment: Moment) -> Examples:
+        return data.take(data.labels != 0)
+
+
+class Still(Defense):
+    name = "still"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
+
+
+def test_all_are_asked_and_all_answer_unless_told_otherwise(small: Federation) -> None:
+    cohort = gather(small, 0)
+    assert [member.name for member in cohort.members] == [client(0), client(1)]
+    assert [member.rows.tolist() for member in cohort.members] == [[0], [1, 2, 3]]
+    assert cohort.missing == {}
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.001, 1), (0.25, 5), (0.5, 10), (1.0, 20)])
+def test_a_share_of_the_clients_is_asked_and_one_at_least(
+    crowd: Federation, share: float, count: int
+) -> None:
+    asked = participants(replace(crowd, participation=share), 0)
+    assert len(set(asked)) == count
+    assert list(asked) == sorted(asked)
+
+
+def test_who_is_asked_is_drawn_anew_each_round_and_alike_each_time(crowd: Federation) -> None:
+    half = replace(crowd, participation=0.5)
+    assert len({participants(half, number) for number in range(3)}) == 3
+    assert participants(half, 1) == participants(half, 1)
+
+
+@given(st.integers(0, 2**62))
+def test_who_was_asked_either_answers_or_is_missing(seed: int) -> None:
+    pool = Examples(torch.zeros(20, 1), torch.zeros(20, dtype=torch.int64))
+    federation = Federation(
+        build_model=torch.nn.Identity,
+        model="none",
+        task=Task((1,), ("no", "yes")),
+        recipe=Recipe(rate=1.0, epochs=1, batch=8),
+        pool=pool,
+        rows=[[torch.tensor([index]) for index in range(20)]],
+        test=pool,
+        rounds=1,
+        seed=Seed(seed),
+        participation=0.5,
+        failure_rate=0.5,
+    )
+    cohort = gather(federation, 0)
+    answering = {member.name for member in cohort.members}
+    assert not answering & set(cohort.missing)
+    asked = {client(index) for index in participants(federation, 0)}
+    assert answering | set(cohort.missing) == asked
+
+
+def test_failures_come_at_their_rate(crowd: Federation) -> None:
+    # 60 draws at 0.3 expect 18 failures, with a deviation of sqrt(60 * 0.3 * 0.7) = 3.5.
+    failing = replace(crowd, failure_rate=0.3)
+    failures = [gather(failing, number).missing for number in range(3)]
+    assert 8 <= sum(len(missing) for missing in failures) <= 28
+    assert {reason for missing in failures for reason in missing.values()} == {FAILED}
+    assert len({tuple(missing) for missing in failures}) == 3
+
+
+def test_a_client_without_examples_is_missing_and_says_so(small: Federation) -> None:
+    held = [torch.tensor([], dtype=torch.int64), torch.tensor([1])]
+    cohort = gather(replace(small, rows=[held] * 2), 0)
+    assert cohort.missing == {client(0): EMPTY}
+    assert [member.name for member in cohort.members] == [client(1)]
+
+
+def test_where_no_defense_changes_data_none_are_copied(small: Federation) -> None:
+    assert gather(replace(small, defenses=(Still(),)), 0).pool is small.pool
+
+
+def test_a_defense_of_the_data_gives_each_client_its_changed_examples(
+    small: Federation,
+) -> None:
+    cohort = gather(replace(small, defenses=(Mirror(),)), 0)
+    learned = [cohort.pool.take(member.rows) for member in cohort.members]
+    assert [one.labels.tolist() for one in learned] == [[0, 1], [1, 1, 1, 0, 0, 0]]
+    assert [one.inputs.flatten().tolist() for one in learned] == [[2.0] * 2, [4.0] * 6]
+    assert small.pool.labels.tolist() == [0, 1, 1, 1]
+
+
+def test_defenses_of_the_data_act_in_order(small: Federation) -> None:
+    # Mirrored first, client 0 keeps the mirrored half; dropped first, it keeps nothing.
+    after = gather(replace(small, defenses=(Mirror(), DropZeros())), 0)
+    assert [len(member.rows) for member in after.members] == [1, 3]
+    before = gather(replace(small, defenses=(DropZeros(), Mirror())), 0)
+    assert [len(member.rows) for member in before.members] == [6]
+    assert before.missing == {client(0): EMPTY}
+
+
+def test_every_defense_round_and_party_has_a_seed_of_its_own(small: Federation) -> None:
+    moments = [
+        moment(small, defense, number, party)
+        for defense in (Mirror(), DropZeros())
+        for number in (0, 1)
+        for party in small.clients
+    ]
+    assert len({one.seed for one in moments}) == 8
+    assert (moments[3].round, moments[3].party) == (1, client(1))

@@ -1,0 +1,61 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from overheard.core.defense import Defense
+from overheard.core.examples import Examples
+from overheard.core.parties import client
+from overheard.federation.federation import Federation
+
+NOBODY = Examples(torch.zeros(0, 1), torch.zeros(0, dtype=torch.int64))
+OF_CLASS_2 = Examples(torch.zeros(4, 1), torch.tensor([0, 1, 1, 2]))
+BELOW_0 = Examples(torch.zeros(4, 1), torch.tensor([0, 1, 1, -1]))
+
+
+class Still(Defense):
+    name = "still"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
+
+
+class Masks(Still):
+    masks_updates = True
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rounds": 0}, "a round or more"),
+        ({"rounds": 3}, "3 rounds, 2 rows"),
+        ({"rows": [[torch.tensor([0])], []]}, r"the same clients, one or more, got \[0, 1\]"),
+        ({"rows": [[], []]}, r"one or more, got \[0\]"),
+        ({"rows": [[torch.tensor([0])], [torch.tensor([4])]]}, "round 1 has rows beyond"),
+        ({"rows": [[torch.tensor([-1])], [torch.tensor([0])]]}, "round 0 has rows beyond"),
+        ({"participation": 0.0}, "participation"),
+        ({"participation": 1.1}, "participation"),
+        ({"failure_rate": 1.0}, "failure_rate"),
+        ({"failure_rate": float("nan")}, "failure_rate"),
+        ({"test": NOBODY}, "an example or more"),
+        ({"pool": OF_CLASS_2}, "between 0 and 1, got 0 to 2"),
+        ({"test": BELOW_0}, "between 0 and 1, got -1 to 1"),
+        ({"defenses": (Still(), Still())}, "each defense acts once"),
+    ],
+)
+def test_a_federation_that_cannot_be_run_is_refused(
+    small: Federation, changes: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
+        replace(small, **changes)
+
+
+def test_clients_are_numbered_in_the_order_of_their_rows(small: Federation) -> None:
+    assert small.clients == (client(0), client(1))
+
+
+def test_one_defense_that_masks_makes_the_run_masked(small: Federation) -> None:
+    assert not small.is_masked
+    assert not replace(small, defenses=(Still(),)).is_masked
+    assert replace(small, defenses=(Masks(),)).is_masked

@@ -1,0 +1,244 @@
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from overheard.archive.reader import read_round
+from overheard.archive.recorder import Recorder
+from overheard.core.defense import Defense, Moment, Training
+from overheard.core.errors import PlanError
+from overheard.core.messages import Aggregate, Broadcast, Message, Missing, Update
+from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.federation.cohort import gather
+from overheard.federation.federation import Federation
+from overheard.federation.round import hold, next_weights
+from overheard.federation.run import manifest_of
+from overheard.learning.initial import initial_weights
+
+
+class Masks(Defense):
+    name = "masks"
+    source = "this test"
+    enforced_at = "protocol"
+    switched_off_by = "nobody"
+    masks_updates = True
+
+
+@dataclass(frozen=True)
+class Scale(Defense):
+    """Multiplies updates and aggregates; by 1 it changes nothing."""
+
+    of_update: float = 1.0
+    of_aggregate: float = 1.0
+
+    name = "scale"
+    source = "this test"
+    enforced_at = "server"
+    switched_off_by = "the server"
+
+    def on_update(self, update: Update, moment: Moment) -> Update:
+        delta = {name: self.of_update * tensor for name, tensor in update.delta.items()}
+        return Update(delta, update.examples, update.metrics)
+
+    def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+        delta = {name: self.of_aggregate * tensor for name, tensor in aggregate.delta.items()}
+        return Aggregate(delta, aggregate.cohort, aggregate.examples)
+
+
+class ScaleTogether(Scale):
+    name = "scale together"
+    enforced_at = "protocol"
+
+
+class AddOne(Defense):
+    """Adds 1 to every update; hides its size."""
+
+    name = "add one"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
+
+    def on_update(self, update: Update, moment: Moment) -> Update:
+        return Update({name: tensor + 1 for name, tensor in update.delta.items()})
+
+
+class HalfRate(Defense):
+    name = "half rate"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
+
+    def on_training(self, training: Training) -> Training:
+        recipe = replace(training.recipe, rate=training.recipe.rate / 2)
+        return Training(training.build_model, recipe)
+
+
+def held(federation: Federation, folder: Path) -> Sequence[Message]:
+    """What is said in round 0."""
+    weights = initial_weights(federation.build_model, Seed(0))
+    with Recorder(folder, manifest_of(federation)).round() as said:
+        hold(federation, said, 0, weights)
+    return read_round(folder, 0)
+
+
+def deltas(messages: Sequence[Message], *observers: Party) -> dict[Party, list[float]]:
+    view = Transcript(messages).seen_by(*observers)
+    return {
+        one: view.updates(one)[0].delta["weight"].flatten().tolist() for one in view.senders()
+    }
+
+
+def test_a_round_is_said_in_order_and_to_whom_it_concerns(
+    small: Federation, tmp_path: Path
+) -> None:
+    messages = held(small, tmp_path)
+    assert [(m.sender, m.readers, type(m.body)) for m in messages] == [
+        (SERVER, frozenset({client(0), client(1)}), Broadcast),
+        (client(0), frozenset({SERVER}), Update),
+        (client(1), frozenset({SERVER}), Update),
+    ]
+
+
+def test_updates_and_their_mean_are_those_worked_by_hand(
+    small: Federation, tmp_path: Path
+) -> None:
+    messages = held(small, tmp_path)
+    assert deltas(messages, SERVER) == {client(0): [1.0, -1.0], client(1): [-2.0, 2.0]}
+    after = next_weights(small, 0, messages)
+    assert after["weight"].flatten().tolist() == [-1.25, 1.25]
+
+
+def test_size_and_loss_travel_in_clear(small: Federation, tmp_path: Path) -> None:
+    body = held(small, tmp_path)[2].body
+    assert isinstance(body, Update)
+    assert body.examples == 3
+    # Two classes held equally likely: ln 2.
+    assert body.metrics == {"loss": pytest.approx(0.693147, abs=1e-6)}
+
+
+def test_a_client_that_failed_is_missing_and_no_zero(small: Federation, tmp_path: Path) -> None:
+    failing = next(
+        one
+        for one in (replace(small, failure_rate=0.5, seed=Seed(number)) for number in range(99))
+        if list(gather(one, 0).missing) == [client(1)]
+    )
+    messages = held(failing, tmp_path)
+    (absence,) = (m for m in messages if isinstance(m.body, Missing))
+    assert (absence.sender, absence.readers) == (client(1), frozenset({SERVER}))
+    assert "failed" in absence.body.reason
+    # The mean of client 0 alone is its own update; a zero would have made it smaller.
+    assert next_weights(failing, 0, messages)["weight"].flatten().tolist() == [1.0, -1.0]
+
+
+def test_where_all_fail_the_model_stays(small: Federation, tmp_path: Path) -> None:
+    failing = replace(small, failure_rate=0.999999)
+    messages = held(failing, tmp_path)
+    assert [type(m.body) for m in messages] == [Broadcast, Missing, Missing]
+    assert next_weights(failing, 0, messages)["weight"].flatten().tolist() == [0.0, 0.0]
+
+
+def test_who_was_not_asked_says_nothing(crowd: Federation, tmp_path: Path) -> None:
+    messages = held(replace(crowd, participation=0.25), tmp_path)
+    assert len(messages) == 6
+    assert all(type(m.body) is Update for m in messages[1:])
+    assert len(messages[0].readers) == 20
+
+
+def test_masked_updates_are_read_by_nobody_and_their_mean_by_the_server(
+    small: Federation, tmp_path: Path
+) -> None:
+    masked = replace(small, defenses=(Masks(),))
+    messages = held(masked, tmp_path)
+    assert deltas(messages, SERVER) == {}
+    assert deltas(messages, client(0)) == {client(0): [1.0, -1.0]}
+    aggregate = messages[-1]
+    assert (aggregate.sender, aggregate.readers) == (COHORT, frozenset({SERVER}))
+    assert isinstance(aggregate.body, Aggregate)
+    assert aggregate.body.delta["weight"].flatten().tolist() == [-1.25, 1.25]
+    assert aggregate.body.cohort == {client(0), client(1)}
+    assert aggregate.body.examples == 4
+    assert next_weights(masked, 0, messages)["weight"].flatten().tolist() == [-1.25, 1.25]
+
+
+def test_where_all_fail_there_is_no_aggregate_either(small: Federation, tmp_path: Path) -> None:
+    failing = replace(small, defenses=(Masks(),), failure_rate=0.999999)
+    assert [type(m.body) for m in held(failing, tmp_path)] == [Broadcast, Missing, Missing]
+
+
+def test_the_server_reads_updates_before_its_own_defense(
+    small: Federation, tmp_path: Path
+) -> None:
+    defended = replace(small, defenses=(Scale(of_aggregate=4.0),))
+    messages = held(defended, tmp_path)
+    assert deltas(messages, SERVER)[client(0)] == [1.0, -1.0]
+    # Four times the mean worked by hand.
+    assert next_weights(defended, 0, messages)["weight"].flatten().tolist() == [-5.0, 5.0]
+
+
+def test_the_server_reads_an_aggregate_before_its_own_defense(
+    small: Federation, tmp_path: Path
+) -> None:
+    defended = replace(small, defenses=(Masks(), Scale(of_aggregate=4.0)))
+    messages = held(defended, tmp_path)
+    body = messages[-1].body
+    assert isinstance(body, Aggregate)
+    assert body.delta["weight"].flatten().tolist() == [-1.25, 1.25]
+    assert next_weights(defended, 0, messages)["weight"].flatten().tolist() == [-5.0, 5.0]
+
+
+def test_a_defense_of_the_protocol_acts_before_the_server_reads(
+    small: Federation, tmp_path: Path
+) -> None:
+    defended = replace(small, defenses=(Masks(), ScaleTogether(of_aggregate=4.0)))
+    messages = held(defended, tmp_path)
+    body = messages[-1].body
+    assert isinstance(body, Aggregate)
+    assert body.delta["weight"].flatten().tolist() == [-5.0, 5.0]
+    assert next_weights(defended, 0, messages)["weight"].flatten().tolist() == [-5.0, 5.0]
+
+
+def test_defenses_of_updates_act_in_order_and_sizes_can_be_hidden(
+    small: Federation, tmp_path: Path
+) -> None:
+    # (x + 1) * 2 and x * 2 + 1, of the updates (1, -1) and (-2, 2).
+    first = held(replace(small, defenses=(AddOne(), Scale(2.0))), tmp_path / "a")
+    assert deltas(first, SERVER) == {client(0): [4.0, 0.0], client(1): [-2.0, 6.0]}
+    other = replace(small, defenses=(Scale(2.0), AddOne()))
+    last = held(other, tmp_path / "b")
+    assert deltas(last, SERVER) == {client(0): [3.0, -1.0], client(1): [-3.0, 5.0]}
+    # Sizes being hidden, all weigh alike: ((3, -1) + (-3, 5)) / 2.
+    assert next_weights(other, 0, last)["weight"].flatten().tolist() == [0.0, 2.0]
+
+
+def test_a_defense_of_the_training_changes_it_for_all(
+    small: Federation, tmp_path: Path
+) -> None:
+    messages = held(replace(small, defenses=(HalfRate(),)), tmp_path)
+    assert deltas(messages, SERVER) == {client(0): [0.5, -0.5], client(1): [-1.0, 1.0]}
+
+
+def test_a_training_that_runs_away_is_refused_with_its_cause(
+    small: Federation, tmp_path: Path
+) -> None:
+    wild = replace(small, recipe=Recipe(rate=3e38, epochs=3, batch=1))
+    with pytest.raises(PlanError, match=r"training of client/\d ran away in round 0.*rate"):
+        held(wild, tmp_path)
+    assert Recorder(tmp_path, manifest_of(wild)).committed() == 0
+
+
+def test_weights_keep_their_kind_whatever_a_defense_makes_of_them(
+    small: Federation, tmp_path: Path
+) -> None:
+    class Doubles(Scale):
+        def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+            delta = {name: tensor.double() for name, tensor in aggregate.delta.items()}
+            return Aggregate(delta, aggregate.cohort, aggregate.examples)
+
+    precise = replace(small, defenses=(Doubles(),))
+    after = next_weights(precise, 0, held(precise, tmp_path))
+    assert after["weight"].dtype == torch.float32

@@ -1,0 +1,65 @@
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from overheard.core.defense import Defense, Moment
+from overheard.core.examples import Examples
+from overheard.core.messages import Missing
+from overheard.core.parties import COHORT, client
+from overheard.federation.federation import Federation
+from overheard.federation.run import run
+
+
+class OnlyZeros(Defense):
+    name = "only zeros"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
+
+    def on_data(self, data: Examples, moment: Moment) -> Examples:
+        return Examples(data.inputs, torch.zeros_like(data.labels))
+
+
+def test_counts_what_each_client_holds_in_each_round(small: Federation, tmp_path: Path) -> None:
+    shifted = replace(
+        small,
+        rows=[
+            [torch.tensor([0]), torch.tensor([1, 2, 3])],
+            [torch.tensor([0, 1]), torch.tensor([2, 3])],
+        ],
+    )
+    _, truth = run(shifted, tmp_path)
+    assert {key: counts.tolist() for key, counts in truth.counts.items()} == {
+        (0, client(0)): [1, 0],
+        (0, client(1)): [0, 3],
+        (1, client(0)): [1, 1],
+        (1, client(1)): [0, 2],
+    }
+    assert truth.label_counts(COHORT, (0, 1)).tolist() == [2, 6]
+
+
+def test_counts_the_clients_own_data_whatever_a_defense_makes_of_them(
+    small: Federation, tmp_path: Path
+) -> None:
+    _, truth = run(replace(small, defenses=(OnlyZeros(),)), tmp_path)
+    assert truth.counts[0, client(1)].tolist() == [0, 3]
+
+
+def test_counts_only_clients_that_answered(crowd: Federation, tmp_path: Path) -> None:
+    transcript, truth = run(replace(crowd, participation=0.5, failure_rate=0.5), tmp_path)
+    absent = {(m.round, m.sender) for m in transcript.messages if isinstance(m.body, Missing)}
+    assert absent
+    assert not absent & truth.counts.keys()
+    assert len(absent) + len(truth.counts) == 30
+
+
+def test_knows_the_accuracy_of_every_broadcast_and_of_the_final_model(
+    small: Federation, tmp_path: Path
+) -> None:
+    _, truth = run(small, tmp_path)
+    # At first both classes are even and the first is taken, which 1 of 4 bears. After round 0
+    # the weights are (-1.25, 1.25): every input, being positive, is taken for class 1.
+    assert truth.accuracy[0] == 0.25
+    assert truth.accuracy[1] == 0.75
+    assert list(truth.accuracy) == [0, 1, 2]
