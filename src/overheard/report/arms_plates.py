@@ -1,0 +1,77 @@
+"""The figures that set all arms and attacks side by side."""
+
+from collections.abc import Sequence
+
+from overheard.report.charts import arms_chart
+from overheard.report.exposures import Arm, Case, Exposure, bare_arm, by_threat, headline_row
+from overheard.report.figures import NO_FIGURE, Measure, digits, measure, percent
+from overheard.report.names import shown
+from overheard.report.plates import Panel, Plate, Table
+
+
+def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
+    """One figure per observers and question: all arms and attacks side by side."""
+    bare = bare_arm(every)
+    accuracies = {arm.name: _accuracy(arm, bare) for arm in every}
+    plates = []
+    for asked, exposures in by_threat(every).items():
+        held = {exposure.arm: exposure.cases for exposure in exposures}
+        side = "left" if headline_row(exposures).better == "lower" else "right"
+        told = measure(headline_row(exposures).score)
+        plates.append(
+            Plate(
+                asked,
+                "Each dot is the mean over clients and runs. The further a dot lies from the "
+                f"blind guess, to the {side}, the more is read.",
+                None,
+                (Panel("", arms_chart(held, told, f"Arms side by side: {asked}")),),
+                Table(
+                    f"{told.title} by arm and attack",
+                    (
+                        "Arm",
+                        "Attack",
+                        f"Attack{told.unit}",
+                        "95 % interval",
+                        "Blind guess",
+                        "Told guess",
+                        "Gain over blind",
+                        "95 % interval",
+                        "Accuracy",
+                        "Cost, points",
+                    ),
+                    tuple(
+                        (shown(exposure.arm), *figures, *accuracies[exposure.arm])
+                        for exposure in exposures
+                        for figures in _case_lines(exposure, told)
+                    ),
+                    2,
+                ),
+                False,
+            )
+        )
+    return tuple(plates)
+
+
+def _accuracy(arm: Arm, bare: Arm | None) -> tuple[str, ...]:
+    if arm.accuracy is None or bare is None or bare.accuracy is None:
+        return (percent(arm.accuracy), NO_FIGURE)
+    return (percent(arm.accuracy), digits(100 * (bare.accuracy - arm.accuracy)))
+
+
+def _case_lines(exposure: Exposure, told: Measure) -> list[tuple[str, ...]]:
+    if not exposure.cases:
+        return [("not measured", *[NO_FIGURE] * 6)]
+    return [_case_line(case, told) for case in exposure.cases]
+
+
+def _case_line(case: Case, told: Measure) -> tuple[str, ...]:
+    row = case.row
+    return (
+        shown(case.attack),
+        told.tell(row.value.mean),
+        told.span(row.value),
+        told.tell(row.blind),
+        "; ".join(told.tell(value) for value in row.references.values()) or NO_FIGURE,
+        told.tell(None if row.gain is None else row.gain.mean),
+        told.span(row.gain),
+    )

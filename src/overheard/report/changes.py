@@ -1,0 +1,86 @@
+"""Tells in plain sentences what the defenses of each arm change, and what they cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from overheard.audit.summary import Row
+from overheard.report.exposures import Arm, Exposure, bare_arm
+from overheard.report.figures import digits, measure, percent
+from overheard.report.names import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One arm's defenses in words.
+
+    Args:
+        arm: its name.
+        cost: in accuracy of the final model.
+        effects: on each group of observers, against the arm without defenses.
+
+    """
+
+    arm: str
+    cost: str
+    effects: tuple[str, ...]
+
+
+def changes(every: Sequence[Arm]) -> tuple[Change, ...]:
+    """What each arm's defenses changed for the best attack, and what they cost.
+
+    Empty where no arm is without defenses, or all are: there is nothing to compare.
+    """
+    bare = bare_arm(every)
+    if bare is None:
+        return ()
+    before = {held.title: held for held in bare.exposures}
+    return tuple(
+        Change(
+            shown(arm.name),
+            _cost(arm, bare),
+            tuple(
+                f"{held.title} · {_effect(held, before.get(held.title))}"
+                for held in arm.exposures
+            ),
+        )
+        for arm in every
+        if not arm.is_bare
+    )
+
+
+def _cost(arm: Arm, bare: Arm) -> str:
+    if arm.accuracy is None or bare.accuracy is None:
+        return "cost in accuracy not measured"
+    cost = 100 * (bare.accuracy - arm.accuracy)
+    change = f"{percent(bare.accuracy)} without, {percent(arm.accuracy)} with"
+    # A tenth of a point is the last digit shown.
+    if cost < 0.05:
+        return f"costs no accuracy ({change})"
+    return f"costs {digits(cost)} points of accuracy ({change})"
+
+
+def _effect(after: Exposure, before: Exposure | None) -> str:
+    if before is None or not before.cases:
+        return "nothing to compare with, since it was not measured without defenses."
+    if not after.cases:
+        return "not measured, since no attack could run; that is no proof of protection."
+    old, new = before.cases[0].row, after.cases[0].row
+    told = measure(new.score)
+    figures = (
+        f"{told.title[0].lower()}{told.title[1:]} {told.tell(old.value.mean)} without, "
+        f"{told.tell(new.value.mean)} with"
+    )
+    return f"{_comparison(old, new, after.verdict == 'leaks')} ({figures})."
+
+
+def _comparison(old: Row, new: Row, still_leaks: bool) -> str:
+    """Which way two intervals lie; only those that do not meet say anything."""
+    before, after = old.value, new.value
+    if before.low is None or before.high is None or after.low is None or after.high is None:
+        return "too few answers to say whether it helps"
+    rose, fell = after.low > before.high, after.high < before.low
+    if not rose and not fell:
+        return "no clear difference, the intervals overlap"
+    if rose != (new.better == "lower"):
+        return "makes reading easier"
+    return "helps, yet does not stop the leak" if still_leaks else "helps"

@@ -1,0 +1,102 @@
+"""How figures are written for a reader: few digits, the interval beside the mean."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from overheard.audit.summary import Estimate
+from overheard.core.scorer import Better
+
+NO_FIGURE = "–"
+
+MINUS = "−"
+
+SPACE = "\u00a0"
+"""Between a figure and its unit, so that a line never breaks there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How a figure of merit is told to a reader.
+
+    Args:
+        title: what it is, as the head of a column or the title of an axis.
+        unit: written after a figure, with its leading space; "" for a bare number.
+        factor: from the score's own scale to the unit's.
+
+    """
+
+    title: str
+    unit: str
+    factor: float
+
+    def tell(self, value: float | None) -> str:
+        """The value in the unit."""
+        number = digits(None if value is None else value * self.factor)
+        return number if number == NO_FIGURE else number + self.unit
+
+    def span(self, estimate: Estimate | None) -> str:
+        """The 95 % interval in the unit, such as "3.1 to 5.2"."""
+        if estimate is None or estimate.low is None or estimate.high is None:
+            return NO_FIGURE
+        low, high = estimate.low * self.factor, estimate.high * self.factor
+        return f"{digits(low)} to {digits(high)}{self.unit}"
+
+
+_MEASURES = {
+    "l1": Measure("Data put in the wrong class", f"{SPACE}%", 50.0),
+    "tv": Measure("Data put in the wrong class", f"{SPACE}%", 100.0),
+    "linf": Measure("Error on the worst class", f"{SPACE}points", 100.0),
+}
+
+
+def measure(score: str) -> Measure:
+    """How to tell the score with this name; an unknown one is told on its own scale."""
+    return _MEASURES.get(score, Measure(score, "", 1.0))
+
+
+def digits(value: float | None) -> str:
+    """The number with as many digits as a reader can use: three, and two places at most.
+
+    >>> digits(21.34), digits(4.06), digits(0.0812), digits(-3.0), digits(float("nan"))
+    ('21', '4.1', '0.081', '−3.0', '–')
+    """
+    if value is None or not isfinite(value):
+        return NO_FIGURE
+    size = abs(value)
+    if size >= 9.95:
+        text = f"{size:.0f}"
+    elif size >= 0.995:
+        text = f"{size:.1f}"
+    elif size >= 0.0995:
+        text = f"{size:.2f}"
+    else:
+        text = "0" if size < 5e-7 else f"{size:.2g}"
+    return MINUS + text if value < 0 and text != "0" else text
+
+
+def percent(share: float | None) -> str:
+    r"""A share of 1 in percent, to a tenth.
+
+    >>> percent(0.9134)
+    '91.3\xa0%'
+    """
+    if share is None or not isfinite(share):
+        return NO_FIGURE
+    return f"{100 * share:.1f}{SPACE}%".replace("-", MINUS)
+
+
+def rounds_heard(rounds: Sequence[int]) -> str:
+    """Round numbers, in a row written as a span.
+
+    >>> rounds_heard((0, 1, 2)), rounds_heard((4,)), rounds_heard((0, 5))
+    ('0 to 2', '4', '0, 5')
+    """
+    if len(rounds) > 2 and list(rounds) == list(range(rounds[0], rounds[-1] + 1)):
+        return f"{rounds[0]} to {rounds[-1]}"
+    return ", ".join(map(str, rounds))
+
+
+def direction(better: Better) -> str:
+    """Which way a better claim lies, in words."""
+    return "lower reads more" if better == "lower" else "higher reads more"

@@ -1,0 +1,96 @@
+"""The figures that set each client's true shares beside the inferred ones."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from overheard.audit.finding import Finding
+from overheard.report.charts import shares_chart
+from overheard.report.exposures import Arm, Case, Exposure
+from overheard.report.figures import digits
+from overheard.report.names import shown, spoken
+from overheard.report.plates import Panel, Plate, Table
+
+DRAWN = 24
+"""Clients drawn one by one in a figure; more are no longer looked at one by one."""
+
+
+def shares_plates(every: Sequence[Arm], class_names: Sequence[str]) -> tuple[Plate, ...]:
+    """True against claimed shares of each client, for the best attack of each arm."""
+    return tuple(
+        _shares_plate(exposure, class_names)
+        for arm in every
+        for exposure in arm.exposures
+        if exposure.cases and _are_shares(exposure.cases[0], len(class_names))
+    )
+
+
+def _are_shares(case: Case, classes: int) -> bool:
+    return "l1" in case.whole and all(
+        len(finding.claimed) == len(finding.true) == classes for finding in case.findings
+    )
+
+
+def _shares_plate(exposure: Exposure, class_names: Sequence[str]) -> Plate:
+    case = exposure.cases[0]
+    seed = min(finding.cell.seed for finding in case.findings)
+    held = [finding for finding in case.findings if finding.cell.seed == seed]
+    drawn = _most_different(held)
+    top = max(max(*finding.true, *finding.claimed) for finding in drawn)
+    where = f"{shown(exposure.arm)} · {exposure.title} · {shown(case.attack)}"
+    return Plate(
+        where,
+        _shares_note(len(drawn), len(held), seed, len({f.cell.seed for f in case.findings})),
+        None,
+        tuple(
+            Panel(
+                spoken(finding.target),
+                shares_chart(
+                    class_names,
+                    finding.true,
+                    finding.claimed,
+                    top,
+                    f"True and inferred shares of {spoken(finding.target)}: {where}",
+                ),
+            )
+            for finding in drawn
+        ),
+        Table(
+            f"True → inferred share of each class in %: {where}",
+            ("Client", *map(shown, class_names)),
+            tuple(
+                (
+                    spoken(finding.target),
+                    *(
+                        f"{digits(100 * true)} → {digits(100 * claimed)}"
+                        for true, claimed in zip(finding.true, finding.claimed, strict=True)
+                    ),
+                )
+                for finding in drawn
+            ),
+            1,
+        ),
+        True,
+    )
+
+
+def _most_different(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Those whose true shares lie furthest from the mean of all, in the order given."""
+    if len(findings) <= DRAWN:
+        return findings
+    true = np.array([finding.true for finding in findings])
+    far = np.abs(true - true.mean(0)).sum(1)  # (clients,)
+    chosen = np.sort(np.argsort(-far, kind="stable")[:DRAWN])
+    return [findings[place] for place in chosen]
+
+
+def _shares_note(drawn: int, held: int, seed: int, seeds: int) -> str:
+    note = "Bar: what the client holds. Dot: what the observer inferred."
+    if drawn < held:
+        note += (
+            f" Drawn are the {drawn} of {held} clients that differ most from the average; all "
+            "others are in findings.csv."
+        )
+    if seeds > 1:
+        note += f" Drawn is the run with seed {seed}, one of {seeds}; all are in findings.csv."
+    return note

@@ -1,0 +1,116 @@
+"""Turns a matplotlib figure into SVG that stands inside a page and wears the page's colours."""
+
+import re
+import warnings
+from collections.abc import Callable
+from hashlib import blake2b
+from io import StringIO
+from xml.etree import ElementTree as Xml
+
+import matplotlib as mpl
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.typing import RcKeyType
+
+# Stand-ins to draw with: matplotlib cannot draw in a colour that the page chooses.
+INK = "#010101"
+SOFT = "#010102"
+GRID = "#010103"
+TRUTH = "#010104"
+ACCENT = "#010105"
+SERIES = ("#010111", "#010112", "#010113", "#010114", "#010115", "#010116")
+
+_PAGE_COLOURS = {
+    INK: "var(--ink)",
+    SOFT: "var(--soft)",
+    GRID: "var(--line)",
+    TRUTH: "var(--truth)",
+    ACCENT: "var(--accent)",
+    **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES, 1)},
+}
+
+_STYLE: dict[RcKeyType, object] = {
+    "svg.fonttype": "none",  # text stays text: it can be searched, and takes the page's font
+    "text.parse_math": False,  # a name with two $ is a name, no formula
+    "text.usetex": False,
+    "font.size": 12,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": SOFT,
+    "axes.labelsize": 12,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.facecolor": "none",
+    "axes.titlesize": 12,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "legend.fontsize": 12,
+    "lines.linewidth": 1.8,
+    "text.color": INK,
+    "xtick.color": GRID,
+    "xtick.labelcolor": SOFT,
+    "ytick.color": GRID,
+    "ytick.labelcolor": INK,
+}
+
+
+def inline_svg(
+    draw: Callable[[Figure], None], width: float, height: float, label: str
+) -> Markup:
+    """Draw a chart of so many CSS pixels, as an `svg` element for a page of HTML.
+
+    The same drawing gives the same bytes. Names of colours in this file are variables that
+    the page must set.
+
+    Args:
+        draw: puts the chart on an empty figure.
+        width: of the chart; the page may scale it.
+        height: of the chart.
+        label: what the chart shows, for those who do not see it; different for each chart of
+            a page, since the chart's inner references are derived from it.
+
+    """
+    salt = blake2b(label.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
+    text = StringIO()
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}), warnings.catch_warnings():
+        # Only the layout is done with matplotlib's font: the reader's browser has the glyph.
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
+        figure = Figure(figsize=(width / 72, height / 72), dpi=72)
+        draw(figure)
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return Markup(_for_a_page(text.getvalue(), label))
+
+
+def _for_a_page(svg: str, label: str) -> str:
+    root = Xml.fromstring(svg)
+    used = set(re.findall(r'url\(#(\w+)\)|href="#(\w+)"', svg))
+    kept = {name for pair in used for name in pair}
+    for element in root.iter():
+        element.tag = element.tag.partition("}")[2]
+        for name in list(element.attrib):
+            value = element.attrib.pop(name)
+            plain = name.partition("}")[2] or name
+            # Groups are numbered alike in every chart, and a page may use a name once.
+            if plain != "id" or value in kept:
+                element.set(plain, _recoloured(value) if plain == "style" else value)
+        element.text = (element.text or "").strip() or None
+        element.tail = None
+    for parent in reversed(list(root.iter())):
+        for child in list(parent):
+            if child.tag in ("metadata", "style") or (child.tag == "defs" and not len(child)):
+                parent.remove(child)
+    width, height = root.get("viewBox", "").split()[2:]
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.set("role", "img")
+    root.set("aria-label", label)
+    root.set("style", f"--width: {width}px; --height: {height}px")
+    return Xml.tostring(root, encoding="unicode")
+
+
+def _recoloured(style: str) -> str:
+    style = re.sub(r"font-family: [^;]*;? ?", "", style)
+    return re.sub(r"#0101\w\w", lambda found: _PAGE_COLOURS[found.group()], style)

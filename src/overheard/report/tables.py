@@ -1,0 +1,190 @@
+"""The findings as files for machines and spreadsheets."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from math import isfinite
+
+from overheard.audit.finding import ArmRun, Audit, Cell, Finding, Refusal
+from overheard.audit.summary import Estimate, Row
+from overheard.core.scorer import Score
+from overheard.report.exposures import About, Arm
+from overheard.report.names import shown
+
+FORMAT = "overheard findings"
+
+VERSION = 1
+"""Goes up when a reader of the last version would misread a document."""
+
+COLUMNS = (
+    "arm", "seed", "observers", "attack", "settings", "question", "rounds", "target", "score",
+    "better", "value", "blind", "gain", "blind guesses", "told guesses", "claimed", "true",
+)  # fmt: skip
+
+
+def as_json(audit: Audit, every: Sequence[Arm]) -> str:
+    """All that the audit found, as one document; a figure that is no number is null."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "title": audit.title,
+        "subject": audit.subject,
+        "class_names": audit.class_names,
+        "arms": [_arm(run) for run in audit.arms],
+        "summary": [
+            _row(row, held.about)
+            for arm in every
+            for held in arm.exposures
+            for row in held.rows
+        ],
+        "findings": [_finding(finding) for finding in audit.findings],
+        "refusals": [_refusal(refusal) for refusal in audit.refusals],
+        "plan": audit.plan,
+        "versions": dict(audit.versions),
+    }
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def _arm(run: ArmRun) -> dict[str, object]:
+    return {
+        "arm": run.arm,
+        "seed": run.seed,
+        "defenses": [
+            {
+                "settings": defense.settings,
+                "enforced_at": defense.enforced_at,
+                "switched_off_by": defense.switched_off_by,
+                "promise": defense.promise,
+            }
+            for defense in run.defenses
+        ],
+        "accuracy": {str(number): _figure(value) for number, value in run.accuracy.items()},
+        "answers": run.answers,
+        "missing": run.missing,
+    }
+
+
+def _row(row: Row, about: About) -> dict[str, object]:
+    return {
+        "arm": row.arm,
+        "observers": row.observers,
+        "attack": row.attack,
+        "question": row.question,
+        "about": about,
+        "rounds": row.rounds,
+        "score": row.score,
+        "better": row.better,
+        "value": _estimate(row.value),
+        "blinds": _figures(row.blinds),
+        "references": _figures(row.references),
+        "blind": _figure(row.blind),
+        "gain": None if row.gain is None else _estimate(row.gain),
+        "targets": row.targets,
+        "seeds": row.seeds,
+    }
+
+
+def _estimate(estimate: Estimate) -> dict[str, float | None]:
+    return {
+        "mean": _figure(estimate.mean),
+        "low": _figure(estimate.low),
+        "high": _figure(estimate.high),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        **_cell(finding.cell),
+        "target": finding.target,
+        "claimed": [_figure(number) for number in finding.claimed],
+        "true": [_figure(number) for number in finding.true],
+        "scores": [_score(score) for score in finding.scores],
+    }
+
+
+def _cell(cell: Cell) -> dict[str, object]:
+    return {
+        "arm": cell.arm,
+        "seed": cell.seed,
+        "observers": cell.observers,
+        "attack": cell.attack,
+        "settings": cell.settings,
+        "question": cell.question,
+        "rounds": cell.rounds,
+    }
+
+
+def _score(score: Score) -> dict[str, object]:
+    return {
+        "name": score.name,
+        "value": _figure(score.value),
+        "better": score.better,
+        "blinds": _figures(score.blinds),
+        "references": _figures(score.references),
+        "gain": _figure(score.gain),
+    }
+
+
+def _refusal(refusal: Refusal) -> dict[str, object]:
+    return {**_cell(refusal.cell), "target": refusal.target, "missing": refusal.missing}
+
+
+def _figures(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: _figure(value) for name, value in values.items()}
+
+
+def _figure(value: float | None) -> float | None:
+    return None if value is None or not isfinite(value) else value
+
+
+def as_csv(audit: Audit) -> str:
+    """One line a finding and score; an empty cell is a figure that is no number."""
+    text = StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for finding in audit.findings:
+        table.writerows(_line(finding, score) for score in finding.scores)
+    return text.getvalue()
+
+
+def _line(finding: Finding, score: Score) -> tuple[str | int | float | None, ...]:
+    cell = finding.cell
+    return (
+        _inert(cell.arm),
+        cell.seed,
+        _inert("; ".join(cell.observers)),
+        _inert(cell.attack),
+        _inert(cell.settings),
+        _inert(cell.question),
+        _inert(" ".join(map(str, cell.rounds))),
+        _inert(finding.target),
+        _inert(score.name),
+        score.better,
+        _figure(score.value),
+        _figure(score.blind),
+        _figure(score.gain),
+        _named(score.blinds),
+        _named(score.references),
+        _inert(_listed(finding.claimed)),
+        _inert(_listed(finding.true)),
+    )
+
+
+def _listed(numbers: Sequence[float]) -> str:
+    # Six digits: each score repeats them, and the document has them in full.
+    return " ".join(f"{number:.6g}" for number in numbers)
+
+
+def _named(values: Mapping[str, float]) -> str:
+    return _inert("; ".join(f"{name}: {value!r}" for name, value in values.items()))
+
+
+def _inert(text: str) -> str:
+    """The text as no spreadsheet takes it for a formula, wide signs of Asian scripts included.
+
+    A lone number that begins with a sign is text here too: only figures that we wrote as
+    numbers are numbers.
+    """
+    plain = shown(text)
+    return "'" + plain if plain.lstrip(" '")[:1] in tuple("=+-@＝＋－＠") else plain

@@ -1,0 +1,200 @@
+"""Tells in plain sentences who learns what about whom, how well, and beside which guess."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from overheard.audit.finding import Audit
+from overheard.audit.summary import Row
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.report.exposures import Case, Exposure, Verdict, arms
+from overheard.report.figures import NO_FIGURE, measure, percent
+from overheard.report.names import shown, spoken, together
+
+BADGES: dict[Verdict, str] = {
+    "leaks": "Leaks",
+    "unclear": "Not told apart from guessing",
+    "silent": "No better than guessing",
+    "unjudged": "Cannot be judged",
+    "unmeasured": "Not measured",
+}
+
+ABSENCE = frozenset({"null_precision", "null_recall", "null_exact"})
+"""Scores of an attack that says which classes a target does not hold."""
+
+
+def headlines(audit: Audit, seed: Seed) -> tuple[str, ...]:
+    """One sentence per arm and observers, such as a terminal has room for."""
+    return tuple(
+        f"{shown(arm.name)}: {exposure_words(exposure)[0]}"
+        for arm in arms(audit, seed)
+        for exposure in arm.exposures
+    )
+
+
+def told_row(case: Case) -> Row:
+    """The figure that the sentences give: of shares the worst class, else the headline."""
+    return case.whole["linf"] if {"l1", "linf"} <= case.whole.keys() else case.row
+
+
+def exposure_words(exposure: Exposure) -> tuple[str, ...]:
+    """What these observers get out of this arm, in a few sentences."""
+    if not exposure.cases:
+        return (_unmeasured(exposure),)
+    case = exposure.cases[0]
+    return (
+        _headline(exposure, case),
+        *_misplaced(exposure, case),
+        *_read_best(exposure, case),
+        *_absent(exposure),
+        f"{_choice(exposure)} {_spread(case.row)}",
+    )
+
+
+def _unmeasured(exposure: Exposure) -> str:
+    whom = "the cohort" if exposure.about == "cohort" else "each client"
+    lacks = dict.fromkeys(need for refusal in exposure.refusals for need in refusal.missing)
+    return (
+        f"What {together(exposure.observers)} can learn about {whom} was not measured: no "
+        f"attack could run for lack of {' and '.join(map(shown, lacks))}. Not measured is not "
+        "the same as no leak."
+    )
+
+
+def _headline(exposure: Exposure, case: Case) -> str:
+    row = told_row(case)
+    who, whose, count = together(exposure.observers), _whose(exposure, case), len(row.rounds)
+    subject, reading = f"{who[0].upper()}{who[1:]}", _reading(row)
+    leads: dict[Verdict, str] = {
+        "leaks": f"reads {whose} {reading.what} {reading.well}",
+        "unclear": f"could not be told apart from a guesser about {whose} {reading.what}: the "
+        f"best attack is {reading.badly}",
+        "silent": f"reads {whose} {reading.what} no better than a guesser: the best attack is "
+        f"{reading.badly}",
+        "unjudged": f"reads {whose} {reading.what} {reading.well}, too few answers to judge",
+    }
+    told = measure(row.score)
+    beside = "no guess to compare" if row.blind is None else f"guessing: {told.tell(row.blind)}"
+    span = told.span(row.value)
+    if span != NO_FIGURE:
+        beside += f"; 95 % interval {span}"
+    heard = f"from {count} round{'' if count == 1 else 's'}"
+    return f"{subject} {leads[exposure.verdict]} ({beside}), {heard}."
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is read, and how a sentence says how well or how badly."""
+
+    what: str
+    well: str
+    badly: str
+
+
+def _reading(row: Row) -> _Reading:
+    told = measure(row.score)
+    value = told.tell(row.value.mean)
+    if row.score == "linf":
+        where = f"{value} on the class it gets most wrong"
+        return _Reading("class shares", f"to within {where}", f"off by {where}")
+    figure = f"{told.title} {value}"
+    return _Reading(shown(row.question).replace("_", " "), f"with {figure}", f"at {figure}")
+
+
+def _whose(exposure: Exposure, case: Case) -> str:
+    targets = {finding.target for finding in case.findings}
+    if exposure.about == "cohort":
+        return "the cohort's"
+    return "each client's" if len(targets) > 1 else f"{spoken(targets.pop())}'s"
+
+
+def _misplaced(exposure: Exposure, case: Case) -> tuple[str, ...]:
+    row = case.whole.get("l1")
+    if row is None or row.blind is None:
+        return ()
+    told = measure("l1")
+    owner = "the cohort's" if exposure.about == "cohort" else "a client's"
+    return (
+        f"It puts {told.tell(row.value.mean)} of {owner} data in the wrong class; "
+        f"a blind guess {told.tell(row.blind)}.",
+    )
+
+
+def _read_best(exposure: Exposure, case: Case) -> tuple[str, ...]:
+    """The client whose data are read best, by the score that the headline tells."""
+    row = told_row(case)
+    targets = list(dict.fromkeys(finding.target for finding in case.findings))
+    if len(targets) < 2:
+        return ()
+    told, sign = measure(row.score), 1 if row.better == "lower" else -1
+    readings = {target: _mean_score(case, target, row.score) for target in targets}
+    best = min(targets, key=lambda target: sign * readings[target].value)
+    value, blind = told.tell(readings[best].value), readings[best].blind
+    guess = "" if blind is None else f" (guessing: {told.tell(blind)})"
+    chance = (
+        ""
+        if exposure.verdict == "leaks"
+        else f"; among {len(targets)} clients some come out well by chance"
+    )
+    how = f"to within {value}" if row.score == "linf" else value
+    return (f"Read best: {spoken(best)}, {how}{guess}{chance}.",)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mean:
+    """One target's figure over its runs, beside the best guess."""
+
+    value: float
+    blind: float | None
+
+
+def _mean_score(case: Case, target: Party, name: str) -> _Mean:
+    scores = [
+        score
+        for finding in case.findings
+        if finding.target == target
+        for score in finding.scores
+        if score.name == name
+    ]
+    blinds = [score.blind for score in scores if score.blind is not None]
+    value = float(np.mean([score.value for score in scores]))
+    return _Mean(value, float(np.mean(blinds)) if blinds else None)
+
+
+def _absent(exposure: Exposure) -> tuple[str, ...]:
+    """How well each attack that names absent classes does so; the published claim beside it."""
+    naming = [case for case in exposure.cases if case.whole.keys() >= ABSENCE]
+    units = "runs" if exposure.about == "cohort" else "clients"
+    return tuple(_naming(case, units) for case in naming)
+
+
+def _naming(case: Case, units: str) -> str:
+    precision, recall, exact = (
+        percent(case.whole[name].value.mean)
+        for name in ("null_precision", "null_recall", "null_exact")
+    )
+    sentence = (
+        f"Of the classes that {shown(case.attack)} names as absent, {precision} are; it finds "
+        f"{recall} of the absent ones, and has them exactly right for {exact} of {units}"
+    )
+    # Dai et al. (Decaf, arXiv 2405.15316), abstract: "100% accuracy" on absent classes.
+    is_decaf = any(finding.cell.settings.startswith("Decaf(") for finding in case.findings)
+    if is_decaf and case.whole["null_exact"].value.mean < 1:
+        return f"{sentence}: the published 100 % does not hold here."
+    return f"{sentence}."
+
+
+def _choice(exposure: Exposure) -> str:
+    name, count = shown(exposure.cases[0].attack), len(exposure.cases)
+    which = "the only one that ran" if count == 1 else f"the best of {count} that ran"
+    return f"Attack: {name}, {which}."
+
+
+def _spread(row: Row) -> str:
+    if row.value.low is None:
+        return "One answer in one run: no interval can be given."
+    if row.seeds == 1:
+        return "One run: the interval covers clients, not runs."
+    clients = "" if row.targets == 1 else f"{row.targets} clients and "
+    return f"The interval covers {clients}{row.seeds} runs."

@@ -1,0 +1,29 @@
+"""All arms stand side by side, those not measured too."""
+
+from dataclasses import replace
+
+from overheard.audit.finding import Audit, Cell, Refusal
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.report.arms_plates import arms_plates
+from overheard.report.exposures import arms
+
+
+def test_a_line_gives_figure_guess_gain_accuracy_and_cost(small: Audit) -> None:
+    (plate,) = arms_plates(arms(small, Seed(0)))
+    cells = [cell.replace("\u00a0", " ") for cell in plate.table.lines[1]]
+    # With noise: the guess itself, 50 % and 30 %, mean 40 %; told the support: 0 and 30 %.
+    assert cells == [
+        "noise", "decaf", "40 %", "30 to 50 %", "40 %", "15 %", "0 %", "0 to 0 %", "89.0 %",
+        "2.0",
+    ]  # fmt: skip
+
+
+def test_an_arm_that_was_not_measured_has_its_line(small: Audit) -> None:
+    cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
+    refused = replace(
+        small, findings=small.findings[:2], refusals=(Refusal(cell, client(0), ("updates",)),)
+    )
+    (plate,) = arms_plates(arms(refused, Seed(0)))
+    assert plate.table.lines[1][:3] == ("noise", "not measured", "–")
+    assert "noise: not measured" in plate.panels[0].drawing

@@ -1,0 +1,39 @@
+"""Figures are written so that a reader is not misled."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.audit.summary import Estimate
+from overheard.report.figures import NO_FIGURE, digits, measure, rounds_heard
+
+
+def test_total_variation_is_half_of_l1_in_percent() -> None:
+    # l1 0.16 -> half of it, 0.08, in percent.
+    assert measure("l1").tell(0.16) == "8.0\u00a0%"
+
+
+def test_the_worst_class_is_told_in_points() -> None:
+    assert measure("linf").tell(0.042) == "4.2\u00a0points"
+    assert measure("linf").span(Estimate(0.04, 0.031, 0.052)) == "3.1 to 5.2\u00a0points"
+
+
+def test_an_unknown_score_is_told_on_its_own_scale() -> None:
+    assert measure("js").tell(0.25) == "0.25"
+
+
+def test_a_missing_interval_is_no_interval_of_zero_width() -> None:
+    assert measure("linf").span(Estimate(0.04, None, None)) == NO_FIGURE
+
+
+@given(st.floats(-1e6, 1e6))
+def test_written_digits_are_within_a_twentieth_of_the_value(value: float) -> None:
+    written = float(digits(value).replace("−", "-"))
+    assert abs(written - value) <= max(0.06 * abs(value), 5e-7)
+
+
+def test_no_number_is_written_as_a_dash() -> None:
+    assert digits(None) == digits(float("inf")) == digits(float("nan")) == NO_FIGURE
+
+
+def test_rounds_with_a_gap_are_no_span() -> None:
+    assert rounds_heard((1, 2, 4)) == "1, 2, 4"

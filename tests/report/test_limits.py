@@ -1,0 +1,50 @@
+"""A report says what it does not cover."""
+
+from dataclasses import replace
+
+from overheard.audit.finding import Audit, Cell, Refusal
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.report.exposures import arms
+from overheard.report.limits import limit_words
+from overheard.report.refusals import grouped
+
+CELL = Cell("none", 0, (SERVER,), "melis", "Melis()", "label_shares", (0, 1))
+
+
+def test_the_last_word_is_that_tests_prove_no_absence(small: Audit) -> None:
+    assert limit_words(small, arms(small, Seed(0)))[-1] == (
+        "Tests cannot prove the absence of risk."
+    )
+
+
+def test_refusals_are_counted(small: Audit) -> None:
+    refused = replace(small, refusals=(Refusal(CELL, client(0), ("auxiliary examples",)),) * 3)
+    assert limit_words(refused, arms(refused, Seed(0)))[0].startswith(
+        "3 answers were not measured"
+    )
+
+
+def test_one_seed_and_missing_answers_and_unheard_arms_are_named(small: Audit) -> None:
+    late = replace(small.arms[1], arm="late", missing=1, answers=3)
+    audit = replace(small, arms=(*small.arms, late))
+    told = " ".join(limit_words(audit, arms(audit, Seed(0))))
+    assert "one run an arm" in told
+    assert "1 of 12 answers of clients never came" in told  # 4 + 4 + 3 came, 1 did not
+    assert "No attack listened to the arm late." in told
+
+
+def test_refusals_with_one_reason_make_one_line_that_counts_them() -> None:
+    again = replace(CELL, rounds=(0,))
+    groups = grouped(
+        (
+            Refusal(CELL, client(0), ("auxiliary examples",)),
+            Refusal(CELL, client(1), ("auxiliary examples",)),
+            Refusal(again, client(1), ("auxiliary examples",)),
+            Refusal(CELL, client(1), ("updates",)),
+        )
+    )
+    assert [(g.missing, g.targets, g.answers) for g in groups] == [
+        (("auxiliary examples",), 2, 3),
+        (("updates",), 1, 1),
+    ]

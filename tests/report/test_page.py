@@ -1,0 +1,142 @@
+"""The page as a browser shows it."""
+
+import shutil
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from overheard.audit.finding import Audit
+from overheard.core.seeds import Seed
+from overheard.report.write import write_report
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+ARGUMENTS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH")
+
+CHARTS_WITHOUT_TABLE = """() => [...document.querySelectorAll("figure")].filter(
+    figure => !figure.querySelector("svg") || !figure.querySelector("table caption")
+        || !figure.querySelector("tbody td") || !figure.querySelector("figcaption")
+        || [...figure.querySelectorAll("svg")].some(svg => !svg.getAttribute("aria-label"))
+).length"""
+
+FOLDED_TABLES_HIDDEN = """() => [...document.querySelectorAll("details table")].filter(
+    table => table.getBoundingClientRect().height < 20 || !table.checkVisibility()
+).length"""
+
+LOW_CONTRAST = """() => {
+  const light = colour => {
+    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map(part => part / 255);
+    const [r, g, b] = parts.map(p => p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (!/^rgba\\(.*, 0\\)$/.test(colour)) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const poor = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const speaks = [...element.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    if (!speaks) continue;
+    const style = getComputedStyle(element);
+    const ink = element.tagName === "text" ? style.fill : style.color;
+    const [low, high] = [light(ink), light(ground(element))].sort((a, b) => a - b);
+    if ((high + 0.05) / (low + 0.05) < 4.5) poor.push(element.tagName + " " + ink);
+  }
+  return [...new Set(poor)];
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page in a browser, with what it said and asked for."""
+
+    page: "sync_api.Page"
+    complaints: list[str]
+    requests: list[str]
+
+
+@pytest.fixture(scope="module")
+def report(rich: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    write_report(rich, folder, Seed(0))
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[sync_api.Browser]":
+    # The collector closes Playwright's event loop and pipes, later than pytest likes.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        with sync_api.sync_playwright() as driver:
+            held = driver.chromium.launch(executable_path=BROWSER, args=list(ARGUMENTS))
+            yield held
+            held.close()
+
+
+@pytest.fixture(params=[(1280, "light"), (390, "light"), (1280, "dark"), (390, "dark")])
+def shown(
+    request: pytest.FixtureRequest, browser: "sync_api.Browser", report: Path
+) -> Iterator[Shown]:
+    width, scheme = request.param
+    page = browser.new_page(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+    )
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(dialog.message))
+    page.on("request", lambda asked: requests.append(asked.url))
+    page.goto(report.as_uri())
+    yield Shown(page, complaints, requests)
+    page.close()
+
+
+def test_the_page_is_quiet_asks_for_nothing_fits_and_can_be_read(shown: Shown) -> None:
+    page = shown.page
+    assert shown.complaints == []
+    assert shown.requests == [page.url]
+    assert page.evaluate("document.scripts.length") == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(LOW_CONTRAST) == []
+
+
+def test_every_chart_has_a_name_and_a_table_with_its_numbers(shown: Shown) -> None:
+    assert shown.page.locator("figure").count() >= 5
+    assert shown.page.evaluate(CHARTS_WITHOUT_TABLE) == 0
+
+
+def test_folded_tables_are_open_on_paper(browser: "sync_api.Browser", report: Path) -> None:
+    page = browser.new_page(viewport={"width": 720, "height": 1000})
+    page.goto(report.as_uri())
+    page.emulate_media(media="print")
+    assert page.locator("details table").count() >= 5
+    assert page.evaluate(FOLDED_TABLES_HIDDEN) == 0
+    page.close()
+
+
+def test_every_class_and_the_limits_are_in_the_text(
+    browser: "sync_api.Browser", report: Path
+) -> None:
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    heads = page.locator("figure th").all_text_contents()
+    for name in ("<script>alert(1)</script>", "two $x$ and $", "شبكة", "five\\u202egpj", "八"):
+        assert name in heads
+    assert "Tests cannot prove the absence of risk." in page.inner_text("main")
+    page.close()

@@ -1,0 +1,37 @@
+"""Each round stands in the chart and in the table."""
+
+from dataclasses import replace
+
+from overheard.audit.finding import Audit
+from overheard.core.parties import client
+from overheard.core.seeds import Seed
+from overheard.report.exposures import arms
+from overheard.report.rounds_plates import accuracy_plate, rounds_plates
+from tests.report.conftest import shares_finding
+
+TRUE = (1.0, 0.0)
+
+
+def test_single_rounds_and_the_whole_run_are_told_apart(small: Audit) -> None:
+    findings = (
+        shares_finding("none", client(0), TRUE, (0.9, 0.1)),
+        shares_finding("none", client(0), TRUE, (0.8, 0.2), rounds=(1,)),
+        shares_finding("none", client(0), TRUE, (0.7, 0.3), rounds=(0,)),
+    )
+    (plate,) = rounds_plates(arms(replace(small, findings=findings), Seed(0)))
+    told = [(line[2], line[3].replace("\u00a0", " ")) for line in plate.table.lines]
+    # Half of l1 is what is misplaced.
+    assert told == [("0", "30 %"), ("1", "20 %"), ("all 2", "10 %")]
+
+
+def test_without_single_rounds_there_is_no_figure(small: Audit) -> None:
+    assert rounds_plates(arms(small, Seed(0))) == ()
+
+
+def test_accuracy_by_round_is_told_for_every_arm_and_only_if_measured(small: Audit) -> None:
+    plate = accuracy_plate(arms(small, Seed(0)))
+    assert plate is not None
+    assert plate.table.heads == ("Round", "none", "noise")
+    assert plate.table.lines[1] == ("1", "91.0\u00a0%", "89.0\u00a0%")
+    untested = tuple(replace(run, accuracy={}) for run in small.arms)
+    assert accuracy_plate(arms(replace(small, arms=untested), Seed(0))) is None

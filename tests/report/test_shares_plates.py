@@ -1,0 +1,40 @@
+"""Clients are drawn one by one, and what is left out is said."""
+
+from dataclasses import replace
+
+from overheard.audit.finding import Audit
+from overheard.core.parties import client
+from overheard.core.seeds import Seed
+from overheard.report.exposures import arms
+from overheard.report.shares_plates import DRAWN, shares_plates
+from tests.report.conftest import shares_finding
+
+
+def test_of_many_clients_the_most_different_are_drawn_and_the_rest_is_named(
+    small: Audit,
+) -> None:
+    # Client n holds a share of n / 30 of the first class, mean 12.5 / 30: the two nearest to
+    # it, 12 and 13, are left out.
+    findings = tuple(
+        shares_finding("none", client(n), (n / 30, 1 - n / 30), (0.5, 0.5)) for n in range(26)
+    )
+    (plate,) = shares_plates(arms(replace(small, findings=findings), Seed(0)), ("cat", "dog"))
+    assert len(plate.panels) == len(plate.table.lines) == DRAWN
+    assert "24 of 26 clients" in plate.note
+    assert "findings.csv" in plate.note
+    drawn = {panel.heading for panel in plate.panels}
+    assert {f"client {n}" for n in range(26)} - drawn == {"client 12", "client 13"}
+
+
+def test_of_several_runs_one_is_drawn_and_the_note_says_which(small: Audit) -> None:
+    findings = tuple(
+        shares_finding("none", client(0), (1.0, 0.0), (0.5, 0.5), seed=seed) for seed in (5, 3)
+    )
+    (plate,) = shares_plates(arms(replace(small, findings=findings), Seed(0)), ("cat", "dog"))
+    assert "the run with seed 3, one of 2" in plate.note
+
+
+def test_the_table_gives_true_and_inferred_shares_in_percent(small: Audit) -> None:
+    plate = shares_plates(arms(small, Seed(0)), small.class_names)[0]
+    assert plate.table.heads == ("Client", "cat", "dog")
+    assert plate.table.lines[1] == ("client 1", "20 → 22", "80 → 78")

@@ -1,0 +1,82 @@
+"""Files for machines give the figures as they are, and no text that acts as a command."""
+
+import csv
+import json
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+
+from overheard.audit.finding import Audit
+from overheard.core.scorer import Score
+from overheard.core.seeds import Seed
+from overheard.report.exposures import arms
+from overheard.report.tables import COLUMNS, as_csv, as_json
+from tests.report.conftest import HOSTILE
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+def test_the_document_gives_every_figure_back(small: Audit) -> None:
+    document = json.loads(as_json(small, arms(small, Seed(0))), parse_constant=refuse)
+    assert (document["format"], document["version"]) == ("overheard findings", 1)
+    for stored, finding in zip(document["findings"], small.findings, strict=True):
+        assert tuple(stored["claimed"]) == finding.claimed
+        assert tuple(stored["true"]) == finding.true
+        for figure, score in zip(stored["scores"], finding.scores, strict=True):
+            assert figure == {
+                "name": score.name,
+                "value": score.value,
+                "better": score.better,
+                "blinds": score.blinds,
+                "references": score.references,
+                "gain": score.gain,
+            }
+    row = next(row for row in document["summary"] if row["score"] == "linf")
+    assert row["value"]["mean"] == pytest.approx(0.06)  # 0.10 and 0.02
+    assert row["value"]["low"] == pytest.approx(0.02)
+    assert (row["about"], row["targets"], row["seeds"]) == ("clients", 2, 1)
+    assert document["arms"][1]["defenses"][0]["switched_off_by"] == "the client"
+    assert document["plan"] == small.plan
+
+
+def test_what_is_no_number_is_null(small: Audit) -> None:
+    nothing = Score("kl", float("nan"), "lower", {"uniform": float("inf")}, {})
+    audit = replace(small, findings=(replace(small.findings[0], scores=(nothing,)),))
+    document = json.loads(as_json(audit, ()), parse_constant=refuse)
+    figure = document["findings"][0]["scores"][0]
+    assert figure["value"] is figure["gain"] is figure["blinds"]["uniform"] is None
+
+
+def test_a_table_has_one_line_a_finding_and_score(small: Audit) -> None:
+    lines = as_csv(small).splitlines()
+    assert len(lines) == 1 + 4 * 2
+    assert next(csv.reader(lines)) == list(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "'=1", "＝1", "\t=1", "\n=1", "\ufeff=1"]
+)
+def test_no_text_cell_begins_a_formula(small: Audit, name: str) -> None:
+    cell = replace(small.findings[0].cell, attack=name, settings=name)
+    audit = replace(small, findings=(replace(small.findings[0], cell=cell),))
+    _, first, *_ = csv.reader(StringIO(as_csv(audit)))
+    for text in (first[COLUMNS.index("attack")], first[COLUMNS.index("settings")]):
+        assert text[0] == "'" or text.startswith("\\")
+        assert text.isprintable()
+
+
+def test_a_figure_in_a_table_stays_a_number(small: Audit) -> None:
+    lines = list(csv.DictReader(StringIO(as_csv(small))))
+    assert float(lines[0]["value"]) == pytest.approx(0.2)  # |1 - 0.9| + |0 - 0.1|
+    assert float(lines[0]["blind"]) == 1.0
+    assert float(lines[0]["gain"]) == pytest.approx(0.8)
+
+
+def test_names_in_a_document_come_back_as_they_were(rich: Audit) -> None:
+    few = replace(rich, findings=(), refusals=())
+    document = json.loads(as_json(few, ()))
+    assert tuple(document["class_names"]) == rich.class_names
+    assert HOSTILE in document["class_names"]

@@ -1,0 +1,113 @@
+"""The sentences say what the figures say."""
+
+from dataclasses import replace
+
+from overheard.audit.finding import Audit, Cell, Refusal
+from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.seeds import Seed
+from overheard.report.exposures import arms
+from overheard.report.words import exposure_words, headlines
+from tests.report.conftest import shares_finding
+
+
+def words(audit: Audit, arm: int = 0) -> list[str]:
+    """The sentences about the first exposure of an arm, with plain spaces."""
+    exposure = arms(audit, Seed(0))[arm].exposures[0]
+    return [sentence.replace("\u00a0", " ") for sentence in exposure_words(exposure)]
+
+
+def test_a_leak_is_told_in_points_beside_the_guess_with_interval_and_rounds(
+    small: Audit,
+) -> None:
+    # linf 0.10 and 0.02: mean 6.0 points; two clients drawn with replacement span 2 to 10.
+    assert words(small)[0] == (
+        "The server reads each client's class shares to within 6.0 points on the class it gets "
+        "most wrong (guessing: 40 points; 95 % interval 2.0 to 10 points), from 2 rounds."
+    )
+
+
+def test_misplaced_data_are_the_total_variation(small: Audit) -> None:
+    # l1 / 2: 0.10 and 0.02, mean 6.0 %; guess 0.5 and 0.3, mean 40 %.
+    assert words(small)[1] == (
+        "It puts 6.0 % of a client's data in the wrong class; a blind guess 40 %."
+    )
+
+
+def test_the_client_read_best_stands_beside_its_own_guess(small: Audit) -> None:
+    # client/1: linf 0.02, its guess |0.5 - 0.2| = 0.3.
+    assert words(small)[2] == "Read best: client 1, to within 2.0 points (guessing: 30 points)."
+
+
+def test_one_run_says_that_the_interval_covers_clients_only(small: Audit) -> None:
+    assert words(small)[-1] == (
+        "Attack: decaf, the only one that ran. One run: the interval covers clients, not runs."
+    )
+
+
+def test_where_nothing_leaks_the_sentence_says_no_better_than_a_guesser(small: Audit) -> None:
+    assert words(small, arm=1)[0].startswith(
+        "The server reads each client's class shares no better than a guesser: the best attack "
+        "is off by 40 points on the class it gets most wrong (guessing: 40 points"
+    )
+    assert "by chance" in words(small, arm=1)[2]
+
+
+def test_gains_that_may_be_chance_are_not_told_as_a_reading(small: Audit) -> None:
+    findings = (
+        shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3)),
+        shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7)),
+    )
+    assert words(replace(small, findings=findings))[0].startswith(
+        "The server could not be told apart from a guesser about each client's class shares"
+    )
+
+
+def test_what_was_refused_names_what_was_missing(small: Audit) -> None:
+    cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
+    refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("an update",)),))
+    assert words(refused) == [
+        "What the server can learn about each client was not measured: no attack could run for "
+        "lack of an update. Not measured is not the same as no leak."
+    ]
+
+
+def test_the_published_claim_on_absent_classes_is_contradicted_where_it_fails(
+    small: Audit,
+) -> None:
+    true = (1.0, 0.0)
+    findings = tuple(
+        shares_finding("none", client(number), true, true, null=(0.5, 1.0, exact))
+        for number, exact in enumerate((1.0, 0.0))
+    )
+    assert words(replace(small, findings=findings))[3] == (
+        "Of the classes that decaf names as absent, 50.0 % are; it finds 100.0 % of the absent "
+        "ones, and has them exactly right for 50.0 % of clients: the published 100 % does not "
+        "hold here."
+    )
+
+
+def test_the_published_claim_is_left_alone_where_it_holds_and_for_other_attacks(
+    small: Audit,
+) -> None:
+    true = (1.0, 0.0)
+    exact = shares_finding("none", client(0), true, true, null=(1.0, 1.0, 1.0))
+    other = shares_finding(
+        "none", client(0), true, true, null=(0.0, 0.0, 0.0), settings="BiasInversion()"
+    )
+    for finding in (exact, other):
+        assert "published" not in " ".join(words(replace(small, findings=(finding,))))
+
+
+def test_the_cohort_is_not_called_a_client(small: Audit) -> None:
+    findings = tuple(
+        shares_finding("none", COHORT, (0.8, 0.2), (0.7, 0.3), seed=seed) for seed in (0, 1)
+    )
+    told = words(replace(small, findings=findings))
+    assert told[0].startswith("The server reads the cohort's class shares to within 10 points")
+    assert not any("client" in sentence for sentence in told)
+
+
+def test_headlines_give_one_sentence_an_arm(small: Audit) -> None:
+    first, second = headlines(small, Seed(0))
+    assert first.startswith("none: The server reads each client's")
+    assert second.startswith("noise: The server reads each client's class shares no better")
