@@ -1,0 +1,348 @@
+"""How much faster cohorts train and answer here than in a plain torch loop, side by side.
+
+Each row interleaves both sides and takes the median of the ratios, since the speed of a shared
+machine drifts. Rows of one core count CPU seconds, the row of two cores counts the wall clock.
+Both sides see the same examples in the same order.
+
+    python benchmarks/learning.py            five repeats or more; some minutes
+    python benchmarks/learning.py --quick    a smoke test; its figures mean little
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from overheard.core.defense import BuildModel
+from overheard.core.examples import Examples
+from overheard.core.messages import Weights
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.learning.batches import epoch_order
+from overheard.learning.cohort import Member
+from overheard.learning.evaluate import logits_of_cohort
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.decaf_conv2 import DecafConv2
+from overheard.learning.models.shift_census import ShiftCensus
+from overheard.learning.models.text_bag import TextBag
+from overheard.learning.threads import cores
+from overheard.learning.train import Engine, train_cohort
+
+SEED = Seed(0)
+BATCH = 64
+
+IMAGES = Task((1, 28, 28), tuple("0123456789"))
+CENSUS = Task((14,), ("<=50K", ">50K"))
+TEXTS = Task((40,), ("world", "sports", "business", "science"), vocabulary=20_000)
+
+
+def plain_decaf() -> nn.Module:
+    """Decaf's network as one writes it: convolution, ReLU, pool."""
+    return nn.Sequential(
+        nn.Conv2d(1, 10, 3),
+        nn.ReLU(),
+        nn.Conv2d(10, 20, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(2880, 50),
+        nn.ReLU(),
+        nn.Linear(50, 10),
+    )
+
+
+def plain_census() -> nn.Module:
+    """The census network as one writes it."""
+    widths = (14, 64, 32, 16, 8)
+    layers: list[nn.Module] = []
+    for wide, narrow in pairwise(widths):
+        layers += [nn.Linear(wide, narrow), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(8, 2))
+
+
+def plain_text() -> nn.Module:
+    """The text classifier as one writes it, with a dense gradient of the table."""
+    return nn.Sequential(
+        nn.EmbeddingBag(20_000, 64, mode="mean", padding_idx=0),
+        nn.Linear(64, 64),
+        nn.ReLU(),
+        nn.Linear(64, 4),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """One thing to train, both ways."""
+
+    build_model: BuildModel
+    plain_model: Callable[[], nn.Module]
+    pool: Examples
+    members: tuple[Member, ...]
+    recipe: Recipe
+
+    def start(self) -> Weights:
+        """Where every member starts."""
+        return initial_weights(self.build_model, SEED)
+
+    def plainly(self) -> Iterator[Weights]:
+        """Train in a plain torch loop, and give the changes of the weights one by one."""
+        start = list(self.start().values())
+        model = self.plain_model()
+        parameters = dict(model.named_parameters())
+        for member in self.members:
+            with torch.no_grad():
+                for parameter, weight in zip(parameters.values(), start, strict=True):
+                    parameter.copy_(weight)
+            optimizer = torch.optim.SGD(model.parameters(), lr=self.recipe.rate)
+            for epoch in range(self.recipe.epochs):
+                order = epoch_order(SEED, 0, member.name, epoch, len(member.rows))
+                for batch in torch.split(member.rows[order], self.recipe.batch):
+                    optimizer.zero_grad()
+                    logits = model(self.pool.inputs[batch])
+                    functional.cross_entropy(logits, self.pool.labels[batch]).backward()
+                    optimizer.step()
+            yield {
+                name: parameter.detach() - weight
+                for (name, parameter), weight in zip(parameters.items(), start, strict=True)
+            }
+
+    def ours(self, engine: Engine) -> Iterator[Weights]:
+        """Train with this engine, and give the changes of the weights one by one."""
+        for trained in train_cohort(
+            self.build_model,
+            self.start(),
+            self.pool,
+            self.members,
+            self.recipe,
+            seed=SEED,
+            round=0,
+            engine=engine,
+        ):
+            yield trained.delta
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: what was measured, and what it should reach."""
+
+    what: str
+    ratios: tuple[float, ...]
+    bar: float
+
+    def print(self) -> None:
+        """Show median, range and bar."""
+        middle = statistics.median(self.ratios)
+        word = "reached" if middle >= self.bar else "MISSED"
+        print(
+            f"{self.what:<58} {middle:6.2f}x  {min(self.ratios):6.2f} - "
+            f"{max(self.ratios):6.2f}   >= {self.bar:.1f}x  {word}",
+            flush=True,
+        )
+
+
+def compared(
+    what: str,
+    plain: Callable[[], Iterable[object]],
+    ours: Callable[[], Iterable[object]],
+    bar: float,
+    repeats: int,
+    clock: Callable[[], float] = time.process_time,
+) -> Row:
+    """Run both in turn, after one run of each that does not count."""
+    drop(plain())
+    drop(ours())
+    ratios = []
+    for _ in range(repeats):
+        began = clock()
+        drop(plain())
+        between = clock()
+        drop(ours())
+        ratios.append((between - began) / (clock() - between))
+    return Row(what, tuple(ratios), bar)
+
+
+def drop(things: Iterable[object]) -> None:
+    """Take each and keep none, as a caller does who writes updates to disk."""
+    deque(things, maxlen=0)
+
+
+def decaf(clients: int, examples: int, batch: int = BATCH, epochs: int = 1) -> Cohort:
+    """Clients with random images: speed does not hang on what they show."""
+    generator = SEED.child("images").generator()
+    pool = Examples(
+        torch.randn(examples * 4, 1, 28, 28, generator=generator),
+        torch.randint(0, 10, (examples * 4,), generator=generator),
+    )
+    build = partial(DecafConv2().build, IMAGES)
+    recipe = Recipe(rate=0.05, epochs=epochs, batch=batch)
+    return Cohort(build, plain_decaf, pool, members(clients, examples, len(pool)), recipe)
+
+
+def census(clients: int, examples: int) -> Cohort:
+    """Clients with random records."""
+    generator = SEED.child("records").generator()
+    pool = Examples(
+        torch.randn(20_000, 14, generator=generator),
+        torch.randint(0, 2, (20_000,), generator=generator),
+    )
+    build = partial(ShiftCensus().build, CENSUS)
+    return Cohort(
+        build,
+        plain_census,
+        pool,
+        members(clients, examples, len(pool)),
+        Recipe(rate=0.05, epochs=1, batch=BATCH),
+    )
+
+
+def texts(clients: int, examples: int) -> Cohort:
+    """Clients with random texts of 40 tokens."""
+    generator = SEED.child("texts").generator()
+    pool = Examples(
+        torch.randint(1, 20_000, (5_000, 40), generator=generator),
+        torch.randint(0, 4, (5_000,), generator=generator),
+    )
+    build = partial(TextBag().build, TEXTS)
+    return Cohort(
+        build,
+        plain_text,
+        pool,
+        members(clients, examples, len(pool)),
+        # Five epochs, lest both sides mostly copy a table of 1.3 million numbers a client.
+        Recipe(rate=0.05, epochs=5, batch=BATCH),
+    )
+
+
+def members(clients: int, examples: int, pool: int) -> tuple[Member, ...]:
+    """Clients that each hold so many random rows of the pool."""
+    return tuple(
+        Member(
+            f"client/{number}",
+            torch.randperm(pool, generator=SEED.child("rows", number).generator())[
+                :examples
+            ].clone(),
+        )
+        for number in range(clients)
+    )
+
+
+def answered_plainly(cohort: Iterable[Weights], inputs: Tensor) -> Iterator[Tensor]:
+    """Answer with one plain model after the other."""
+    model = plain_decaf().eval()
+    for weights in cohort:
+        with torch.no_grad():
+            model.load_state_dict(dict(zip(model.state_dict(), weights.values(), strict=True)))
+            logits = torch.cat([model(part) for part in torch.split(inputs, 500)])
+            yield logits
+
+
+def peak(clients: int, engine: Engine) -> int:
+    """Peak memory of a process that trains this many clients and drops what it has seen."""
+    return int(
+        subprocess.run(
+            [sys.executable, __file__, "--peak", str(clients), "--engine", engine],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+    )
+
+
+def print_peak(clients: int, engine: Engine) -> None:
+    """Train, look at each update once, and print the peak memory in KiB."""
+    cohort = census(clients, 64) if engine == "stacked" else decaf(clients, 64)
+    drop(cohort.ours(engine))
+    status = Path("/proc/self/status").read_text()
+    print(status.split("VmHWM:")[1].split()[0])
+
+
+def differ(cohort: Cohort, engine: Engine) -> float:
+    """Give the largest difference between a plain loop's weights and ours."""
+    pairs = zip(cohort.plainly(), cohort.ours(engine), strict=True)
+    return max(
+        float((mine - theirs).abs().max())
+        for plain, ours in pairs
+        for mine, theirs in zip(ours.values(), plain.values(), strict=True)
+    )
+
+
+def measure(repeats: int, scale: int) -> None:
+    """Print the table."""
+    torch.set_num_threads(1)
+    images, records, words = decaf(scale, 600), census(32 * scale, 600), texts(2 * scale, 600)
+    print(
+        f"torch {torch.__version__}, {cores()} cores, {repeats} pairs a row; differences from "
+        f"the plain loop: CNN {differ(images, 'sequential'):.0e}, "
+        f"MLP {differ(records, 'auto'):.0e}, text {differ(words, 'auto'):.0e}"
+    )
+    compared(
+        "train, Decaf CNN, batch 64, one core",
+        images.plainly,
+        lambda: images.ours("sequential"),
+        1.4,
+        repeats,
+    ).print()
+    compared(
+        "train, census MLP, batch 64, one core",
+        records.plainly,
+        lambda: records.ours("auto"),
+        6,
+        repeats,
+    ).print()
+    compared(
+        "train, text, batch 64, one core, dense gradient beside ours",
+        words.plainly,
+        lambda: words.ours("auto"),
+        1.8,
+        repeats,
+    ).print()
+    models = [images.start()] * scale
+    told = torch.randn(2000, 1, 28, 28, generator=SEED.child("told").generator())
+    compared(
+        "evaluate, Decaf CNN, 2,000 images a model, one core",
+        lambda: answered_plainly(models, told),
+        lambda: logits_of_cohort(images.build_model, models, told),
+        1.5,
+        repeats,
+    ).print()
+    if cores() > 1:
+        many = decaf(8 * scale, 600)
+        compared(
+            f"train, Decaf CNN, batch 64, {cores()} cores, wall clock",
+            many.plainly,
+            lambda: many.ours("processes"),
+            2.4,
+            repeats,
+            time.perf_counter,
+        ).print()
+    for engine in ("sequential", "processes", "stacked"):
+        large, small = peak(50 * scale * 5, engine), peak(50, engine)
+        print(
+            f"peak memory, {50 * scale * 5} clients against 50, {engine:<22} "
+            f"{large / small:6.2f}x  {small / 1024:.0f} MiB, {large / 1024:.0f} MiB   <= 1.3x  "
+            f"{'reached' if large <= 1.3 * small else 'MISSED'}"
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--peak", type=int)
+    parser.add_argument("--engine", default="sequential")
+    arguments = parser.parse_args()
+    if arguments.peak:
+        print_peak(arguments.peak, arguments.engine)
+    else:
+        measure(*((2, 1) if arguments.quick else (7, 4)))

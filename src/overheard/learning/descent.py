@@ -1,0 +1,127 @@
+"""One step downhill: what each optimiser does with a gradient, as `torch.optim` does it."""
+
+from abc import ABC, abstractmethod
+from typing import final
+
+import torch
+from torch import Tensor
+
+from overheard.core.recipe import Recipe
+
+Tensors = list[Tensor] | tuple[Tensor, ...]
+
+ADAM_MEANS = (0.9, 0.999)
+ADAM_FLOOR = 1e-8
+ADADELTA_MEAN = 0.9
+ADADELTA_FLOOR = 1e-6
+"""PyTorch's defaults, for which no recipe offers a choice."""
+
+
+class Descent(ABC):
+    """Moves parameters in place; whatever it remembers begins at zero.
+
+    The only code of the project that changes a tensor in place: parameters belong to the engine
+    that trains, and nobody else sees them before they are done. Every rule works number by
+    number, so that parameters of several members may be stacked along a first axis.
+    """
+
+    @abstractmethod
+    def step(self, parameters: Tensors, gradients: Tensors) -> None:
+        """Take one step."""
+
+    @abstractmethod
+    def keep(self, members: int) -> None:
+        """Forget the last of the stacked members: only this many go on."""
+
+
+def descent(recipe: Recipe, parameters: Tensors) -> Descent:
+    """Begin the descent that the recipe asks for."""
+    if recipe.optimizer == "adam":
+        return _Adam(recipe, parameters)
+    if recipe.optimizer == "adadelta":
+        return _Adadelta(recipe, parameters)
+    return _Sgd(recipe, parameters)
+
+
+@final
+class _Sgd(Descent):
+    def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
+        self._recipe = recipe
+        self._velocity = _zeros(parameters) if recipe.momentum else []
+
+    def step(self, parameters: Tensors, gradients: Tensors) -> None:
+        gradients = _decayed(self._recipe, parameters, gradients)
+        if self._recipe.momentum:
+            torch._foreach_mul_(self._velocity, self._recipe.momentum)
+            torch._foreach_add_(self._velocity, gradients)
+            gradients = self._velocity
+        torch._foreach_add_(parameters, gradients, alpha=-self._recipe.rate)
+
+    def keep(self, members: int) -> None:
+        self._velocity = [old[:members] for old in self._velocity]
+
+
+@final
+class _Adam(Descent):
+    """Kingma and Ba 2015, Algorithm 1; weight decay is added to the gradient."""
+
+    def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
+        self._recipe = recipe
+        self._steps = 0
+        self._mean = _zeros(parameters)
+        self._square = _zeros(parameters)
+
+    def step(self, parameters: Tensors, gradients: Tensors) -> None:
+        self._steps += 1
+        slow, slower = ADAM_MEANS
+        gradients = _decayed(self._recipe, parameters, gradients)
+        torch._foreach_lerp_(self._mean, gradients, 1 - slow)
+        torch._foreach_mul_(self._square, slower)
+        torch._foreach_addcmul_(self._square, gradients, gradients, 1 - slower)
+        scale = torch._foreach_sqrt(self._square)
+        torch._foreach_div_(scale, (1 - slower**self._steps) ** 0.5)
+        torch._foreach_add_(scale, ADAM_FLOOR)
+        stride = self._recipe.rate / (1 - slow**self._steps)
+        torch._foreach_addcdiv_(parameters, self._mean, scale, -stride)
+
+    def keep(self, members: int) -> None:
+        self._mean = [old[:members] for old in self._mean]
+        self._square = [old[:members] for old in self._square]
+
+
+@final
+class _Adadelta(Descent):
+    """Zeiler 2012, Algorithm 1, with PyTorch's rate."""
+
+    def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
+        self._recipe = recipe
+        self._square = _zeros(parameters)
+        self._stride = _zeros(parameters)
+
+    def step(self, parameters: Tensors, gradients: Tensors) -> None:
+        gradients = _decayed(self._recipe, parameters, gradients)
+        torch._foreach_mul_(self._square, ADADELTA_MEAN)
+        torch._foreach_addcmul_(self._square, gradients, gradients, 1 - ADADELTA_MEAN)
+        scale = torch._foreach_add(self._square, ADADELTA_FLOOR)
+        torch._foreach_sqrt_(scale)
+        moves = torch._foreach_add(self._stride, ADADELTA_FLOOR)
+        torch._foreach_sqrt_(moves)
+        torch._foreach_div_(moves, scale)
+        torch._foreach_mul_(moves, gradients)
+        torch._foreach_mul_(self._stride, ADADELTA_MEAN)
+        torch._foreach_addcmul_(self._stride, moves, moves, 1 - ADADELTA_MEAN)
+        torch._foreach_add_(parameters, moves, alpha=-self._recipe.rate)
+
+    def keep(self, members: int) -> None:
+        self._square = [old[:members] for old in self._square]
+        self._stride = [old[:members] for old in self._stride]
+
+
+def _zeros(parameters: Tensors) -> list[Tensor]:
+    return [torch.zeros_like(parameter, requires_grad=False) for parameter in parameters]
+
+
+def _decayed(recipe: Recipe, parameters: Tensors, gradients: Tensors) -> Tensors:
+    if not recipe.weight_decay:
+        return gradients
+    return torch._foreach_add(gradients, parameters, alpha=recipe.weight_decay)

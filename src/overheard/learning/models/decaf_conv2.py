@@ -1,0 +1,58 @@
+"""Decaf's network for MNIST and Fashion-MNIST: two convolutions, a pool, two linear layers."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from torch import nn
+
+from overheard.core.task import Task
+from overheard.learning.activation import ActivationName, activation
+from overheard.learning.model import Model
+from overheard.learning.shapes import image
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DecafConv2(Model):
+    """Two 3 x 3 convolutions without padding, one 2 x 2 max-pool, two linear layers.
+
+    146,480 parameters on 28 x 28 grey pixels and 10 classes. The second activation stands after
+    the pool: a monotone function and a maximum can change places, bit for bit, and there are
+    four times fewer numbers left to bend.
+
+    Args:
+        first: channels of the first convolution.
+        second: channels of the second convolution.
+        hidden: inputs of the last layer (the paper's Figure 8 varies it).
+        activation: what stands between two layers.
+
+    """
+
+    name: ClassVar[str] = "decaf_conv2"
+    source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; channels are ours"
+
+    first: int = 10
+    second: int = 20
+    hidden: int = 50
+    activation: ActivationName = "relu"
+
+    def __post_init__(self) -> None:
+        """Refuse a layer without units."""
+        if min(self.first, self.second, self.hidden) < 1:
+            raise ValueError("first, second and hidden must be 1 or more")
+
+    def build(self, task: Task) -> nn.Module:
+        """Give the network with fresh weights."""
+        channels, height, width = image(task, self.name, smallest=6)
+        pooled = ((height - 4) // 2) * ((width - 4) // 2)
+        return nn.Sequential(
+            nn.Conv2d(channels, self.first, 3),
+            activation(self.activation),
+            nn.Conv2d(self.first, self.second, 3),
+            nn.MaxPool2d(2),
+            activation(self.activation),
+            nn.Flatten(),
+            nn.Linear(self.second * pooled, self.hidden),
+            activation(self.activation),
+            nn.Linear(self.hidden, task.classes),
+        )

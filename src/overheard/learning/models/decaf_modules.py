@@ -1,0 +1,59 @@
+"""Decaf's network for CIFAR-10, skin lesions and faces: modules, then two linear layers."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from torch import nn
+
+from overheard.core.task import Task
+from overheard.learning.model import Model
+from overheard.learning.shapes import image
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DecafModules(Model):
+    """Modules of one 3 x 3 convolution and one 2 x 2 max-pool each, then two linear layers.
+
+    The paper has three modules for CIFAR-10 and SkinCancer and four for FER-2013. It does not
+    give the channels: ours double from module to module, and padding keeps the size of the
+    image, so that each module halves it.
+
+    Args:
+        modules: how many.
+        channels: of the first convolution.
+        hidden: inputs of the last layer.
+
+    """
+
+    name: ClassVar[str] = "decaf_modules"
+    source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; channels are ours"
+
+    modules: int = 3
+    channels: int = 16
+    hidden: int = 50
+
+    def __post_init__(self) -> None:
+        """Refuse a layer without units."""
+        if min(self.modules, self.channels, self.hidden) < 1:
+            raise ValueError("modules, channels and hidden must be 1 or more")
+
+    def build(self, task: Task) -> nn.Module:
+        """Give the network with fresh weights."""
+        seen, height, width = image(task, self.name, smallest=2**self.modules)
+        layers: list[nn.Module] = []
+        for depth in range(self.modules):
+            given = self.channels * 2**depth
+            layers += [
+                nn.Conv2d(seen, given, 3, padding=1),
+                nn.MaxPool2d(2),
+                nn.ReLU(inplace=True),
+            ]
+            seen, height, width = given, height // 2, width // 2
+        return nn.Sequential(
+            *layers,
+            nn.Flatten(),
+            nn.Linear(seen * height * width, self.hidden),
+            nn.ReLU(inplace=True),
+            nn.Linear(self.hidden, task.classes),
+        )

@@ -1,0 +1,23 @@
+"""One linear layer: multinomial logistic regression."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from torch import nn
+
+from overheard.core.task import Task
+from overheard.learning.model import Model
+from overheard.learning.shapes import numbers
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Logistic(Model):
+    """Takes any input of numbers, flattened; its loss is convex."""
+
+    name: ClassVar[str] = "logistic"
+    source: ClassVar[str] = "Cox 1958"
+
+    def build(self, task: Task) -> nn.Module:
+        """Give the network with fresh weights."""
+        return nn.Sequential(nn.Flatten(), nn.Linear(numbers(task, self.name), task.classes))

@@ -1,0 +1,43 @@
+"""The mean of word vectors, and a small network on top."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from torch import nn
+
+from overheard.core.task import Task
+from overheard.learning.model import Model
+from overheard.learning.shapes import vocabulary
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TextBag(Model):
+    """Word vectors averaged over a text (padding left out), one hidden layer, the classes.
+
+    Args:
+        dim: length of a word vector.
+        hidden: units of the hidden layer.
+
+    """
+
+    name: ClassVar[str] = "text_bag"
+    source: ClassVar[str] = "Joulin et al. 2017 (fastText), with a hidden layer"
+
+    dim: int = 64
+    hidden: int = 64
+
+    def __post_init__(self) -> None:
+        """Refuse a layer without units."""
+        if min(self.dim, self.hidden) < 1:
+            raise ValueError("dim and hidden must be 1 or more")
+
+    def build(self, task: Task) -> nn.Module:
+        """Give the network with fresh weights."""
+        tokens = vocabulary(task, self.name)
+        return nn.Sequential(
+            nn.EmbeddingBag(tokens, self.dim, mode="mean", padding_idx=0),
+            nn.Linear(self.dim, self.hidden),
+            nn.ReLU(inplace=True),
+            nn.Linear(self.hidden, task.classes),
+        )

@@ -1,0 +1,287 @@
+"""One worker process a core: the sequential engine, as many times over as there are cores."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.connection import Pipe
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from queue import SimpleQueue
+from typing import final
+
+import torch
+from torch import Tensor
+
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.messages import Weights
+from overheard.learning.cohort import Lesson, Member, Trained
+from overheard.learning.threads import cores
+from overheard.learning.worker import (
+    Failed,
+    Learned,
+    Ready,
+    StoredTensor,
+    TakeLesson,
+    TakePool,
+    Train,
+)
+
+START = "from overheard.learning.worker import serve; serve({handle}, {core})"
+"""A worker is a fresh interpreter that never imports the caller's `__main__`: so a script needs
+no guard, and a notebook, a test run or the command line will do as well."""
+
+
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(2**30),
+    "MALLOC_TRIM_THRESHOLD_": str(2**30),
+}
+"""One thread a worker; and memory that is freed stays with the worker, since a step wants the
+same again at once (a sixth of a worker's time went into having its pages zeroed)."""
+
+
+class WorkerError(RuntimeError):
+    """A worker process died, or failed at what it was asked to do."""
+
+
+def are_possible() -> bool:
+    """True if this system lets a child inherit one end of a connection (not on Windows)."""
+    return os.name == "posix"
+
+
+def are_running(workers: int) -> bool:
+    """True if so many workers stand ready from an earlier call."""
+    return workers in _IDLE
+
+
+def hire(lesson: Lesson, workers: int) -> "Crew":
+    """Give this many workers, who have taken the lesson; train with them at once.
+
+    Raises:
+        PlanError: if this system has no such workers, or the model cannot be sent to them.
+
+    """
+    if not are_possible():
+        raise PlanError(
+            "the engine 'processes' needs Linux or macOS: choose 'auto' or 'sequential'"
+        )
+    crew = _IDLE.pop(workers, None)
+    if crew is not None and crew.path != _import_path():
+        # Modules may have come that these workers would not find.
+        crew.stop()
+        crew = None
+    crew = crew or Crew(workers)
+    try:
+        crew.take(lesson)
+    except BaseException:
+        crew.stop()
+        raise
+    return crew
+
+
+@final
+class Crew:
+    """Worker processes that train for one caller at a time, and stay for the next."""
+
+    def __init__(self, workers: int) -> None:
+        self.path = _import_path()
+        pinned = _allowed_cores() if workers == cores() else []
+        self._workers = [
+            _Worker(pinned[number] if pinned else None) for number in range(workers)
+        ]
+        self._end = weakref.finalize(self, _end, self._workers)
+        self._pool: tuple[weakref.ref[Tensor], weakref.ref[Tensor]] | None = None
+        self._start: Weights = {}
+
+    def take(self, lesson: Lesson) -> None:
+        """Tell every worker what the next members share."""
+        try:
+            start = {name: weight.cpu().numpy() for name, weight in lesson.start.items()}
+            told = _written(
+                TakeLesson(lesson.build_model, start, lesson.recipe, lesson.seed, lesson.round)
+            )
+        # Whatever a user's object raises on the way out, the answer is the same.
+        except Exception as error:
+            raise _unsendable(str(error)) from error
+        self._share(lesson.pool)
+        self._start = lesson.start
+        for worker in self._workers:
+            worker.send(told)
+        for worker in self._workers:
+            answer = worker.answer("taking the lesson")
+            if isinstance(answer, Failed):
+                raise _unsendable(answer.reason)
+
+    def train(self, members: Sequence[Member], window: int) -> Iterator[Trained]:
+        """Train members, and give them in the order in which they came.
+
+        Whoever stops listening half-way, be it by Ctrl-C, ends the workers.
+
+        Args:
+            members: who learns.
+            window: how many may be in work, or done and not yet taken, at once.
+
+        Raises:
+            WorkerError: if a worker dies, or training fails there.
+
+        """
+        executor = ThreadPoolExecutor(len(self._workers), "overheard-worker")
+        free: SimpleQueue[_Worker] = SimpleQueue()
+        for worker in self._workers:
+            free.put(worker)
+        waiting: deque[Future[Trained]] = deque()
+        finished = False
+        try:
+            for member in members:
+                if len(waiting) == window:
+                    yield waiting.popleft().result()
+                waiting.append(executor.submit(self._train, free, member))
+            while waiting:
+                yield waiting.popleft().result()
+            finished = True
+        finally:
+            if not finished:
+                _kill(self._workers)
+            executor.shutdown(wait=True, cancel_futures=True)
+            self.rest() if finished else self.stop()
+
+    def rest(self) -> None:
+        """Stand ready for the next call; where others do already, one crew is enough."""
+        if _IDLE.setdefault(len(self._workers), self) is not self:
+            self.stop()
+
+    def stop(self) -> None:
+        """End every process and wait for it; happens at the latest when Python exits."""
+        self._end()
+
+    def _train(self, free: "SimpleQueue[_Worker]", member: Member) -> Trained:
+        """Have the next free worker train this member; runs in a thread that only waits."""
+        worker = free.get()
+        try:
+            worker.send(_written(Train(member.name, member.rows.cpu().numpy())))
+            answer = worker.answer(f"training {member.name}")
+            if not isinstance(answer, Learned):
+                raise WorkerError(f"training {member.name} failed in a worker:\n{answer}")
+            delta = {name: worker.tensor(weight) for name, weight in self._start.items()}
+        finally:
+            # A dead worker too: whoever waits for one must hear of it, not wait for ever.
+            free.put(worker)
+        return Trained(member, delta, answer.loss)
+
+    def _share(self, pool: Examples) -> None:
+        """Lay the pool where every worker can map it, unless they have it still."""
+        held = None if self._pool is None else tuple(known() for known in self._pool)
+        if held is not None and held[0] is pool.inputs and held[1] is pool.labels:
+            return
+        with tempfile.TemporaryDirectory(prefix="overheard-") as folder:
+            told = _written(
+                TakePool(
+                    _stored(pool.inputs, Path(folder) / "inputs"),
+                    _stored(pool.labels, Path(folder) / "labels"),
+                )
+            )
+            for worker in self._workers:
+                worker.send(told)
+            for worker in self._workers:
+                answer = worker.answer("taking the pool of examples")
+                if isinstance(answer, Failed):
+                    raise WorkerError(f"no worker could take the pool:\n{answer.reason}")
+        self._pool = (weakref.ref(pool.inputs), weakref.ref(pool.labels))
+
+
+_IDLE: dict[int, Crew] = {}
+"""Crews between two calls, by number of workers: to start one takes seconds."""
+
+
+@final
+class _Worker:
+    """One process, and our end of the connection to it."""
+
+    def __init__(self, core: int | None) -> None:
+        self.connection, theirs = Pipe()
+        handle = theirs.fileno()
+        # In a process group of its own, so that Ctrl-C is for the parent alone to answer. A
+        # worker whose parent is gone, however it went, reads the end of its connection.
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-c", START.format(handle=handle, core=core)],
+            pass_fds=(handle,),
+            process_group=0,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | ENVIRONMENT | {"PYTHONPATH": _import_path()},
+        )
+        theirs.close()
+
+    def send(self, request: bytes) -> None:
+        try:
+            self.connection.send_bytes(request)
+        except ConnectionError as error:
+            raise self._death("taking a request") from error
+
+    def answer(self, doing: str) -> Ready | Learned | Failed:
+        try:
+            answer: Ready | Learned | Failed = self.connection.recv()
+        except (EOFError, ConnectionError) as error:
+            raise self._death(doing) from error
+        return answer
+
+    def tensor(self, like: Tensor) -> Tensor:
+        taken = torch.empty(like.shape, dtype=like.dtype)
+        try:
+            self.connection.recv_bytes_into(taken.numpy().reshape(-1))
+        except (EOFError, ConnectionError) as error:
+            raise self._death("sending weights") from error
+        return taken
+
+    def _death(self, doing: str) -> WorkerError:
+        code = self.process.wait()
+        return WorkerError(
+            f"worker process {self.process.pid} died (exit code {code}) while {doing}: if the "
+            "machine ran out of memory, ask for fewer workers or for the engine 'sequential'"
+        )
+
+
+def _written(request: TakePool | TakeLesson | Train) -> bytes:
+    return bytes(ForkingPickler.dumps(request))
+
+
+def _stored(tensor: Tensor, path: Path) -> StoredTensor:
+    tensor.detach().cpu().contiguous().numpy().tofile(path)
+    return StoredTensor(str(path), tuple(tensor.shape), tensor.dtype)
+
+
+def _allowed_cores() -> list[int]:
+    try:
+        return sorted(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return []
+
+
+def _import_path() -> str:
+    return os.pathsep.join(path or os.getcwd() for path in sys.path)
+
+
+def _unsendable(reason: str) -> PlanError:
+    return PlanError(
+        "the model cannot be sent to worker processes: define its builder at the top of an "
+        f"importable module, or choose the engine 'auto' or 'sequential'; {reason}"
+    )
+
+
+def _kill(workers: Sequence[_Worker]) -> None:
+    """End the processes, and wait for them so that none stays behind as a zombie."""
+    for worker in workers:
+        worker.process.kill()
+    for worker in workers:
+        worker.process.wait()
+
+
+def _end(workers: Sequence[_Worker]) -> None:
+    _kill(workers)
+    for worker in workers:
+        worker.connection.close()

@@ -1,0 +1,107 @@
+"""Small things to train, and the plain loop that every engine is held against."""
+
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from overheard.core.defense import BuildModel
+from overheard.core.examples import Examples
+from overheard.core.messages import Weights
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.learning.batches import epoch_order
+from overheard.learning.cohort import Member
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.decaf_conv2 import DecafConv2
+from overheard.learning.models.mlp import Mlp
+from overheard.learning.models.text_bag import TextBag
+
+SEED = Seed(5)
+
+TABLE = Task((6,), ("a", "b", "c"))
+IMAGES = Task((2, 8, 8), ("a", "b", "c"))
+TEXTS = Task((7,), ("a", "b", "c"), vocabulary=30)
+
+MLP: BuildModel = partial(Mlp(hidden=(5, 4)).build, TABLE)
+CONVOLUTIONS: BuildModel = partial(DecafConv2(first=3, second=4, hidden=5).build, IMAGES)
+WORDS: BuildModel = partial(TextBag(dim=4, hidden=5).build, TEXTS)
+
+MEMBERS = (
+    Member("client/0", torch.arange(0, 11)),
+    Member("client/1", torch.arange(11, 14)),
+    Member("client/2", torch.arange(14, 30)),
+    Member("client/3", torch.arange(20, 28)),
+)
+"""Unequal sizes: more than one batch of 4 with a rest, less than one, and whole ones."""
+
+RECIPES = {
+    "sgd": Recipe(rate=0.1, epochs=6, batch=4),
+    "momentum": Recipe(rate=0.1, epochs=6, batch=4, momentum=0.9, weight_decay=0.01),
+    "adam": Recipe(rate=0.01, epochs=6, batch=4, optimizer="adam", weight_decay=0.01),
+    "adadelta": Recipe(rate=1.0, epochs=6, batch=4, optimizer="adadelta", weight_decay=0.01),
+}
+"""Six epochs of client/2 are 24 steps."""
+
+
+def dropping() -> nn.Module:
+    """A network with dropout."""
+    return nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 3))
+
+
+def pool_of(task: Task, dtype: torch.dtype, examples: int = 30) -> Examples:
+    """Examples without any pattern."""
+    generator = Seed(11).generator()
+    if task.vocabulary is not None:
+        size = (examples, *task.shape)
+        inputs = torch.randint(0, task.vocabulary, size, generator=generator)
+    else:
+        inputs = torch.randn(examples, *task.shape, generator=generator).to(dtype)
+    return Examples(inputs, torch.randint(0, task.classes, (examples,), generator=generator))
+
+
+def start_of(build_model: BuildModel, dtype: torch.dtype = torch.float64) -> Weights:
+    """Weights to start from."""
+    return {name: w.to(dtype) for name, w in initial_weights(build_model, SEED).items()}
+
+
+def plain_loop(
+    build_model: BuildModel, start: Weights, pool: Examples, member: Member, recipe: Recipe
+) -> tuple[dict[str, Tensor], float]:
+    """Train as a textbook would; give the change, and the mean loss of the last epoch."""
+    model = build_model().to(next(iter(start.values())).dtype)
+    model.load_state_dict(dict(start))
+    optimizer = _optimizer(model, recipe)
+    for epoch in range(recipe.epochs):
+        losses = 0.0
+        order = epoch_order(SEED, 3, member.name, epoch, len(member.rows))
+        for batch in member.rows[order].split(recipe.batch):
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(pool.inputs[batch]), pool.labels[batch])
+            loss.backward()
+            optimizer.step()
+            losses += float(loss.detach()) * len(batch)
+    change = {name: p.detach() - start[name] for name, p in model.named_parameters()}
+    return change, losses / len(member.rows)
+
+
+def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    settings = {"lr": recipe.rate, "weight_decay": recipe.weight_decay}
+    if recipe.optimizer == "adam":
+        return torch.optim.Adam(model.parameters(), **settings)
+    if recipe.optimizer == "adadelta":
+        return torch.optim.Adadelta(model.parameters(), **settings)
+    return torch.optim.SGD(model.parameters(), momentum=recipe.momentum, **settings)
+
+
+def largest_difference(one: Weights, other: Weights) -> float:
+    """How far apart two sets of weights are, at most."""
+    assert one.keys() == other.keys()
+    return max(float((one[name] - other[name]).abs().max()) for name in one)
+
+
+def same_bits(one: Weights, other: Weights) -> bool:
+    """True if all numbers are the same, bit for bit."""
+    return one.keys() == other.keys() and all(torch.equal(one[n], other[n]) for n in one)

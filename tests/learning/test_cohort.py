@@ -1,0 +1,11 @@
+"""Who learns."""
+
+import pytest
+import torch
+
+from overheard.learning.cohort import Member
+
+
+def test_refuses_a_member_without_examples():
+    with pytest.raises(ValueError, match="client/0 has no examples"):
+        Member("client/0", torch.arange(0))

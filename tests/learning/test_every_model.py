@@ -1,0 +1,121 @@
+"""Every architecture: its size, its last layer, and what it refuses."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+import overheard.learning.models
+from overheard.core.discover import discover
+from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.learning.initial import initial_weights
+from overheard.learning.last_layer import last_layer
+from overheard.learning.model import Model
+from overheard.learning.models.decaf_conv2 import DecafConv2
+from overheard.learning.models.decaf_modules import DecafModules
+from overheard.learning.models.logistic import Logistic
+from overheard.learning.models.mlp import Mlp
+from overheard.learning.models.resnet18 import ResNet18
+from overheard.learning.models.shift_census import ShiftCensus
+from overheard.learning.models.shift_conv import ShiftConv
+from overheard.learning.models.text_bag import TextBag
+from overheard.learning.models.vgg16 import Vgg16
+
+TEN = tuple("0123456789")
+DIGITS = Task((1, 28, 28), TEN)
+CENSUS = Task((14,), ("<=50K", ">50K"))
+TEXTS = Task((40,), TEN[:4], vocabulary=20_000)
+COLOURS = Task((3, 32, 32), TEN)
+FACES = Task((1, 48, 48), TEN[:7])
+
+MODELS = [name for name in discover(overheard.learning.models, Model) if name != "own"]
+"""All architectures but the reader's own, which takes what it takes."""
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "parameters"),
+    [
+        # 28 x 28 pixels: (1 x 9 + 1) 10 + (10 x 9 + 1) 20 + (20 x 12 x 12 + 1) 50 + 51 x 10
+        (DecafConv2(), DIGITS, 146_480),
+        # (9 + 1) 32 + (32 x 9 + 1) 64 + (64 x 12 x 12 + 1) 128 + 129 x 10
+        (ShiftConv(), DIGITS, 1_199_882),
+        # 15 x 64 + 65 x 32 + 33 x 16 + 17 x 8 + 9 x 2
+        (ShiftCensus(), CENSUS, 3_722),
+        (Mlp(hidden=(64, 32, 16, 8)), CENSUS, 3_722),
+        # 15 x 2
+        (Logistic(), CENSUS, 30),
+        # 20,000 x 64 + 65 x 64 + 65 x 4
+        (TextBag(), TEXTS, 1_284_420),
+        # (27 + 1) 16 + (144 + 1) 32 + (288 + 1) 64 + (64 x 4 x 4 + 1) 50 + 51 x 10
+        (DecafModules(), COLOURS, 75_344),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_has_as_many_parameters_as_counted_by_hand(model, task, parameters):
+    weights = initial_weights(partial(model.build, task), Seed(0))
+    assert sum(weight.numel() for weight in weights.values()) == parameters
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "last"),
+    [
+        (ResNet18(), COLOURS, 512),
+        (ResNet18(), FACES, 512),
+        (ResNet18(), DIGITS, 512),
+        (Vgg16(), COLOURS, 4096),
+        (Vgg16(), FACES, 4096),
+        (DecafModules(modules=4), FACES, 50),
+        (DecafConv2(hidden=20), FACES, 20),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_answers_images_and_ends_in_so_wide_a_layer(model, task, last):
+    network = model.build(task)
+    with torch.no_grad():
+        assert network(torch.zeros(2, *task.shape)).shape == (2, task.classes)
+    weight = dict(network.named_parameters())[last_layer(network).weight]
+    assert weight.shape == (task.classes, last)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_refuses_texts_or_numbers_and_says_what_would_do(name):
+    wrong = CENSUS if name == "text_bag" else TEXTS
+    with pytest.raises(PlanError, match=r"the model \w+ takes .*: choose"):
+        discover(overheard.learning.models, Model)[name]().build(wrong)
+
+
+@pytest.mark.parametrize("model", [DecafConv2(), DecafModules(), ShiftConv(), Vgg16()])
+def test_refuses_images_that_its_pools_would_use_up(model):
+    with pytest.raises(PlanError, match=r"pixels or more.*choose a shallower"):
+        model.build(Task((1, 4, 4), TEN))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Mlp(hidden=()),
+        lambda: DecafConv2(hidden=0),
+        lambda: DecafModules(modules=0),
+        lambda: TextBag(dim=0),
+    ],
+)
+def test_refuses_layers_without_units(make):
+    with pytest.raises(ValueError, match="1"):
+        make()
+
+
+def test_padding_changes_nothing_in_the_mean_of_a_text():
+    network = TextBag().build(TEXTS)
+    text = torch.tensor([[5, 6, 7, 0, 0], [5, 6, 7, 0, 0]])
+    torch.testing.assert_close(network(text), network(text[:, :3]))
+
+
+def test_relu_after_the_pool_gives_the_bits_of_relu_before_it():
+    network = DecafConv2().build(DIGITS)
+    first, bend, second, pool, _, *rest = network
+    before = nn.Sequential(first, bend, second, nn.ReLU(), pool, *rest)
+    images = torch.randn(3, 1, 28, 28, generator=Seed(0).generator())
+    assert torch.equal(network(images), before(images))

@@ -1,0 +1,24 @@
+"""The layer of the classes is found by its place."""
+
+import pytest
+from torch import nn
+
+from overheard.learning.last_layer import LastLayer, last_layer
+from tests.learning.cases import CONVOLUTIONS, MLP, WORDS
+
+
+@pytest.mark.parametrize(("build", "place"), [(MLP, "5"), (CONVOLUTIONS, "8"), (WORDS, "3")])
+def test_names_the_last_linear_layer(build, place):
+    model = build()
+    found = last_layer(model)
+    assert found == LastLayer(f"{place}.weight", f"{place}.bias")
+    assert dict(model.named_parameters())[found.weight].shape[0] == 3
+
+
+def test_knows_a_layer_without_bias_and_one_that_is_the_whole_model():
+    assert last_layer(nn.Linear(2, 3, bias=False)) == LastLayer("weight", None)
+
+
+def test_refuses_a_model_without_linear_layers():
+    with pytest.raises(ValueError, match="has no nn"):
+        last_layer(nn.Sequential(nn.Conv2d(1, 1, 1)))

@@ -1,0 +1,237 @@
+"""The one training function: whatever the engine, the same learning."""
+
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from overheard.core.errors import PlanError
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.learning.cohort import Member
+from overheard.learning.train import train_cohort
+from tests.learning.cases import (
+    CONVOLUTIONS,
+    IMAGES,
+    MEMBERS,
+    MLP,
+    RECIPES,
+    SEED,
+    TABLE,
+    TEXTS,
+    WORDS,
+    dropping,
+    largest_difference,
+    plain_loop,
+    pool_of,
+    same_bits,
+    start_of,
+)
+
+CASES = {"mlp": (MLP, TABLE), "convolutions": (CONVOLUTIONS, IMAGES), "words": (WORDS, TEXTS)}
+
+
+@pytest.mark.parametrize("engine", ["sequential", "stacked", "auto"])
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+@pytest.mark.parametrize("case", ["mlp", "convolutions"])
+def test_learns_what_a_plain_loop_with_torchs_optimiser_learns(case, recipe, engine):
+    build, task = CASES[case]
+    start, pool = start_of(build), pool_of(task, torch.float64)
+    trained = list(
+        train_cohort(build, start, pool, MEMBERS, recipe, seed=SEED, round=3, engine=engine)
+    )
+    assert [each.member for each in trained] == list(MEMBERS)
+    for each in trained:
+        change, loss = plain_loop(build, start, pool, each.member, recipe)
+        assert largest_difference(each.delta, change) < 1e-12
+        assert each.loss == pytest.approx(loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+def test_sparse_steps_learn_word_vectors_as_dense_ones_do(recipe):
+    start, pool = start_of(WORDS), pool_of(TEXTS, torch.float64)
+    for each in train_cohort(WORDS, start, pool, MEMBERS, recipe, seed=SEED, round=3):
+        change, _ = plain_loop(WORDS, start, pool, each.member, recipe)
+        assert largest_difference(each.delta, change) < 1e-12
+
+
+@pytest.mark.parametrize("engine", ["sequential", "stacked"])
+@pytest.mark.parametrize("case", ["mlp", "convolutions"])
+def test_one_step_in_float32_follows_the_exact_gradient(case, engine):
+    # One batch and a rate of 1: the change is the gradient, downhill.
+    build, task = CASES[case]
+    recipe = Recipe(rate=1.0, epochs=1, batch=64)
+    exact = start_of(build, torch.float64)
+    start = {name: weight.float() for name, weight in exact.items()}
+    (each,) = train_cohort(
+        build,
+        start,
+        pool_of(task, torch.float32),
+        MEMBERS[2:3],
+        recipe,
+        seed=SEED,
+        round=3,
+        engine=engine,
+    )
+    gradient, _ = plain_loop(build, exact, pool_of(task, torch.float64), MEMBERS[2], recipe)
+    for name, slope in gradient.items():
+        assert float((each.delta[name] - slope).norm() / slope.norm()) < 5e-5
+
+
+@pytest.mark.parametrize("engine", ["sequential", "stacked"])
+@pytest.mark.parametrize("case", ["mlp", "convolutions"])
+def test_gives_the_same_bits_twice(case, engine):
+    build, task = CASES[case]
+    start, pool = start_of(build, torch.float32), pool_of(task, torch.float32)
+
+    def once():
+        return [
+            each.delta
+            for each in train_cohort(
+                build, start, pool, MEMBERS, RECIPES["sgd"], seed=SEED, round=3, engine=engine
+            )
+        ]
+
+    assert all(map(same_bits, once(), once()))
+
+
+@pytest.mark.parametrize("engine", ["sequential", "stacked"])
+def test_what_a_member_learns_hangs_on_nobody_else(engine):
+    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
+    train = partial(
+        train_cohort, MLP, start, pool, recipe=RECIPES["momentum"], seed=SEED, round=3
+    )
+    together = {each.member.name: each for each in train(members=MEMBERS, engine=engine)}
+    (alone,) = train(members=MEMBERS[3:], engine=engine)
+    assert largest_difference(together["client/3"].delta, alone.delta) < 1e-12
+
+
+@pytest.mark.parametrize("engine", ["sequential", "stacked"])
+def test_the_start_is_not_changed(engine):
+    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
+    before = {name: weight.clone() for name, weight in start.items()}
+    list(train_cohort(MLP, start, pool, MEMBERS, RECIPES["adam"], seed=SEED, round=3))
+    assert same_bits(start, before)
+
+
+@given(chunk=st.integers(1, 5), sizes=st.lists(st.integers(1, 13), min_size=1, max_size=5))
+@settings(max_examples=15, deadline=None)
+def test_neither_chunks_nor_sizes_change_what_is_learned(chunk, sizes):
+    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
+    members = [Member(f"client/{n}", torch.arange(size)) for n, size in enumerate(sizes)]
+    recipe = Recipe(rate=0.1, epochs=2, batch=4, momentum=0.9, weight_decay=0.1)
+    train = partial(train_cohort, MLP, start, pool, members, recipe, seed=SEED, round=0)
+    stacked = train(engine="stacked", chunk=chunk)
+    for one, other in zip(stacked, train(engine="sequential"), strict=True):
+        assert largest_difference(one.delta, other.delta) < 1e-12
+
+
+@pytest.mark.parametrize("engine", ["sequential", "stacked"])
+def test_another_round_or_seed_shuffles_anew(engine):
+    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
+
+    def delta(seed, round):
+        (each,) = train_cohort(
+            MLP, start, pool, MEMBERS[:1], RECIPES["sgd"], seed=seed, round=round, engine=engine
+        )
+        return each.delta
+
+    assert largest_difference(delta(SEED, 1), delta(SEED, 2)) > 1e-6
+    assert largest_difference(delta(SEED, 1), delta(Seed(6), 1)) > 1e-6
+
+
+def test_members_are_trained_only_as_they_are_asked_for():
+    # The second member's rows are not in the pool: it would fail if it were trained ahead.
+    members = (MEMBERS[0], Member("client/9", torch.tensor([99])))
+    trained = train_cohort(
+        MLP,
+        start_of(MLP),
+        pool_of(TABLE, torch.float64),
+        members,
+        RECIPES["sgd"],
+        seed=SEED,
+        round=3,
+        engine="stacked",
+        chunk=1,
+    )
+    assert next(trained).member is members[0]
+    with pytest.raises(IndexError):
+        next(trained)
+
+
+def test_dropout_is_drawn_alike_whoever_else_learns_and_leaves_the_global_generator_alone():
+    start, pool = start_of(dropping), pool_of(TABLE, torch.float64)
+    train = partial(train_cohort, dropping, start, pool, recipe=RECIPES["sgd"], seed=SEED)
+    state = torch.get_rng_state()
+    together = list(train(members=MEMBERS, round=3))
+    assert torch.equal(torch.get_rng_state(), state)
+    (alone,) = train(members=MEMBERS[2:3], round=3)
+    assert same_bits(together[2].delta, alone.delta)
+    (later,) = train(members=MEMBERS[2:3], round=4)
+    assert not same_bits(later.delta, alone.delta)
+
+
+def test_refuses_to_stack_a_model_with_dropout():
+    with pytest.raises(PlanError, match=r"dropout.*choose 'auto'"):
+        train_cohort(
+            dropping,
+            start_of(dropping),
+            pool_of(TABLE, torch.float64),
+            MEMBERS,
+            RECIPES["sgd"],
+            seed=SEED,
+            round=3,
+            engine="stacked",
+        )
+
+
+def test_refuses_weights_of_another_model():
+    with pytest.raises(ValueError, match="start weights"):
+        list(
+            train_cohort(
+                MLP,
+                start_of(dropping),
+                pool_of(TABLE, torch.float64),
+                MEMBERS,
+                RECIPES["sgd"],
+                seed=SEED,
+                round=3,
+            )
+        )
+
+
+@pytest.mark.parametrize("wrong", [{"chunk": 0}, {"workers": 0}])
+def test_refuses_chunks_without_members_and_work_without_workers(wrong):
+    with pytest.raises(ValueError, match="1"):
+        train_cohort(
+            MLP,
+            start_of(MLP),
+            pool_of(TABLE, torch.float64),
+            MEMBERS,
+            RECIPES["sgd"],
+            seed=SEED,
+            round=3,
+            **wrong,
+        )
+
+
+def test_a_cohort_of_nobody_learns_nothing():
+    for build, task in CASES.values():
+        start, pool = start_of(build), pool_of(task, torch.float64)
+        assert not list(
+            train_cohort(build, start, pool, (), RECIPES["sgd"], seed=SEED, round=0)
+        )
+
+
+def test_auto_stays_here_where_the_model_cannot_be_sent_and_the_work_is_small():
+    def local() -> nn.Module:
+        return CONVOLUTIONS()
+
+    start, pool = start_of(local), pool_of(IMAGES, torch.float64)
+    trained = list(
+        train_cohort(local, start, pool, MEMBERS, RECIPES["sgd"], seed=SEED, round=3, workers=2)
+    )
+    assert [each.member for each in trained] == list(MEMBERS)
