@@ -34,7 +34,10 @@ from overheard.learning.model import Model
 UNDEFENDED = "none"
 """Name of the arm without defenses, which every audit has: all others are held against it."""
 
-Positive = Annotated[int, Field(ge=1)]
+MOST_CLIENTS = 1_000_000
+"""More than any data set could be shared out among; the list of them would fill the memory."""
+
+Positive = Annotated[int, Field(ge=1, lt=2**31)]
 RunSeed = Annotated[int, Field(ge=0, lt=2**31)]
 
 
@@ -47,9 +50,9 @@ class Table(BaseModel):
 class ShiftPlan(Table):
     """One client's data change: from `round` (1 or later) on they are made up of `shares`."""
 
-    client: Annotated[int, Field(ge=0)]
+    client: Annotated[int, Field(ge=0, lt=MOST_CLIENTS)]
     round: Positive
-    shares: tuple[float, ...]
+    shares: tuple[float, ...] | None = None
 
 
 class DataPlan(Table):
@@ -70,7 +73,7 @@ class DataPlan(Table):
 
     source: Annotated[DataSource, PartOf(overheard.data.datasets, DataSource)]
     split: Annotated[Split, PartOf(overheard.data.splits, Split)]
-    clients: Positive
+    clients: Annotated[int, Field(ge=1, le=MOST_CLIENTS)]
     examples: Positive | tuple[Positive, Positive]
     auxiliary_per_class: Positive | None = None
     auxiliary: Positive | None = None
@@ -280,17 +283,22 @@ def parse_plan(text: str, place: str) -> Plan:
     try:
         return Plan.model_validate_json(tables)
     except ValidationError as error:
-        raise PlanError(
-            f"{place}: {error.error_count()} to mend\n{_mistakes(error)}"
-        ) from error
+        mistakes = _mistakes(error)
+        raise PlanError("\n".join([f"{place}: {len(mistakes)} to mend", *mistakes])) from error
 
 
-def _mistakes(error: ValidationError) -> str:
+def _mistakes(error: ValidationError) -> list[str]:
+    found = error.errors(include_url=False, include_input=False)
+    places = [mistake["loc"] for mistake in found]
+    above = {place[:depth] for place in places for depth in range(len(place))}
     lines = []
-    for mistake in error.errors(include_url=False, include_input=False):
+    for mistake in found:
+        # A list whose one item is wrong counts as empty besides, which would only confuse.
+        if mistake["type"] == "too_short" and mistake["loc"] in above:
+            continue
         where = ".".join(str(step) for step in mistake["loc"]) or "plan"
         lines.append(f"  {where}: {mistake['msg'].removeprefix('Value error, ')}")
-    return "\n".join(lines)
+    return lines
 
 
 def _refuse_repeats(names: Sequence[str]) -> None:

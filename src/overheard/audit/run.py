@@ -26,6 +26,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
+from overheard.learning.threads import one_thread
 
 PACKAGES = ("overheard", "torch", "numpy", "scipy", "scikit-learn", "safetensors")
 
@@ -74,8 +75,8 @@ def audit(
     home.check(claim)
     dataset = load_data(plan, resources)
     if recording is None:
-        _refuse_strangers(plan, (SERVER, *map(client, range(plan.data.clients))))
         deal_examples(plan, dataset, plan.seeds[0])
+        _refuse_strangers(plan, (SERVER, *map(client, range(plan.data.clients))))
         subject = subject_of_plan(plan)
         ticker = _Ticker(on_step, _work(plan))
         heard = simulated(plan, dataset, home, resources, ticker.rounds)
@@ -87,10 +88,12 @@ def audit(
         heard = iter((run,))
     home.claim(claim)
     store, runs, results = CellStore(home.cells), [], list[CellResult]()
-    for run in heard:
-        runs.append(run.record)
-        for threat in plan.threats:
-            results.extend(_threaten(run, threat, store, ticker))
+    # The same bits whatever the machine's number of cores; see `one_thread` for the speed.
+    with one_thread():
+        for run in heard:
+            runs.append(run.record)
+            for threat in plan.threats:
+                results.extend(_threaten(run, threat, store, ticker))
     return Audit(
         title=plan.title,
         subject=subject,

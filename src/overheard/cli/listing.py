@@ -14,7 +14,6 @@ import overheard.data.datasets
 import overheard.data.splits
 import overheard.defenses
 import overheard.learning.models
-import overheard.papers
 import overheard.scoring
 from overheard.core.attack import Attack
 from overheard.core.defense import Defense
@@ -23,7 +22,7 @@ from overheard.core.scorer import Scorer
 from overheard.data.dataset import DataSource
 from overheard.data.split import Split
 from overheard.learning.model import Model
-from overheard.papers.experiment import Paper
+from overheard.papers.find import papers
 
 # Any: contracts share no base but that their classes have a name and a source.
 KINDS: dict[str, tuple[ModuleType, type[Any]]] = {
@@ -49,10 +48,9 @@ def list_parts(kind: str, console: Console) -> None:
 
 
 def _list_papers(console: Console) -> None:
-    papers = discover(overheard.papers, Paper)  # type: ignore[type-abstract]
-    for name, paper in papers.items():
+    for name, paper in papers().items():
         console.print(Text(f"{name}  {paper.title}", style="bold"))
-        for key, experiment in paper().experiments().items():
+        for key, experiment in paper.experiments().items():
             console.print(Padding(Text(f"{name}/{key}  {experiment.title}"), (0, 0, 0, 4)))
         console.print(Padding(Text(paper.source, style="dim"), (0, 0, 1, 4)))
 

@@ -93,12 +93,13 @@ def audit(
     Leaves report.html, findings.json, findings.csv, plan.toml and the transcripts in the output
     folder. A run that was stopped goes on where it was when the same command is given again.
 
+    \b
     Examples:
       overheard audit
       overheard audit plan.toml --data ~/data --out audits/march
       overheard audit plan.toml --transcript recordings/march
 
-    """
+    """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.audit.built_in import built_in_plan
     from overheard.audit.plan import read_plan
     from overheard.audit.run import audit as run_audit
@@ -126,7 +127,7 @@ def audit(
     if not quiet:
         console = Console(highlight=False)
         for sentence in headlines(found, Seed(0)):
-            console.print(Text(sentence))
+            console.print(plain(sentence))
         console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
 
 
@@ -148,14 +149,16 @@ def reproduce(
 
     Leaves figures.json and the reports of the audits behind it in the output folder.
 
+    \b
     Example:
       overheard reproduce decaf/table3 --data ~/data
 
-    """
+    """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.audit.simulate import Resources
     from overheard.cli.figures import print_figures
     from overheard.cli.progress import progress_bar
-    from overheard.papers.experiment import find_experiment, write_figures
+    from overheard.papers.find import find_experiment
+    from overheard.papers.record import write_figures
 
     chosen = find_experiment(experiment)
     name = experiment.replace("/", "-") + ("-quick" if quick else "")
@@ -175,7 +178,13 @@ def reproduce(
 
 @app.command("list")
 def list_command(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
-    """List what a plan may name: each with its settings and where it comes from."""
+    """List what a plan may name: each with its settings and where it comes from.
+
+    \b
+    Example:
+      overheard list attacks
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.cli.listing import list_parts
 
     list_parts(kind.value, Console())
@@ -188,7 +197,13 @@ def show(
         bool, typer.Option("--verify", help="Also check every stored weight file.")
     ] = False,
 ) -> None:
-    """Tell what a transcript holds and what each observer of it sees."""
+    """Tell what a transcript holds and what each observer of it sees.
+
+    \b
+    Example:
+      overheard show audit/runs/none-seed0 --verify
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.archive.reader import verify as verify_transcript
     from overheard.cli.showing import show as show_transcript
 
@@ -199,7 +214,13 @@ def show(
 
 @app.command()
 def schema() -> None:
-    """Print the JSON schema of plans, for an editor to complete and check by."""
+    """Print the JSON schema of plans, for an editor to complete and check by.
+
+    \b
+    Example:
+      overheard schema > plan.schema.json
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.audit.plan import Plan
 
     typer.echo(json.dumps(Plan.model_json_schema(), indent=2))
@@ -225,8 +246,10 @@ def _run() -> int:
         message = f"{error.filename or 'the machine'}: {error.strerror or error}"
         code = MENDABLE
     except (KeyboardInterrupt, click.Abort):
-        message = "stopped; what is done is kept: give the same command again to go on"
         code = STOPPED
+    # Typer answers Ctrl-C by this code itself, or hands it on, by its version.
+    if code == STOPPED:
+        message = "stopped; what is done is kept: give the same command again to go on"
     if message:
         Console(stderr=True, soft_wrap=True).print(plain(f"overheard: {message}"))
     return code

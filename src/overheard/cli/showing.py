@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from overheard.archive.manifest import read_manifest
@@ -13,6 +14,7 @@ from overheard.archive.reader import is_complete, open_transcript
 from overheard.cli.terminal import plain
 from overheard.core.messages import (
     Aggregate,
+    Body,
     Broadcast,
     DistilledSet,
     Message,
@@ -21,7 +23,13 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import COHORT, Party
 
-COLUMNS = (Broadcast, Update, Aggregate, DistilledSet, Missing)
+COLUMNS: dict[str, type[Body]] = {
+    "broadcasts": Broadcast,
+    "updates": Update,
+    "aggregates": Aggregate,
+    "distilled\nsets": DistilledSet,
+    "no\nanswers": Missing,
+}
 
 
 def show(folder: Path, console: Console) -> None:
@@ -45,7 +53,10 @@ def show(folder: Path, console: Console) -> None:
     for name, value in facts.items():
         console.print(Text(f"{name:>10}  ", style="dim") + plain(value))
     console.print()
-    table = Table("observer", *(body.__name__ for body in COLUMNS), "sizes in clear", "metrics")
+    names = (*COLUMNS, "sizes\nin clear", "metrics")
+    table = Table(
+        Column("observer", no_wrap=True), *names, box=SIMPLE, padding=0, pad_edge=False
+    )
     observers = [who for who in transcript.parties() if who != COHORT]
     for who in observers:
         table.add_row(Text(who), *_row(transcript.seen_by(who).messages))
@@ -61,7 +72,11 @@ def _row(messages: Iterable[Message]) -> list[str | Text]:
     updates = [body for body in bodies if isinstance(body, Update)]
     metrics = sorted({name for update in updates for name in update.metrics})
     sizes = sum(update.examples is not None for update in updates)
-    return [*(str(kinds[body]) for body in COLUMNS), str(sizes), plain(", ".join(metrics))]
+    return [
+        *(str(kinds[body]) for body in COLUMNS.values()),
+        str(sizes),
+        plain(", ".join(metrics)),
+    ]
 
 
 def _who_reads_whom(messages: Iterable[Message], observers: Iterable[Party]) -> Text:

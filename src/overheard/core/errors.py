@@ -6,7 +6,8 @@ AuditError
 ├── NeedsError           an attack needs what its threat does not grant
 ├── ClaimError           an attack's answer is not a possible answer
 ├── TranscriptError      a stored transcript is damaged, or of another format
-└── OutputError          an output folder cannot take what is to be written there
+├── OutputError          an output folder cannot take what is to be written there
+└── WorkerError          a worker process died, or failed at its training
 """
 
 
@@ -36,3 +37,7 @@ class TranscriptError(AuditError):
 
 class OutputError(AuditError):
     """An output folder cannot take what is to be written there."""
+
+
+class WorkerError(AuditError):
+    """A worker process died, or failed at its training."""

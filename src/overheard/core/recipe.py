@@ -5,6 +5,9 @@ from typing import Literal
 
 OptimizerName = Literal["sgd", "adam", "adadelta"]
 
+LARGEST = 3e38
+"""About the largest float32, as which a number meets the weights."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -29,8 +32,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Refuse a training that cannot be."""
-        if not self.rate > 0:
-            raise ValueError(f"rate must be above 0, got {self.rate}")
+        if not 0 < self.rate < LARGEST:
+            raise ValueError(f"rate must be above 0 and below {LARGEST}, got {self.rate}")
         if self.epochs < 1 or self.batch < 1:
             raise ValueError(
                 f"epochs and batch must be 1 or more, got {self.epochs} and {self.batch}"
@@ -39,8 +42,10 @@ class Recipe:
             raise ValueError(f"momentum lies in [0, 1), got {self.momentum}")
         if self.momentum and self.optimizer != "sgd":
             raise ValueError(f"momentum is SGD's: leave it out for {self.optimizer}")
-        if self.weight_decay < 0:
-            raise ValueError(f"weight_decay must be 0 or more, got {self.weight_decay}")
+        if not 0 <= self.weight_decay < LARGEST:
+            raise ValueError(
+                f"weight_decay must be 0 or more and below {LARGEST}, got {self.weight_decay}"
+            )
 
     def steps(self, examples: int) -> int:
         """How many optimiser steps a client of this size takes in a round."""

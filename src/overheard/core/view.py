@@ -69,20 +69,16 @@ def mean_update(updates: Sequence[Update]) -> Update:
     """The size-weighted mean of updates, tensor by tensor, as FedAvg takes it.
 
     McMahan et al. 2017, Algorithm 1: sum over k of (n_k / n) w_k. Where any size is hidden,
-    all weigh alike. Sums run in float64 in the order given, so the same updates in the same
-    order give the same bits.
+    or nobody says to have any example, all weigh alike. Sums run in float64 in the order
+    given, so the same updates in the same order give the same bits.
     """
     if not updates:
         raise ValueError("the mean of no updates is undefined: at least one client must answer")
     sizes = [update.examples for update in updates]
     known = [size for size in sizes if size is not None]
     total = sum(known) if len(known) == len(sizes) else None
-    weights = [1 / len(sizes) if total is None else size / total for size in _or_one(sizes)]
+    weights = [size / total for size in known] if total else [1 / len(sizes)] * len(sizes)
     return Update(_weighted_sum([update.delta for update in updates], weights), total)
-
-
-def _or_one(sizes: Sequence[int | None]) -> list[int]:
-    return [1 if size is None else size for size in sizes]
 
 
 def _weighted_sum(deltas: Sequence[Weights], weights: Sequence[float]) -> Mapping[str, Tensor]:

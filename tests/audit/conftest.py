@@ -1,0 +1,45 @@
+"""One audit of the small plan, run once and looked at by many tests."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from overheard.audit.finding import Audit
+from overheard.audit.folder import AuditFolder
+from overheard.audit.run import Step, audit
+from overheard.audit.simulate import Resources
+from tests.audit.plans import SMALL, TINY
+
+HERE = Resources(device="cpu", workers=1)
+
+
+@dataclass(frozen=True)
+class Done:
+    """An audit, the folder it left and the steps it told."""
+
+    found: Audit
+    folder: Path
+    steps: tuple[Step, ...]
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """The small plan, audited. Look at its folder, change nothing in it."""
+    folder, steps = tmp_path_factory.mktemp("audits") / "small", list[Step]()
+    found = audit(SMALL, folder, resources=HERE, on_step=steps.append)
+    return Done(found, folder, tuple(steps))
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """The tiny plan, audited. Copy its folder before changing anything in it."""
+    folder, steps = tmp_path_factory.mktemp("audits") / "tiny", list[Step]()
+    found = audit(TINY, folder, resources=HERE, on_step=steps.append)
+    return Done(found, folder, tuple(steps))
+
+
+@pytest.fixture(scope="session")
+def recording(tiny: Done) -> Path:
+    """The folder of the one run of the tiny plan: transcript and truth."""
+    return AuditFolder(tiny.folder).run("none", 0)

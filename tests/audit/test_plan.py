@@ -1,0 +1,356 @@
+"""Plans are read strictly, and every mistake is told at once with its place."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overheard.attacks.bias_inversion import BiasInversion
+from overheard.attacks.decaf import Decaf
+from overheard.audit.built_in import built_in_plan
+from overheard.audit.plan import ArmPlan, Plan, ShiftPlan, ThreatPlan, parse_plan, read_plan
+from overheard.core.errors import PlanError
+from overheard.defenses.dropout import Dropout
+from tests.audit.plans import DATA, OPEN, SERVER_ALONE, SMALL, TINY, TRAINING
+
+GOOD = """
+[data]
+source = "digits"
+split = { kind = "dirichlet", alpha = 1 }
+clients = 3
+examples = [20, 30]
+
+[training]
+model = "logistic"
+rounds = 2
+rate = 0.1
+
+[[threats]]
+attacks = ["decaf"]
+"""
+
+
+def mistakes_in(text: str) -> dict[str, str]:
+    """What parse_plan says about each place."""
+    with pytest.raises(PlanError) as refused:
+        parse_plan(text, "plan.toml")
+    first, *lines = str(refused.value).splitlines()
+    assert first == f"plan.toml: {len(lines)} to mend"
+    return dict(line.strip().split(": ", maxsplit=1) for line in lines)
+
+
+def with_line(line: str, after: str = "clients = 3") -> str:
+    return GOOD.replace(after, f"{after}\n{line}")
+
+
+def test_the_built_in_plan_is_a_plan():
+    plan = built_in_plan()
+    assert plan.data.source.name == "digits"
+    assert plan.arms[0].defenses == ()
+
+
+@pytest.mark.parametrize(
+    "plan", [SMALL, TINY, built_in_plan()], ids=["small", "tiny", "built in"]
+)
+def test_a_plan_written_as_toml_is_read_back_the_same(plan: Plan):
+    assert parse_plan(plan.toml(), "plan.toml") == plan
+    assert parse_plan(plan.toml(), "plan.toml").toml() == plan.toml()
+
+
+def test_the_resolved_plan_spells_out_every_default():
+    tables = tomllib.loads(parse_plan(GOOD, "plan.toml").toml())
+    assert tables["training"]["optimizer"] == "sgd"
+    assert tables["data"]["split"] == {"kind": "dirichlet", "alpha": 1.0}
+    assert tables["threats"][0]["attacks"][0]["calibrator"] is True
+    assert tables["arms"] == [{"name": "none", "defenses": []}]
+    assert tables["seeds"] == [0]
+
+
+def test_one_number_of_examples_is_a_range_of_one():
+    plan = parse_plan(GOOD.replace("[20, 30]", "25"), "plan.toml")
+    assert plan.data.sizes == (25, 25)
+
+
+def test_arms_that_are_all_defended_get_an_undefended_one_first():
+    arms = '[[arms]]\nname = "dropout"\ndefenses = ["dropout"]\n'
+    plan = parse_plan(arms + GOOD, "plan.toml")
+    assert [arm.name for arm in plan.arms] == ["none", "dropout"]
+
+
+def test_an_undefended_arm_of_another_name_is_enough():
+    assert [arm.name for arm in parse_plan('[[arms]]\nname = "plain"\n' + GOOD, "p").arms] == [
+        "plain"
+    ]
+
+
+def test_an_unknown_key_is_told_with_its_place():
+    assert mistakes_in(with_line("clinets = 3"))["data.clinets"].startswith("Extra inputs")
+    assert set(mistakes_in("topic = 1\n" + GOOD)) == {"topic"}
+    assert set(mistakes_in(with_line("by_rounds = true", 'attacks = ["decaf"]'))) == {
+        "threats.0.by_rounds"
+    }
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "place"),
+    [
+        ("clients = 3", 'clients = "3"', "data.clients"),
+        ("clients = 3", "clients = 3.0", "data.clients"),
+        ("clients = 3", "clients = true", "data.clients"),
+        ("clients = 3", "clients = 0", "data.clients"),
+        ("clients = 3", "clients = [3]", "data.clients"),
+        ("clients = 3", "clients = 1000001", "data.clients"),
+        ("rounds = 2", "rounds = 2147483648", "training.rounds"),
+        ("rounds = 2", "rounds = 1.5", "training.rounds"),
+        ("rate = 0.1", 'rate = "0.1"', "training.rate"),
+        ("rate = 0.1", "rate = -0.1", "training"),
+        ("rate = 0.1", "rate = inf", "training"),
+        ("rate = 0.1", "rate = nan", "training"),
+        ("rate = 0.1", "rate = 0.1\nmomentum = 1", "training"),
+        ("rate = 0.1", "rate = 0.1\nparticipation = 0", "training.participation"),
+        ("rate = 0.1", "rate = 0.1\nparticipation = nan", "training.participation"),
+        ("rate = 0.1", "rate = 0.1\nfailure_rate = 1.0", "training.failure_rate"),
+        ("rate = 0.1", 'rate = 0.1\noptimizer = "SGD"', "training.optimizer"),
+        ('source = "digits"', "source = 3", "data.source"),
+        ('source = "digits"', 'source = "digit"', "data.source"),
+        ("alpha = 1", "alpha = 0", "data.split"),
+        ("alpha = 1", "beta = 1", "data.split.dirichlet.beta"),
+        ("examples = [20, 30]", "examples = [30, 20]", "data"),
+        ('attacks = ["decaf"]', "attacks = []", "threats.0.attacks"),
+        ('attacks = ["decaf"]', 'attacks = "decaf"', "threats.0.attacks"),
+        ('attacks = ["decaf"]', 'attacks = ["decaf", "decav"]', "threats.0.attacks.1"),
+        ('attacks = ["decaf"]', 'attacks = ["decaf", "decaf"]', "threats"),
+        ("[[threats]]", "[[threats]]\nobservers = []", "threats.0.observers"),
+        ("[[threats]]", '[[threats]]\nobservers = ["<b>x</b>"]', "threats.0.observers"),
+        ("[[threats]]", '[[threats]]\nobservers = ["../x"]', "threats.0.observers"),
+        ("[[threats]]", '[[threats]]\nobservers = ["server", "server"]', "threats.0.observers"),
+        ("[[threats]]", '[[threats]]\nabout = "everyone"', "threats.0.about"),
+        ("[[threats]]", '[[threats]]\nknows = ["truth"]', "threats.0.knows.0"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_place(right: str, wrong: str, place: str):
+    assert right in GOOD
+    assert list(mistakes_in(GOOD.replace(right, wrong))) == [place]
+
+
+@pytest.mark.parametrize(
+    ("top", "place"),
+    [
+        ("seeds = [0, 1, 0]", "seeds"),
+        ("seeds = []", "seeds"),
+        ("seeds = [-1]", "seeds.0"),
+        ("seeds = [2147483648]", "seeds.0"),
+        ("seeds = 3", "seeds"),
+        ('arms = [{name = "a"}, {name = "A"}]', "arms"),
+        ('arms = [{name = "local DP"}, {name = "local_DP"}]', "arms"),
+        ('arms = [{name = "none", defenses = ["dropout"]}]', "arms"),
+        ('arms = [{name = "../../etc"}]', "arms.0.name"),
+        ('arms = [{name = "a\\nb"}]', "arms.0.name"),
+        ('arms = [{name = "<b>"}]', "arms.0.name"),
+        ('arms = [{name = ""}]', "arms.0.name"),
+        ('arms = [{name = "twice", defenses = ["dropout", "dropout"]}]', "arms.0.defenses"),
+    ],
+)
+def test_wrong_seeds_and_arms_are_told_with_their_place(top: str, place: str):
+    assert list(mistakes_in(top + "\n" + GOOD)) == [place]
+
+
+def test_every_mistake_is_told_at_once():
+    text = "seeds = [1, 1]\ntopic = 1\n" + (
+        GOOD.replace("clients = 3", 'clients = "3"')
+        .replace("alpha = 1", "alpha = -1")
+        .replace('"logistic"', '"logistics"')
+        .replace('["decaf"]', '[{ kind = "decaf", steps = 0 }]')
+    )
+    assert set(mistakes_in(text)) == {
+        "seeds",
+        "topic",
+        "data.clients",
+        "data.split",
+        "training.model",
+        "threats.0.attacks.0",
+    }
+
+
+def test_tables_that_are_missing_are_told():
+    assert set(mistakes_in("")) == {"data", "training", "threats"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[data", "not TOML"),
+        ("a = 1\na = 2", "not TOML"),
+        ("a = " + "[" * 5000 + "]" * 5000, "not TOML"),
+        ("a = 1" + "0" * 5000, "not TOML"),
+        ("title = 2024-01-01\n" + GOOD, "dates have no place"),
+    ],
+    ids=["open table", "key twice", "deep", "long number", "date"],
+)
+def test_refuses_text_that_is_no_toml(text: str, words: str):
+    with pytest.raises(PlanError, match=f"^plan.toml: {words}"):
+        parse_plan(text, "plan.toml")
+
+
+def test_refuses_files_that_cannot_be_read(tmp_path: Path):
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe\x00title")
+    for path in (tmp_path / "missing.toml", tmp_path, binary):
+        with pytest.raises(PlanError, match="cannot be read as a plan") as refused:
+            read_plan(path)
+        assert str(path) in str(refused.value)
+
+
+def test_reads_a_file_and_names_it_in_its_mistakes(tmp_path: Path):
+    path = tmp_path / "plan.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    assert read_plan(path) == parse_plan(GOOD, "x")
+    path.write_text("", encoding="utf-8")
+    with pytest.raises(PlanError, match=f"^{path}: 3 to mend"):
+        read_plan(path)
+
+
+@pytest.mark.parametrize(("client", "number"), [(3, 1), (0, 2)])
+def test_refuses_a_shift_of_no_client_or_in_no_round(client: int, number: int):
+    shift = ShiftPlan(client=client, round=number, shares=(1.0,))
+    with pytest.raises(ValueError, match="lies outside of 3 clients and 2 rounds"):
+        Plan(
+            data=DATA.model_copy(update={"shifts": (shift,)}),
+            training=TRAINING,
+            threats=(SERVER_ALONE,),
+        )
+
+
+def test_refuses_a_shift_in_round_0():
+    text = with_line("shifts = [{ client = 0, round = 0, shares = [1.0] }]")
+    assert list(mistakes_in(text)) == ["data.shifts.0.round"]
+
+
+def test_refuses_two_kinds_of_auxiliary_examples():
+    text = with_line("auxiliary = 3\nauxiliary_per_class = 3")
+    assert "not both" in mistakes_in(text)["data"]
+
+
+def test_an_attack_is_called_by_all_that_sets_it_apart():
+    def named(**fields: Any) -> str:
+        threat = ThreatPlan(attacks=(Decaf(),), **fields)
+        return threat.named(threat.attacks[0])
+
+    assert named() == "decaf"
+    assert named(about="cohort") == "decaf, about the cohort"
+    assert named(knows=("model",)) == "decaf, without auxiliary and recipe"
+    assert named(knows=("auxiliary", "model", "recipe", "defenses")) == (
+        "decaf, knowing the defenses"
+    )
+
+
+def test_the_same_attack_may_be_tried_with_other_knowledge_and_by_others():
+    threats = (
+        ThreatPlan(attacks=(BiasInversion(),)),
+        ThreatPlan(attacks=(BiasInversion(),), knows=("auxiliary", "model")),
+        ThreatPlan(attacks=(BiasInversion(),), observers=("client/0",)),
+    )
+    Plan(data=DATA, training=TRAINING, threats=threats)
+
+
+def test_the_same_threat_by_the_same_observers_in_another_order_is_refused():
+    one = ThreatPlan(attacks=(BiasInversion(),), observers=("client/0", "server"))
+    other = ThreatPlan(attacks=(BiasInversion(),), observers=("server", "client/0"))
+    with pytest.raises(ValueError, match="given more than once: bias_inversion by client/0"):
+        Plan(data=DATA, training=TRAINING, threats=(one, other))
+
+
+def test_a_plan_cannot_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        TINY.title = "other"  # type: ignore[misc]
+
+
+def test_arms_made_in_python_are_checked_alike():
+    with pytest.raises(ValueError, match="given more than once"):
+        ArmPlan(name="twice", defenses=(Dropout(), Dropout()))
+    assert OPEN.defenses == ()
+
+
+def test_its_json_schema_knows_every_table():
+    schema = Plan.model_json_schema()
+    assert set(schema["properties"]) == {
+        "title",
+        "seeds",
+        "data",
+        "training",
+        "arms",
+        "threats",
+    }
+    assert schema["additionalProperties"] is False
+
+
+KEYS = st.sampled_from(
+    ["data", "training", "threats", "arms", "seeds", "title", "source", "split", "clients"]
+) | st.text(max_size=5)
+LEAVES = (
+    st.integers()
+    | st.floats()
+    | st.booleans()
+    | st.text(max_size=10)
+    | st.dates()
+    | st.sampled_from(["digits", "iid", "mlp", "decaf", "server", "none"])
+)
+TABLES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def parsed(text: str) -> Plan | None:
+    try:
+        return parse_plan(text, "plan.toml")
+    except PlanError:
+        return None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(KEYS, TABLES, max_size=5))
+def test_any_toml_is_a_plan_or_a_plan_error(tables: dict[str, Any]):
+    parsed(tomli_w.dumps(tables))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text())
+def test_any_text_is_a_plan_or_a_plan_error(text: str):
+    parsed(text)
+
+
+PLACES = st.sampled_from(
+    [
+        ("title",),
+        ("seeds",),
+        ("arms",),
+        *(
+            (("data", key))
+            for key in ("source", "split", "clients", "examples", "shifts", "test")
+        ),
+        *((("training", key)) for key in ("model", "rounds", "rate", "batch", "participation")),
+        ("threats",),
+    ]
+)
+
+
+@settings(max_examples=250, deadline=None)
+@given(PLACES, TABLES)
+def test_any_value_at_any_place_of_a_good_plan_is_a_plan_or_a_plan_error(
+    place: tuple[str, ...], value: Any
+):
+    tables: Any = tomllib.loads(GOOD)
+    *way, last = place
+    table = tables
+    for step in way:
+        table = table[step]
+    table[last] = value
+    plan = parsed(tomli_w.dumps(tables))
+    if plan is not None:
+        assert parse_plan(plan.toml(), "again") == plan

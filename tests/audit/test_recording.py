@@ -1,0 +1,183 @@
+"""A recorded run is audited like a simulated one, and nothing in it is taken on trust."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from overheard.archive.manifest import read_manifest, write_manifest
+from overheard.archive.truth import truth_path
+from overheard.attacks.bias_inversion import BiasInversion
+from overheard.audit.folder import AuditFolder
+from overheard.audit.plan import Plan, ThreatPlan
+from overheard.audit.recording import identity, recorded
+from overheard.audit.run import Step, audit
+from overheard.audit.simulate import load_data
+from overheard.core.errors import OutputError, PlanError, TranscriptError
+from overheard.learning.models.mlp import Mlp
+from tests.audit.conftest import HERE, Done
+from tests.audit.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
+
+ADAPTIVE = ThreatPlan(
+    attacks=(BiasInversion(),),
+    knows=("auxiliary", "model", "recipe", "defenses"),
+    by_round=False,
+)
+
+
+@pytest.fixture
+def copy(recording: Path, tmp_path: Path) -> Path:
+    """A recording that a test may spoil."""
+    return shutil.copytree(recording, tmp_path / "recording")
+
+
+def test_finds_in_a_recorded_run_what_was_found_in_the_simulation(
+    tiny: Done, recording: Path, tmp_path: Path
+):
+    steps = list[Step]()
+    found = audit(
+        TINY, tmp_path / "out", recording=recording, resources=HERE, on_step=steps.append
+    )
+    assert [run.arm for run in found.arms] == ["recorded"]
+    renamed = tuple(
+        replace(finding, cell=replace(finding.cell, arm="none")) for finding in found.findings
+    )
+    assert renamed == tiny.found.findings
+    assert found.refusals == ()
+    assert found.arms[0].accuracy == tiny.found.arms[0].accuracy
+    # two attacks, each on all rounds and on each of two
+    assert [step.done for step in steps] == [1, 2, 3, 4, 5, 6]
+    assert {step.total for step in steps} == {6}
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+def test_progress_goes_by_the_rounds_that_were_recorded(recording: Path, tmp_path: Path):
+    longer = changed(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
+    steps = list[Step]()
+    audit(longer, tmp_path / "out", recording=recording, resources=HERE, on_step=steps.append)
+    assert (steps[-1].done, steps[-1].total) == (6, 6)
+
+
+def test_tells_of_the_recording_and_not_of_the_plan(recording: Path, tmp_path: Path):
+    longer = changed(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
+    found = audit(longer, tmp_path / "out", recording=recording, resources=HERE)
+    assert found.subject.startswith(
+        "a recorded run of 4 parties over 2 rounds; model Logistic()"
+    )
+    assert "9" not in found.subject
+
+
+def test_another_recording_of_the_same_name_is_not_taken_for_the_first(
+    copy: Path, recording: Path, tmp_path: Path
+):
+    audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    other = tmp_path / "elsewhere" / copy.name
+    shutil.copytree(recording, other)
+    assert identity(other) == identity(copy)
+    truth = json.loads(truth_path(other).read_text())
+    truth["counts"][0]["labels"] = truth["counts"][0]["labels"][::-1]
+    truth_path(other).write_text(json.dumps(truth))
+    with pytest.raises(OutputError, match="another plan"):
+        audit(TINY, tmp_path / "out", recording=other, resources=HERE)
+
+
+def spoil_truth(change: Callable[[list[dict[str, object]]], object]) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        truth = json.loads(truth_path(folder).read_text())
+        change(truth["counts"])
+        truth_path(folder).write_text(json.dumps(truth))
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda folder: truth_path(folder).unlink(), "without it a run can be attacked"),
+        (lambda folder: truth_path(folder).write_text("{"), "is damaged"),
+        (spoil_truth(lambda counts: counts.pop()), "sent an update then: add its label counts"),
+        (spoil_truth(lambda counts: counts[0].update(labels=[1, 2])), "no counts of 10 labels"),
+        (spoil_truth(lambda counts: counts[0].update(labels=[0] * 10)), "no counts of 10"),
+        (spoil_truth(lambda counts: counts[0].update(labels=[-1, 9] * 5)), "no counts of 10"),
+        (lambda folder: shutil.rmtree(folder / "transcript"), "holds no transcript"),
+    ],
+    ids=["no truth", "damaged", "one lacks", "two labels", "no example", "below 0", "empty"],
+)
+def test_refuses_a_recording_that_lacks_something_before_it_writes(
+    copy: Path, tmp_path: Path, spoil: Callable[[Path], object], words: str
+):
+    spoil(copy)
+    with pytest.raises(TranscriptError, match=words):
+        audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (
+            changed(TINY, training=TRAINING.model_copy(update={"model": Mlp(hidden=(8,))})),
+            r"training.model has .*: name the model of the run, Logistic\(\)",
+        ),
+        (
+            changed(TINY, training=TRAINING.model_copy(update={"rate": 0.2})),
+            r"make the plan's \[training\] say what was run",
+        ),
+    ],
+    ids=["model", "recipe"],
+)
+def test_refuses_a_plan_that_would_tell_the_attacker_a_falsehood(
+    recording: Path, tmp_path: Path, plan: Plan, words: str
+):
+    with pytest.raises(PlanError, match=words):
+        audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("class_names", tuple("abcdefghij"), "has the classes a, b, c"),
+        ("class_names", ("a", "b"), "has the classes a, b, the plan's data 0, 1"),
+        ("shape", (1, 28, 28), "examples of shape"),
+    ],
+)
+def test_refuses_a_run_about_other_data(copy: Path, field: str, value: object, words: str):
+    manifest = read_manifest(copy)
+    write_manifest(
+        copy / "transcript", replace(manifest, task=replace(manifest.task, **{field: value}))
+    )
+    with pytest.raises(PlanError, match=f"{words}.*: name the data the run was about"):
+        recorded(TINY, load_data(TINY, HERE), copy)
+
+
+def test_an_observer_who_took_no_part_in_the_recorded_run_is_refused(
+    recording: Path, tmp_path: Path
+):
+    plan = changed(TINY, threats=(SERVER_ALONE.model_copy(update={"observers": ("site-1",)}),))
+    with pytest.raises(PlanError, match="site-1 takes no part in the run"):
+        audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+
+
+def test_who_knows_the_defenses_knows_those_of_the_recording(tmp_path: Path):
+    plan = changed(TINY, arms=(OPEN, MASKED))
+    audit(plan, tmp_path / "simulated", resources=HERE)
+    masked = AuditFolder(tmp_path / "simulated").run(MASKED.name, 0)
+    dataset = load_data(TINY, HERE)
+    heard = recorded(changed(plan, threats=(ADAPTIVE,)), dataset, masked)
+    assert heard.knowledge(ADAPTIVE).defenses == MASKED.defenses
+    assert heard.record.defenses[0].promise == "as recorded: not verified"
+    with pytest.raises(PlanError, match="no arm of the plan has them: add one that does"):
+        recorded(changed(TINY, threats=(ADAPTIVE,)), dataset, masked)
+    # Who does not know them needs no such arm.
+    assert recorded(TINY, dataset, masked).knowledge(SERVER_ALONE).defenses is None
+
+
+def test_the_attackers_examples_come_from_the_plan(recording: Path):
+    more = changed(TINY, data=DATA.model_copy(update={"auxiliary_per_class": 7}))
+    known = recorded(more, load_data(TINY, HERE), recording).knowledge(SERVER_ALONE)
+    assert known.auxiliary is not None
+    assert len(known.auxiliary) == 70

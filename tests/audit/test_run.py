@@ -1,0 +1,284 @@
+"""The one loop: what was heard is scored, what could not be is refused, nothing is lost."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, final
+
+import pytest
+
+from overheard.attacks.bias_inversion import BiasInversion
+from overheard.attacks.mean_softmax import MeanSoftmax
+from overheard.audit.finding import Audit, Finding, Refusal
+from overheard.audit.plan import Plan, ShiftPlan, ThreatPlan
+from overheard.audit.run import Step, audit
+from overheard.core.attack import Attack
+from overheard.core.claims import LabelShares
+from overheard.core.errors import NeedsError, OutputError, PlanError
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from tests.audit.conftest import HERE, Done
+from tests.audit.plans import (
+    ABOUT_ALL,
+    DATA,
+    SERVER_ALONE,
+    SMALL,
+    TINY,
+    TRAINING,
+    changed,
+)
+
+CLIENTS = (client(0), client(1), client(2))
+
+
+def findings_of(found: Audit, **where: Any) -> list[Finding]:
+    return [
+        finding
+        for finding in found.findings
+        if all(getattr(finding.cell, name) == value for name, value in where.items())
+    ]
+
+
+def refusals_of(found: Audit, **where: Any) -> list[Refusal]:
+    return [
+        refusal
+        for refusal in found.refusals
+        if all(getattr(refusal.cell, name) == value for name, value in where.items())
+    ]
+
+
+def stamps(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_every_target_is_claimed_by_every_attack_over_all_rounds_and_each(small: Done):
+    for seed in (0, 1):
+        for attack in ("bias_inversion", "mean_softmax"):
+            for rounds in ((0, 1), (0,), (1,)):
+                found = findings_of(
+                    small.found,
+                    arm="none",
+                    seed=seed,
+                    observers=(SERVER,),
+                    attack=attack,
+                    rounds=rounds,
+                )
+                assert tuple(finding.target for finding in found) == CLIENTS
+
+
+def test_a_finding_holds_shares_against_shares_and_beside_guesses(small: Done):
+    for finding in small.found.findings:
+        assert len(finding.claimed) == len(finding.true) == 10
+        assert sum(finding.true) == pytest.approx(1)
+        first = finding.scores[0]
+        gaps = [abs(a - b) for a, b in zip(finding.claimed, finding.true, strict=True)]
+        assert first.name == "l1"
+        assert first.value == pytest.approx(sum(gaps), abs=1e-5)
+        assert set(first.blinds) == {"uniform", "auxiliary prior"}
+
+
+def test_behind_secure_aggregation_each_client_is_refused_for_want_of_its_updates(small: Done):
+    masked = {"arm": "secure aggregation", "observers": (SERVER,)}
+    assert {finding.target for finding in findings_of(small.found, **masked)} == {COHORT}
+    refused = refusals_of(small.found, **masked)
+    assert {refusal.target for refusal in refused} == set(CLIENTS)
+    assert {refusal.missing for refusal in refused} == {(Need.UPDATES.value,)}
+
+
+def test_the_cohort_is_a_target_in_the_open_and_behind_secure_aggregation(small: Done):
+    about = "bias_inversion, about the cohort"
+    for arm in ("none", "secure aggregation"):
+        found = findings_of(small.found, arm=arm, attack=about)
+        assert [(one.target, one.cell.rounds) for one in found] == [(COHORT, (0, 1))] * 2
+    # The same runs but for the masks, so the cohort's true make-up is the same.
+    first, second = (findings_of(small.found, arm=arm, attack=about, seed=0)[0] for arm in
+                     ("none", "secure aggregation"))  # fmt: skip
+    assert first.true == second.true
+
+
+def test_a_client_who_listens_is_refused_the_updates_of_others(small: Done):
+    assert findings_of(small.found, observers=(client(0),)) == []
+    refused = refusals_of(small.found, observers=(client(0),), arm="none", seed=0)
+    assert [refusal.target for refusal in refused] == [client(1), client(2)]
+    assert {refusal.missing for refusal in refused} == {(Need.UPDATES.value,)}
+
+
+def test_what_attackers_do_not_know_is_missing_by_name(tmp_path: Path):
+    blind = ThreatPlan(
+        attacks=(MeanSoftmax(), BiasInversion()), knows=("model",), by_round=False
+    )
+    found = audit(changed(TINY, threats=(blind,)), tmp_path / "out", resources=HERE)
+    refused = refusals_of(found, attack="bias_inversion, without auxiliary and recipe")
+    assert [refusal.target for refusal in refused] == list(CLIENTS)
+    assert refused[0].missing == (Need.AUXILIARY.value, Need.RECIPE.value)
+
+
+def test_tells_of_each_run_what_it_was_worth(small: Done):
+    assert [(run.arm, run.seed) for run in small.found.arms] == [
+        ("none", 0),
+        ("secure aggregation", 0),
+        ("none", 1),
+        ("secure aggregation", 1),
+    ]
+    for run in small.found.arms:
+        assert sorted(run.accuracy) == [0, 1, 2]  # two rounds and the final model
+        assert (run.answers, run.missing) == (6, 0)  # three clients, two rounds
+    assert small.found.arms[0].defenses == ()
+    (record,) = small.found.arms[1].defenses
+    assert record.settings == "SecureAggregation()"
+    assert record.enforced_at == "protocol"
+    assert "2 rounds" in record.promise
+
+
+def test_tells_what_was_audited(small: Done):
+    assert small.found.title == "Three clients"
+    assert small.found.class_names == tuple("0123456789")
+    assert small.found.subject == (
+        "3 clients with 20 to 30 examples each of digits, shared out by dirichlet; model "
+        "logistic; 2 rounds of FedAvg, 1 local epoch of sgd at rate 0.1 with batches of 10"
+    )
+    assert small.found.plan == SMALL.toml()
+    assert {"overheard", "torch", "python"} <= set(small.found.versions)
+
+
+def test_progress_climbs_to_its_total_and_never_beyond(small: Done):
+    # Two seeds x two arms x (2 rounds + 2 attacks of 3 cells + 1 + 1 cells) = 4 * 10
+    done = [step.done for step in small.steps]
+    assert {step.total for step in small.steps} == {40}
+    assert done == sorted(done)
+    assert done[-1] == 40
+    assert set(range(1, 41)) <= set(done)
+
+
+def test_a_second_call_does_nothing_anew_and_finds_the_same(tiny: Done):
+    before, steps = stamps(tiny.folder), list[Step]()
+    again = audit(TINY, tiny.folder, resources=HERE, on_step=steps.append)
+    assert again == tiny.found
+    assert stamps(tiny.folder) == before
+    assert (steps[-1].done, steps[-1].total) == (8, 8)  # 2 rounds + 2 attacks of 3 cells
+
+
+def test_a_cell_that_was_removed_is_found_again_the_same(tiny: Done, tmp_path: Path):
+    folder = shutil.copytree(tiny.folder, tmp_path / "copy")
+    before = {name: content for name, (_, content) in stamps(folder).items()}
+    for cell in (folder / "cells").iterdir():
+        cell.unlink()
+    assert audit(TINY, folder, resources=HERE) == tiny.found
+    assert {name: content for name, (_, content) in stamps(folder).items()} == before
+
+
+@pytest.mark.parametrize("stop", [1, 2, 4, 7])
+def test_an_audit_that_was_stopped_goes_on_to_what_an_unbroken_one_finds(
+    tiny: Done, tmp_path: Path, stop: int
+):
+    def pull_the_plug(step: Step) -> None:
+        if step.done == stop:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(TINY, tmp_path / "out", resources=HERE, on_step=pull_the_plug)
+    assert audit(TINY, tmp_path / "out", resources=HERE) == tiny.found
+    broken = {name: content for name, (_, content) in stamps(tmp_path / "out").items()}
+    assert broken == {name: content for name, (_, content) in stamps(tiny.folder).items()}
+
+
+def test_one_more_threat_is_another_plan_and_takes_another_folder(tiny: Done):
+    before = stamps(tiny.folder)
+    with pytest.raises(OutputError, match="another plan"):
+        audit(changed(TINY, threats=(SERVER_ALONE, ABOUT_ALL)), tiny.folder, resources=HERE)
+    assert stamps(tiny.folder) == before
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fussy(Attack[LabelShares]):
+    """Finds out only when it is at work that it lacks something."""
+
+    name: ClassVar[str] = "fussy"
+    answers: ClassVar = LabelShares
+    needs: ClassVar = frozenset({Need.UPDATES})
+    source: ClassVar[str] = "ours"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        raise NeedsError("fussy needs a model with three layers")
+
+
+def test_an_attack_that_finds_at_work_that_it_lacks_something_is_refused(tmp_path: Path):
+    threat = ThreatPlan(attacks=(Fussy(),))
+    # A plan takes parts that stand in no file as they are, for those who try things out.
+    found = audit(changed(TINY, threats=(threat,)), tmp_path / "out", resources=HERE)
+    assert found.findings == ()
+    assert [(one.target, one.missing) for one in found.refusals] == [
+        (who, ("fussy needs a model with three layers",)) for who in CLIENTS
+    ]
+    assert {one.cell.rounds for one in found.refusals} == {(0, 1)}
+
+
+def test_where_no_client_ever_answers_everything_is_refused(tmp_path: Path):
+    silent = TRAINING.model_copy(update={"failure_rate": 0.999999})
+    found = audit(changed(TINY, training=silent), tmp_path / "out", resources=HERE)
+    assert found.findings == ()
+    assert {one.missing for one in found.refusals} == {(Need.UPDATES.value,)}
+    assert (found.arms[0].answers, found.arms[0].missing) == (0, 6)
+
+
+def test_a_client_that_sat_out_a_round_is_claimed_in_the_others_only(tmp_path: Path):
+    # Two of three clients a round, drawn; whoever is heard in a round is claimed in it.
+    some = TRAINING.model_copy(update={"participation": 0.67, "rounds": 3})
+    steps = list[Step]()
+    found = audit(
+        changed(TINY, training=some), tmp_path / "out", resources=HERE, on_step=steps.append
+    )
+    for number in range(3):
+        assert len(findings_of(found, attack="bias_inversion", rounds=(number,))) == 2
+    assert (steps[-1].done, steps[-1].total) == (11, 11)  # 3 + 2 * (1 + 3)
+
+
+def test_one_round_is_not_listened_to_twice(tmp_path: Path):
+    once = TRAINING.model_copy(update={"rounds": 1})
+    steps = list[Step]()
+    found = audit(
+        changed(TINY, training=once), tmp_path / "out", resources=HERE, on_step=steps.append
+    )
+    assert {finding.cell.rounds for finding in found.findings} == {(0,)}
+    assert len(found.findings) == 6  # two attacks on three clients
+    assert steps[-1].done == steps[-1].total
+
+
+def with_data(**fields: object) -> Plan:
+    return changed(TINY, data=DATA.model_copy(update=fields))
+
+
+STRANGER = ThreatPlan(observers=("sever",), attacks=(MeanSoftmax(),))
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (with_data(examples=2000), "clients want"),
+        (with_data(auxiliary_per_class=999), "999 examples with label 0 are needed"),
+        (with_data(test=301), "300 test examples"),
+        (with_data(shifts=(ShiftPlan(client=0, round=1, shares=(0.5, 0.5)),)), "10 labels"),
+        (
+            changed(TINY, threats=(SERVER_ALONE, STRANGER)),
+            "threats.1.observers: sever takes no part in the run: name some of server, "
+            "client/0, client/1, client/2",
+        ),
+    ],
+    ids=["too many examples", "too much auxiliary", "too much test", "shares", "observer"],
+)
+def test_refuses_what_cannot_be_before_it_writes_anything(
+    tmp_path: Path, plan: Plan, words: str
+):
+    with pytest.raises(PlanError, match=words):
+        audit(plan, tmp_path / "out", resources=HERE)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,192 @@
+"""A plan turned into federations: alike but for their defenses."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from overheard.attacks.mean_softmax import MeanSoftmax
+from overheard.audit.plan import ArmPlan, Known, ThreatPlan
+from overheard.audit.simulate import (
+    deal_examples,
+    federation_of,
+    knowledge_of,
+    load_data,
+    simulate,
+)
+from overheard.core.errors import PlanError
+from overheard.core.messages import Update
+from overheard.core.parties import SERVER, client
+from overheard.core.transcript import Transcript
+from overheard.data.splits.dirichlet import Dirichlet
+from overheard.defenses.dropout import Dropout
+from overheard.learning.models.mlp import Mlp
+from tests.audit.conftest import HERE
+from tests.audit.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
+
+THREE_ARMS = changed(
+    TINY,
+    training=TRAINING.model_copy(update={"model": Mlp(hidden=(8,))}),
+    arms=(OPEN, MASKED, ArmPlan(name="dropout", defenses=(Dropout(),))),
+)
+
+
+def spoken(transcript: Transcript) -> list[tuple[int, str, dict[str, list[float]]]]:
+    """Every update, whoever may read it, as plain numbers."""
+    return [
+        (m.round, m.sender, {name: t.flatten().tolist() for name, t in m.body.delta.items()})
+        for m in transcript.messages
+        if isinstance(m.body, Update)
+    ]
+
+
+def first_broadcast(transcript: Transcript) -> dict[str, Tensor]:
+    return dict(transcript.seen_by(SERVER).broadcasts()[0])
+
+
+def test_the_same_seed_gives_the_same_transcript(tmp_path: Path):
+    one, truth = simulate(TINY, folder=tmp_path / "a", resources=HERE)
+    two, same = simulate(TINY, folder=tmp_path / "b", resources=HERE)
+    assert spoken(one) == spoken(two)
+    assert {place: counts.tolist() for place, counts in truth.counts.items()} == {
+        place: counts.tolist() for place, counts in same.counts.items()
+    }
+    assert truth.accuracy == same.accuracy
+
+
+def test_another_seed_gives_another_run(tmp_path: Path):
+    one, _ = simulate(TINY, folder=tmp_path / "a", resources=HERE)
+    two, _ = simulate(TINY, seed=5, folder=tmp_path / "b", resources=HERE)
+    assert spoken(one) != spoken(two)
+
+
+def test_arms_differ_by_their_defenses_alone(tmp_path: Path):
+    runs = {
+        arm.name: simulate(THREE_ARMS, arm=arm.name, folder=tmp_path / arm.name, resources=HERE)
+        for arm in THREE_ARMS.arms
+    }
+    plain, truth = runs["none"]
+    for transcript, same in runs.values():
+        for name, tensor in first_broadcast(transcript).items():
+            assert torch.equal(tensor, first_broadcast(plain)[name])
+        assert same.counts.keys() == truth.counts.keys()
+        for place, counts in same.counts.items():
+            assert counts.tolist() == truth.counts[place].tolist()
+    # Masks change who can read, no number; dropout changes what is learned.
+    assert spoken(runs["secure aggregation"][0]) == spoken(plain)
+    assert spoken(runs["dropout"][0]) != spoken(plain)
+
+
+def test_every_arm_is_dealt_the_same_rows():
+    dataset = load_data(TINY, HERE)
+    open_, masked = (
+        federation_of(THREE_ARMS, arm, 0, dataset, HERE) for arm in THREE_ARMS.arms[:2]
+    )
+    for one, other in zip(open_.rows, masked.rows, strict=True):
+        assert [rows.tolist() for rows in one] == [rows.tolist() for rows in other]
+    assert open_.seed == masked.seed
+
+
+def test_leaves_out_the_arm_takes_the_one_without_defenses(tmp_path: Path):
+    plan = changed(TINY, arms=(MASKED, OPEN))
+    transcript, _ = simulate(plan, folder=tmp_path / "run", resources=HERE)
+    assert transcript.seen_by(SERVER).senders() == (client(0), client(1), client(2))
+
+
+def test_an_arm_that_the_plan_has_not_is_refused_with_those_it_has():
+    with pytest.raises(PlanError, match="no arm 'noise'; it has none, secure agg"):
+        simulate(THREE_ARMS, arm="noise", resources=HERE)
+
+
+def test_tells_each_round_when_it_is_done(tmp_path: Path):
+    told = list[int]()
+    simulate(TINY, folder=tmp_path / "run", resources=HERE, on_round=told.append)
+    assert told == [0, 1]
+    simulate(TINY, folder=tmp_path / "run", resources=HERE, on_round=told.append)
+    assert told == [0, 1]  # a finished run is opened, not run again
+
+
+def test_without_a_folder_the_run_goes_to_a_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    transcript, _ = simulate(TINY, resources=HERE)
+    assert len(spoken(transcript)) == 6
+    (made,) = tmp_path.iterdir()
+    assert made.name.startswith("overheard-")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_no_auxiliary_example_is_a_clients_or_the_tests_by_its_content(seed: int):
+    plan = changed(
+        TINY, data=DATA.model_copy(update={"clients": 20, "refresh_every": 1, "examples": 20})
+    )
+    dealt = deal_examples(plan, load_data(plan, HERE), seed)
+    auxiliary = {tuple(image.flatten().tolist()) for image in dealt.auxiliary.inputs}
+    assert len(auxiliary) == 40  # four of each digit, no two alike
+    held = torch.cat([rows for clients in dealt.rows for rows in clients])
+    assert len(held) == 20 * 20 * 2
+    for image in (*dealt.pool.inputs[held], *dealt.test.inputs):
+        assert tuple(image.flatten().tolist()) not in auxiliary
+
+
+@pytest.mark.parametrize(
+    ("knows", "there"),
+    [
+        ((), set()),
+        (("auxiliary",), {"auxiliary"}),
+        (("model",), {"build_model"}),
+        (("recipe",), {"recipe"}),
+        (("defenses",), {"defenses"}),
+        (("auxiliary", "model", "recipe"), {"auxiliary", "build_model", "recipe"}),
+    ],
+)
+def test_an_attacker_knows_what_its_threat_grants_and_nothing_else(
+    knows: tuple[Known, ...], there: set[str]
+):
+    threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows)
+    known = knowledge_of(TINY, OPEN, 0, load_data(TINY, HERE), threat)
+    for name in ("auxiliary", "build_model", "recipe", "defenses"):
+        assert (getattr(known, name) is not None) == (name in there)
+    assert known.classes == 10
+
+
+def test_without_auxiliary_examples_in_the_plan_nobody_has_any():
+    plan = changed(TINY, data=DATA.model_copy(update={"auxiliary_per_class": None}))
+    known = knowledge_of(plan, OPEN, 0, load_data(plan, HERE), SERVER_ALONE)
+    assert known.auxiliary is None
+
+
+def test_only_who_knows_the_defenses_imitates_the_defended_training():
+    dataset, dropout = load_data(THREE_ARMS, HERE), THREE_ARMS.arms[2]
+    adaptive = SERVER_ALONE.model_copy(update={"knows": ("model", "recipe", "defenses")})
+    plain = knowledge_of(THREE_ARMS, dropout, 0, dataset, SERVER_ALONE)
+    knowing = knowledge_of(THREE_ARMS, dropout, 0, dataset, adaptive)
+    assert plain.build_model is not None
+    assert knowing.build_model is not None
+    assert "Dropout" not in repr(plain.build_model())
+    assert "Dropout" in repr(knowing.build_model())
+    assert knowing.defenses == (Dropout(),)
+    assert knowing.recipe == THREE_ARMS.training.recipe
+
+
+def test_the_attackers_examples_are_the_same_in_every_arm_and_differ_by_seed():
+    dataset = load_data(TINY, HERE)
+    one = knowledge_of(TINY, OPEN, 0, dataset, SERVER_ALONE).auxiliary
+    two = knowledge_of(TINY, MASKED, 0, dataset, SERVER_ALONE).auxiliary
+    other = knowledge_of(TINY, OPEN, 1, dataset, SERVER_ALONE).auxiliary
+    assert one is not None
+    assert two is not None
+    assert other is not None
+    assert torch.equal(one.inputs, two.inputs)
+    assert not torch.equal(one.inputs, other.inputs)
+
+
+def test_the_split_of_the_plan_is_the_one_that_deals():
+    even = changed(TINY, data=DATA.model_copy(update={"split": Dirichlet(alpha=1000.0)}))
+    dataset = load_data(even, HERE)
+    skewed, alike = (deal_examples(plan, dataset, 0) for plan in (TINY, even))
+    # Of 20 to 30 examples of ten digits, an even share is 2 to 3.
+    assert int(alike.held(0, 0).counts(10).max()) <= 4
+    assert int(skewed.held(0, 0).counts(10).max()) > 4

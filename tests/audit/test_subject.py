@@ -1,0 +1,45 @@
+"""One sentence that tells what was audited."""
+
+from dataclasses import replace
+
+from overheard.archive.manifest import Manifest
+from overheard.audit.subject import subject_of_plan, subject_of_recording
+from overheard.core.parties import SERVER, client
+from overheard.core.recipe import Recipe
+from overheard.core.task import Task
+from tests.audit.plans import DATA, TINY, TRAINING, changed
+
+MANIFEST = Manifest(
+    Task((2,), ("a", "b")),
+    "site.models:build",
+    None,
+    (),
+    (SERVER, client(0), client(1)),
+    rounds=7,
+)
+
+
+def test_tells_data_clients_model_and_training_of_a_plan():
+    assert subject_of_plan(TINY) == (
+        "3 clients with 20 to 30 examples each of digits, shared out by dirichlet; model "
+        "logistic; 2 rounds of FedAvg, 1 local epoch of sgd at rate 0.1 with batches of 10"
+    )
+
+
+def test_one_size_and_several_epochs_are_told_as_such():
+    plan = changed(
+        TINY,
+        data=DATA.model_copy(update={"examples": 25}),
+        training=TRAINING.model_copy(update={"epochs": 3}),
+    )
+    assert "3 clients with 25 examples each" in subject_of_plan(plan)
+    assert "3 local epochs of sgd" in subject_of_plan(plan)
+
+
+def test_tells_of_a_recording_what_it_says_of_itself():
+    told = subject_of_recording(TINY, MANIFEST)
+    assert told.startswith("a recorded run of 3 parties over 7 rounds; model site.models:build")
+    assert "a recipe it does not tell" in told
+    assert "dirichlet" not in told
+    recipe = Recipe(rate=0.5, epochs=1, batch=4)
+    assert "rate=0.5" in subject_of_recording(TINY, replace(MANIFEST, recipe=recipe))

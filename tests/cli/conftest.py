@@ -1,0 +1,89 @@
+"""The command, called as the shell calls it, and one small audit to call it on."""
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from overheard.audit.run import audit as run_audit
+from overheard.audit.simulate import Resources
+from tests.audit.plans import TINY
+
+with warnings.catch_warnings():
+    # Typer before 0.21, which Flower asks for, takes a name from click that click 8.5 moved.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from overheard.cli.main import _run
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Said]
+
+CPU = ("--device", "cpu", "--workers", "1")
+
+
+def assert_mendable(said: Said, *words: str) -> None:
+    """One message on stderr with a place and a mend, nothing on stdout, no traceback."""
+    assert said.code == 2, said
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    assert said.err.count("overheard: ") == 1
+    assert said.err.startswith("overheard: ")
+    flat = " ".join(said.err.split())
+    for word in words:
+        assert word in flat, said.err
+
+
+@pytest.fixture
+def overheard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Call the command with these arguments."""
+
+    def call(*arguments: str | Path) -> Said:
+        monkeypatch.setattr(sys, "argv", ["overheard", *map(str, arguments)])
+        capsys.readouterr()
+        code = _run()
+        told = capsys.readouterr()
+        return Said(code, told.out, told.err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished audit of the tiny plan; copy it before changing it."""
+    folder = tmp_path_factory.mktemp("cli") / "audit"
+    run_audit(TINY, folder, resources=Resources(device="cpu", workers=1))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recording(finished: Path) -> Path:
+    """A run with transcript and truth; copy it before changing it."""
+    return finished / "runs" / "none-seed0"
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    """The tiny plan in a file."""
+    path = tmp_path / "plan.toml"
+    path.write_text(TINY.toml(), encoding="utf-8")
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

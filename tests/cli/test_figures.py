@@ -1,0 +1,40 @@
+"""Reproduced figures stand beside the published ones, or beside the word that there is none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from overheard.audit.finding import Audit
+from overheard.audit.plan import Plan
+from overheard.cli.figures import print_figures
+from overheard.papers.experiment import Experiment, Figure
+
+
+@dataclass(frozen=True)
+class Small(Experiment):
+    name: str = "table1"
+    title: str = "A table"
+    differences: str = "Ours is smaller."
+
+    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
+        return {}
+
+    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+        return ()
+
+
+def test_prints_ours_its_interval_and_what_was_published(capsys):
+    figures = (
+        Figure("l1", "mnist", 0.1234, 0.1, 0.15, 0.12, "lower"),
+        Figure("l2", "mnist", 0.5, None, None, None, "lower"),
+    )
+    print_figures(Small(), figures, Console(width=120))
+    told = capsys.readouterr().out
+    lines = {line.split("│")[1].strip(): line for line in told.splitlines() if "│" in line}
+    assert "0.123" in lines["l1"]
+    assert "0.100 to 0.150" in lines["l1"]
+    assert "0.120" in lines["l1"]
+    assert "not published" in lines["l2"]
+    assert "A table" in told
+    assert "Ours is smaller." in told

@@ -1,0 +1,31 @@
+"""What can be named in a plan is listed, every bit of it."""
+
+import pytest
+
+from overheard.cli.listing import KINDS
+from overheard.core.discover import discover
+from overheard.papers.find import papers
+from tests.cli.conftest import Command
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lists_every_part_with_its_settings_and_source(overheard: Command, kind: str):
+    said = overheard("list", kind)
+    assert said.code == 0
+    assert said.err == ""
+    lines = said.out.splitlines()
+    for name, part in discover(*KINDS[kind]).items():
+        assert name in lines
+        assert part.source.split()[0] in said.out
+
+
+def test_lists_every_experiment_by_the_name_that_reproduce_takes(overheard: Command):
+    said = overheard("list", "papers")
+    assert said.code == 0
+    for name, paper in papers().items():
+        for experiment in paper.experiments():
+            assert f"{name}/{experiment}  " in said.out
+
+
+def test_a_setting_is_told_with_its_type_and_default(overheard: Command):
+    assert "    alpha: float = 0.5" in overheard("list", "splits").out

@@ -1,0 +1,311 @@
+"""The command: what a user can mend is one message and exit code 2, and nothing is lost."""
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.audit.plans import TINY
+from tests.cli.conftest import CPU, Command, Said, assert_mendable, contents
+
+
+def edited(plan: Path, right: str, wrong: str) -> Path:
+    text = plan.read_text()
+    assert right in text
+    plan.write_text(text.replace(right, wrong))
+    return plan
+
+
+def test_audits_reports_and_takes_up_again(overheard: Command, plan: Path, tmp_path: Path):
+    said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
+    assert said.code == 0
+    assert said.err == ""
+    assert str(tmp_path / "out" / "report.html") in said.out.replace("\n", "")
+    left = contents(tmp_path / "out")
+    assert {"report.html", "findings.json", "findings.csv", "plan.toml"} <= set(left)
+    assert overheard("audit", plan, "--out", tmp_path / "out", *CPU) == said
+    assert contents(tmp_path / "out") == left
+
+
+def test_quiet_says_nothing(overheard: Command, plan: Path, finished: Path, tmp_path: Path):
+    out = shutil.copytree(finished, tmp_path / "out")
+    assert overheard("audit", plan, "--out", out, "--quiet", *CPU) == Said(0, "", "")
+
+
+def test_one_seed_stands_for_those_of_the_plan(overheard: Command, plan: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    assert overheard("audit", plan, "--seed", "4", "--quiet", "--out", out, *CPU).code == 0
+    assert [run.name for run in (out / "runs").iterdir()] == ["none-seed4"]
+    assert "4,\n" in (out / "plan.toml").read_text()
+
+
+def test_a_missing_plan(overheard: Command, tmp_path: Path):
+    said = overheard("audit", tmp_path / "missing.toml")
+    assert_mendable(said, str(tmp_path / "missing.toml"), "cannot be read as a plan")
+
+
+def test_every_mistake_of_a_plan_at_once(overheard: Command, plan: Path, tmp_path: Path):
+    edited(plan, "clients = 3", "clinets = 3")
+    edited(plan, "rounds = 2", 'rounds = "2"')
+    edited(plan, 'kind = "logistic"', 'kind = "logistics"')
+    said = overheard("audit", plan, "--out", tmp_path / "out")
+    assert_mendable(
+        said,
+        f"{plan}: 4 to mend",
+        "data.clients: Field required",
+        "data.clinets: Extra inputs are not permitted",
+        "training.rounds: Input should be a valid integer",
+        "training.model: name one of",
+    )
+    assert not (tmp_path / "out").exists()
+
+
+IID = '[data.split]\nkind = "dirichlet"\nalpha = 0.5\n'
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        (
+            IID,
+            '[data.split]\nkind = "shares"\ncompositions = [[0.5, 0.5], [1, 0], [0, 1]]\n',
+            ("has 2 shares, the task has 10 labels: give one share a label",),
+        ),
+        (
+            IID,
+            '[data.split]\nkind = "shares"\ncompositions = [[' + "0.05, " * 20 + "]]\n",
+            ("1 compositions for 3 clients: give one each",),
+        ),
+        (IID, '[data.split]\nkind = "by_user"\n', ("user",)),
+        ("clients = 3", "clients = 900", ("900 clients want", "take fewer or smaller clients")),
+        (
+            "auxiliary_per_class = 4",
+            "auxiliary_per_class = 400",
+            ("400 examples with label 0 are needed", "fewer auxiliary examples"),
+        ),
+    ],
+    ids=["classes", "clients", "users", "no examples left", "auxiliary"],
+)
+def test_an_impossible_deal(
+    overheard: Command,
+    plan: Path,
+    tmp_path: Path,
+    right: str,
+    wrong: str,
+    words: tuple[str, ...],
+):
+    said = overheard("audit", edited(plan, right, wrong), "--out", tmp_path / "out", *CPU)
+    assert_mendable(said, *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_that_was_mended_takes_the_same_folder(
+    overheard: Command, plan: Path, tmp_path: Path
+):
+    out = tmp_path / "out"
+    edited(plan, "clients = 3", "clients = 900")
+    assert overheard("audit", plan, "--out", out, *CPU).code == 2
+    edited(plan, "clients = 900", "clients = 3")
+    assert overheard("audit", plan, "--out", out, "--quiet", *CPU).code == 0
+
+
+def test_a_missing_data_set(overheard: Command, plan: Path, tmp_path: Path):
+    edited(plan, 'kind = "digits"', 'kind = "wisdm"')
+    (tmp_path / "data").mkdir()
+    said = overheard("audit", plan, "--data", tmp_path / "data", "--out", tmp_path / "out")
+    assert_mendable(said, str(tmp_path / "data"), "put it at")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_data_folder_that_is_not_there(overheard: Command, plan: Path, tmp_path: Path):
+    said = overheard("audit", plan, "--data", tmp_path / "nowhere", "--out", tmp_path / "out")
+    assert_mendable(said, str(tmp_path / "nowhere"), "does not exist: correct --data")
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet", "csv.gz"])
+def test_a_corrupt_data_file(overheard: Command, plan: Path, tmp_path: Path, suffix: str):
+    data = tmp_path / f"mine.{suffix}"
+    data.write_bytes(b"PK\x03\x04 this is no archive" * 20)
+    edited(plan, 'kind = "digits"', f'kind = "own"\nreference = "{data}"')
+    said = overheard("audit", plan, "--out", tmp_path / "out")
+    assert_mendable(said, data.name)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_device_that_is_not_there(overheard: Command, plan: Path, tmp_path: Path):
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    said = overheard("audit", plan, "--device", "cuda", "--out", tmp_path / "out")
+    assert_mendable(said, "torch sees no GPU: choose 'auto' or 'cpu'")
+
+
+def test_the_folder_of_another_plan_is_left_as_it_was(
+    overheard: Command, plan: Path, finished: Path
+):
+    before = contents(finished)
+    said = overheard("audit", edited(plan, "rounds = 2", "rounds = 3"), "--out", finished)
+    assert_mendable(said, str(finished), "another plan (-rounds = 2; +rounds = 3)", "--out")
+    assert contents(finished) == before
+
+
+def test_a_folder_with_other_things_is_left_as_it_was(
+    overheard: Command, plan: Path, tmp_path: Path
+):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
+    said = overheard("audit", plan, "--out", tmp_path / "thesis")
+    assert_mendable(said, str(tmp_path / "thesis"), "choose another with --out")
+    assert contents(tmp_path / "thesis") == {"thesis.tex": b"years of work"}
+
+
+def test_a_damaged_cell_is_named_and_the_rest_kept(
+    overheard: Command, plan: Path, finished: Path, tmp_path: Path
+):
+    out = shutil.copytree(finished, tmp_path / "out")
+    cell = sorted((out / "cells").iterdir())[0]
+    cell.write_text("{")
+    before = contents(out)
+    assert_mendable(overheard("audit", plan, "--out", out, *CPU), str(cell), "delete the file")
+    assert contents(out) == before
+    cell.unlink()
+    assert overheard("audit", plan, "--out", out, "--quiet", *CPU).code == 0
+
+
+def refusing(number: int, *, after: int) -> Callable[[int], None]:
+    """A flush to the disk that fails after so many that went well."""
+    left, flush = [after], os.fsync
+
+    def fsync(handle: int) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(number, os.strerror(number))
+        flush(handle)
+
+    return fsync
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the disk is full: free space there or choose another folder"),
+        (errno.EROFS, "that disk is read-only: choose another folder"),
+        (errno.EACCES, "you may not write there"),
+    ],
+)
+def test_a_disk_that_takes_nothing(
+    overheard: Command,
+    plan: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    words: str,
+):
+    monkeypatch.setattr(os, "fsync", refusing(number, after=0))
+    said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
+    assert_mendable(said, str(tmp_path / "out"), words)
+    assert contents(tmp_path / "out") == {}
+
+
+@pytest.mark.parametrize("after", [7, 36], ids=["within a round", "among the cells"])
+def test_a_disk_that_is_full_stops_the_audit_which_goes_on_later(
+    overheard: Command,
+    plan: Path,
+    finished: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    after: int,
+):
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", refusing(errno.ENOSPC, after=after))
+        said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
+    assert_mendable(said, str(tmp_path / "out"), "the disk is full")
+    assert not list((tmp_path / "out").rglob("*.part"))
+    assert overheard("audit", plan, "--out", tmp_path / "out", "--quiet", *CPU).code == 0
+    ours = contents(tmp_path / "out")
+    assert {name: ours[name] for name in contents(finished)} == contents(finished)
+
+
+def test_an_error_of_the_machine_anywhere_is_one_message(
+    overheard: Command, plan: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*_: object) -> None:
+        raise OSError("connection reset")
+
+    monkeypatch.setattr("overheard.audit.plan.read_plan", broken)  # nothing else is reached
+    assert_mendable(overheard("audit", plan), "the machine: connection reset")
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
+    overheard: Command, plan: Path, finished: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):  # fmt: skip
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("overheard.attacks.mean_softmax.MeanSoftmax.infer", interrupted)
+        said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
+    assert said.code == 130
+    assert said.out == ""
+    assert said.err.strip() == (
+        "overheard: stopped; what is done is kept: give the same command again to go on"
+    )
+    # The three cells of the first attack, and the run
+    assert len(list((tmp_path / "out" / "cells").iterdir())) == 3
+    assert overheard("audit", plan, "--out", tmp_path / "out", "--quiet", *CPU).code == 0
+    ours = contents(tmp_path / "out")
+    assert {name: ours[name] for name in contents(finished)} == contents(finished)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("audit", "--sede", "3"),
+        ("audit", "--seed", "-1"),
+        ("audit", "--seed", "2147483648"),
+        ("audit", "--workers", "0"),
+        ("audit", "--device", "tpu"),
+        ("list", "attakcs"),
+        ("list",),
+        ("show",),
+        ("audti",),
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_call_is_told_with_the_usage(overheard: Command, arguments: tuple[str, ...]):
+    said = overheard(*arguments)
+    assert said.code == 2
+    assert said.out == ""
+    assert "Usage: overheard" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_an_experiment_that_there_is_not(overheard: Command):
+    assert_mendable(overheard("reproduce", "nobody/table1"), "no paper 'nobody': there are")
+    assert_mendable(overheard("reproduce", "decaf/table99"), "decaf/NAME, of table3")
+
+
+@pytest.mark.parametrize("command", ["audit", "reproduce", "list", "show", "schema"])
+def test_the_help_of_each_command_teaches_by_an_example(overheard: Command, command: str):
+    said = overheard(command, "--help")
+    assert said.code == 0
+    assert said.err == ""
+    assert f"overheard {command} " in said.out.split("Example")[1]
+
+
+def test_the_help_names_every_command(overheard: Command):
+    said = overheard("--help")
+    assert said.code == 0
+    for command in ("audit", "reproduce", "list", "show", "schema"):
+        assert command in said.out
+
+
+def test_the_schema_is_json_that_knows_every_table(overheard: Command):
+    said = overheard("schema")
+    assert said.code == 0
+    assert set(json.loads(said.out)["properties"]) == set(type(TINY).model_fields)

@@ -1,0 +1,110 @@
+"""The command on recorded runs, whole and spoiled."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from overheard.archive.layout import manifest_path, messages_path, round_folder
+from tests.cli.conftest import CPU, Command, Said, assert_mendable, contents
+
+
+def test_a_recorded_run_is_audited_in_place_of_a_simulated_one(
+    overheard: Command, plan: Path, recording: Path, tmp_path: Path
+):
+    before = contents(recording)
+    said = overheard("audit", plan, "--transcript", recording, "--out", tmp_path / "out", *CPU)
+    assert said.code == 0
+    assert (tmp_path / "out" / "report.html").exists()
+    assert contents(recording) == before
+
+
+def a_weights_file(folder: Path, kind: str = "update") -> Path:
+    return sorted(round_folder(folder / "transcript", 0).glob(f"*-{kind}.safetensors"))[0]
+
+
+def with_nan(folder: Path) -> None:
+    path = a_weights_file(folder)
+    weights = load_file(path)
+    first = next(iter(weights))
+    weights[first] = torch.full_like(weights[first], float("nan"))
+    save_file(weights, path)
+
+
+def cut_short(folder: Path) -> None:
+    path = a_weights_file(folder)
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def newer(folder: Path) -> None:
+    path = manifest_path(folder / "transcript")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
+
+
+def renamed_party(folder: Path) -> None:
+    path = messages_path(folder / "transcript", 0)
+    path.write_text(path.read_text().replace('"sender":"client/0"', '"sender":"<b>client</b>"'))
+
+
+def terminal_codes(folder: Path) -> None:
+    path = manifest_path(folder / "transcript")
+    manifest = json.loads(path.read_text())
+    manifest["task"]["class_names"][0] = "\x1b]0;owned\x07\x1b[2J"
+    path.write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (with_nan, ("holds NaN or infinity", "record it anew")),
+        (cut_short, ("cut short or changed", "copy the transcript anew")),
+        (newer, ("is of format 99", "upgrade overheard")),
+        (renamed_party, ("messages.jsonl line", "rename the party")),
+        (terminal_codes, (r"\x1b]0;owned\x07", "name the data the run was about")),
+    ],
+    ids=lambda spoil: getattr(spoil, "__name__", ""),
+)
+def test_a_recording_that_was_spoiled(
+    overheard: Command,
+    plan: Path,
+    recording: Path,
+    tmp_path: Path,
+    spoil: Callable[[Path], None],
+    words: tuple[str, ...],
+):
+    copy = shutil.copytree(recording, tmp_path / "recording")
+    spoil(copy)
+    before = contents(copy)
+    said = overheard("audit", plan, "--transcript", copy, "--out", tmp_path / "out", *CPU)
+    assert_mendable(said, str(tmp_path), *words)
+    assert "\x1b" not in said.err
+    assert contents(copy) == before
+
+
+def test_a_recording_that_is_not_there(overheard: Command, plan: Path, tmp_path: Path):
+    said = overheard("audit", plan, "--transcript", tmp_path / "nowhere")
+    assert_mendable(said, str(tmp_path / "nowhere"), "name the one that holds transcript/")
+    said = overheard("audit", plan, "--transcript", tmp_path, "--out", tmp_path / "out")
+    assert_mendable(said, str(tmp_path), "name the folder of a run")
+
+
+def test_the_command_itself_ends_with_the_code_and_without_a_traceback(
+    recording: Path, tmp_path: Path
+):
+    copy = shutil.copytree(recording, tmp_path / "recording")
+    path = a_weights_file(copy)
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    done = subprocess.run(
+        [sys.executable, "-m", "overheard", "show", str(copy), "--verify"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = Said(done.returncode, "", done.stderr)
+    assert_mendable(said, str(path), "was altered after it was written", "anew, whole")

@@ -1,0 +1,28 @@
+"""The bar is drawn on terminals only."""
+
+import io
+
+from rich.console import Console
+
+from overheard.audit.run import Step
+from overheard.cli.progress import progress_bar
+
+
+def drawn(*, terminal: bool, quiet: bool) -> str:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=terminal, width=100)
+    with progress_bar(console, quiet) as on_step:
+        for done in range(3):
+            on_step(Step(f"[red]none[/red], seed {done}", done, 2))
+    return file.getvalue()
+
+
+def test_a_terminal_is_shown_how_far_the_work_has_come():
+    shown = drawn(terminal=True, quiet=False)
+    assert "2/2" in shown
+    assert "[red]none[/red], seed 2" in shown
+
+
+def test_a_file_and_the_quiet_are_shown_nothing():
+    assert drawn(terminal=False, quiet=False).strip() == ""
+    assert drawn(terminal=True, quiet=True) == ""

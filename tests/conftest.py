@@ -1,1 +1,0 @@
-"""A run so small that its truth is known by heart."""

@@ -1,0 +1,123 @@
+"""Whether an attack can run is decided by what it hears and knows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+import pytest
+import torch
+from torch import nn
+
+from overheard.core.attack import Attack, check_needs, missing_needs
+from overheard.core.claims import LabelShares
+from overheard.core.errors import NeedsError
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.messages import Aggregate, Broadcast, Message, Update
+from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.view import View
+
+ONE = client(1)
+WEIGHTS = {"w": torch.zeros(1)}
+ALL = Knowledge(
+    2,
+    build_model=lambda: nn.Linear(1, 2),
+    auxiliary=Examples(torch.zeros(2, 1), torch.tensor([0, 1])),
+    recipe=Recipe(rate=0.1, epochs=1, batch=1),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Greedy(Attack[LabelShares]):
+    """Needs everything there is."""
+
+    name: ClassVar[str] = "greedy"
+    answers: ClassVar = LabelShares
+    needs: ClassVar = frozenset(Need)
+    source: ClassVar[str] = "ours"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        return {}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Modest(Attack[LabelShares]):
+    """Needs nothing at all."""
+
+    name: ClassVar[str] = "modest"
+    answers: ClassVar = LabelShares
+    needs: ClassVar = frozenset[Need]()
+    source: ClassVar[str] = "ours"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        return {}
+
+
+def heard(*messages: Message) -> View:
+    return Transcript(messages).seen_by(SERVER)
+
+
+BROADCAST = Message(0, SERVER, frozenset({ONE}), Broadcast(WEIGHTS))
+UPDATE = Message(0, ONE, frozenset({SERVER}), Update(WEIGHTS, 1))
+WHOLE = heard(BROADCAST, UPDATE)
+
+
+def test_lacks_nothing_where_all_is_heard_and_known():
+    assert missing_needs(Greedy(), WHOLE, ONE, ALL) == ()
+    check_needs(Greedy(), WHOLE, ONE, ALL)
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "need"),
+    [
+        (replace(ALL, auxiliary=None), Need.AUXILIARY),
+        (
+            replace(ALL, auxiliary=Examples(torch.zeros(1, 1), torch.tensor([0]))),
+            Need.AUXILIARY,
+        ),
+        (replace(ALL, build_model=None), Need.MODEL),
+        (replace(ALL, recipe=None), Need.RECIPE),
+    ],
+    ids=["no examples", "no examples of class 1", "no model", "no recipe"],
+)
+def test_names_the_one_thing_that_is_not_known(knowledge: Knowledge, need: Need):
+    assert missing_needs(Greedy(), WHOLE, ONE, knowledge) == (need.value,)
+
+
+def test_names_the_updates_of_a_target_that_is_not_heard():
+    assert missing_needs(Greedy(), WHOLE, client(2), ALL) == (Need.UPDATES.value,)
+
+
+def test_needs_the_broadcast_of_a_round_in_which_the_target_spoke():
+    another = Message(1, SERVER, frozenset({ONE}), Broadcast(WEIGHTS))
+    assert missing_needs(Greedy(), heard(UPDATE), ONE, ALL) == (Need.BROADCASTS.value,)
+    assert missing_needs(Greedy(), heard(another, UPDATE), ONE, ALL) == (Need.BROADCASTS.value,)
+
+
+def test_the_cohort_is_heard_through_its_aggregate_alone():
+    summed = Aggregate(WEIGHTS, frozenset({ONE, client(2)}))
+    view = heard(BROADCAST, Message(0, COHORT, frozenset({SERVER}), summed))
+    assert missing_needs(Greedy(), view, COHORT, ALL) == ()
+    assert missing_needs(Greedy(), view, ONE, ALL) == (Need.UPDATES.value,)
+
+
+def test_an_attack_that_needs_nothing_can_always_run():
+    assert missing_needs(Modest(), heard(), ONE, Knowledge(2)) == ()
+
+
+def test_the_refusal_names_attack_target_and_every_missing_need():
+    with pytest.raises(NeedsError) as refused:
+        check_needs(Greedy(), heard(), ONE, Knowledge(2))
+    message = str(refused.value)
+    assert message.startswith("greedy on client/1 needs ")
+    for need in (Need.UPDATES, Need.AUXILIARY, Need.MODEL, Need.RECIPE):
+        assert need.value in message

@@ -1,0 +1,71 @@
+"""Claims that can be answers, and those that cannot."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from jaxtyping import TypeCheckError
+
+from overheard.core.claims import SUM_SLACK, LabelShares, normalised
+from overheard.core.errors import ClaimError
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        [0.5, 0.6],
+        [0.5, 0.4],
+        [1.5, -0.5],
+        [0.0, 0.0],
+        [math.nan, 1.0],
+        [math.nan, math.nan],
+        [math.inf, 0.0],
+        [math.inf, -math.inf],
+        [1.0, -1e-9],
+        [1.0 + 2 * SUM_SLACK, 0.0],
+    ],
+    ids=str,
+)
+def test_refuses_shares_that_are_none(shares: list[float]):
+    with pytest.raises(ClaimError, match="sum to 1"):
+        LabelShares(torch.tensor(shares))
+
+
+@pytest.mark.parametrize(
+    "shares", [[1.0, 0.0], [0.25] * 4, [0.5 + SUM_SLACK / 2, 0.5]], ids=str
+)
+def test_takes_shares_that_sum_to_1_up_to_rounding(shares: list[float]):
+    claim = LabelShares(torch.tensor(shares))
+    assert claim.numbers() == pytest.approx(tuple(shares))
+
+
+def test_refuses_verdicts_that_are_not_one_a_label():
+    with pytest.raises((ClaimError, TypeCheckError)):  # the types are checked in tests only
+        LabelShares(torch.tensor([0.5, 0.5]), torch.tensor([True]))
+
+
+def test_a_share_of_zero_is_no_verdict():
+    assert LabelShares(torch.tensor([1.0, 0.0])).absent is None
+
+
+def test_negative_weights_count_as_nothing():
+    # (3, -5, 1) -> (3, 0, 1) / 4
+    assert normalised(torch.tensor([3.0, -5.0, 1.0])).tolist() == [0.75, 0.0, 0.25]
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [-1.0, -2.0], [math.nan, 1.0]], ids=str)
+def test_weights_that_say_nothing_mean_all_alike(weights: list[float]):
+    assert normalised(torch.tensor(weights)).tolist() == [0.5, 0.5]
+
+
+@given(
+    st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1, max_size=20),
+    st.sampled_from([torch.float32, torch.float64]),
+)
+def test_any_weights_become_shares_of_the_same_type(weights: list[float], dtype: torch.dtype):
+    given_weights = torch.tensor(weights, dtype=dtype)
+    shares = normalised(given_weights)
+    assert LabelShares(shares).shares.dtype == dtype
+    assert given_weights.tolist() == torch.tensor(weights, dtype=dtype).tolist()

@@ -1,0 +1,41 @@
+"""A defense that overrides nothing changes nothing."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+from torch import nn
+
+from overheard.core.defense import Defense, Moment, Run, Site, Training
+from overheard.core.examples import Examples
+from overheard.core.messages import Aggregate, Update
+from overheard.core.parties import SERVER
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+
+MOMENT = Moment(0, SERVER, Seed(0))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Nothing(Defense):
+    name: ClassVar[str] = "nothing"
+    source: ClassVar[str] = "ours"
+    enforced_at: ClassVar[Site] = "client"
+    switched_off_by: ClassVar[str] = "anybody"
+
+
+def test_each_hook_gives_back_the_very_thing_it_was_given():
+    data = Examples(torch.zeros(1, 1), torch.zeros(1, dtype=torch.long))
+    training = Training(lambda: nn.Linear(1, 2), Recipe(rate=0.1, epochs=1, batch=1))
+    update = Update({"w": torch.ones(2)}, 1)
+    aggregate = Aggregate({"w": torch.ones(2)}, frozenset(), 1)
+    assert Nothing().on_data(data, MOMENT) is data
+    assert Nothing().on_training(training) is training
+    assert Nothing().on_update(update, MOMENT) is update
+    assert Nothing().on_aggregate(aggregate, MOMENT) is aggregate
+
+
+def test_promises_and_masks_nothing_by_itself():
+    assert Nothing().promise(Run(rounds=3, participation=1.0)) == "no formal promise"
+    assert not Nothing.masks_updates

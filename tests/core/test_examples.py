@@ -1,0 +1,50 @@
+"""Examples: each input with its label."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from jaxtyping import TypeCheckError
+
+from overheard.core.examples import Examples
+
+THREE = Examples(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), torch.tensor([2, 0, 2]))
+
+
+def test_counts_each_label_also_those_nobody_bears():
+    assert THREE.counts(4).tolist() == [1, 0, 2, 0]
+    assert len(THREE) == 3
+
+
+def test_takes_rows_in_the_order_asked_for():
+    taken = THREE.take(torch.tensor([2, 0, 2]))
+    assert taken.inputs.tolist() == [[5.0, 6.0], [1.0, 2.0], [5.0, 6.0]]
+    assert taken.labels.tolist() == [2, 2, 2]
+
+
+def test_takes_rows_by_a_mask():
+    taken = THREE.take(torch.tensor([False, True, True]))
+    assert taken.inputs.tolist() == [[3.0, 4.0], [5.0, 6.0]]
+    assert taken.labels.tolist() == [0, 2]
+
+
+def test_takes_no_rows_as_no_examples():
+    nothing = THREE.take(torch.tensor([], dtype=torch.long))
+    assert len(nothing) == 0
+    assert nothing.inputs.shape == (0, 2)
+    assert nothing.counts(3).tolist() == [0, 0, 0]
+
+
+def test_refuses_an_input_without_a_label():
+    with pytest.raises((ValueError, TypeCheckError)):  # the types are checked in tests only
+        Examples(torch.zeros(3, 1), torch.zeros(2, dtype=torch.long))
+
+
+@given(st.lists(st.integers(0, 5), max_size=30), st.randoms())
+def test_counts_do_not_depend_on_the_order_and_sum_to_the_length(labels: list[int], random):
+    examples = Examples(torch.zeros(len(labels), 1), torch.tensor(labels, dtype=torch.long))
+    order = list(range(len(labels)))
+    random.shuffle(order)
+    shuffled = examples.take(torch.tensor(order, dtype=torch.long))
+    assert shuffled.counts(6).tolist() == examples.counts(6).tolist()
+    assert int(examples.counts(6).sum()) == len(labels)

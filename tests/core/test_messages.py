@@ -1,0 +1,46 @@
+"""What messages say by themselves."""
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+import torch
+
+from overheard.core.messages import Update, moved
+from overheard.core.parties import client
+
+
+def test_moved_weights_are_the_start_plus_the_delta():
+    start = {"a": torch.tensor([1.0, 2.0]), "b": torch.tensor([[3.0]])}
+    delta = {"b": torch.tensor([[-1.0]]), "a": torch.tensor([0.5, -2.0])}
+    end = moved(start, delta)
+    assert list(end) == ["a", "b"]
+    assert end["a"].tolist() == [1.5, 0.0]
+    assert end["b"].tolist() == [[2.0]]
+
+
+def test_moving_changes_neither_start_nor_delta():
+    start, delta = {"a": torch.tensor([1.0])}, {"a": torch.tensor([2.0])}
+    moved(start, delta)
+    assert start["a"].tolist() == [1.0]
+    assert delta["a"].tolist() == [2.0]
+
+
+def test_refuses_a_delta_that_lacks_a_weight():
+    with pytest.raises(KeyError, match="a"):
+        moved({"a": torch.zeros(1)}, {})
+
+
+def test_metrics_left_out_cannot_be_written_into_by_another_update():
+    update = Update({})
+    with pytest.raises(TypeError):
+        update.metrics["loss"] = 1.0  # type: ignore[index]
+    assert dict(Update({}).metrics) == {}
+
+
+def test_an_update_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        Update({}).examples = 3  # type: ignore[misc]
+
+
+def test_clients_are_named_by_number():
+    assert client(0) == "client/0"

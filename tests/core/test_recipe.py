@@ -1,0 +1,62 @@
+"""Recipes that can be followed, and how many steps they take."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.core.recipe import Recipe
+
+
+@pytest.mark.parametrize(
+    ("examples", "batch", "epochs", "steps"),
+    [
+        (10, 5, 1, 2),  # two full batches
+        (11, 5, 1, 3),  # two full batches and one of 1
+        (11, 5, 4, 12),  # 3 steps, four times
+        (1, 32, 2, 2),  # one small batch, twice
+        (0, 32, 3, 0),  # nothing to step on
+    ],
+)
+def test_steps_are_batches_times_epochs(examples: int, batch: int, epochs: int, steps: int):
+    assert Recipe(rate=0.1, epochs=epochs, batch=batch).steps(examples) == steps
+
+
+@given(st.integers(0, 10_000), st.integers(1, 500), st.integers(1, 20))
+def test_every_example_is_seen_once_an_epoch(examples: int, batch: int, epochs: int):
+    steps = Recipe(rate=1.0, epochs=epochs, batch=batch).steps(examples)
+    assert (steps - epochs) * batch < examples * epochs or examples == 0
+    assert steps * batch >= examples * epochs
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"rate": 0.0}, "rate"),
+        ({"rate": -0.1}, "rate"),
+        ({"rate": math.nan}, "rate"),
+        ({"rate": math.inf}, "rate"),
+        ({"rate": 1e300}, "rate"),
+        ({"epochs": 0}, "epochs"),
+        ({"batch": 0}, "batch"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"momentum": -0.1}, "momentum"),
+        ({"momentum": math.nan}, "momentum"),
+        ({"momentum": 0.9, "optimizer": "adam"}, "leave it out for adam"),
+        ({"weight_decay": -1e-4}, "weight_decay"),
+        ({"weight_decay": math.nan}, "weight_decay"),
+        ({"weight_decay": math.inf}, "weight_decay"),
+    ],
+    ids=str,
+)
+def test_refuses_a_training_that_cannot_be(settings: dict[str, Any], word: str):
+    whole: dict[str, Any] = {"rate": 0.1, "epochs": 1, "batch": 8} | settings
+    with pytest.raises(ValueError, match=word):
+        Recipe(**whole)
+
+
+def test_its_repr_is_its_whole_record():
+    recipe = Recipe(rate=0.1, epochs=2, batch=8, momentum=0.9)
+    assert eval(repr(recipe)) == recipe

@@ -1,0 +1,28 @@
+"""A transcript whole."""
+
+from overheard.core.messages import Message, Missing
+from overheard.core.parties import SERVER, client
+from overheard.core.transcript import Transcript
+
+LATE = Missing("late")
+
+
+def test_parties_are_all_who_sent_or_could_read_sorted():
+    transcript = Transcript(
+        (
+            Message(0, client(2), frozenset({SERVER}), LATE),
+            Message(0, client(1), frozenset(), LATE),
+            Message(1, SERVER, frozenset({client(5)}), LATE),
+        )
+    )
+    assert transcript.parties() == (client(1), client(2), client(5), SERVER)
+
+
+def test_where_nothing_was_said_there_is_nobody_and_nothing_to_see():
+    assert Transcript(()).parties() == ()
+    assert Transcript(()).seen_by(SERVER).messages == ()
+
+
+def test_a_view_keeps_the_order_in_which_things_were_sent():
+    messages = tuple(Message(n, client(n), frozenset({SERVER}), LATE) for n in (3, 1, 2))
+    assert Transcript(messages).seen_by(SERVER).messages == messages

@@ -1,0 +1,48 @@
+"""What a run knows of itself."""
+
+import pytest
+import torch
+
+from overheard.core.parties import COHORT, client
+from overheard.core.truth import GroundTruth
+
+ONE, TWO = client(1), client(2)
+
+
+@pytest.fixture
+def truth() -> GroundTruth:
+    return GroundTruth(
+        {
+            (0, ONE): torch.tensor([2, 0]),
+            (0, TWO): torch.tensor([1, 1]),
+            (1, ONE): torch.tensor([0, 5]),
+        },
+        {0: 0.5},
+    )
+
+
+def test_counts_of_a_client_are_summed_over_the_rounds_asked_for(truth: GroundTruth):
+    assert truth.label_counts(ONE, (0,)).tolist() == [2, 0]
+    assert truth.label_counts(ONE, (0, 1)).tolist() == [2, 5]
+    assert truth.label_counts(TWO, range(9)).tolist() == [1, 1]
+
+
+def test_the_cohorts_counts_are_those_of_all_who_answered(truth: GroundTruth):
+    # round 0: (2, 0) + (1, 1) = (3, 1); round 1: client 1 alone, (0, 5)
+    assert truth.label_counts(COHORT, (0,)).tolist() == [3, 1]
+    assert truth.label_counts(COHORT, (0, 1)).tolist() == [3, 6]
+
+
+@pytest.mark.parametrize(("target", "rounds"), [(TWO, (1,)), (client(3), (0,)), (COHORT, ())])
+def test_refuses_a_target_that_trained_in_none_of_the_rounds(
+    truth: GroundTruth, target, rounds: tuple[int, ...]
+):
+    with pytest.raises(ValueError, match=f"{target} trained in none"):
+        truth.label_counts(target, rounds)
+
+
+def test_asking_changes_no_count(truth: GroundTruth):
+    truth.label_counts(ONE, (0, 1))
+    assert truth.counts[0, ONE].tolist() == [2, 0]
+    truth.label_counts(ONE, (0,)).add_(7)
+    assert truth.counts[0, ONE].tolist() == [2, 0]

@@ -1,0 +1,200 @@
+"""What observers can read, and what that adds up to."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.core.messages import (
+    Aggregate,
+    Body,
+    Broadcast,
+    Message,
+    Missing,
+    Update,
+)
+from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.transcript import Transcript
+from overheard.core.view import View, mean_update
+
+ONE, TWO = client(1), client(2)
+NOBODY = frozenset[Party]()
+
+
+def said(number: int, sender: Party, readers: set[Party], body: Body) -> Message:
+    return Message(number, sender, frozenset(readers), body)
+
+
+def update(value: float, examples: int | None = None) -> Update:
+    return Update({"w": torch.tensor([value])}, examples)
+
+
+def broadcast(number: int) -> Message:
+    return said(number, SERVER, {ONE, TWO}, Broadcast({"w": torch.tensor([float(number)])}))
+
+
+OPEN = Transcript(
+    (
+        broadcast(0),
+        said(0, ONE, {SERVER}, update(1.0, 1)),
+        said(0, TWO, {SERVER}, update(5.0, 3)),
+        broadcast(1),
+        said(1, TWO, {SERVER}, Missing("late")),
+        said(1, ONE, {SERVER}, update(2.0, 1)),
+        broadcast(2),
+    )
+)
+"""Two rounds and the closing broadcast; client 2 answers in the first only."""
+
+MASKED = Transcript(
+    (
+        broadcast(0),
+        Message(0, ONE, NOBODY, update(1.0, 1)),
+        Message(0, TWO, NOBODY, update(5.0, 3)),
+        said(0, COHORT, {SERVER}, Aggregate({"w": torch.tensor([4.0])}, frozenset({ONE, TWO}))),
+    )
+)
+
+
+def test_the_server_reads_every_update_and_a_client_its_own():
+    server, one = OPEN.seen_by(SERVER), OPEN.seen_by(ONE)
+    assert server.senders() == (ONE, TWO)
+    assert one.senders() == (ONE,)
+    assert sorted(server.updates(ONE)) == [0, 1]
+    assert sorted(server.updates(TWO)) == [0]
+    assert one.updates(TWO) == {}
+
+
+def test_the_broadcast_of_each_round_is_read_by_sender_and_readers():
+    for who in (SERVER, ONE, TWO):
+        broadcasts = OPEN.seen_by(who).broadcasts()
+        assert {n: weights["w"].item() for n, weights in broadcasts.items()} == {
+            0: 0,
+            1: 1,
+            2: 2,
+        }
+
+
+def test_a_stranger_hears_nothing():
+    view = OPEN.seen_by(Party("stranger"))
+    assert view.messages == ()
+    assert view.rounds() == ()
+    assert view.senders() == ()
+    assert view.updates(COHORT) == {}
+
+
+def test_colluding_observers_pool_what_each_of_them_reads():
+    assert MASKED.seen_by(SERVER).senders() == ()
+    assert MASKED.seen_by(SERVER, TWO).senders() == (TWO,)
+    assert MASKED.seen_by(ONE, TWO).senders() == (ONE, TWO)
+
+
+def test_listening_to_some_rounds_hears_these_only():
+    view = OPEN.seen_by(SERVER).during((1,))
+    assert view.rounds() == (1,)
+    assert view.observers == {SERVER}
+    assert sorted(view.updates(ONE)) == [1]
+    assert view.updates(TWO) == {}
+    assert OPEN.seen_by(SERVER).during(()).messages == ()
+
+
+def test_the_cohorts_update_is_the_mean_by_size_where_single_ones_are_read():
+    cohort = OPEN.seen_by(SERVER).updates(COHORT)
+    # round 0: (1 * 1 + 3 * 5) / 4 = 4; round 1: client 1 alone
+    assert cohort[0].delta["w"].item() == 4.0
+    assert cohort[0].examples == 4
+    assert cohort[1].delta["w"].item() == 2.0
+    assert cohort[1].examples == 1
+
+
+def test_the_cohorts_update_is_the_aggregate_where_that_is_read():
+    cohort = MASKED.seen_by(SERVER).updates(COHORT)
+    assert cohort[0].delta["w"].item() == 4.0
+    assert cohort[0].examples is None
+
+
+def test_the_aggregate_counts_before_single_updates_that_are_read_besides():
+    # The server colludes with client 2: its own single update must not pass for the cohort's.
+    cohort = MASKED.seen_by(SERVER, TWO).updates(COHORT)
+    assert cohort[0].delta["w"].item() == 4.0
+
+
+def test_hidden_sizes_weigh_alike():
+    # one size hidden: (1 + 5) / 2 = 3, and the size of the whole is unknown
+    mean = mean_update([update(1.0, 1), update(5.0, None)])
+    assert mean.delta["w"].item() == 3.0
+    assert mean.examples is None
+
+
+def test_clients_who_all_say_to_have_nothing_weigh_alike():
+    mean = mean_update([update(1.0, 0), update(5.0, 0)])
+    assert mean.delta["w"].item() == 3.0
+    assert mean.examples == 0
+
+
+def test_a_client_that_says_to_have_nothing_weighs_nothing_beside_others():
+    assert mean_update([update(1.0, 0), update(5.0, 2)]).delta["w"].item() == 5.0
+
+
+def test_refuses_the_mean_of_nothing():
+    with pytest.raises(ValueError, match="at least one client"):
+        mean_update([])
+
+
+SAID = st.lists(
+    st.tuples(
+        st.lists(st.floats(-1e3, 1e3, width=32), min_size=3, max_size=3), st.integers(1, 1000)
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(SAID)
+def test_the_mean_is_the_float64_one_rounded_once(spoken: list[tuple[list[float], int]]):
+    total = sum(size for _, size in spoken)
+    exact = sum(
+        (torch.tensor(values, dtype=torch.float64) * (size / total) for values, size in spoken),
+        start=torch.zeros(3, dtype=torch.float64),
+    )
+    mean = mean_update([Update({"w": torch.tensor(v)}, n) for v, n in spoken])
+    assert mean.delta["w"].dtype == torch.float32
+    assert torch.equal(mean.delta["w"], exact.float())
+    assert mean.examples == total
+
+
+@given(SAID, st.randoms())
+def test_the_same_order_gives_the_same_bits_and_another_the_same_number(spoken, random):
+    updates = [Update({"w": torch.tensor(v)}, n) for v, n in spoken]
+    first, again = mean_update(updates), mean_update(updates)
+    assert torch.equal(first.delta["w"], again.delta["w"])
+    random.shuffle(updates)
+    other = mean_update(updates)
+    assert torch.allclose(first.delta["w"], other.delta["w"], rtol=1e-6, atol=1e-4)
+
+
+PARTIES = st.sampled_from([SERVER, ONE, TWO, client(3)])
+MESSAGES = st.lists(
+    st.builds(
+        Message,
+        st.integers(0, 3),
+        PARTIES,
+        st.frozensets(PARTIES),
+        st.just(Missing("no answer")),
+    )
+)
+
+
+@given(MESSAGES, st.frozensets(PARTIES, min_size=1))
+def test_one_rule_sent_it_or_can_read_it(messages: list[Message], pool: frozenset[Party]):
+    view = Transcript(messages).seen_by(*pool)
+    expected = [m for m in messages if any(who == m.sender or who in m.readers for who in pool)]
+    assert list(view.messages) == expected
+    assert view == View(pool, view.messages)
+
+
+@given(MESSAGES, st.frozensets(PARTIES, min_size=1), st.frozensets(PARTIES, min_size=1))
+def test_who_pools_with_more_never_reads_less(messages, few, more):
+    transcript = Transcript(messages)
+    ids = {id(m) for m in transcript.seen_by(*few).messages}
+    assert ids <= {id(m) for m in transcript.seen_by(*few, *more).messages}
