@@ -1,7 +1,6 @@
 """The command, called as the shell calls it, and one small audit to call it on."""
 
 import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +9,8 @@ import pytest
 
 from overheard.audit.run import audit as run_audit
 from overheard.audit.simulate import Resources
+from overheard.cli.main import _run
 from tests.audit.plans import TINY
-
-with warnings.catch_warnings():
-    # Typer before 0.21, which Flower asks for, takes a name from click that click 8.5 moved.
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from overheard.cli.main import _run
 
 
 @dataclass(frozen=True)

@@ -198,3 +198,16 @@ def test_who_pools_with_more_never_reads_less(messages, few, more):
     transcript = Transcript(messages)
     ids = {id(m) for m in transcript.seen_by(*few).messages}
     assert ids <= {id(m) for m in transcript.seen_by(*few, *more).messages}
+
+
+def test_a_client_alone_hears_nothing_of_the_cohort():
+    alone = OPEN.seen_by(ONE)
+    assert alone.updates(COHORT) == {}
+    assert alone.heard(COHORT) == ()
+    assert alone.heard(ONE) == tuple(alone.updates(ONE))
+
+
+def test_what_is_heard_is_what_can_be_read():
+    for view in (OPEN.seen_by(SERVER), MASKED.seen_by(SERVER), MASKED.seen_by(SERVER, TWO)):
+        for sender in (ONE, TWO, COHORT):
+            assert view.heard(sender) == tuple(sorted(view.updates(sender)))

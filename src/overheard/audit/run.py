@@ -113,7 +113,7 @@ def _threaten(
     """All cells of one threat to one run."""
     view = run.transcript.seen_by(*threat.listeners)
     targets = _targets(run, threat)
-    heard = {target: view.updates(target).keys() for target in targets}
+    heard = {target: view.heard(target) for target in targets}
     knowledge = cache(partial(run.knowledge, threat))
     for attack in threat.attacks:
         listen = partial(_listen, run, threat, attack, knowledge, store)

@@ -41,7 +41,7 @@ def missing_needs(
     attack: Attack[C], view: View, target: Party, knowledge: Knowledge
 ) -> tuple[str, ...]:
     """Name what the attack lacks in order to claim something about this target."""
-    heard = view.updates(target).keys()
+    heard = set(view.heard(target))
     met = {
         Need.UPDATES: bool(heard),
         Need.BROADCASTS: bool(heard & view.broadcasts().keys()) or not heard,

@@ -35,8 +35,8 @@ class View:
     def updates(self, sender: Party) -> dict[int, Update]:
         """What one client sent in the clear, by round.
 
-        For `COHORT`: the aggregate that was read or, where single updates were, their
-        size-weighted mean (plain mean where a size is hidden).
+        For `COHORT`: the aggregate that was read or, where single updates of others were, the
+        size-weighted mean of all (plain mean where a size is hidden).
         """
         if sender == COHORT:
             return self._cohort_updates()
@@ -45,6 +45,19 @@ class View:
             for m in self.messages
             if isinstance(m.body, Update) and m.sender == sender
         }
+
+    def heard(self, sender: Party) -> tuple[int, ...]:
+        """The rounds of `updates`, in order, without reading any weight."""
+        return tuple(
+            sorted(
+                {
+                    m.round
+                    for m in self.messages
+                    if (isinstance(m.body, Update) and m.sender == sender)
+                    or (sender == COHORT and self._tells_of_others(m))
+                }
+            )
+        )
 
     def senders(self) -> tuple[Party, ...]:
         """Who sent an update that can be read, in order of first appearance."""
@@ -58,11 +71,20 @@ class View:
             for m in self.messages
             if isinstance(m.body, Aggregate)
         }
-        heard: dict[int, list[Update]] = {}
+        said: dict[int, list[Update]] = {}
         for m in self.messages:
             if isinstance(m.body, Update):
-                heard.setdefault(m.round, []).append(m.body)
-        return {n: mean_update(said) for n, said in heard.items()} | aggregates
+                said.setdefault(m.round, []).append(m.body)
+        return {
+            number: aggregates[number] if number in aggregates else mean_update(said[number])
+            for number in self.heard(COHORT)
+        }
+
+    def _tells_of_others(self, message: Message) -> bool:
+        """What observers sent themselves is no news of the cohort."""
+        return isinstance(message.body, Aggregate) or (
+            isinstance(message.body, Update) and message.sender not in self.observers
+        )
 
 
 def mean_update(updates: Sequence[Update]) -> Update:

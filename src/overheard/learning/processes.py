@@ -17,7 +17,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from overheard.core.errors import PlanError
+from overheard.core.errors import PlanError, WorkerError
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.learning.cohort import Lesson, Member, Trained
@@ -44,10 +44,6 @@ ENVIRONMENT = {
 }
 """One thread a worker; and memory that is freed stays with the worker, since a step wants the
 same again at once (a sixth of a worker's time went into having its pages zeroed)."""
-
-
-class WorkerError(RuntimeError):
-    """A worker process died, or failed at what it was asked to do."""
 
 
 def are_possible() -> bool:

@@ -108,26 +108,28 @@ class _Schedule:
 def _schedule(lesson: Lesson, members: Sequence[Member]) -> _Schedule:
     recipe = lesson.recipe
     steps = max(recipe.steps(len(member.rows)) for member in members)
-    rows = torch.zeros(len(members), steps * recipe.batch, dtype=torch.int64)
-    filled = torch.zeros(len(members), steps * recipe.batch, dtype=torch.bool)
+    # A batch that nobody fills takes no room beyond its largest member.
+    batch = min(recipe.batch, max(len(member.rows) for member in members))
+    rows = torch.zeros(len(members), steps * batch, dtype=torch.int64)
+    filled = torch.zeros(len(members), steps * batch, dtype=torch.bool)
     last = torch.zeros(len(members), steps, dtype=torch.float64)
     for rank, member in enumerate(members):
         size = len(member.rows)
         own = member.rows.cpu()
         stride = recipe.steps(size) // recipe.epochs
         for epoch in range(recipe.epochs):
-            begin = epoch * stride * recipe.batch
+            begin = epoch * stride * batch
             order = epoch_order(lesson.seed, lesson.round, member.name, epoch, size)
             rows[rank, begin : begin + size] = own[order]
             filled[rank, begin : begin + size] = True
         last[rank, stride * (recipe.epochs - 1) : stride * recipe.epochs] = 1 / size
-    filled = filled.view(len(members), steps, recipe.batch)
+    filled = filled.view(len(members), steps, batch)
     counts = filled.sum(2)  # (members, steps)
     weights = filled / counts.clamp(min=1).unsqueeze(2).double()  # (members, steps, batch)
     return _Schedule(
         (counts > 0).sum(0).tolist(),
         counts.amax(0).tolist(),
-        rows.view(len(members), steps, recipe.batch).transpose(0, 1).contiguous(),
+        rows.view(len(members), steps, batch).transpose(0, 1).contiguous(),
         weights.transpose(0, 1).contiguous(),
         (last * counts).T.contiguous(),
     )
