@@ -1,0 +1,1 @@
+"""Parts of the reproduction of Decaf (arXiv 2405.15316)."""

@@ -1,0 +1,96 @@
+"""Figures 9 and 10: Decaf without one of its steps, with Tables XIV and XV."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from overheard.attacks.decaf import Decaf
+from overheard.audit.finding import Audit
+from overheard.audit.part import label
+from overheard.audit.plan import Plan
+from overheard.papers.decaf.benchmark import MNIST, Benchmark
+from overheard.papers.decaf.by_user import l1_by_user
+from overheard.papers.decaf.differences import common
+from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.papers.decaf.printed import printed_mean
+from overheard.papers.decaf.scores import DISTANCES
+from overheard.papers.decaf.users import tables
+from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.reading import Place, best_round, figure, mean
+
+WHOLE = Decaf()
+
+
+FULL = Size(rounds=5, seeds=(0, 1, 2, 3, 4))
+REDUCED = Size(rounds=5, seeds=(0,))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AblationExperiment(Experiment):
+    """The attack without a step, beside the whole attack on the same run.
+
+    Args:
+        name: of the figure.
+        without: the step that is left out, in words.
+        attack: what is left.
+        table: where the paper prints what is left.
+        benchmark: its data and users.
+        full: how much is run.
+        reduced: how much is run in a hurry.
+
+    """
+
+    name: str
+    without: str
+    attack: Decaf
+    table: str
+    benchmark: Benchmark = MNIST
+    full: Size = FULL
+    reduced: Size = REDUCED
+
+    @property
+    def title(self) -> str:
+        """What the figure shows."""
+        return f"Decaf without {self.without}, {self.benchmark.name}"
+
+    @property
+    def differences(self) -> str:
+        """How our setting departs from the paper's."""
+        return (
+            f"{common(self.benchmark)} The round is the best one of the whole attack, chosen "
+            "with the truth in hand; the paper's is not told."
+        )
+
+    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
+        """One audit with both attacks."""
+        size = self.reduced if quick else self.full
+        return {"audit": plan(self.benchmark, size, (WHOLE, self.attack))}
+
+    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+        """Each distance with and without the step, then each user without it."""
+        run, full = self.plans(quick=quick)["audit"], self.plans(quick=False)["audit"]
+        audit, maimed = audits["audit"], tables()[self.table]
+        best = best_round(audit, label(WHOLE), "l1", range(run.training.rounds))
+        where = f"{setting(self.benchmark, run, full)}; round {best + 1}"
+        without = Place(label(self.attack), (best,))
+        figures = []
+        for distance in DISTANCES:
+            figures += [
+                figure(
+                    f"mean_{distance}",
+                    f"{where}; without {self.without}",
+                    mean(audit, without, distance),
+                    printed_mean(maimed, distance),
+                    "lower",
+                ),
+                figure(
+                    f"whole_mean_{distance}",
+                    f"{where}; the whole attack",
+                    mean(audit, Place(label(WHOLE), (best,)), distance),
+                    printed_mean(self.benchmark.users, distance),
+                    "lower",
+                ),
+            ]
+        figures += l1_by_user(audit, without, maimed, f"{where}; without {self.without}")
+        return tuple(figures)

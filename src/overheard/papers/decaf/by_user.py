@@ -1,0 +1,27 @@
+"""The distance of each user's claim, beside what the paper's table gives."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from overheard.audit.finding import Audit
+from overheard.core.parties import client
+from overheard.papers.decaf.printed import printed
+from overheard.papers.decaf.users import User
+from overheard.papers.experiment import Figure
+from overheard.papers.reading import Place, figure, mean
+
+
+def l1_by_user(
+    audit: Audit, place: Place, users: Sequence[User], setting: str, prefix: str = ""
+) -> list[Figure]:
+    """One figure a user: `l1_user_1` is the first, as the paper counts."""
+    return [
+        figure(
+            f"{prefix}l1_user_{number}",
+            setting,
+            mean(audit, replace(place, target=client(number - 1)), "l1"),
+            printed(user, "l1").value,
+            "lower",
+        )
+        for number, user in enumerate(users, start=1)
+    ]

@@ -1,0 +1,120 @@
+"""Figure 13: ResNet18 and VGG16, with Tables IX, X, XII and XIII."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from overheard.attacks.decaf import Decaf
+from overheard.audit.finding import Audit
+from overheard.audit.plan import Plan
+from overheard.learning.model import Model
+from overheard.learning.models.resnet18 import ResNet18
+from overheard.learning.models.vgg16 import Vgg16
+from overheard.papers.decaf.benchmark import CIFAR10, FER2013, Benchmark
+from overheard.papers.decaf.by_user import l1_by_user
+from overheard.papers.decaf.differences import COMMON
+from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.papers.decaf.printed import printed_mean
+from overheard.papers.decaf.scores import ATTACK, DISTANCES, VERDICTS, direction, told_as
+from overheard.papers.decaf.users import tables
+from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.reading import Place, best_round, figure, mean
+
+FULL = Size(rounds=3, seeds=(0, 1), examples=200, auxiliary=20)
+REDUCED = Size(rounds=1, seeds=(0,), examples=50, auxiliary=5, test=100)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Network:
+    """One network on one data set, and where the paper prints what Decaf said of its users."""
+
+    benchmark: Benchmark
+    model: Model
+    table: str
+
+    @property
+    def key(self) -> str:
+        """Its name in figures and folders."""
+        return f"{self.benchmark.source.name}_{self.model.name}"
+
+
+NETWORKS = (
+    Network(FER2013, ResNet18(), "table9"),
+    Network(FER2013, Vgg16(), "table10"),
+    Network(CIFAR10, ResNet18(), "table12"),
+    Network(CIFAR10, Vgg16(), "table13"),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeeperExperiment(Experiment):
+    """The attack on networks that are deeper than the paper's own.
+
+    Args:
+        networks: with the tables that tell of them.
+        full: how much is run.
+        reduced: how much is run in a hurry.
+        name: of the figure.
+
+    """
+
+    networks: tuple[Network, ...] = NETWORKS
+    full: Size = FULL
+    reduced: Size = REDUCED
+    name: str = "figure13"
+
+    @property
+    def title(self) -> str:
+        """What the figure shows."""
+        return "Distances on ResNet18 and VGG16"
+
+    @property
+    def differences(self) -> str:
+        """How our setting departs from the paper's."""
+        notes = " ".join(
+            f"{one.name}: {one.note}"
+            for one in dict.fromkeys(n.benchmark for n in self.networks)
+        )
+        return (
+            f"{COMMON} {notes} Both networks have group norm, not batch norm, whose running "
+            "statistics are no weights; VGG16 goes without dropout. Users are smaller and "
+            "auxiliary examples fewer than elsewhere, since one step takes all of a user's "
+            "examples at once. Which of each pair of tables belongs to which network is lost; "
+            "we take ResNet18 for the first, as its distances are the smaller ones and the "
+            "text says that they grow with the network. The round is the best one, chosen with "
+            "the truth in hand."
+        )
+
+    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
+        """One audit a network and data set."""
+        size = self.reduced if quick else self.full
+        return {
+            one.key: plan(one.benchmark, size, (Decaf(),), model=one.model)
+            for one in self.networks
+        }
+
+    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+        """Means at the best round, then each user."""
+        run, full = self.plans(quick=quick), self.plans(quick=False)
+        figures = []
+        for one in self.networks:
+            audit, here = audits[one.key], run[one.key]
+            best = best_round(audit, ATTACK, "l1", range(here.training.rounds))
+            there = Place(ATTACK, (best,))
+            sizes = setting(one.benchmark, here, full[one.key])
+            where = f"{sizes}; {one.model.name}, round {best + 1}"
+            users = tuple(user.reordered(one.benchmark.columns) for user in tables()[one.table])
+            figures += [
+                figure(
+                    f"{one.key}_{told_as(score)}",
+                    where,
+                    mean(audit, there, score),
+                    printed_mean(users, score),
+                    direction(score),
+                )
+                for score in (*DISTANCES, *VERDICTS)
+            ]
+            figures += l1_by_user(audit, there, users, where, f"{one.key}_")
+        return tuple(figures)

@@ -1,0 +1,128 @@
+"""Figures 7 and 8: the auxiliary examples, and the neurons before the last layer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from overheard.attacks.decaf import Decaf
+from overheard.audit.finding import Audit
+from overheard.audit.plan import Plan
+from overheard.learning.models.decaf_conv2 import DecafConv2
+from overheard.papers.decaf.benchmark import FASHION_MNIST, MNIST, Benchmark
+from overheard.papers.decaf.differences import common
+from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.papers.decaf.scores import ATTACK, DISTANCES
+from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.reading import figure, mean_over_rounds
+
+FULL = Size(rounds=10, seeds=(0, 1, 2))
+REDUCED = Size(rounds=3, seeds=(0,))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AuxiliaryExperiment(Experiment):
+    """How few auxiliary examples of each class are enough.
+
+    Args:
+        benchmark: its data and users.
+        numbers: of auxiliary examples of each class.
+        full: how much is run.
+        reduced: how much is run in a hurry.
+        name: of the figure.
+
+    """
+
+    benchmark: Benchmark = FASHION_MNIST
+    numbers: tuple[int, ...] = (2, 5, 10, 20, 30)
+    full: Size = FULL
+    reduced: Size = REDUCED
+    name: str = "figure7"
+
+    @property
+    def title(self) -> str:
+        """What the figure shows."""
+        return f"Distances by number of auxiliary examples a class, {self.benchmark.name}"
+
+    @property
+    def differences(self) -> str:
+        """How our setting departs from the paper's."""
+        return f"{common(self.benchmark)} The figure's own numbers are lost."
+
+    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
+        """One audit a number; it alone differs, and with it which examples the users get."""
+        size = self.reduced if quick else self.full
+        return {
+            f"auxiliary_{number}": plan(self.benchmark, size, (Decaf(),), auxiliary=number)
+            for number in self.numbers
+        }
+
+    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+        """Each distance, averaged over users and rounds."""
+        return _averages(self, self.benchmark, audits, quick=quick)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NeuronsExperiment(Experiment):
+    """What the width of the last layer does to the attack.
+
+    Args:
+        benchmark: its data and users.
+        widths: inputs of the last layer.
+        full: how much is run.
+        reduced: how much is run in a hurry.
+        name: of the figure.
+
+    """
+
+    benchmark: Benchmark = MNIST
+    widths: tuple[int, ...] = (64, 128, 256, 512)
+    full: Size = FULL
+    reduced: Size = REDUCED
+    name: str = "figure8"
+
+    @property
+    def title(self) -> str:
+        """What the figure shows."""
+        return f"Distances by number of inputs of the last layer, {self.benchmark.name}"
+
+    @property
+    def differences(self) -> str:
+        """How our setting departs from the paper's."""
+        return (
+            f"{common(self.benchmark)} The paper's four widths and the figure's own numbers "
+            "are lost: the widths are ours."
+        )
+
+    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
+        """One audit a width."""
+        size = self.reduced if quick else self.full
+        return {
+            f"neurons_{width}": plan(
+                self.benchmark, size, (Decaf(),), model=DecafConv2(hidden=width)
+            )
+            for width in self.widths
+        }
+
+    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+        """Each distance, averaged over users and rounds."""
+        return _averages(self, self.benchmark, audits, quick=quick)
+
+
+def _averages(
+    experiment: Experiment, benchmark: Benchmark, audits: Mapping[str, Audit], *, quick: bool
+) -> tuple[Figure, ...]:
+    run, full = experiment.plans(quick=quick), experiment.plans(quick=False)
+    return tuple(
+        figure(
+            f"mean_{distance}_{key}",
+            f"{setting(benchmark, one, full[key])}; {key.replace('_', ' ')}, mean over "
+            "the rounds",
+            mean_over_rounds(audits[key], ATTACK, range(one.training.rounds), distance),
+            None,
+            "lower",
+        )
+        for key, one in run.items()
+        for distance in DISTANCES
+    )

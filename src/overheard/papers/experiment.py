@@ -1,0 +1,118 @@
+"""The contract of a paper's experiment, and the figures that it gives."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from overheard.audit.finding import Audit
+from overheard.audit.plan import Plan
+from overheard.audit.run import OnStep, Step, audit
+from overheard.audit.simulate import Resources
+from overheard.core.scorer import Better
+from overheard.core.seeds import Seed
+from overheard.report.write import write_report
+
+REPORT_SEED = Seed(0)
+"""Of the bootstrap in the reports of an experiment: the same runs, the same bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of ours beside the one that was published.
+
+    Args:
+        name: unique within the experiment.
+        setting: what it was measured on, in words.
+        ours: the mean over users and seeds.
+        low: lower end of its 95 % bootstrap interval; None where there is nothing to draw from.
+        high: upper end.
+        published: what the paper says; None where it says nothing, or its text is lost.
+        better: the direction of a better attack or, for an accuracy, of a better model.
+
+    """
+
+    name: str
+    setting: str
+    ours: float
+    low: float | None
+    high: float | None
+    published: float | None
+    better: Better
+
+
+class Experiment(ABC):
+    """One table or figure of a paper: audits to run, and what to read off them.
+
+    A concrete experiment is a final frozen dataclass.
+    """
+
+    name: str
+    """As the command line has it, such as "table3"."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What it shows, in a line."""
+
+    @property
+    @abstractmethod
+    def differences(self) -> str:
+        """One paragraph of plain text: how our setting departs from the paper's, or may."""
+
+    @abstractmethod
+    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
+        """The audits to run, by the sub-folder that each leaves; quick: in minutes."""
+
+    @abstractmethod
+    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+        """What the paper's table or figure shows, read off the audits of these plans."""
+
+    def run(
+        self, folder: Path, *, quick: bool, resources: Resources, on_step: OnStep | None
+    ) -> tuple[Figure, ...]:
+        """Run every audit, leave its report in its sub-folder, and read off the figures.
+
+        What was done before in the same folder is not done again.
+
+        Args:
+            folder: gets a sub-folder for each plan.
+            quick: fewer seeds, rounds and examples.
+            resources: where the data lie and what the work is done on.
+            on_step: told of each piece of work that is done, within the audit it belongs to.
+
+        Raises:
+            AuditError: one of its leaves, saying what to mend; what was done before stays.
+
+        """
+        plans = self.plans(quick=quick)
+        audits = {}
+        for number, (name, plan) in enumerate(plans.items(), start=1):
+            place = f"audit {number} of {len(plans)}"
+            audits[name] = audit(
+                plan,
+                folder / name,
+                resources=resources,
+                on_step=None if on_step is None else partial(_tell, on_step, place),
+            )
+            write_report(audits[name], folder / name, REPORT_SEED)
+        return self.figures(audits, quick=quick)
+
+
+class Paper(ABC):
+    """A published paper, as far as its tables and figures can be run anew."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    """Authors, year, where to find it."""
+
+    @abstractmethod
+    def experiments(self) -> Mapping[str, Experiment]:
+        """Its experiments by name, in the order of the paper."""
+
+
+def _tell(on_step: OnStep, place: str, step: Step) -> None:
+    on_step(Step(f"{place}: {step.what}", step.done, step.total))

@@ -1,0 +1,43 @@
+"""Decaf: the shares of each class in a user's data, from its update."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from overheard.attacks.decaf import Decaf as Attack
+from overheard.papers.decaf.ablation import AblationExperiment
+from overheard.papers.decaf.benchmark import BENCHMARKS
+from overheard.papers.decaf.by_round import RoundsExperiment
+from overheard.papers.decaf.deeper import DeeperExperiment
+from overheard.papers.decaf.defended import DefendedExperiment
+from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
+from overheard.papers.decaf.table import TableExperiment
+from overheard.papers.experiment import Experiment, Paper
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Decaf(Paper):
+    """Tables III to VII, and the figures whose numbers stand in the paper or can be had."""
+
+    name: ClassVar[str] = "decaf"
+    title: ClassVar[str] = (
+        "Decaf: Data Distribution Decompose Attack against Federated Learning"
+    )
+    source: ClassVar[str] = "Dai et al. 2024 (arXiv 2405.15316)"
+
+    def experiments(self) -> Mapping[str, Experiment]:
+        """Its experiments by name, in the order of the paper."""
+        every: tuple[Experiment, ...] = (
+            *(TableExperiment(benchmark.table, benchmark) for benchmark in BENCHMARKS),
+            RoundsExperiment(),
+            AuxiliaryExperiment(),
+            NeuronsExperiment(),
+            AblationExperiment(
+                "figure9", "null removal", Attack(null_removal=False), "table14"
+            ),
+            AblationExperiment("figure10", "calibrator", Attack(calibrator=False), "table15"),
+            DeeperExperiment(),
+            DefendedExperiment(),
+        )
+        return {one.name: one for one in every}

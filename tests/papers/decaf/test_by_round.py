@@ -1,0 +1,38 @@
+from pathlib import Path
+
+import pytest
+
+from overheard.audit.simulate import Resources
+from overheard.papers.decaf.benchmark import Benchmark
+from overheard.papers.decaf.by_round import RoundsExperiment
+from overheard.papers.decaf.plans import Size
+from overheard.papers.experiment import Figure
+
+
+@pytest.fixture(scope="module")
+def figures(
+    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Figure]:
+    experiment = RoundsExperiment((tiny_benchmark,), tiny_benchmark, reduced=tiny_size)
+    folder: Path = tmp_path_factory.mktemp("figure6")
+    run = experiment.run(
+        folder, quick=True, resources=Resources(engine="sequential"), on_step=None
+    )
+    return {one.name: one for one in run}
+
+
+def test_gives_each_distance_by_round_and_together(figures: dict[str, Figure]) -> None:
+    # 2 rounds, 3 distances, by round and together.
+    assert len(figures) == 12
+    assert {"digits_mean_linf_round_2", "digits_user_2_l2_rounds_1_to_2"} <= figures.keys()
+
+
+def test_the_distances_of_a_round_are_in_their_order(figures: dict[str, Figure]) -> None:
+    # For any two lists of shares, Linf <= L2 <= L1.
+    for what in ("mean_{}_round_1", "mean_{}_round_2", "user_2_{}_rounds_1_to_2"):
+        l1, l2, linf = (figures["digits_" + what.format(d)].ours for d in ("l1", "l2", "linf"))
+        assert 0 < linf <= l2 <= l1
+
+
+def test_the_figures_of_the_paper_are_lost(figures: dict[str, Figure]) -> None:
+    assert {one.published for one in figures.values()} == {None}

@@ -1,0 +1,30 @@
+from pathlib import Path
+
+import pytest
+
+from overheard.audit.simulate import Resources
+from overheard.learning.models.mlp import Mlp
+from overheard.papers.decaf.benchmark import Benchmark
+from overheard.papers.decaf.deeper import DeeperExperiment, Network
+from overheard.papers.decaf.plans import Size
+
+
+def test_reads_each_network_beside_its_own_table(
+    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path: Path
+) -> None:
+    network = Network(tiny_benchmark, Mlp((8,)), "table12")
+    experiment = DeeperExperiment((network,), reduced=tiny_size)
+    run = experiment.run(
+        tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None
+    )
+    figures = {one.name: one for one in run}
+    assert len(figures) == len(run)
+    # Table XII prints 12.61 per cent for user 1.
+    assert figures["digits_mlp_l1_user_1"].published == pytest.approx(0.1261, abs=1e-3)
+    assert figures["digits_mlp_null_recall"].better == "higher"
+
+
+def test_the_larger_network_is_the_worse_one_in_print() -> None:
+    networks = {one.key: one.table for one in DeeperExperiment().networks}
+    assert networks["cifar10_resnet18"] == "table12"
+    assert networks["cifar10_vgg16"] == "table13"

@@ -1,0 +1,27 @@
+from pathlib import Path
+
+import pytest
+
+from overheard.audit.simulate import Resources
+from overheard.papers.decaf.benchmark import Benchmark
+from overheard.papers.decaf.defended import DefendedExperiment
+from overheard.papers.decaf.plans import Size
+
+pytest.importorskip("dp_accounting")
+
+
+def test_each_arm_has_its_distances_and_its_accuracy(
+    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path: Path
+) -> None:
+    experiment = DefendedExperiment(tiny_benchmark, multipliers=(16.0,), reduced=tiny_size)
+    run = experiment.run(
+        tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None
+    )
+    figures = {one.name: one for one in run}
+    assert len(figures) == len(run)
+    assert figures["none_accuracy"].published == pytest.approx(0.9879)
+    assert figures["dropout_accuracy"].published == pytest.approx(0.986)
+    assert figures["local_dp_16_accuracy"].published == pytest.approx(0.589)
+    # Noise has entries of either sign in every row: no class looks null any more.
+    assert figures["local_dp_16_null_recall"].ours < figures["none_null_recall"].ours
+    assert figures["none_mean_l1"].ours < figures["local_dp_16_mean_l1"].ours

@@ -1,0 +1,31 @@
+from pathlib import Path
+
+from overheard.audit.simulate import Resources
+from overheard.papers.decaf.benchmark import Benchmark
+from overheard.papers.decaf.plans import Size
+from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
+
+
+def test_gives_each_distance_for_each_number_of_auxiliary_examples(
+    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path: Path
+) -> None:
+    experiment = AuxiliaryExperiment(tiny_benchmark, numbers=(2, 5), reduced=tiny_size)
+    run = experiment.run(
+        tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None
+    )
+    assert [one.name for one in run] == [
+        f"mean_{distance}_auxiliary_{number}"
+        for number in (2, 5)
+        for distance in ("l1", "l2", "linf")
+    ]
+    assert "2 auxiliary examples a class" in run[0].setting
+
+
+def test_each_width_has_a_network_of_its_own() -> None:
+    plans = NeuronsExperiment().plans(quick=False)
+    assert {name: one.training.model.hidden for name, one in plans.items()} == {
+        "neurons_64": 64,
+        "neurons_128": 128,
+        "neurons_256": 256,
+        "neurons_512": 512,
+    }

@@ -1,0 +1,53 @@
+import math
+
+import pytest
+
+from overheard.audit.plan import parse_plan
+from overheard.papers.experiment import Experiment
+from overheard.papers.find import papers
+
+EVERY = [
+    pytest.param(experiment, id=f"{name}/{key}")
+    for name, paper in papers().items()
+    for key, experiment in paper.experiments().items()
+]
+
+
+def test_every_paper_says_what_it_is() -> None:
+    for paper in papers().values():
+        assert paper.title
+        assert paper.source
+
+
+@pytest.mark.parametrize("experiment", EVERY)
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_experiment_has_plans_that_read_back_the_same(
+    experiment: Experiment, quick: bool
+) -> None:
+    for name, plan in experiment.plans(quick=quick).items():
+        assert parse_plan(plan.toml(), name) == plan
+
+
+@pytest.mark.parametrize("experiment", EVERY)
+def test_a_quick_run_is_a_smaller_one(experiment: Experiment) -> None:
+    full, quick = experiment.plans(quick=False), experiment.plans(quick=True)
+    assert full.keys() == quick.keys()
+    for name, plan in quick.items():
+        sizes = (len(plan.seeds), plan.training.rounds, plan.data.sizes[1])
+        whole = full[name]
+        wholes = (len(whole.seeds), whole.training.rounds, whole.data.sizes[1])
+        assert all(small <= large for small, large in zip(sizes, wholes, strict=True))
+        assert math.prod(sizes) < math.prod(wholes)
+
+
+@pytest.mark.parametrize("experiment", EVERY)
+def test_every_experiment_says_in_one_paragraph_what_differs(experiment: Experiment) -> None:
+    assert experiment.title
+    assert len(experiment.differences) > 100
+    assert "\n" not in experiment.differences
+
+
+def test_experiments_stand_under_their_own_names() -> None:
+    for paper in papers().values():
+        for key, experiment in paper.experiments().items():
+            assert experiment.name == key

@@ -1,0 +1,70 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from overheard.attacks.mean_softmax import MeanSoftmax
+from overheard.audit.finding import Audit
+from overheard.audit.plan import Plan
+from overheard.audit.run import Step
+from overheard.audit.simulate import Resources
+from overheard.papers.decaf.benchmark import Benchmark
+from overheard.papers.decaf.plans import Size, plan
+from overheard.papers.experiment import Experiment, Figure
+
+RESOURCES = Resources(engine="sequential")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Counting(Experiment):
+    """How many findings two audits of one round have."""
+
+    benchmark: Benchmark
+    name: str = "counting"
+
+    @property
+    def title(self) -> str:
+        return "Findings"
+
+    @property
+    def differences(self) -> str:
+        return "No paper counts them."
+
+    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
+        size = Size(rounds=1, seeds=(0,) if quick else (0, 1), test=50)
+        one = plan(self.benchmark, size, (MeanSoftmax(),))
+        return {"first": one, "second": one}
+
+    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+        return tuple(
+            Figure(name, "", float(len(one.findings)), None, None, None, "higher")
+            for name, one in audits.items()
+        )
+
+
+def test_each_audit_leaves_its_report_and_tells_of_its_steps(
+    tiny_benchmark: Benchmark, tmp_path: Path
+) -> None:
+    steps: list[Step] = []
+    experiment = Counting(tiny_benchmark)
+    run = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=steps.append)
+    # Ten users, one seed.
+    assert [(one.name, one.ours) for one in run] == [("first", 10), ("second", 10)]
+    assert (tmp_path / "first" / "report.html").exists()
+    assert (tmp_path / "second" / "findings.json").exists()
+    assert steps[0].what.startswith("audit 1 of 2: ")
+    assert steps[-1].what.startswith("audit 2 of 2: ")
+    assert steps[-1].done == steps[-1].total
+
+
+def test_a_second_run_in_the_same_folder_finds_all_done(
+    tiny_benchmark: Benchmark, tmp_path: Path
+) -> None:
+    experiment = Counting(tiny_benchmark)
+    first = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("cells/*")}
+    again = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
+    assert again == first
+    assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("cells/*")}
+    assert before

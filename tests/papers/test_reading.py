@@ -1,0 +1,78 @@
+import pytest
+
+from overheard.audit.finding import ArmRun, Audit, Cell, Finding, Refusal
+from overheard.core.errors import NeedsError
+from overheard.core.parties import SERVER, Party, client
+from overheard.core.scorer import Score
+from overheard.papers.reading import (
+    Place,
+    best_round,
+    found,
+    mean,
+    mean_accuracy,
+    mean_guess,
+    mean_over_rounds,
+)
+
+
+def cell(number: int, seed: int = 0) -> Cell:
+    return Cell("none", seed, (SERVER,), "decaf", "Decaf()", "label_shares", (number,))
+
+
+def finding(number: int, who: Party, l1: float, seed: int = 0) -> Finding:
+    score = Score("l1", l1, "lower", {"uniform": 0.5}, {"support": 0.25})
+    return Finding(cell(number, seed), who, (1.0,), (1.0,), (score,))
+
+
+def audit(*findings: Finding, refusals: tuple[Refusal, ...] = ()) -> Audit:
+    arms = (
+        ArmRun("none", 0, (), {0: 0.1, 1: 0.6}, 0, 2),
+        ArmRun("none", 1, (), {1: 0.8}, 0, 2),
+    )
+    return Audit("", "", ("a",), arms, findings, refusals, "", {})
+
+
+TWO_ROUNDS = audit(
+    finding(0, client(0), 0.4),
+    finding(0, client(1), 0.2),
+    finding(1, client(0), 0.1),
+    finding(1, client(1), 0.3),
+)
+
+
+def test_means_run_over_the_targets_of_one_round() -> None:
+    assert mean(TWO_ROUNDS, Place("decaf", (0,)), "l1").mean == pytest.approx(0.3)
+    assert mean(TWO_ROUNDS, Place("decaf", (1,)), "l1").mean == pytest.approx(0.2)
+
+
+def test_one_target_of_one_seed_has_no_interval() -> None:
+    one = mean(TWO_ROUNDS, Place("decaf", (1,), target=client(1)), "l1")
+    assert (one.mean, one.low, one.high) == (0.3, None, None)
+
+
+def test_the_best_round_has_the_lowest_mean() -> None:
+    assert best_round(TWO_ROUNDS, "decaf", "l1", range(2)) == 1
+
+
+def test_the_mean_over_rounds_counts_each_user_in_each_round() -> None:
+    assert mean_over_rounds(TWO_ROUNDS, "decaf", range(2), "l1").mean == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("guess", "value"), [("uniform", 0.5), ("support", 0.25)])
+def test_guesses_are_read_whether_blind_or_told(guess: str, value: float) -> None:
+    assert mean_guess(TWO_ROUNDS, Place("decaf", (0,)), "l1", guess).mean == value
+
+
+def test_accuracy_is_averaged_over_seeds() -> None:
+    assert mean_accuracy(TWO_ROUNDS, "none", 1).mean == pytest.approx(0.7)
+
+
+def test_what_was_refused_is_no_figure() -> None:
+    refusal = Refusal(cell(0), client(0), ("labelled auxiliary examples of every class",))
+    with pytest.raises(NeedsError, match="labelled auxiliary examples"):
+        found(audit(refusals=(refusal,)), Place("decaf", (0,)))
+
+
+def test_what_was_never_run_is_no_figure() -> None:
+    with pytest.raises(NeedsError, match="no such run"):
+        found(TWO_ROUNDS, Place("decaf", (2,)))

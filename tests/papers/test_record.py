@@ -1,0 +1,47 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from overheard.core.errors import OutputError
+from overheard.papers.experiment import Figure
+from overheard.papers.find import find_experiment
+from overheard.papers.record import read_figures, write_figures
+
+FIGURES = (
+    Figure("mean_l1", "MNIST", 0.18, 0.17, 0.19, 0.185, "lower"),
+    Figure("null_recall", "MNIST", 1.0, None, None, None, "higher"),
+)
+EXPERIMENT = find_experiment("decaf/table3")
+
+
+def test_figures_read_back_as_they_were_written(tmp_path: Path) -> None:
+    write_figures(EXPERIMENT, FIGURES, tmp_path, quick=True)
+    assert read_figures(tmp_path) == FIGURES
+
+
+def test_the_file_is_a_list_with_one_entry_a_figure(tmp_path: Path) -> None:
+    path = write_figures(EXPERIMENT, FIGURES, tmp_path, quick=True)
+    first, second = json.loads(path.read_text())
+    assert path.name == "figures.json"
+    assert first == {
+        "experiment": "table3",
+        "name": "mean_l1",
+        "setting": "MNIST",
+        "ours": 0.18,
+        "low": 0.17,
+        "high": 0.19,
+        "published": 0.185,
+        "better": "lower",
+        "quick": True,
+        "differences": EXPERIMENT.differences,
+    }
+    assert second["published"] is None
+
+
+@pytest.mark.parametrize("content", [None, "[", '[{"name": "mean_l1"}]', '{"figures": []}'])
+def test_refuses_what_holds_no_figures(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "figures.json").write_text(content)
+    with pytest.raises(OutputError, match=r"figures\.json: holds no figures"):
+        read_figures(tmp_path)
