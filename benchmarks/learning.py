@@ -227,12 +227,12 @@ def texts(clients: int, examples: int) -> Cohort:
 
 def members(clients: int, examples: int, pool: int) -> tuple[Member, ...]:
     """Clients that each hold so many random rows of the pool."""
+    # Drawn with replacement: permutations of the pool, cut short, would leave holes in memory
+    # that count as the engine's.
     return tuple(
         Member(
             f"client/{number}",
-            torch.randperm(pool, generator=SEED.child("rows", number).generator())[
-                :examples
-            ].clone(),
+            torch.randint(pool, (examples,), generator=SEED.child("rows", number).generator()),
         )
         for number in range(clients)
     )

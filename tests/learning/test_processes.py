@@ -65,7 +65,7 @@ def test_workers_give_the_bits_of_the_sequential_engine(case):
 
 def test_workers_stay_for_the_next_call():
     list(train(MLP, TABLE, engine="processes", workers=2))
-    assert processes.are_running(2)
+    assert processes.are_ready(2)
     crew = hire(lesson(MLP, TABLE), 2)
     before = [worker.process.pid for worker in crew._workers]
     crew.rest()
@@ -82,7 +82,7 @@ def test_a_caller_who_stops_listening_ends_the_workers():
     trained.close()
     # The process is gone, and was waited for: it left no zombie behind.
     assert crew._workers[0].process.returncode == -signal.SIGKILL
-    assert not processes.are_running(1)
+    assert not processes.are_ready(1)
 
 
 def test_a_dead_worker_is_named():
@@ -91,7 +91,7 @@ def test_a_dead_worker_is_named():
     os.kill(number, signal.SIGKILL)
     with pytest.raises(WorkerError, match=f"{number} died .exit code -9.*fewer workers"):
         list(crew.train(MEMBERS, 2))
-    assert not processes.are_running(1)
+    assert not processes.are_ready(1)
 
 
 def test_tells_what_went_wrong_in_a_worker():
@@ -196,3 +196,28 @@ def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path):
     assert told.rstrip().endswith("KeyboardInterrupt")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
+
+
+def test_workers_are_called_once_they_are_missed_and_change_no_bit(monkeypatch):
+    # Three workers, as no other test asks for three; nothing is worth calling them at first.
+    here = list(train(CONVOLUTIONS, IMAGES, engine="sequential"))
+    monkeypatch.setattr(processes, "WORTH_CALLING", 1e9)
+    before = list(train(CONVOLUTIONS, IMAGES, workers=3))
+    assert not processes.are_ready(3)
+    monkeypatch.setattr(processes, "WORTH_CALLING", 0.0)
+    meanwhile = list(train(CONVOLUTIONS, IMAGES, workers=3))
+    deadline = time.monotonic() + 120
+    while not processes.are_ready(3) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    after = list(train(CONVOLUTIONS, IMAGES, workers=3))
+    crew = hire(lesson(MLP, TABLE), 3)
+    crew.stop()
+    for one, *others in zip(here, before, meanwhile, after, strict=True):
+        assert all(same_bits(one.delta, other.delta) for other in others)
+
+
+def test_workers_that_cannot_take_the_model_are_not_called_again(monkeypatch):
+    monkeypatch.setattr(processes, "_MISSED", {})
+    processes.do_without(3)
+    processes.miss(1e9, 3)
+    assert not processes.are_ready(3)

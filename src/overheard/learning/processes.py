@@ -1,5 +1,6 @@
 """One worker process a core: the sequential engine, as many times over as there are cores."""
 
+import math
 import os
 import subprocess
 import sys
@@ -37,6 +38,10 @@ START = "from overheard.learning.worker import serve; serve({handle}, {core})"
 no guard, and a notebook, a test run or the command line will do as well."""
 
 
+WORTH_CALLING = 0.5
+"""Seconds to be saved for which workers are called: to come up takes them two or three, which
+the caller goes on working in, and then they stay for the rounds that follow."""
+
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MALLOC_MMAP_THRESHOLD_": str(2**30),
@@ -51,9 +56,24 @@ def are_possible() -> bool:
     return os.name == "posix"
 
 
-def are_running(workers: int) -> bool:
-    """True if so many workers stand ready from an earlier call."""
-    return workers in _IDLE
+def are_ready(workers: int) -> bool:
+    """True if so many workers stand ready, from an earlier call or since they were called."""
+    return workers in _IDLE and _IDLE[workers].is_ready()
+
+
+def miss(seconds: float, workers: int) -> None:
+    """Say that so many workers would save this much time, or would have saved it.
+
+    Once that is worth it they are called: they come up beside the caller, who need not wait.
+    """
+    _MISSED[workers] = _MISSED.get(workers, 0.0) + seconds
+    if _MISSED[workers] >= WORTH_CALLING and workers not in _IDLE:
+        _IDLE[workers] = Crew(workers)
+
+
+def do_without(workers: int) -> None:
+    """Never call so many workers again: what they would have to learn cannot be sent."""
+    _MISSED[workers] = -math.inf
 
 
 def hire(lesson: Lesson, workers: int) -> "Crew":
@@ -94,9 +114,17 @@ class Crew:
         self._end = weakref.finalize(self, _end, self._workers)
         self._pool: tuple[weakref.ref[Tensor], weakref.ref[Tensor]] | None = None
         self._start: Weights = {}
+        self._coming = list(self._workers)
+
+    def is_ready(self) -> bool:
+        """True if every worker is up, or gone: either way it answers at once."""
+        return all(worker.connection.poll() for worker in self._coming)
 
     def take(self, lesson: Lesson) -> None:
         """Tell every worker what the next members share."""
+        while self._coming:
+            self._coming[0].answer("starting")
+            self._coming.pop(0)
         try:
             start = {name: weight.cpu().numpy() for name, weight in lesson.start.items()}
             told = _written(
@@ -193,6 +221,9 @@ class Crew:
 
 _IDLE: dict[int, Crew] = {}
 """Crews between two calls, by number of workers: to start one takes seconds."""
+
+_MISSED: dict[int, float] = {}
+"""Seconds that so many workers would have saved this process so far."""
 
 
 @final

@@ -28,10 +28,6 @@ from overheard.learning.threads import cores
 
 Engine = Literal["auto", "sequential", "processes", "stacked"]
 
-WORKERS_START = 1.0
-"""Seconds that new workers must save in this call: they take two or three to start, but then
-stay for the rounds that follow."""
-
 WINDOW_PER_WORKER = 4
 """Members in work or done a worker, so that none waits while the caller looks at another."""
 
@@ -102,7 +98,7 @@ def train_cohort(
             )
         return _in_processes(lesson, members, hands, chunk)
     if engine == "auto" and _may_gain_from_processes(model, lesson, hands):
-        return _in_processes_if_worth_it(lesson, model, members, hands, chunk)
+        return _in_processes_once_worth_it(lesson, model, members, hands, chunk)
     return train_sequentially(lesson, model, members)
 
 
@@ -139,30 +135,30 @@ def _in_processes(
         yield from crew.train(members, chunk or WINDOW_PER_WORKER * workers)
 
 
-def _in_processes_if_worth_it(
+def _in_processes_once_worth_it(
     lesson: Lesson, model: nn.Module, members: Sequence[Member], workers: int, chunk: int | None
 ) -> Iterator[Trained]:
-    """Train the first member here, look at the clock, and decide about the others.
+    """Train members here until workers have come up, who are called once that saves time.
 
     The clock moves no number: both ways give the same bits.
     """
-    if not members:
-        return
     alone = train_sequentially(lesson, model, members)
-    rest = members
-    if not processes.are_running(workers):
-        began = perf_counter()
-        first = next(alone)
-        each = (perf_counter() - began) / len(first.member.rows)
-        yield first
-        rest = members[1:]
-        saved = each * sum(len(member.rows) for member in rest) * (1 - 1 / workers)
-        if saved < WORKERS_START:
-            yield from alone
+    for number, member in enumerate(members):
+        rest = members[number:]
+        if processes.are_ready(workers):
+            try:
+                crew = processes.hire(lesson, workers)
+            except PlanError:  # a builder that no other process can import
+                processes.do_without(workers)
+                yield from alone
+                return
+            yield from crew.train(rest, chunk or WINDOW_PER_WORKER * workers)
             return
-    try:
-        crew = processes.hire(lesson, workers)
-    except PlanError:  # a builder that no other process can import
-        yield from alone
-        return
-    yield from crew.train(rest, chunk or WINDOW_PER_WORKER * workers)
+        began = perf_counter()
+        trained = next(alone)
+        spent = perf_counter() - began
+        idle = 1 - 1 / workers
+        if number == 0:
+            ahead = sum(len(other.rows) for other in rest) / len(member.rows)
+            processes.miss(spent * ahead * idle, workers)
+        yield trained

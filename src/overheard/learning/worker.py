@@ -69,7 +69,7 @@ class Train:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What was to be taken is taken."""
+    """Up and running, or what was to be taken is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,7 @@ def serve(handle: int, core: int | None) -> None:
     pool: Examples | None = None
     learner: Learner | None = None
     with Connection(handle) as parent:
+        parent.send(Ready())
         while True:
             try:
                 request = parent.recv()
