@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from overheard.core.messages import Weights
+from overheard.learning.bag import SparseBag, can_stand_in
 from overheard.learning.batches import epoch_order
 from overheard.learning.chance import seeded
 from overheard.learning.cohort import Lesson, Member, Trained
@@ -39,12 +40,12 @@ class Learner:
         named = dict(model.named_parameters())
         floats = next(iter(lesson.start.values())).dtype
         self._model = model.to(lesson.device, floats).train()
+        if _moves_only_what_has_a_slope(lesson):
+            _look_up_sparsely(self._model)
         keep_channels_last(self._model)
         self._parameters: list[Tensor] = list(self._model.parameters())
         self._names = tuple(named)
         self._start = [lesson.start[name].to(lesson.device) for name in named]
-        if _moves_only_what_has_a_slope(lesson):
-            _look_up_sparsely(self._model)
 
     def train(self, member: Member) -> Trained:
         """Train one member."""
@@ -96,9 +97,13 @@ def _moves_only_what_has_a_slope(lesson: Lesson) -> bool:
 def _look_up_sparsely(model: nn.Module) -> None:
     """Have each table give slopes for those rows alone that a batch looked up.
 
-    The others do not move then; a table of 20,000 words trains 1.9 times as fast.
+    The others do not move then.
     """
-    for module in model.modules():
-        if isinstance(module, (nn.Embedding, nn.EmbeddingBag)):
+    # In a plain sequence a bag is called with the texts alone, and not with offsets besides.
+    sequence = set(model.children()) if type(model) is nn.Sequential else set()
+    for name, module in list(model.named_modules()):
+        if module in sequence and isinstance(module, nn.EmbeddingBag) and can_stand_in(module):
+            model.set_submodule(name, SparseBag(module))
+        elif isinstance(module, (nn.Embedding, nn.EmbeddingBag)):
             of_maxima = isinstance(module, nn.EmbeddingBag) and module.mode == "max"
             module.sparse = not (of_maxima or module.scale_grad_by_freq)
