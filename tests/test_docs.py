@@ -20,7 +20,7 @@ def block(page: str, language: str) -> str:
 
 def test_the_plan_of_the_readme_is_a_plan():
     plan = parse_plan(block("README.md", "toml"), "README.md")
-    assert [arm.name for arm in plan.arms] == ["none", "local DP"]
+    assert [arm.name for arm in plan.arms] == ["no defense", "local DP"]
 
 
 def test_the_example_attack_beats_a_blind_guess():

@@ -42,4 +42,4 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Done:
 @pytest.fixture(scope="session")
 def recording(tiny: Done) -> Path:
     """The folder of the one run of the tiny plan: transcript and truth."""
-    return AuditFolder(tiny.folder).run("none", 0)
+    return AuditFolder(tiny.folder).run("no defense", 0)

@@ -23,7 +23,7 @@ DATA = DataPlan(
     test=30,
 )
 TRAINING = TrainingPlan(model=Logistic(), rounds=2, rate=0.1, batch=10)
-OPEN = ArmPlan(name="none")
+OPEN = ArmPlan(name="no defense")
 MASKED = ArmPlan(name="secure aggregation", defenses=(SecureAggregation(),))
 
 SERVER_ALONE = ThreatPlan(attacks=(BiasInversion(), MeanSoftmax()))

@@ -66,7 +66,7 @@ def test_the_resolved_plan_spells_out_every_default():
     assert tables["training"]["optimizer"] == "sgd"
     assert tables["data"]["split"] == {"kind": "dirichlet", "alpha": 1.0}
     assert tables["threats"][0]["attacks"][0]["calibrator"] is True
-    assert tables["arms"] == [{"name": "none", "defenses": []}]
+    assert tables["arms"] == [{"name": "no defense", "defenses": []}]
     assert tables["seeds"] == [0]
 
 
@@ -78,7 +78,7 @@ def test_one_number_of_examples_is_a_range_of_one():
 def test_arms_that_are_all_defended_get_an_undefended_one_first():
     arms = '[[arms]]\nname = "dropout"\ndefenses = ["dropout"]\n'
     plan = parse_plan(arms + GOOD, "plan.toml")
-    assert [arm.name for arm in plan.arms] == ["none", "dropout"]
+    assert [arm.name for arm in plan.arms] == ["no defense", "dropout"]
 
 
 def test_an_undefended_arm_of_another_name_is_enough():
@@ -147,7 +147,7 @@ def test_a_wrong_value_is_told_with_its_place(right: str, wrong: str, place: str
         ("seeds = 3", "seeds"),
         ('arms = [{name = "a"}, {name = "A"}]', "arms"),
         ('arms = [{name = "local DP"}, {name = "local_DP"}]', "arms"),
-        ('arms = [{name = "none", defenses = ["dropout"]}]', "arms"),
+        ('arms = [{name = "no defense", defenses = ["dropout"]}]', "arms"),
         ('arms = [{name = "../../etc"}]', "arms.0.name"),
         ('arms = [{name = "a\\nb"}]', "arms.0.name"),
         ('arms = [{name = "<b>"}]', "arms.0.name"),

@@ -64,7 +64,7 @@ def test_every_target_is_claimed_by_every_attack_over_all_rounds_and_each(small:
             for rounds in ((0, 1), (0,), (1,)):
                 found = findings_of(
                     small.found,
-                    arm="none",
+                    arm="no defense",
                     seed=seed,
                     observers=(SERVER,),
                     attack=attack,
@@ -94,18 +94,18 @@ def test_behind_secure_aggregation_each_client_is_refused_for_want_of_its_update
 
 def test_the_cohort_is_a_target_in_the_open_and_behind_secure_aggregation(small: Done):
     about = "bias_inversion, about the cohort"
-    for arm in ("none", "secure aggregation"):
+    for arm in ("no defense", "secure aggregation"):
         found = findings_of(small.found, arm=arm, attack=about)
         assert [(one.target, one.cell.rounds) for one in found] == [(COHORT, (0, 1))] * 2
     # The same runs but for the masks, so the cohort's true make-up is the same.
     first, second = (findings_of(small.found, arm=arm, attack=about, seed=0)[0] for arm in
-                     ("none", "secure aggregation"))  # fmt: skip
+                     ("no defense", "secure aggregation"))  # fmt: skip
     assert first.true == second.true
 
 
 def test_a_client_who_listens_is_refused_the_updates_of_others(small: Done):
     assert findings_of(small.found, observers=(client(0),)) == []
-    refused = refusals_of(small.found, observers=(client(0),), arm="none", seed=0)
+    refused = refusals_of(small.found, observers=(client(0),), arm="no defense", seed=0)
     assert [refusal.target for refusal in refused] == [client(1), client(2)]
     assert {refusal.missing for refusal in refused} == {(Need.UPDATES.value,)}
 
@@ -122,9 +122,9 @@ def test_what_attackers_do_not_know_is_missing_by_name(tmp_path: Path):
 
 def test_tells_of_each_run_what_it_was_worth(small: Done):
     assert [(run.arm, run.seed) for run in small.found.arms] == [
-        ("none", 0),
+        ("no defense", 0),
         ("secure aggregation", 0),
-        ("none", 1),
+        ("no defense", 1),
         ("secure aggregation", 1),
     ]
     for run in small.found.arms:

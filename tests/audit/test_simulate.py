@@ -66,7 +66,7 @@ def test_arms_differ_by_their_defenses_alone(tmp_path: Path):
         arm.name: simulate(THREE_ARMS, arm=arm.name, folder=tmp_path / arm.name, resources=HERE)
         for arm in THREE_ARMS.arms
     }
-    plain, truth = runs["none"]
+    plain, truth = runs["no defense"]
     for transcript, same in runs.values():
         for name, tensor in first_broadcast(transcript).items():
             assert torch.equal(tensor, first_broadcast(plain)[name])
@@ -95,7 +95,7 @@ def test_leaves_out_the_arm_takes_the_one_without_defenses(tmp_path: Path):
 
 
 def test_an_arm_that_the_plan_has_not_is_refused_with_those_it_has():
-    with pytest.raises(PlanError, match="no arm 'noise'; it has none, secure agg"):
+    with pytest.raises(PlanError, match="no arm 'noise'; it has no defense, secure agg"):
         simulate(THREE_ARMS, arm="noise", resources=HERE)
 
 

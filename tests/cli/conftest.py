@@ -64,7 +64,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def recording(finished: Path) -> Path:
     """A run with transcript and truth; copy it before changing it."""
-    return finished / "runs" / "none-seed0"
+    return finished / "runs" / "no_defense-seed0"
 
 
 @pytest.fixture

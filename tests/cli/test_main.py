@@ -40,7 +40,7 @@ def test_quiet_says_nothing(overheard: Command, plan: Path, finished: Path, tmp_
 def test_one_seed_stands_for_those_of_the_plan(overheard: Command, plan: Path, tmp_path: Path):
     out = tmp_path / "out"
     assert overheard("audit", plan, "--seed", "4", "--quiet", "--out", out, *CPU).code == 0
-    assert [run.name for run in (out / "runs").iterdir()] == ["none-seed4"]
+    assert [run.name for run in (out / "runs").iterdir()] == ["no_defense-seed4"]
     assert "4,\n" in (out / "plan.toml").read_text()
 
 

@@ -16,7 +16,7 @@ from overheard.papers.reading import (
 
 
 def cell(number: int, seed: int = 0) -> Cell:
-    return Cell("none", seed, (SERVER,), "decaf", "Decaf()", "label_shares", (number,))
+    return Cell("no defense", seed, (SERVER,), "decaf", "Decaf()", "label_shares", (number,))
 
 
 def finding(number: int, who: Party, l1: float, seed: int = 0) -> Finding:
@@ -26,8 +26,8 @@ def finding(number: int, who: Party, l1: float, seed: int = 0) -> Finding:
 
 def audit(*findings: Finding, refusals: tuple[Refusal, ...] = ()) -> Audit:
     arms = (
-        ArmRun("none", 0, (), {0: 0.1, 1: 0.6}, 0, 2),
-        ArmRun("none", 1, (), {1: 0.8}, 0, 2),
+        ArmRun("no defense", 0, (), {0: 0.1, 1: 0.6}, 0, 2),
+        ArmRun("no defense", 1, (), {1: 0.8}, 0, 2),
     )
     return Audit("", "", ("a",), arms, findings, refusals, "", {})
 
@@ -64,7 +64,7 @@ def test_guesses_are_read_whether_blind_or_told(guess: str, value: float) -> Non
 
 
 def test_accuracy_is_averaged_over_seeds() -> None:
-    assert mean_accuracy(TWO_ROUNDS, "none", 1).mean == pytest.approx(0.7)
+    assert mean_accuracy(TWO_ROUNDS, "no defense", 1).mean == pytest.approx(0.7)
 
 
 def test_what_was_refused_is_no_figure() -> None:

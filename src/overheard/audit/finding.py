@@ -12,7 +12,7 @@ class Cell:
     """Where in an audit a finding or a refusal belongs.
 
     Args:
-        arm: name of the federation's variant, such as "none" or "local DP".
+        arm: name of the federation's variant, such as "no defense" or "local DP".
         seed: of the simulated run.
         observers: who listened, pooling what they read.
         attack: its name in the plan, unique within a threat.

@@ -31,7 +31,7 @@ from overheard.data.dataset import DataSource
 from overheard.data.split import Split
 from overheard.learning.model import Model
 
-UNDEFENDED = "none"
+UNDEFENDED = "no defense"
 """Name of the arm without defenses, which every audit has: all others are held against it."""
 
 MOST_CLIENTS = 1_000_000

@@ -127,7 +127,7 @@ def audit(
     if not quiet:
         console = Console(highlight=False)
         for sentence in headlines(found, Seed(0)):
-            console.print(plain(sentence))
+            console.print(plain(sentence.replace("\N{NO-BREAK SPACE}", " ")))
         console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
 
 

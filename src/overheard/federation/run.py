@@ -16,6 +16,7 @@ from overheard.federation.federation import Federation
 from overheard.federation.round import broadcast, hold, next_weights
 from overheard.federation.truth import truth_of
 from overheard.learning.initial import initial_weights
+from overheard.learning.threads import one_thread
 
 __all__ = ["Federation", "run"]
 
@@ -39,22 +40,23 @@ def run(
         PlanError: if the training of a client runs away.
 
     """
-    recorder = Recorder(folder, manifest_of(federation))
-    was_complete = recorder.committed() > federation.rounds
-    for number in range(recorder.committed(), federation.rounds):
-        weights = _start_of(federation, folder, number)
-        with recorder.round() as said:
-            hold(federation, said, number, weights)
-        if on_round is not None:
-            on_round(number)
-    if recorder.committed() == federation.rounds:
-        final = _start_of(federation, folder, federation.rounds)
-        with recorder.round() as said:
-            said.send(broadcast(federation, federation.rounds, final))
-    transcript = open_transcript(folder)
-    if not (was_complete and has_truth(folder)):
-        write_truth(folder, truth_of(federation, transcript))
-    return transcript, read_truth(folder)
+    with one_thread():
+        recorder = Recorder(folder, manifest_of(federation))
+        was_complete = recorder.committed() > federation.rounds
+        for number in range(recorder.committed(), federation.rounds):
+            weights = _start_of(federation, folder, number)
+            with recorder.round() as said:
+                hold(federation, said, number, weights)
+            if on_round is not None:
+                on_round(number)
+        if recorder.committed() == federation.rounds:
+            final = _start_of(federation, folder, federation.rounds)
+            with recorder.round() as said:
+                said.send(broadcast(federation, federation.rounds, final))
+        transcript = open_transcript(folder)
+        if not (was_complete and has_truth(folder)):
+            write_truth(folder, truth_of(federation, transcript))
+        return transcript, read_truth(folder)
 
 
 def manifest_of(federation: Federation) -> Manifest:

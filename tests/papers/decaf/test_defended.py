@@ -19,9 +19,9 @@ def test_each_arm_has_its_distances_and_its_accuracy(
     )
     figures = {one.name: one for one in run}
     assert len(figures) == len(run)
-    assert figures["none_accuracy"].published == pytest.approx(0.9879)
+    assert figures["no_defense_accuracy"].published == pytest.approx(0.9879)
     assert figures["dropout_accuracy"].published == pytest.approx(0.986)
     assert figures["local_dp_16_accuracy"].published == pytest.approx(0.589)
     # Noise has entries of either sign in every row: no class looks null any more.
-    assert figures["local_dp_16_null_recall"].ours < figures["none_null_recall"].ours
-    assert figures["none_mean_l1"].ours < figures["local_dp_16_mean_l1"].ours
+    assert figures["local_dp_16_null_recall"].ours < figures["no_defense_null_recall"].ours
+    assert figures["no_defense_mean_l1"].ours < figures["local_dp_16_mean_l1"].ours

@@ -59,5 +59,5 @@ def test_reordering_moves_truth_and_claim_alike() -> None:
 
 
 def test_accuracies_are_fractions() -> None:
-    assert accuracies()["none"] == pytest.approx(0.9879)
+    assert accuracies()["no defense"] == pytest.approx(0.9879)
     assert accuracies()["local DP 16"] == pytest.approx(0.589)
