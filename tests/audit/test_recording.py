@@ -43,7 +43,8 @@ def test_finds_in_a_recorded_run_what_was_found_in_the_simulation(
     )
     assert [run.arm for run in found.arms] == ["recorded"]
     renamed = tuple(
-        replace(finding, cell=replace(finding.cell, arm="no defense")) for finding in found.findings
+        replace(finding, cell=replace(finding.cell, arm="no defense"))
+        for finding in found.findings
     )
     assert renamed == tiny.found.findings
     assert found.refusals == ()
