@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -309,3 +310,8 @@ def test_the_schema_is_json_that_knows_every_table(overheard: Command):
     said = overheard("schema")
     assert said.code == 0
     assert set(json.loads(said.out)["properties"]) == set(type(TINY).model_fields)
+
+
+def test_tells_its_version(overheard: Command):
+    said = overheard("--version")
+    assert (said.code, said.out.strip()) == (0, f"overheard {version('overheard')}")

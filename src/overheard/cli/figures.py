@@ -1,6 +1,7 @@
 """Prints reproduced figures beside the published ones."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
@@ -10,20 +11,36 @@ from overheard.papers.experiment import Experiment, Figure
 
 
 def print_figures(experiment: Experiment, figures: Sequence[Figure], console: Console) -> None:
-    """One line a figure, then what differs from the paper's setting."""
+    """A table for each setting, one line a figure; then what differs from the paper's."""
     console.print(Text(experiment.title, style="bold"))
-    table = Table("figure", "setting", "ours", "95 % interval", "published", "better")
-    for figure in figures:
-        table.add_row(
-            Text(figure.name),
-            Text(figure.setting),
-            _number(figure.ours),
-            "" if figure.low is None else f"{_number(figure.low)} to {_number(figure.high)}",
-            "not published" if figure.published is None else _number(figure.published),
-            figure.better,
-        )
-    console.print(table)
-    console.print(Text(f"How our setting differs: {experiment.differences}"))
+    for setting, told in groupby(figures, key=_shared_setting):
+        console.print(Text(f"\n{setting}", style="italic"))
+        table = Table("figure", "of", "ours", "95 % interval", "published", "better")
+        table.columns[0].no_wrap = True
+        for figure in told:
+            table.add_row(
+                Text(figure.name),
+                Text(figure.setting.removeprefix(setting).removeprefix("; ")),
+                _number(figure.ours),
+                ""
+                if figure.low is None
+                else f"{_number(figure.low)} to {_number(figure.high)}",
+                "not published" if figure.published is None else _number(figure.published),
+                figure.better,
+            )
+        console.print(table)
+    console.print(Text(f"\nHow our setting differs: {experiment.differences}"))
+
+
+def _shared_setting(figure: Figure) -> str:
+    """What comes before the first semicolon is the run; what follows, what was read off it."""
+    return figure.setting.partition("; ")[0]
+
+
+def _interval(figure: Figure) -> str:
+    if figure.low is None:
+        return ""
+    return f"{_number(figure.low)} to {_number(figure.high)}"
 
 
 def _number(value: float | None) -> str:

@@ -3,6 +3,7 @@
 import enum
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ app = typer.Typer(
     "and which defenses take that away at what cost.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
     add_completion=False,
 )
 
@@ -69,6 +70,24 @@ WorkersOption = Annotated[
     typer.Option("--workers", min=1, help="Processes to train in; else one a core."),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"overheard {version('overheard')}")
+        raise typer.Exit
+
+
+@app.callback()
+def overheard(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Measure what a federated-learning run gives away, and what takes that away."""
 
 
 @app.command()
