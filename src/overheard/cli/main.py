@@ -72,10 +72,11 @@ WorkersOption = Annotated[
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
-def _tell_version(wanted: bool) -> None:
+def _tell_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"overheard {version('overheard')}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
