@@ -24,7 +24,7 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.task import Task
 
 BAR = 300
-"""MB above the idle process, PERFORMANCE.md section 0."""
+"""MB above the idle process, see docs/performance.md."""
 
 
 def memory(field: str) -> float:
