@@ -20,7 +20,9 @@ class Small(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         return {}
 
-    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+    def figures(
+        self, audits: Mapping[str, Audit], plans: Mapping[str, Plan]
+    ) -> tuple[Figure, ...]:
         return ()
 
 

@@ -36,7 +36,9 @@ class Counting(Experiment):
         one = plan(self.benchmark, size, (MeanSoftmax(),))
         return {"first": one, "second": one}
 
-    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+    def figures(
+        self, audits: Mapping[str, Audit], plans: Mapping[str, Plan]
+    ) -> tuple[Figure, ...]:
         return tuple(
             Figure(name, "", float(len(one.findings)), None, None, None, "higher")
             for name, one in audits.items()
@@ -68,3 +70,13 @@ def test_a_second_run_in_the_same_folder_finds_all_done(
     assert again == first
     assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("cells/*")}
     assert before
+
+
+def test_one_seed_stands_for_those_of_the_experiment(
+    tiny_benchmark: Benchmark, tmp_path: Path
+) -> None:
+    experiment = Counting(tiny_benchmark)
+    run = experiment.run(tmp_path, quick=False, resources=RESOURCES, on_step=None, seed=7)
+    # Ten users under one seed, where the experiment has two.
+    assert [one.ours for one in run] == [10, 10]
+    assert (tmp_path / "first" / "runs" / "no_defense-seed7").is_dir()

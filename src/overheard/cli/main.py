@@ -62,7 +62,7 @@ DataOption = Annotated[
 ]
 SeedOption = Annotated[
     int | None,
-    typer.Option("--seed", min=0, max=2**31 - 1, help="One seed in place of the plan's."),
+    typer.Option("--seed", min=0, max=2**31 - 1, help="One seed in place of those planned."),
 ]
 DeviceOption = Annotated[Device, typer.Option("--device", help="What the work is done on.")]
 WorkersOption = Annotated[
@@ -161,6 +161,7 @@ def reproduce(
     ] = False,
     out: OutOption = None,
     data: DataOption = None,
+    seed: SeedOption = None,
     device: DeviceOption = Device.auto,
     workers: WorkersOption = None,
     quiet: QuietOption = False,
@@ -189,6 +190,7 @@ def reproduce(
             quick=quick,
             resources=Resources(data, device.value, workers),
             on_step=on_step,
+            seed=seed,
         )
         write_figures(chosen, figures, folder, quick=quick)
     if not quiet:

@@ -67,11 +67,25 @@ class Experiment(ABC):
         """The audits to run, by the sub-folder that each leaves; quick: in minutes."""
 
     @abstractmethod
-    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
-        """What the paper's table or figure shows, read off the audits of these plans."""
+    def figures(
+        self, audits: Mapping[str, Audit], plans: Mapping[str, Plan]
+    ) -> tuple[Figure, ...]:
+        """What the paper's table or figure shows, read off the audits of these plans.
+
+        Args:
+            audits: what was found, by sub-folder.
+            plans: what was run there; of `plans`, with other seeds where those were asked for.
+
+        """
 
     def run(
-        self, folder: Path, *, quick: bool, resources: Resources, on_step: OnStep | None
+        self,
+        folder: Path,
+        *,
+        quick: bool,
+        resources: Resources,
+        on_step: OnStep | None,
+        seed: int | None = None,
     ) -> tuple[Figure, ...]:
         """Run every audit, leave its report in its sub-folder, and read off the figures.
 
@@ -82,12 +96,17 @@ class Experiment(ABC):
             quick: fewer seeds, rounds and examples.
             resources: where the data lie and what the work is done on.
             on_step: told of each piece of work that is done, within the audit it belongs to.
+            seed: one in place of the experiment's own.
 
         Raises:
             AuditError: one of its leaves, saying what to mend; what was done before stays.
 
         """
-        plans = self.plans(quick=quick)
+        plans = dict(self.plans(quick=quick))
+        if seed is not None:
+            plans = {
+                name: plan.model_copy(update={"seeds": (seed,)}) for name, plan in plans.items()
+            }
         audits = {}
         for number, (name, plan) in enumerate(plans.items(), start=1):
             place = f"audit {number} of {len(plans)}"
@@ -98,7 +117,7 @@ class Experiment(ABC):
                 on_step=None if on_step is None else partial(_tell, on_step, place),
             )
             write_report(audits[name], folder / name, REPORT_SEED)
-        return self.figures(audits, quick=quick)
+        return self.figures(audits, plans)
 
 
 class Paper(ABC):

@@ -67,9 +67,11 @@ class AblationExperiment(Experiment):
         size = self.reduced if quick else self.full
         return {"audit": plan(self.benchmark, size, (WHOLE, self.attack))}
 
-    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+    def figures(
+        self, audits: Mapping[str, Audit], plans: Mapping[str, Plan]
+    ) -> tuple[Figure, ...]:
         """Each distance with and without the step, then each user without it."""
-        run, full = self.plans(quick=quick)["audit"], self.plans(quick=False)["audit"]
+        run, full = plans["audit"], self.plans(quick=False)["audit"]
         audit, maimed = audits["audit"], tables()[self.table]
         best = best_round(audit, label(WHOLE), "l1", range(run.training.rounds))
         where = f"{setting(self.benchmark, run, full)}; round {best + 1}"

@@ -69,9 +69,11 @@ class RoundsExperiment(Experiment):
         size = self.reduced if quick else self.full
         return {one.source.name: plan(one, size, (Decaf(),)) for one in self.benchmarks}
 
-    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+    def figures(
+        self, audits: Mapping[str, Audit], plans: Mapping[str, Plan]
+    ) -> tuple[Figure, ...]:
         """Each distance after each round, and after the first rounds together."""
-        run, full = self.plans(quick=quick), self.plans(quick=False)
+        run, full = plans, self.plans(quick=False)
         figures = []
         for one in self.benchmarks:
             key = one.source.name

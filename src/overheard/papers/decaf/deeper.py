@@ -95,9 +95,11 @@ class DeeperExperiment(Experiment):
             for one in self.networks
         }
 
-    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+    def figures(
+        self, audits: Mapping[str, Audit], plans: Mapping[str, Plan]
+    ) -> tuple[Figure, ...]:
         """Means at the best round, then each user."""
-        run, full = self.plans(quick=quick), self.plans(quick=False)
+        run, full = plans, self.plans(quick=False)
         figures = []
         for one in self.networks:
             audit, here = audits[one.key], run[one.key]

@@ -79,10 +79,12 @@ class DefendedExperiment(Experiment):
         size = self.reduced if quick else self.full
         return {"audit": plan(self.benchmark, size, (Decaf(),), arms=arms)}
 
-    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+    def figures(
+        self, audits: Mapping[str, Audit], plans: Mapping[str, Plan]
+    ) -> tuple[Figure, ...]:
         """For each arm the distances, the verdicts on null classes, and the accuracy."""
         audit = audits["audit"]
-        run, full = self.plans(quick=quick)["audit"], self.plans(quick=False)["audit"]
+        run, full = plans["audit"], self.plans(quick=False)["audit"]
         where, rounds = setting(self.benchmark, run, full), run.training.rounds
         figures = []
         for arm in run.arms:

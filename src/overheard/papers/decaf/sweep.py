@@ -57,9 +57,11 @@ class AuxiliaryExperiment(Experiment):
             for number in self.numbers
         }
 
-    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+    def figures(
+        self, audits: Mapping[str, Audit], plans: Mapping[str, Plan]
+    ) -> tuple[Figure, ...]:
         """Each distance, averaged over users and rounds."""
-        return _averages(self, self.benchmark, audits, quick=quick)
+        return _averages(self.benchmark, audits, plans, self.plans(quick=False))
 
 
 @final
@@ -105,15 +107,19 @@ class NeuronsExperiment(Experiment):
             for width in self.widths
         }
 
-    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+    def figures(
+        self, audits: Mapping[str, Audit], plans: Mapping[str, Plan]
+    ) -> tuple[Figure, ...]:
         """Each distance, averaged over users and rounds."""
-        return _averages(self, self.benchmark, audits, quick=quick)
+        return _averages(self.benchmark, audits, plans, self.plans(quick=False))
 
 
 def _averages(
-    experiment: Experiment, benchmark: Benchmark, audits: Mapping[str, Audit], *, quick: bool
+    benchmark: Benchmark,
+    audits: Mapping[str, Audit],
+    run: Mapping[str, Plan],
+    full: Mapping[str, Plan],
 ) -> tuple[Figure, ...]:
-    run, full = experiment.plans(quick=quick), experiment.plans(quick=False)
     return tuple(
         figure(
             f"mean_{distance}_{key}",

@@ -65,10 +65,12 @@ class TableExperiment(Experiment):
         attacks = (Decaf(), MeanSoftmax(), BiasInversion())
         return {"audit": plan(self.benchmark, self.reduced if quick else self.full, attacks)}
 
-    def figures(self, audits: Mapping[str, Audit], *, quick: bool) -> tuple[Figure, ...]:
+    def figures(
+        self, audits: Mapping[str, Audit], plans: Mapping[str, Plan]
+    ) -> tuple[Figure, ...]:
         """Distances, verdicts on null classes, guesses, other attacks, rounds, users."""
         audit = audits["audit"]
-        run, full = self.plans(quick=quick)["audit"], self.plans(quick=False)["audit"]
+        run, full = plans["audit"], self.plans(quick=False)["audit"]
         where, rounds = setting(self.benchmark, run, full), range(run.training.rounds)
         best = best_round(audit, ATTACK, "l1", rounds)
         there, at_best = Place(ATTACK, (best,)), f"{where}; round {best + 1}, the best"
