@@ -33,7 +33,7 @@ lint: install ## ruff, mypy strict, the floors
 check: lint test ## all that CI checks
 
 bench: install ## measure, on an idle machine, what PERFORMANCE promises
-	$(BIN)/python -m benchmarks
+	$(BIN)/python benchmarks
 
 clean: ## remove what make made
 	rm -rf $(VENV) audit reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
