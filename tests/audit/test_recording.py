@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.truth import truth_path
@@ -15,7 +16,7 @@ from overheard.audit.folder import AuditFolder
 from overheard.audit.plan import Plan, ThreatPlan
 from overheard.audit.recording import identity, recorded
 from overheard.audit.run import Step, audit
-from overheard.audit.simulate import load_data
+from overheard.audit.simulate import deal_examples, load_data
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.learning.models.mlp import Mlp
 from tests.audit.conftest import HERE, Done
@@ -177,8 +178,34 @@ def test_who_knows_the_defenses_knows_those_of_the_recording(tmp_path: Path):
     assert recorded(TINY, dataset, masked).knowledge(SERVER_ALONE).defenses is None
 
 
-def test_the_attackers_examples_come_from_the_plan(recording: Path):
-    more = changed(TINY, data=DATA.model_copy(update={"auxiliary_per_class": 7}))
-    known = recorded(more, load_data(TINY, HERE), recording).knowledge(SERVER_ALONE)
-    assert known.auxiliary is not None
-    assert len(known.auxiliary) == 70
+@pytest.mark.parametrize(
+    "other",
+    [
+        # More auxiliary examples, or another seed, would be some that clients trained on.
+        changed(TINY, data=DATA.model_copy(update={"auxiliary_per_class": 7})),
+        changed(TINY, seeds=(1,)),
+    ],
+)
+def test_refuses_a_deal_that_could_give_the_attacker_a_clients_examples(other, recording):
+    with pytest.raises(PlanError, match="auxiliary example could be a client's: take"):
+        recorded(other, load_data(other, HERE), recording)
+
+
+def test_the_attackers_examples_are_those_that_the_run_set_aside(recording: Path):
+    dataset = load_data(TINY, HERE)
+    known = recorded(TINY, dataset, recording).knowledge(SERVER_ALONE).auxiliary
+    aside = deal_examples(TINY, dataset, TINY.seeds[0]).auxiliary
+    assert known is not None
+    assert torch.equal(known.inputs, aside.inputs)
+
+
+def test_of_a_run_recorded_elsewhere_the_deal_cannot_be_compared(
+    recording: Path, tmp_path: Path
+):
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(recording, elsewhere)
+    manifest = elsewhere / "transcript" / "manifest.json"
+    told = json.loads(manifest.read_text()) | {"data": ""}
+    manifest.write_text(json.dumps(told))
+    other = changed(TINY, seeds=(1,))
+    assert recorded(other, load_data(other, HERE), elsewhere).rounds

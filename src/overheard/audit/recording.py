@@ -18,13 +18,14 @@ from overheard.archive.weights import shapes_of
 from overheard.audit.finding import DefenseRecord
 from overheard.audit.heard import Heard, run_record
 from overheard.audit.plan import ArmPlan, Plan
-from overheard.audit.simulate import knowledge_of
+from overheard.audit.simulate import Resources, federation_of, knowledge_of
 from overheard.core.errors import PlanError, TranscriptError
 from overheard.core.messages import Update
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.data.dataset import Dataset
+from overheard.federation.digest import data_digest
 from overheard.learning.initial import initial_weights
 
 RECORDED = "recorded"
@@ -35,7 +36,7 @@ def recorded(plan: Plan, dataset: Dataset, recording: Path) -> Heard:
     """Open a recorded run: `transcript/` and `truth.json` in one folder.
 
     Raises:
-        PlanError: if the plan's data, model, recipe or defenses are not those of the run.
+        PlanError: if the plan's data, deal, model, recipe or defenses are not those of the run.
         TranscriptError: if it is damaged, incomplete or has no truth to hold claims against.
 
     """
@@ -43,6 +44,7 @@ def recorded(plan: Plan, dataset: Dataset, recording: Path) -> Heard:
     transcript, truth = open_transcript(recording), read_truth(recording)
     _refuse_other_data(recording, manifest, dataset)
     _refuse_other_training(recording, manifest, transcript, plan, dataset)
+    _refuse_other_deal(recording, manifest, transcript, plan, dataset)
     _refuse_incomplete_truth(recording, transcript, truth, dataset.task.classes)
     seed, arm = plan.seeds[0], _arm_in_force(recording, manifest, plan)
     defenses = tuple(
@@ -108,6 +110,26 @@ def _refuse_other_training(
         raise PlanError(
             f"{recording}: trained by {manifest.recipe}, the plan by {recipe}: make the plan's "
             "[training] say what was run"
+        )
+
+
+def _refuse_other_deal(
+    recording: Path, manifest: Manifest, transcript: Transcript, plan: Plan, dataset: Dataset
+) -> None:
+    """Another deal could give the attacker one of the clients' own examples.
+
+    Of a run that was not simulated here there is no digest to compare: its user alone knows.
+    """
+    if not manifest.data:
+        return
+    rounds = max((message.round for message in transcript.messages), default=0) or 1
+    training = plan.training.model_copy(update={"rounds": rounds})
+    same = plan.model_copy(update={"training": training})
+    dealt = federation_of(same, plan.arms[0], plan.seeds[0], dataset, Resources(device="cpu"))
+    if manifest.data != data_digest(dealt):
+        raise PlanError(
+            f"{recording}: its clients held other examples than the plan deals, so that an "
+            "auxiliary example could be a client's: take the [data] and the seed of the run"
         )
 
 
