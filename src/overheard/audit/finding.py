@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from overheard.core.claims import Timeline
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
 
@@ -19,6 +20,8 @@ class Cell:
         settings: the attack's repr, its full record.
         question: name of the scorer that holds its claims against the truth.
         rounds: those that were listened to, in order.
+        is_control: True if the run is the control: examples are exchanged as in the arm's other
+            run of the same seed, and nothing shifts.
 
     """
 
@@ -29,6 +32,7 @@ class Cell:
     settings: str
     question: str
     rounds: tuple[int, ...]
+    is_control: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class Finding:
         low: lower ends of the intervals in which the claim says the numbers lie, with the
             chance `core.claims.INTERVAL_LEVEL`; None where it does not say.
         high: upper ends.
+        timeline: of a question about time, how the evidence went.
+        true_since: of a question about time, the first round of the change; None = none came.
 
     """
 
@@ -54,6 +60,8 @@ class Finding:
     scores: tuple[Score, ...]
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
+    timeline: Timeline | None = None
+    true_since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,7 @@ class ArmRun:
             where it was not measured, as for a recording.
         missing: how many answers of clients did not come, over all rounds.
         answers: how many came.
+        is_control: True if nothing shifts in it: see `Cell`.
 
     """
 
@@ -96,6 +105,7 @@ class ArmRun:
     accuracy: Mapping[int, float]
     missing: int
     answers: int
+    is_control: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,8 @@ def _finding(
         scores,
         None if interval is None else interval.low,
         None if interval is None else interval.high,
+        claim.timeline(),
+        None if (told := true.timeline()) is None else told.since,
     )
 
 

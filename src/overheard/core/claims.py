@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import isfinite
+from statistics import NormalDist
 
 import torch
 from jaxtyping import Bool, Float
@@ -14,6 +16,8 @@ SUM_SLACK = 1e-4
 
 INTERVAL_LEVEL = 0.9
 """The chance with which an interval is meant to hold the true number."""
+
+_NORMAL = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
 
 
 class Claim(ABC):
@@ -28,6 +32,49 @@ class Claim(ABC):
     def interval(self) -> "Interval | None":
         """Where each of the numbers lies with a chance of `INTERVAL_LEVEL`; None = unsaid."""
         return None
+
+    def timeline(self) -> "Timeline | None":
+        """How the evidence went, round by round; None where the question has no time."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Evidence, round by round, that something changed.
+
+    Args:
+        rounds: those at which there is a statistic, in order; a change can be told in no other.
+        statistic: one a round, larger = more evidence of a change by then.
+        threshold: one a round: a statistic above it raises the alarm; None = none is stated.
+        false_alarm_rate: the chance, 0..1, that a run in which nothing changed raises any
+            alarm, as the method states it; None = none is stated.
+        alarm: the round at which the alarm was raised first; None = it was not.
+        since: the first round in which the new data were used, at best guess, alarm or not;
+            None = no guess.
+
+    """
+
+    rounds: tuple[int, ...] = ()
+    statistic: tuple[float, ...] = ()
+    threshold: tuple[float, ...] | None = None
+    false_alarm_rate: float | None = None
+    alarm: int | None = None
+    since: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse evidence that tells of no round, and alarms that nothing raised."""
+        if list(self.rounds) != sorted(set(self.rounds)):
+            raise ClaimError(f"rounds in order, each once, got {self.rounds}")
+        columns = (self.statistic, self.threshold or self.statistic)
+        if any(len(column) != len(self.rounds) for column in columns):
+            raise ClaimError("a timeline has one statistic, and one threshold, a round")
+        if not all(map(isfinite, self.statistic)):
+            raise ClaimError(f"a statistic is a finite number, got {self.statistic}")
+        rate = self.false_alarm_rate
+        if rate is not None and not 0 <= rate <= 1:
+            raise ClaimError(f"a false-alarm rate lies between 0 and 1, got {rate}")
+        if self.alarm is not None and self.alarm not in self.rounds:
+            raise ClaimError(f"the alarm of round {self.alarm} is not among {self.rounds}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +160,76 @@ class LabelShares(Claim):
     def interval(self) -> Interval | None:
         """The bounds of each label's share."""
         return self.bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A number a label, and how far it may be off.
+
+    Args:
+        value: the estimate.
+        covariance: of its error, so that a sum over labels has an error too.
+
+    """
+
+    value: Float[Tensor, " classes"]
+    covariance: Float[Tensor, "classes classes"]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no estimate."""
+        finite = self.value.isfinite().all() and self.covariance.isfinite().all()
+        if not bool(finite) or bool((self.covariance.diagonal() < 0).any()):
+            raise ClaimError(
+                f"an estimate is finite and its variances 0 or more, got {self.value.tolist()}"
+            )
+
+    def interval(self) -> Interval:
+        """The normal interval of each number, at `INTERVAL_LEVEL`."""
+        half = _NORMAL * self.covariance.diagonal().sqrt()
+        return Interval(
+            tuple((self.value - half).tolist()), tuple((self.value + half).tolist())
+        )
+
+    def total(self, labels: Bool[Tensor, " classes"]) -> tuple[float, float, float]:
+        """The sum over some labels, and the ends of its normal interval."""
+        chosen = labels.to(self.value.dtype)
+        total = float(self.value @ chosen)
+        half = _NORMAL * max(0.0, float(chosen @ self.covariance @ chosen)) ** 0.5
+        return total, total - half, total + half
+
+
+@dataclass(frozen=True, slots=True)
+class Shift(Claim):
+    """Whether a target's data changed during the run, since when, and which way.
+
+    Args:
+        evidence: round by round, with the alarm and the guess at the round of the change.
+        change: label shares since the change minus those before; None = not told.
+        after: label shares since the change; None = not told.
+
+    """
+
+    evidence: Timeline
+    change: Measured | None = None
+    after: Measured | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a change that is told of other labels than the shares."""
+        told = [part for part in (self.change, self.after) if part is not None]
+        if len({len(part.value) for part in told}) > 1:
+            raise ClaimError("`change` and `after` must speak of the same labels")
+
+    def numbers(self) -> tuple[float, ...]:
+        """The change of each label's share; none where it is not told."""
+        return () if self.change is None else tuple(self.change.value.tolist())
+
+    def interval(self) -> Interval | None:
+        """Where the change of each label's share lies."""
+        return None if self.change is None else self.change.interval()
+
+    def timeline(self) -> Timeline:
+        """The evidence."""
+        return self.evidence
 
 
 def normalised(weights: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]:

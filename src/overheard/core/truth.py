@@ -1,12 +1,15 @@
 """What really was the case: read by scorers, never by attacks."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from jaxtyping import Int
 from torch import Tensor
 
 from overheard.core.parties import COHORT, Party
+
+NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +21,15 @@ class GroundTruth:
             defense changed or resampled them: what a defense is to hide is the truth that an
             attack is held against. Only for clients that answered in that round.
         accuracy: of the global model on the test set after each round's broadcast (0..1).
+        shifts: by client, the rounds in which what it holds changed in kind, in order: from
+            each on it trained on data of another composition or look. An exchange for fresh
+            examples of the same kind is none.
 
     """
 
     counts: Mapping[tuple[int, Party], Int[Tensor, " classes"]]
     accuracy: Mapping[int, float]
+    shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
 
     def label_counts(self, target: Party, rounds: Collection[int]) -> Int[Tensor, " classes"]:
         """Label counts of one party summed over these rounds; of all clients for `COHORT`.
@@ -52,4 +59,10 @@ class GroundTruth:
         return GroundTruth(
             {place: held for place, held in self.counts.items() if place[1] not in parties},
             self.accuracy,
+            {who: rounds for who, rounds in self.shifts.items() if who not in parties},
         )
+
+    def shifts_of(self, target: Party) -> tuple[int, ...]:
+        """The rounds in which the party's data shifted; anyone's, for `COHORT`; in order."""
+        rounds = {n for who, own in self.shifts.items() if target in (who, COHORT) for n in own}
+        return tuple(sorted(rounds))
