@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from overheard.bank.conformal import FEWEST_NEIGHBOURS, LEAST_VARIANCE, Cases
+from overheard.bank.conformal import FEWEST_NEIGHBOURS, LEAST_VARIANCE, Cases, ends_of
 from overheard.core.claims import Interval
 from overheard.core.seeds import Seed
 
@@ -120,6 +120,28 @@ def test_what_is_always_read_too_high_is_put_lower():
     # Cases with an estimate about 0.8 are those of class 0 whose share was 0.1 less, for the
     # greater part, beside some of the others.
     assert interval.low[0] == pytest.approx(0.7, abs=0.01)
+
+
+class TestEnds:
+    def test_leave_a_twentieth_out_on_either_side(self):
+        # 0.05 * 61 = 3.05, down to the 3rd; 0.95 * 61 = 57.95, up to the 58th.
+        rows = torch.stack((torch.arange(1.0, 61.0), torch.arange(11.0, 71.0)))
+        low, high = ends_of(rows)
+        assert (low.tolist(), high.tolist()) == ([3.0, 13.0], [58.0, 68.0])
+
+    @pytest.mark.parametrize("count", [20, 60, 333])
+    def test_hold_a_new_case_in_nine_places_of_ten_and_hardly_more(self, count):
+        # Each of count + 1 numbers is the new one once.
+        held = 0
+        for new in range(count + 1):
+            known = torch.tensor([float(one) for one in range(count + 1) if one != new])
+            low, high = map(float, ends_of(known))
+            held += low <= new <= high
+        assert 0.9 <= held / (count + 1) <= 0.9 + 2 / count
+
+    def test_are_the_outermost_of_few_cases(self):
+        low, high = ends_of(torch.tensor([-2.0, 0.5, 7.0]))
+        assert (float(low), float(high)) == (-2.0, 7.0)
 
 
 class TestTwo:

@@ -16,6 +16,7 @@ from overheard.learning.side_by_side import (
     SideBySide,
     Training,
     _height,
+    load_weights,
     train_side_by_side,
 )
 
@@ -167,6 +168,15 @@ class TestTraining:
             assert torch.equal(trained(make(), inputs, shares_of_all()), two)
         finally:
             torch.set_num_threads(before)
+
+
+@KINDS
+def test_weights_that_were_kept_make_the_same_networks_again(make, inputs):
+    networks, fresh = make().eval(), make(seed=7)
+    kept = networks.state_dict(prefix="ours/") | make(seed=8).state_dict(prefix="others/")
+    load_weights(fresh, kept, "ours/")
+    assert torch.equal(fresh(inputs), networks(inputs))
+    assert not fresh(inputs).requires_grad
 
 
 def test_the_rate_rises_to_its_height_and_falls_to_nothing():

@@ -7,7 +7,6 @@ from typing import ClassVar, final
 
 import torch
 from jaxtyping import Float
-from scipy.optimize import nnls
 from torch import Tensor
 
 from overheard.bank.answers import Answers
@@ -29,12 +28,10 @@ from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.learning.simplex import shares_that_solve
 
 CHANGE, ANSWERS, PULL, NORMS = LastLayerChange(), Answers(), ClassPull(), UpdateNorms()
 PROBES: tuple[Probe, ...] = (CHANGE, ANSWERS, PULL, NORMS)
-
-SUM_WEIGHT = 1e3
-"""Weight of the row that makes the weights of estimates sum to 1, next to an equality."""
 
 
 @final
@@ -219,7 +216,4 @@ def pooling_weights(
     """
     matrix = estimates.flatten(1).T.double()  # (clients * classes, estimates)
     triangle = torch.linalg.qr(torch.cat((matrix, shares.flatten()[:, None].double()), 1)).R
-    heavy = torch.full((1, matrix.shape[1] + 1), SUM_WEIGHT, dtype=torch.float64)
-    rows = torch.cat((triangle, heavy))
-    weights, _ = nnls(rows[:, :-1].numpy(), rows[:, -1].numpy())
-    return normalised(torch.from_numpy(weights))
+    return shares_that_solve(triangle[:, :-1], triangle[:, -1])

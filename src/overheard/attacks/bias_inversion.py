@@ -21,9 +21,7 @@ from overheard.core.view import View
 from overheard.learning.confusion import confusion
 from overheard.learning.evaluate import logits_of_cohort
 from overheard.learning.last_layer import last_layer
-
-SUM_WEIGHT = 1e3
-"""Weight of the row that makes the shares sum to 1: large enough to act as an equality."""
+from overheard.learning.simplex import shares_that_solve
 
 
 @final
@@ -116,8 +114,4 @@ def _solve(
     decay = recipe.rate * recipe.weight_decay * steps * (start + change / 2)
     kappa = recipe.rate * steps / (1 - recipe.momentum)
     goal = (change + decay / (1 - recipe.momentum)) / kappa
-    heavy = torch.full((1, len(change)), SUM_WEIGHT, dtype=torch.float64)
-    shares, _ = nnls(
-        torch.cat([matrix, heavy]).numpy(), torch.cat([goal, heavy[0, :1]]).numpy()
-    )
-    return normalised(torch.from_numpy(shares))
+    return shares_that_solve(matrix, goal)

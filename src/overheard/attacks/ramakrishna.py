@@ -22,12 +22,10 @@ from overheard.learning.cohort import Member, Trained
 from overheard.learning.confusion import confusion
 from overheard.learning.evaluate import logits_of_cohort
 from overheard.learning.last_layer import LastLayer, last_layer
+from overheard.learning.simplex import SUM_WEIGHT, shares_that_solve
 from overheard.learning.train import train_cohort
 
 Form = Literal["soft_label", "auxiliary_gradient", "auxiliary_gradient_weights", "ratio"]
-
-SUM_WEIGHT = 1e3
-"""Weight of the row that makes the shares sum to 1, in units of the system's largest entry."""
 
 LARGEST_MULTIPLE = 1.5
 """Of an even share, above which "ratio" throws an estimate away."""
@@ -254,9 +252,8 @@ def _non_negative(
     if not _can_be_solved(system, gradient):
         return normalised(system.new_zeros(system.shape[1]))
     if sums_to_one:
-        heavy = system.new_full((1, system.shape[1]), SUM_WEIGHT) * system.abs().max()
-        system = torch.cat([system, heavy])
-        gradient = torch.cat([gradient, heavy[0, :1]])
+        # Gradients may be of any order, and the weight is meant for equations of order 1.
+        return shares_that_solve(system, gradient, SUM_WEIGHT * float(system.abs().max()))
     shares, _ = nnls(system.numpy(), gradient.numpy())
     return normalised(torch.from_numpy(shares))
 

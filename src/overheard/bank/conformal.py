@@ -61,10 +61,7 @@ class Cases:
         variance = max(float(residuals.square().mean()), TINY)
         narrower = math.sqrt(max(1 - apart / (4 * variance), LEAST_VARIANCE))
         ordered = residuals.sort(1).values * narrower  # (classes, neighbours)
-        count, tail = ordered.shape[1], (1 - INTERVAL_LEVEL) / 2
-        low = ordered[:, max(0, floor(tail * (count + 1)) - 1)]
-        high = ordered[:, min(count - 1, ceil((1 - tail) * (count + 1)) - 1)]
-        ends = [(estimate + end).clamp(0, 1).tolist() for end in (low, high)]
+        ends = [(estimate + end).clamp(0, 1).tolist() for end in ends_of(ordered)]
         return Interval(tuple(ends[0]), tuple(ends[1]))
 
     def null_probability(
@@ -94,6 +91,25 @@ class Cases:
         distances = torch.cdist(own / scale, flat / scale)  # (classes, cases * classes)
         wanted = max(FEWEST_NEIGHBOURS, round(NEIGHBOURS * len(flat)))
         return distances.topk(min(wanted, len(flat)), largest=False).indices
+
+
+def ends_of(
+    ordered: Float[Tensor, "*many cases"],
+) -> tuple[Float[Tensor, "*many"], Float[Tensor, "*many"]]:
+    """The two residuals between which a new one lies with a chance of `INTERVAL_LEVEL`.
+
+    A new one takes each place among n known ones with the same chance, so it exceeds the k-th
+    smallest with a chance of 1 - k / (n + 1); ranks are rounded outwards. Where that would be
+    beyond all cases, the smallest and the largest are given, which promise less.
+
+    Args:
+        ordered: residuals of the cases, smallest first.
+
+    """
+    count, tail = ordered.shape[-1], (1 - INTERVAL_LEVEL) / 2
+    low = max(0, floor(tail * (count + 1)) - 1)
+    high = min(count - 1, ceil((1 - tail) * (count + 1)) - 1)
+    return ordered[..., low], ordered[..., high]
 
 
 def _coordinates(

@@ -6,14 +6,11 @@ from typing import final
 
 import torch
 from jaxtyping import Float, Int
-from scipy.optimize import nnls
 from torch import Tensor
 
 from overheard.bank.answers import mean_softmax
 from overheard.bank.class_tokens import Readings
-
-SUM_WEIGHT = 1e3
-"""Weight of the row that makes the shares sum to 1: large enough to act as an equality."""
+from overheard.learning.simplex import shares_that_solve
 
 RIDGE = 1.0
 """Of the regression of the scale, in units of one virtual client."""
@@ -97,12 +94,5 @@ def _ridge(
 
 
 def _solve(matrices: Tensor, goals: Tensor) -> Float[Tensor, "clients classes"]:
-    classes = goals.shape[1]
-    heavy = torch.full((1, classes), SUM_WEIGHT, dtype=torch.float64)
-    solved = []
-    for matrix, goal in zip(matrices, goals, strict=True):
-        rows = torch.cat((matrix, heavy)).numpy()
-        shares, _ = nnls(rows, torch.cat((goal, heavy[0, :1])).numpy())
-        solved.append(torch.from_numpy(shares))
-    told = torch.stack(solved)
-    return told / told.sum(1, keepdim=True).clamp(min=TINY)
+    pairs = zip(matrices, goals, strict=True)
+    return torch.stack([shares_that_solve(matrix, goal) for matrix, goal in pairs])

@@ -7,16 +7,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.bank.class_tokens import Readings
-from overheard.bank.cross_fit import (
-    DROPOUT,
-    MOST_DIRECTIONS,
-    NETWORKS,
-    NUMBER_WIDTH,
-    TOKEN_WIDTH,
-    CrossFit,
-    cross_fit,
-)
+from overheard.bank.cross_fit import NETWORKS, CrossFit, cross_fit
 from overheard.bank.keys import text_key
+from overheard.bank.number_reader import MOST_DIRECTIONS, NUMBER_WIDTH
+from overheard.bank.token_reader import DROPOUT, TOKEN_WIDTH
 from overheard.core.means import Shelf
 from overheard.core.seeds import Seed
 

@@ -1,14 +1,15 @@
 """Reads a client's size off the lengths of its updates, with an interval."""
 
 from dataclasses import dataclass
-from math import ceil, exp, floor
+from math import exp
 from typing import final
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from overheard.core.claims import INTERVAL_LEVEL, SizeEstimate
+from overheard.bank.conformal import ends_of
+from overheard.core.claims import SizeEstimate
 from overheard.learning.standard import Standard, standard_of
 
 RIDGE = 1.0
@@ -34,12 +35,10 @@ class SizeReader:
     def read(
         self, norms: Float[Tensor, "clients norms"], shares: Float[Tensor, "clients classes"]
     ) -> SizeEstimate:
-        """The size of one client, with its interval of `INTERVAL_LEVEL`."""
+        """The size of one client, with its interval of `core.claims.INTERVAL_LEVEL`."""
         numbers = _numbers(self.scale.of(_raw(norms, shares)))
         estimate = float((numbers @ self.weights.T).mean())
-        count, tail = len(self.residuals), (1 - INTERVAL_LEVEL) / 2
-        low = float(self.residuals[max(0, floor(tail * (count + 1)) - 1)])
-        high = float(self.residuals[min(count - 1, ceil((1 - tail) * (count + 1)) - 1)])
+        low, high = map(float, ends_of(self.residuals))
         middle = exp(estimate)
         return SizeEstimate(
             middle, min(middle, exp(estimate + low)), max(middle, exp(estimate + high))

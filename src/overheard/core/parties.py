@@ -8,7 +8,8 @@ Party = NewType("Party", str)
 SERVER = Party("server")
 
 COHORT = Party("cohort")
-"""All clients of a round taken as one: the subject of an aggregate."""
+"""All clients of a round taken as one: the subject of an aggregate. For an observer inside the
+federation: all but the observers, whose own part it can take out (see `View.updates`)."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(/[A-Za-z0-9][A-Za-z0-9_.-]{0,63})?")
 """Plain names only, so that a name is safe as a file name, in a report and on a terminal."""

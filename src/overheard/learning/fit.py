@@ -81,11 +81,11 @@ def fit(
 
 
 def told(
-    network: nn.Module, inputs: Float[Tensor, "examples ..."]
-) -> Float[Tensor, "examples classes"]:
-    """The shares that a network which was fitted tells: the softmax of its logits."""
+    network: nn.Module, inputs: Float[Tensor, "*many numbers"]
+) -> Float[Tensor, "*networks examples classes"]:
+    """The shares that a fitted network, or each of several, tells: softmax of its logits."""
     with one_thread():
-        shares: Tensor = network(inputs).double().softmax(1)
+        shares: Tensor = network(inputs).double().softmax(-1)
     return shares
 
 

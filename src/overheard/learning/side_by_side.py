@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -172,6 +172,17 @@ def train_side_by_side(
             optimizer.zero_grad()
             torch.autograd.backward(distance.mean(1).sum())
             optimizer.step()
+    networks.eval().requires_grad_(False)
+
+
+def load_weights(networks: SideBySide, kept: Mapping[str, Tensor], prefix: str) -> None:
+    """Give networks, in place, the weights that their `state_dict` told under a prefix."""
+    own = {
+        name.removeprefix(prefix): weight
+        for name, weight in kept.items()
+        if name.startswith(prefix)
+    }
+    networks.load_state_dict(own)
     networks.eval().requires_grad_(False)
 
 

@@ -20,6 +20,16 @@ def test_clients_take_as_many_steps_in_a_hurry_as_at_leisure(one) -> None:
         assert 10 <= steps[0] <= steps[1] <= 40
 
 
+@pytest.mark.parametrize("one", BENCHMARKS, ids=lambda one: one.key)
+def test_in_a_hurry_nothing_is_larger_and_the_federation_has_as_many_clients(one) -> None:
+    full, less = one.full, one.reduced
+    assert (less.clients, less.rate, less.test) == (full.clients, full.rate, full.test)
+    assert less.source.name == full.source.name
+    assert less.auxiliary <= full.auxiliary
+    assert max(less.examples) < max(full.examples)
+    assert (less.rounds, less.virtual, less.seeds) == (3, 240, (0,))
+
+
 def test_image_clients_are_as_large_and_as_many_as_the_paper_says() -> None:
     for one in (MNIST, FASHION_MNIST):
         assert one.full.examples == (3000, 5000)

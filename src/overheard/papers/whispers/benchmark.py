@@ -1,6 +1,6 @@
 """The paper's four data sets, each with the federation that we chose for it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.data.dataset import DataSource
@@ -75,55 +75,43 @@ class Benchmark:
         return self.full.source.name
 
 
-MNIST = Benchmark(
-    "MNIST",
-    Size(Mnist(), LdiaConv(), 0.01, 128, (3000, 5000), clients=8, auxiliary=1000),
-    Size(
-        Mnist(shrink=2),
-        LdiaConv(),
-        0.01,
-        32,
-        (300, 500),
-        clients=8,
-        auxiliary=100,
+def reduced(full: Size, source: DataSource, model: Model | None = None) -> Size:
+    """The same federation in a hurry: smaller clients, fewer rounds, one seed.
+
+    Args:
+        full: how it is run at leisure.
+        source: of the same data, made smaller where it can be.
+        model: None = the same.
+
+    """
+    return replace(
+        full,
+        source=source,
+        model=model or full.model,
+        batch=32,
+        examples=(300, 500),
+        auxiliary=min(full.auxiliary, 100),
         rounds=3,
         virtual=240,
         seeds=(0,),
-    ),
-)
+    )
+
+
+_MNIST = Size(Mnist(), LdiaConv(), 0.01, 128, (3000, 5000), clients=8, auxiliary=1000)
+_FASHION_MNIST = replace(_MNIST, source=FashionMnist())
+_FER2013 = Size(Fer2013(), LdiaConv(), 0.01, 32, (600, 1000), clients=6, auxiliary=50)
+_AG_NEWS = Size(AgNews(), TextBag(), 0.1, 32, (600, 1000), clients=6, auxiliary=200)
+
+MNIST = Benchmark("MNIST", _MNIST, reduced(_MNIST, Mnist(shrink=2)))
 
 FASHION_MNIST = Benchmark(
-    "F-MNIST",
-    Size(FashionMnist(), LdiaConv(), 0.01, 128, (3000, 5000), clients=8, auxiliary=1000),
-    Size(
-        FashionMnist(shrink=2),
-        LdiaConv(),
-        0.01,
-        32,
-        (300, 500),
-        clients=8,
-        auxiliary=100,
-        rounds=3,
-        virtual=240,
-        seeds=(0,),
-    ),
+    "F-MNIST", _FASHION_MNIST, reduced(_FASHION_MNIST, FashionMnist(shrink=2))
 )
 
 FER2013 = Benchmark(
     "FER2013",
-    Size(Fer2013(), LdiaConv(), 0.01, 32, (600, 1000), clients=6, auxiliary=50),
-    Size(
-        Fer2013(),
-        Mlp((32,)),
-        0.01,
-        32,
-        (300, 500),
-        clients=6,
-        auxiliary=50,
-        rounds=3,
-        virtual=240,
-        seeds=(0,),
-    ),
+    _FER2013,
+    reduced(_FER2013, Fer2013(), Mlp((32,))),
     note=(
         "The data folder may hold 10,000 training images, 152 of them of the class disgust: "
         "hence 50 auxiliary examples a class, clients of 600 to 1,000, and few clients that "
@@ -133,19 +121,8 @@ FER2013 = Benchmark(
 
 AG_NEWS = Benchmark(
     "AG-News",
-    Size(AgNews(), TextBag(), 0.1, 32, (600, 1000), clients=6, auxiliary=200),
-    Size(
-        AgNews(vocabulary=5000),
-        TextBag(),
-        0.1,
-        32,
-        (300, 500),
-        clients=6,
-        auxiliary=100,
-        rounds=3,
-        virtual=240,
-        seeds=(0,),
-    ),
+    _AG_NEWS,
+    reduced(_AG_NEWS, AgNews(vocabulary=5000)),
     alphas=(0.1, 0.4, 1.0),
     labels=2,
     note=(

@@ -9,7 +9,7 @@ import numpy as np
 
 from overheard.attacks.whispers import Whispers
 from overheard.audit.plan import UNDEFENDED, Plan
-from overheard.audit.summary import Estimate, estimate
+from overheard.audit.estimate import Estimate, estimate
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER, client
 from overheard.papers.experiment import Experiment, Figure

@@ -1,0 +1,65 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.core.seeds import Seed
+from overheard.learning.simplex import shares_that_solve
+
+
+def test_shares_that_solve_the_equations_exactly_are_found():
+    # (0.5, 0.3, 0.2) through a matrix of full rank.
+    system = torch.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 3.0]]).double()
+    goal = system @ torch.tensor([0.5, 0.3, 0.2]).double()
+    assert shares_that_solve(system, goal).tolist() == pytest.approx([0.5, 0.3, 0.2], abs=1e-6)
+
+
+def test_a_share_that_would_be_negative_is_none():
+    # Without bounds (1.5, -0.5) solves it; the nearest shares are (1, 0).
+    goal = torch.tensor([1.5, -0.5]).double()
+    shares = shares_that_solve(torch.eye(2, dtype=torch.float64), goal)
+    assert shares.tolist() == pytest.approx([1.0, 0.0], abs=1e-5)
+
+
+def test_a_missing_scale_does_not_keep_shares_from_summing_to_one():
+    # Solved by (0.2, 0.2): of all shares (0.5, 0.5) miss least.
+    goal = torch.tensor([0.2, 0.2]).double()
+    shares = shares_that_solve(torch.eye(2, dtype=torch.float64), goal)
+    assert shares.tolist() == pytest.approx([0.5, 0.5], abs=1e-5)
+
+
+def test_a_row_for_the_sum_that_is_too_light_is_outvoted():
+    # Least squares of (x - 0.1, y - 0.3, w (x + y - 1)) moves both x and y by
+    # 0.6 w^2 / (1 + 2 w^2): 0.3 for a large w, and 0.2 for w = 1, where (0.3, 0.5), brought to
+    # the sum 1, is (0.375, 0.625).
+    system, goal = torch.eye(2, dtype=torch.float64), torch.tensor([0.1, 0.3]).double()
+    assert shares_that_solve(system, goal).tolist() == pytest.approx([0.4, 0.6], abs=1e-5)
+    light = shares_that_solve(system, goal, weight=1.0)
+    assert light.tolist() == pytest.approx([0.375, 0.625])
+
+
+def test_equations_that_tell_nothing_under_a_sum_of_no_weight_leave_all_alike():
+    nothing, goal = torch.zeros(3, 2).double(), torch.ones(3).double()
+    assert shares_that_solve(nothing, goal, weight=0.0).tolist() == [0.5, 0.5]
+
+
+@given(seed=st.integers(0, 10**6), parts=st.integers(1, 6))
+def test_no_other_shares_miss_less(seed, parts):
+    draws = Seed(seed)
+    system, goal = torch.from_numpy(draws.numpy().normal(size=(4, parts + 1))).split(
+        [parts, 1], 1
+    )
+    best = (system @ shares_that_solve(system, goal[:, 0]) - goal[:, 0]).norm()
+    others = torch.from_numpy(draws.child("others").numpy().dirichlet([0.5] * parts, 100))
+    missed = (others @ system.T - goal[:, 0]).norm(dim=1)
+    # The row for the sum is next to an equality, and the sum brought to 1 afterwards.
+    assert float(best) <= float(missed.min()) + 1e-4
+
+
+@given(seed=st.integers(0, 10**6), parts=st.integers(1, 6))
+def test_whatever_the_equations_shares_come_out(seed, parts):
+    draws = Seed(seed).generator()
+    system = torch.randn(4, parts, generator=draws, dtype=torch.float64)
+    shares = shares_that_solve(system, torch.randn(4, generator=draws, dtype=torch.float64))
+    assert float(shares.min()) >= 0
+    assert float(shares.sum()) == pytest.approx(1)
