@@ -6,7 +6,7 @@ import torch
 
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
-from overheard.federation.digest import data_digest
+from overheard.federation.digest import data_digest, data_digests
 from overheard.federation.federation import Federation
 
 INPUTS, LABELS = torch.tensor([[2.0], [4.0], [4.0], [4.0]]), torch.tensor([0, 1, 1, 1])
@@ -40,3 +40,16 @@ def test_another_example_or_holder_gives_another_digest(
     small: Federation, changes: dict[str, Any]
 ) -> None:
     assert data_digest(replace(small, **changes)) != data_digest(small)
+
+
+def test_federations_that_share_a_pool_have_the_digests_that_each_has_alone(
+    small: Federation,
+) -> None:
+    others = [
+        replace(small, rows=[[torch.tensor([0, 1]), torch.tensor([2, 3])]] * 2),
+        replace(small, test=Examples(INPUTS, 1 - LABELS)),
+        replace(small, pool=Examples(INPUTS + 1, LABELS)),
+    ]
+    together = data_digests([small, *others, small])
+    assert together == tuple(map(data_digest, [small, *others, small]))
+    assert len(set(together)) == 4

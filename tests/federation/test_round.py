@@ -9,6 +9,7 @@ from overheard.archive.reader import read_round
 from overheard.archive.recorder import Recorder
 from overheard.core.defense import Defense, Moment, Training
 from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Broadcast, Message, Missing, Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.recipe import Recipe
@@ -16,7 +17,7 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.federation.cohort import gather
 from overheard.federation.federation import Federation
-from overheard.federation.round import hold, next_weights
+from overheard.federation.round import Session, hold, next_weights
 from overheard.federation.run import manifest_of
 from overheard.learning.initial import initial_weights
 
@@ -81,8 +82,8 @@ class HalfRate(Defense):
 def held(federation: Federation, folder: Path) -> Sequence[Message]:
     """What is said in round 0."""
     weights = initial_weights(federation.build_model, Seed(0))
-    with Recorder(folder, manifest_of(federation)).round() as said:
-        hold(federation, said, 0, weights)
+    with Recorder(folder, manifest_of(federation, "none")).round() as said:
+        hold([Session(federation, weights, said)], 0)
     return read_round(folder, 0)
 
 
@@ -228,7 +229,7 @@ def test_a_training_that_runs_away_is_refused_with_its_cause(
     wild = replace(small, recipe=Recipe(rate=2.9e38, epochs=3, batch=1))
     with pytest.raises(PlanError, match=r"training of client/\d ran away in round 0.*rate"):
         held(wild, tmp_path)
-    assert Recorder(tmp_path, manifest_of(wild)).committed() == 0
+    assert Recorder(tmp_path, manifest_of(wild, "none")).committed() == 0
 
 
 def test_weights_keep_their_kind_whatever_a_defense_makes_of_them(
@@ -242,3 +243,33 @@ def test_weights_keep_their_kind_whatever_a_defense_makes_of_them(
     precise = replace(small, defenses=(Doubles(),))
     after = next_weights(precise, 0, held(precise, tmp_path))
     assert after["weight"].dtype == torch.float32
+
+
+def test_a_federation_whose_round_is_written_trains_along_and_says_nothing(
+    small: Federation, tmp_path: Path
+) -> None:
+    class Watches(Scale):
+        name = "watches"
+
+        def on_data(self, data: Examples, moment: Moment) -> Examples:
+            trained.append((moment.party, moment.seed))
+            return data
+
+        def on_update(self, update: Update, moment: Moment) -> Update:
+            sent.append((moment.party, moment.seed))
+            return update
+
+    trained: list[tuple[Party, Seed]] = []
+    sent: list[tuple[Party, Seed]] = []
+    watched = replace(small, defenses=(Watches(),))
+    other = replace(watched, seed=Seed(6))
+    weights = initial_weights(small.build_model, Seed(0))
+    with Recorder(tmp_path, manifest_of(other, "none")).round() as said:
+        hold([Session(watched, weights, None), Session(other, weights, said)], 0)
+    assert len(set(trained)) == 4
+    assert sent == trained[2:]
+    # It is the other's updates that were written, not those of the first.
+    assert deltas(read_round(tmp_path, 0), SERVER) == {
+        client(0): [1.0, -1.0],
+        client(1): [-2.0, 2.0],
+    }

@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,11 +13,13 @@ from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import is_complete, verify
 from overheard.core.defense import Defense, Moment
 from overheard.core.errors import OutputError
+from overheard.core.examples import Examples
 from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.defenses.class_balanced import ClassBalanced
 from overheard.federation.federation import Federation
-from overheard.federation.run import run
+from overheard.federation.run import run, run_together
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "kill_resume.py"
 
@@ -45,6 +48,10 @@ def files(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+def modified(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
 def test_a_run_leaves_a_whole_transcript_with_the_truth_outside_of_it(
@@ -110,9 +117,9 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
 
 def test_a_complete_run_is_opened_and_not_run_again(small: Federation, tmp_path: Path) -> None:
     _, truth = run(small, tmp_path)
-    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    times = modified(tmp_path)
     _, again = run(small, tmp_path)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == times
+    assert modified(tmp_path) == times
     assert again.accuracy == truth.accuracy
 
 
@@ -147,6 +154,158 @@ def test_another_run_is_refused_and_the_folder_left_alone(
         with pytest.raises(OutputError, match=f"differs in .*{what} .there"):
             run(other, tmp_path)
     assert files(tmp_path) == before
+
+
+def neighbours(crowd: Federation) -> list[Federation]:
+    """Federations of 20, 10 and 20 clients: the first two fit into one stack, the third not."""
+    shuffled = torch.arange(199, -1, -1)
+    noisy = replace(crowd, engine="stacked", defenses=(Noise(),))
+    return [
+        replace(noisy, failure_rate=0.2, pool=crowd.pool.take(shuffled)),
+        replace(noisy, seed=Seed(6), rows=[held[:10] for held in crowd.rows], defenses=()),
+        replace(noisy, seed=Seed(7), defenses=(Noise(), ClassBalanced())),
+    ]
+
+
+def folders_in(folder: Path) -> list[Path]:
+    return [folder / name for name in "abc"]
+
+
+def test_federations_run_together_leave_what_each_leaves_alone(
+    crowd: Federation, tmp_path: Path
+) -> None:
+    federations = neighbours(crowd)
+    together = run_together(federations, folders_in(tmp_path / "together"))
+    for one, folder, (transcript, truth) in zip(
+        federations, folders_in(tmp_path), together, strict=True
+    ):
+        alone, truth_alone = run(one, folder)
+        left, left_alone = files(tmp_path / "together" / folder.name), files(folder)
+        assert left.keys() == left_alone.keys()
+        assert left["transcript/manifest.json"] == left_alone["transcript/manifest.json"]
+        assert truth.accuracy == truth_alone.accuracy
+        for said, said_alone in zip(transcript.messages, alone.messages, strict=True):
+            assert (said.round, said.sender) == (said_alone.round, said_alone.sender)
+            if isinstance(said.body, Update) and isinstance(said_alone.body, Update):
+                assert said.body.examples == said_alone.body.examples
+                for name, tensor in said_alone.body.delta.items():
+                    assert torch.allclose(said.body.delta[name], tensor, atol=1e-5)
+
+
+def test_rounds_are_told_once_all_federations_have_them_on_the_disk(
+    crowd: Federation, tmp_path: Path
+) -> None:
+    def look(number: int) -> None:
+        for folder in folders_in(tmp_path):
+            assert messages_path(folder / "transcript", number).exists()
+            assert not messages_path(folder / "transcript", number + 1).exists()
+        told.append(number)
+
+    told: list[int] = []
+    run_together(neighbours(crowd), folders_in(tmp_path), look)
+    run_together(neighbours(crowd), folders_in(tmp_path), look)
+    assert told == [0, 1, 2]
+
+
+@pytest.mark.parametrize("updates", [0, 3, 5, 6, 11])
+def test_federations_stopped_amid_a_round_end_as_if_they_had_not_been(
+    small: Federation, tmp_path: Path, updates: int
+) -> None:
+    # Three federations of two clients: six updates a round.
+    class Stops(Noise):
+        def on_update(self, update: Update, moment: Moment) -> Update:
+            if not left:
+                raise KeyboardInterrupt
+            left.pop()
+            return super().on_update(update, moment)
+
+    federations = [
+        replace(small, seed=Seed(number), engine="stacked", defenses=(Stops(),))
+        for number in range(3)
+    ]
+    left = list(range(12))
+    run_together(federations, folders_in(tmp_path / "whole"))
+    left = list(range(updates))
+    with pytest.raises(KeyboardInterrupt):
+        run_together(federations, folders_in(tmp_path / "stopped"))
+    left = list(range(12))
+    run_together(federations, folders_in(tmp_path / "stopped"))
+    assert files(tmp_path / "stopped") == files(tmp_path / "whole")
+
+
+def test_federations_of_which_one_lacks_rounds_end_as_if_it_had_not(
+    crowd: Federation, tmp_path: Path
+) -> None:
+    # As after a kill while one round after the other was being closed.
+    run_together(neighbours(crowd), folders_in(tmp_path))
+    before, times = files(tmp_path), modified(tmp_path)
+    for number in (1, 2, 3):
+        shutil.rmtree(tmp_path / "b" / "transcript" / "rounds" / f"r{number:04d}")
+    told: list[int] = []
+    run_together(neighbours(crowd), folders_in(tmp_path), told.append)
+    assert told == [1, 2]
+    assert files(tmp_path) == before
+    untouched = [path for path in times if path.relative_to(tmp_path).parts[0] != "b"]
+    assert {path: modified(tmp_path)[path] for path in untouched} == {
+        path: times[path] for path in untouched
+    }
+
+
+def test_whoever_shares_no_stack_with_one_that_lacks_rounds_is_left_in_peace(
+    crowd: Federation, tmp_path: Path
+) -> None:
+    class Watches(Noise):
+        def on_data(self, data: Examples, moment: Moment) -> Examples:
+            trained.append(moment.seed)
+            return data
+
+    def trained_seeds(number: int) -> set[Seed]:
+        seed = federations[number].seed
+        return {
+            seed.child("defense", "noise", 2, party) for party in federations[number].clients
+        }
+
+    federations = [
+        replace(one, failure_rate=0.0, defenses=(Watches(),)) for one in neighbours(crowd)
+    ]
+    trained: list[Seed] = []
+    run_together(federations, folders_in(tmp_path))
+    for number in (2, 3):
+        shutil.rmtree(tmp_path / "b" / "transcript" / "rounds" / f"r{number:04d}")
+    trained = []
+    run_together(federations, folders_in(tmp_path))
+    assert set(trained) == trained_seeds(0) | trained_seeds(1)
+
+
+def test_complete_federations_are_opened_and_not_run_again(
+    crowd: Federation, tmp_path: Path
+) -> None:
+    first = run_together(neighbours(crowd), folders_in(tmp_path))
+    times = modified(tmp_path)
+    again = run_together(neighbours(crowd), folders_in(tmp_path))
+    assert modified(tmp_path) == times
+    assert [truth.accuracy for _, truth in again] == [truth.accuracy for _, truth in first]
+
+
+def test_no_federations_leave_nothing() -> None:
+    assert run_together((), ()) == ()
+
+
+def test_federations_that_share_a_folder_or_have_none_are_refused(
+    small: Federation, tmp_path: Path
+) -> None:
+    for folders in ([tmp_path, tmp_path], [tmp_path]):
+        with pytest.raises(ValueError, match="a folder of its own: 2 federations, 1 folders"):
+            run_together([small, replace(small, seed=Seed(6))], folders)
+    assert not any(tmp_path.iterdir())
+
+
+def test_federations_that_cannot_train_side_by_side_are_refused_before_anything_is_written(
+    small: Federation, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match="federation 1 differs from federation 0 in model"):
+        run_together([small, replace(small, model="other")], [tmp_path / "a", tmp_path / "b"])
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")

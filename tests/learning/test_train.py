@@ -11,8 +11,8 @@ from torch import nn
 from overheard.core.errors import PlanError
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member
-from overheard.learning.train import train_cohort
+from overheard.learning.cohort import Group, Member
+from overheard.learning.train import train_cohort, train_groups
 from tests.learning.cases import (
     CONVOLUTIONS,
     IMAGES,
@@ -235,3 +235,86 @@ def test_auto_stays_here_where_the_model_cannot_be_sent_and_the_work_is_small():
         train_cohort(local, start, pool, MEMBERS, RECIPES["sgd"], seed=SEED, round=3, workers=2)
     )
     assert [each.member for each in trained] == list(MEMBERS)
+
+
+def group_of(build, pool, members, number):
+    """A group whose start is that of no group with another number."""
+    start = {name: weight + 0.1 * number for name, weight in start_of(build).items()}
+    return Group(start, pool, members, Seed(number))
+
+
+@pytest.mark.parametrize("shares_pool", [True, False], ids=["one pool", "own pools"])
+@pytest.mark.parametrize("engine", ["sequential", "stacked", "auto"])
+@pytest.mark.parametrize("recipe", ["momentum", "adam"])
+@pytest.mark.parametrize("case", ["mlp", "convolutions"])
+def test_a_group_learns_beside_others_what_it_learns_alone(case, recipe, engine, shares_pool):
+    build, task = CASES[case]
+    pools = [pool_of(task, torch.float64, examples) for examples in (30, 31, 32)]
+    # Groups of one name and another number of examples, of all names, and of nobody.
+    groups = [
+        group_of(build, pools[0 if shares_pool else number], members, number)
+        for number, members in enumerate([MEMBERS[2:3], MEMBERS, ()])
+    ]
+    together = train_groups(build, groups, RECIPES[recipe], round=3, engine=engine, chunk=3)
+    for group in groups:
+        for member in group.members:
+            each = next(together)
+            (alone,) = train_cohort(
+                build,
+                group.start,
+                group.pool,
+                [member],
+                RECIPES[recipe],
+                seed=group.seed,
+                round=3,
+                engine="sequential",
+            )
+            assert each.member is member
+            assert largest_difference(each.delta, alone.delta) < 1e-12
+            assert each.loss == pytest.approx(alone.loss, abs=1e-12)
+    assert next(together, None) is None
+
+
+@given(
+    chunk=st.integers(1, 7),
+    sizes=st.lists(st.lists(st.integers(1, 9), max_size=3), max_size=4),
+)
+@settings(max_examples=15, deadline=None)
+def test_neither_chunks_nor_sizes_of_groups_change_what_is_learned(chunk, sizes):
+    pool = pool_of(TABLE, torch.float64)
+    groups = [
+        group_of(
+            MLP,
+            pool,
+            [Member(f"client/{n}", torch.arange(size)) for n, size in enumerate(own)],
+            number,
+        )
+        for number, own in enumerate(sizes)
+    ]
+    train = partial(train_groups, MLP, groups, RECIPES["momentum"], round=0)
+    stacked = train(engine="stacked", chunk=chunk)
+    for one, other in zip(stacked, train(engine="sequential"), strict=True):
+        assert one.member is other.member
+        assert largest_difference(one.delta, other.delta) < 1e-12
+
+
+@pytest.mark.parametrize("engine", ["sequential", "stacked"])
+def test_members_of_one_name_in_two_groups_draw_from_the_seeds_of_their_groups(engine):
+    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
+    groups = [Group(start, pool, MEMBERS[:1], seed) for seed in (SEED, Seed(6), SEED)]
+    first, other, same = train_groups(MLP, groups, RECIPES["sgd"], round=3, engine=engine)
+    assert largest_difference(first.delta, other.delta) > 1e-6
+    assert largest_difference(first.delta, same.delta) < 1e-12
+
+
+def test_refuses_groups_that_start_in_different_types():
+    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
+    single = {name: weight.float() for name, weight in start.items()}
+    groups = [Group(each, pool, MEMBERS[:1], SEED) for each in (start, single)]
+    with pytest.raises(ValueError, match="start in one type"):
+        list(train_groups(MLP, groups, RECIPES["sgd"], round=0, engine="stacked"))
+
+
+def test_no_groups_learn_nothing():
+    for build, _ in CASES.values():
+        assert not list(train_groups(build, [], RECIPES["sgd"], round=0))

@@ -1,6 +1,10 @@
 """One round: the server broadcasts, clients train and answer, the server takes the mean."""
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import final
 
 import torch
 from torch import Tensor
@@ -18,9 +22,10 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.view import mean_update
-from overheard.federation.cohort import gather, moment
+from overheard.federation.cohort import Cohort, gather, moment
 from overheard.federation.federation import Federation
-from overheard.learning.train import train_cohort
+from overheard.learning.cohort import Group, Trained
+from overheard.learning.train import train_groups
 
 TO_SERVER = frozenset({SERVER})
 TO_NOBODY = frozenset[Party]()
@@ -36,45 +41,94 @@ LARGEST_CHUNK = 32
 """Beyond it, more clients at once train no faster (see `learning.memory`)."""
 
 
-def hold(federation: Federation, said: OpenRound, number: int, weights: Weights) -> None:
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Session:
+    """One federation's part in a round that several hold side by side.
+
+    Args:
+        federation: which.
+        weights: its global model at the start of the round.
+        said: where it is written down; None where that was done before: its clients then train
+            along, so that those whom they share a stack with end with the same bits.
+
+    """
+
+    federation: Federation
+    weights: Weights
+    said: OpenRound | None
+
+
+def hold(sessions: Sequence[Session], number: int) -> None:
     """Let everyone say what there is to say in this round.
 
-    In order: the broadcast, a `Missing` from each client that was asked and failed, the
-    updates in the order of the clients and, where no update can be read, their aggregate.
-    Each update is on the disk before the next is trained.
+    In order, in each federation: the broadcast, a `Missing` from each client that was asked and
+    failed, the updates in the order of the clients and, where no update can be read, their
+    aggregate. Each update is on the disk before the next chunk of clients is trained.
+
+    Args:
+        sessions: of federations that `check_together` passes, one stretch of `stacks`.
+        number: of the round.
+
     """
-    said.send(broadcast(federation, number, weights))
-    cohort = gather(federation, number)
-    for party, reason in cohort.missing.items():
-        said.send(Message(number, party, TO_SERVER, Missing(reason)))
-    if not cohort.members:
-        return
-    training = Training(federation.build_model, federation.recipe)
-    for defense in federation.defenses:
+    cohorts = [_begin(session, number) for session in sessions]
+    first = sessions[0].federation
+    training = Training(first.build_model, first.recipe)
+    for defense in first.defenses:
         training = defense.on_training(training)
-    trained = train_cohort(
+    trained = train_groups(
         training.build_model,
-        weights,
-        cohort.pool,
-        cohort.members,
+        [
+            Group(
+                one.weights, cohort.pool, cohort.members, one.federation.seed.child("training")
+            )
+            for one, cohort in zip(sessions, cohorts, strict=True)
+        ],
         training.recipe,
-        seed=federation.seed.child("training"),
         round=number,
-        engine=federation.engine,
-        chunk=_chunk(weights),
-        workers=federation.workers,
-        device=federation.device,
+        engine=first.engine,
+        chunk=clients_at_once(sessions[0].weights),
+        workers=first.workers,
+        device=first.device,
     )
+    for session, cohort in zip(sessions, cohorts, strict=True):
+        learned = islice(trained, len(cohort.members))
+        if session.said is None:
+            deque(learned, maxlen=0)
+        else:
+            _answer(session.federation, session.said, number, learned)
+
+
+def clients_at_once(weights: Weights) -> int:
+    """How many clients of such a model are trained together."""
+    size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
+    return min(LARGEST_CHUNK, max(1, TRAINING_BYTES // (COPIES_OF_WEIGHTS * size)))
+
+
+def _begin(session: Session, number: int) -> Cohort:
+    """Say what stands before any training, and give those who train."""
+    cohort = gather(session.federation, number)
+    if session.said is not None:
+        session.said.send(broadcast(session.federation, number, session.weights))
+        for party, reason in cohort.missing.items():
+            session.said.send(Message(number, party, TO_SERVER, Missing(reason)))
+    return cohort
+
+
+def _answer(
+    federation: Federation, said: OpenRound, number: int, learned: Iterator[Trained]
+) -> None:
+    """Send each update as it is learned and, where nobody reads one, their mean."""
     answers = []
-    for member, learned in zip(cohort.members, trained, strict=True):
-        party = Party(member.name)
-        update = Update(learned.delta, len(member.rows), {"loss": learned.loss})
+    for one in learned:
+        party = Party(one.member.name)
+        update = Update(one.delta, len(one.member.rows), {"loss": one.loss})
         _refuse_divergence(update, number, party)
         for defense in federation.defenses:
             update = defense.on_update(update, moment(federation, defense, number, party))
         readers = TO_NOBODY if federation.is_masked else TO_SERVER
         answers.append(said.send(Message(number, party, readers, update)))
-    if federation.is_masked:
+    if federation.is_masked and answers:
         summed = _mean(federation, number, answers)
         said.send(Message(number, COHORT, TO_SERVER, summed))
 
@@ -104,11 +158,6 @@ def next_weights(
     return {
         name: (tensor + aggregate.delta[name]).to(tensor.dtype) for name, tensor in old.items()
     }
-
-
-def _chunk(weights: Weights) -> int:
-    size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
-    return min(LARGEST_CHUNK, max(1, TRAINING_BYTES // (COPIES_OF_WEIGHTS * size)))
 
 
 def _said(messages: Sequence[Message]) -> dict[str, Tensor]:

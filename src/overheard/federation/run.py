@@ -1,7 +1,10 @@
-"""Runs a federation into a folder, or goes on where a run stopped."""
+"""Runs federations, each into a folder of its own, or goes on where a run stopped."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import final
 
 from overheard.archive.manifest import Manifest, record
 from overheard.archive.reader import open_transcript, read_round
@@ -11,14 +14,21 @@ from overheard.core.messages import Weights
 from overheard.core.parties import SERVER
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
-from overheard.federation.digest import data_digest
+from overheard.federation.digest import data_digests
 from overheard.federation.federation import Federation
-from overheard.federation.round import broadcast, hold, next_weights
+from overheard.federation.round import (
+    Session,
+    broadcast,
+    clients_at_once,
+    hold,
+    next_weights,
+)
+from overheard.federation.together import check_together, stacks
 from overheard.federation.truth import truth_of
 from overheard.learning.initial import initial_weights
 from overheard.learning.threads import one_thread
 
-__all__ = ["Federation", "run"]
+__all__ = ["Federation", "run", "run_together"]
 
 
 def run(
@@ -40,27 +50,57 @@ def run(
         PlanError: if the training of a client runs away.
 
     """
+    (done,) = run_together((federation,), (folder,), on_round)
+    return done
+
+
+def run_together(
+    federations: Sequence[Federation],
+    folders: Sequence[Path],
+    on_round: Callable[[int], None] | None = None,
+) -> tuple[tuple[Transcript, GroundTruth], ...]:
+    """Run federations of one model and recipe side by side, a round of all at a time.
+
+    Clients of several federations train as one stack, where the engine stacks. Each folder
+    comes to hold what `run` would have put there, up to the rounding of weights: who shares a
+    stack moves the last bits. The same federations in the same order, killed at any moment and
+    run again, end with the same files byte for byte; to that end whoever shares a stack with a
+    federation that lacks a round trains along in it, though its own is on the disk.
+
+    120 federations of two clients with 2,000 examples (14 x 14 pixels, one layer of 64, 20
+    rounds of two epochs) take about a minute of one core so, and 110 s one by one.
+
+    Args:
+        federations: what to run, see `check_together`.
+        folders: for `transcript/` and `truth.json` of each.
+        on_round: told each round's number once all have it on the disk.
+
+    Raises:
+        OutputError: if a folder holds another run, or cannot be written to.
+        PlanError: if the training of a client runs away.
+
+    """
+    if len(set(folders)) != len(federations):
+        raise ValueError(
+            f"each federation has a folder of its own: {len(federations)} federations, "
+            f"{len(set(folders))} folders"
+        )
+    check_together(federations)
     with one_thread():
-        recorder = Recorder(folder, manifest_of(federation))
-        was_complete = recorder.committed() > federation.rounds
-        for number in range(recorder.committed(), federation.rounds):
-            weights = _start_of(federation, folder, number)
-            with recorder.round() as said:
-                hold(federation, said, number, weights)
-            if on_round is not None:
-                on_round(number)
-        if recorder.committed() == federation.rounds:
-            final = _start_of(federation, folder, federation.rounds)
-            with recorder.round() as said:
-                said.send(broadcast(federation, federation.rounds, final))
-        transcript = open_transcript(folder)
-        if not (was_complete and has_truth(folder)):
-            write_truth(folder, truth_of(federation, transcript))
-        return transcript, read_truth(folder)
+        runs = [
+            _Run(federation, folder, Recorder(folder, manifest_of(federation, digest)))
+            for federation, folder, digest in zip(
+                federations, folders, data_digests(federations), strict=True
+            )
+        ]
+        were_complete = [run.lacks_nothing() for run in runs]
+        if not all(were_complete):
+            _go_on(runs, on_round)
+        return tuple(map(_told, runs, were_complete))
 
 
-def manifest_of(federation: Federation) -> Manifest:
-    """What the transcript will say of this run."""
+def manifest_of(federation: Federation, data: str) -> Manifest:
+    """What the transcript will say of this run, on data of this digest."""
     return Manifest(
         task=federation.task,
         model=federation.model,
@@ -71,13 +111,72 @@ def manifest_of(federation: Federation) -> Manifest:
         participation=federation.participation,
         failure_rate=federation.failure_rate,
         seed=federation.seed.value,
-        data=data_digest(federation),
+        data=data,
     )
 
 
-def _start_of(federation: Federation, folder: Path, number: int) -> Weights:
-    """The global model at the start of a round."""
-    if number == 0:
-        return initial_weights(federation.build_model, federation.seed.child("initial"))
-    before = number - 1
-    return next_weights(federation, before, read_round(folder, before))
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """A federation, and the folder that it is written to."""
+
+    federation: Federation
+    folder: Path
+    recorder: Recorder
+
+    def lacks(self, number: int) -> bool:
+        return self.recorder.committed() <= number
+
+    def lacks_nothing(self) -> bool:
+        return not self.lacks(self.federation.rounds)
+
+    def start_of(self, number: int) -> Weights:
+        """The global model at the start of a round."""
+        federation = self.federation
+        if number == 0:
+            return initial_weights(federation.build_model, federation.seed.child("initial"))
+        before = number - 1
+        return next_weights(federation, before, read_round(self.folder, before))
+
+
+def _go_on(runs: Sequence[_Run], on_round: Callable[[int], None] | None) -> None:
+    """Hold the rounds that any of them lacks, then close those that are not."""
+    federations = [run.federation for run in runs]
+    first = federations[0]
+    size = clients_at_once(initial_weights(first.build_model, first.seed.child("initial")))
+    together = [[runs[place] for place in stack] for stack in stacks(federations, size)]
+    for number in range(min(run.recorder.committed() for run in runs), first.rounds):
+        for stack in together:
+            if any(run.lacks(number) for run in stack):
+                _hold(stack, number)
+        if on_round is not None:
+            on_round(number)
+    for run in runs:
+        if not run.lacks_nothing():
+            final = run.start_of(first.rounds)
+            with run.recorder.round() as said:
+                said.send(broadcast(run.federation, first.rounds, final))
+
+
+def _hold(stack: Sequence[_Run], number: int) -> None:
+    """Hold a round of federations that share a stack; it counts once all of them said it."""
+    with ExitStack() as rounds:
+        hold(
+            [
+                Session(
+                    run.federation,
+                    run.start_of(number),
+                    rounds.enter_context(run.recorder.round()) if run.lacks(number) else None,
+                )
+                for run in stack
+            ],
+            number,
+        )
+
+
+def _told(run: _Run, was_complete: bool) -> tuple[Transcript, GroundTruth]:
+    """Open what a complete run left; its truth is worked out anew unless it was there."""
+    transcript = open_transcript(run.folder)
+    if not (was_complete and has_truth(run.folder)):
+        write_truth(run.folder, truth_of(run.federation, transcript))
+    return transcript, read_truth(run.folder)

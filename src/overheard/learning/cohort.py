@@ -1,5 +1,6 @@
 """Who learns in one round, from what, and what comes of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -26,6 +27,25 @@ class Member:
             raise ValueError(f"{self.name} has no examples: leave it out of the cohort")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Members who start from the same weights, and draw from the same seed.
+
+    Args:
+        start: weights from which each of them starts, whose type all computing takes; never
+            changed.
+        pool: examples of all of them together.
+        members: who learns, each from its rows of the pool.
+        seed: root of every draw.
+
+    """
+
+    start: Weights
+    pool: Examples
+    members: Sequence[Member]
+    seed: Seed
+
+
 @dataclass(frozen=True, slots=True)
 class Trained:
     """What a member learned.
@@ -44,7 +64,7 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """All that the members of a cohort share: where they start, what they learn from, how.
+    """All that the members of a group share: where they start, what they learn from, how.
 
     Args:
         build_model: gives the architecture; its own weights are not used.

@@ -18,7 +18,7 @@ from overheard.learning.threads import one_thread
 
 
 def train_sequentially(
-    lesson: Lesson, model: nn.Module, members: Sequence[Member]
+    lesson: Lesson, members: Sequence[Member], model: nn.Module
 ) -> Iterator[Trained]:
     """Train one member after the other on one core."""
     learner = Learner(lesson, model)

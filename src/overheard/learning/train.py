@@ -1,6 +1,7 @@
 """Local training: the one function by which clients, and an attacker's imitations, learn."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Literal
 
@@ -19,14 +20,17 @@ from overheard.learning.architecture import (
     embeds_tokens,
     is_chain_of_linear,
 )
-from overheard.learning.cohort import Lesson, Member, Trained
+from overheard.learning.cohort import Group, Lesson, Member, Trained
 from overheard.learning.initial import fresh
 from overheard.learning.memory import members_that_fit
 from overheard.learning.sequential import train_sequentially
-from overheard.learning.stacked import StackedLearner
+from overheard.learning.stacked import Pupil, StackedLearner
 from overheard.learning.threads import cores
 
 Engine = Literal["auto", "sequential", "processes", "stacked"]
+
+Way = Callable[[Lesson, Sequence[Member]], Iterator[Trained]]
+"""How one group is trained, where groups are not stacked."""
 
 WINDOW_PER_WORKER = 4
 """Members in work or done a worker, so that none waits while the caller looks at another."""
@@ -48,12 +52,7 @@ def train_cohort(
 ) -> Iterator[Trained]:
     """Train every member from the same start, and give them in the order in which they came.
 
-    Members are trained as they are asked for, a chunk ahead at most: a caller who drops what
-    it has used needs memory for a chunk, not for the cohort.
-
-    The order of batches, and dropout, hang on seed, round and member alone. All engines give
-    the same up to rounding: "processes" bit for bit what "sequential" gives; "stacked" the same
-    in float64 to 1e-12, in float32 a trajectory that drifts apart as rounding does.
+    The case of one group; `train_groups` says what holds of both.
 
     Args:
         build_model: gives the architecture; its own weights are not used.
@@ -62,6 +61,55 @@ def train_cohort(
         members: who learns, each from its rows of the pool.
         recipe: how each of them trains.
         seed: root of every draw.
+        round: which round of the federation this is.
+        engine: what trains them.
+        chunk: members in memory at once; None measures what fits.
+        workers: worker processes; None takes one a core.
+        device: where to compute; worker processes compute on the cpu.
+
+    Raises:
+        PlanError: if the engine cannot train this model, here.
+        WorkerError: if a worker process dies.
+
+    """
+    return train_groups(
+        build_model,
+        (Group(start, pool, members, seed),),
+        recipe,
+        round=round,
+        engine=engine,
+        chunk=chunk,
+        workers=workers,
+        device=device,
+    )
+
+
+def train_groups(
+    build_model: BuildModel,
+    groups: Sequence[Group],
+    recipe: Recipe,
+    *,
+    round: int,
+    engine: Engine = "auto",
+    chunk: int | None = None,
+    workers: int | None = None,
+    device: torch.device | str = "cpu",
+) -> Iterator[Trained]:
+    """Train the members of every group, and give them in the order in which they came.
+
+    Members are trained as they are asked for, a chunk ahead at most: a caller who drops what
+    it has used needs memory for a chunk, not for all of them. A chunk that is stacked takes
+    members of several groups; the other engines take one group after the other.
+
+    The order of batches, and dropout, hang on the group's seed, round and member alone. All
+    engines give the same up to rounding: "processes" bit for bit what "sequential" gives;
+    "stacked" the same in float64 to 1e-12, in float32 a trajectory that drifts apart as
+    rounding does. The last bits of a stacked member hang on who else is in its chunk.
+
+    Args:
+        build_model: gives the architecture; its own weights are not used.
+        groups: who learns, from what and from where on; all start in one type of numbers.
+        recipe: how each member trains.
         round: which round of the federation this is.
         engine: "auto" stacks chains of linear layers on the cpu and nearly everything on a GPU,
             and lets worker processes train the rest once that saves time.
@@ -78,28 +126,44 @@ def train_cohort(
         raise ValueError(f"a chunk has 1 member or more, got {chunk}")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be 1 or more, got {workers}")
-    lesson = Lesson(build_model, start, pool, recipe, seed, round, torch.device(device))
-    hands = cores() if workers is None else workers
-    model = fresh(build_model, seed)
-    if engine == "stacked" or (engine == "auto" and _gains_from_stacking(model, lesson.device)):
+    place, hands = torch.device(device), cores() if workers is None else workers
+    lessons = [
+        Lesson(build_model, group.start, group.pool, recipe, group.seed, round, place)
+        for group in groups
+    ]
+    model = fresh(build_model, Seed(0))
+    if engine == "stacked" or (engine == "auto" and _gains_from_stacking(model, place)):
         if draws_at_random(model):
             raise PlanError(
                 "the engine 'stacked' cannot train a model with dropout, whose draws would not "
                 "be those of each member alone: choose 'auto', 'sequential' or 'processes'"
             )
-        return _in_chunks(
-            lesson, model, members, chunk or members_that_fit(model, lesson, members)
+        size = chunk or _that_fit(model, lessons, groups)
+        return _in_chunks(StackedLearner(model, recipe, round, place), groups, size)
+    if engine == "processes" and place.type != "cpu":
+        raise PlanError(
+            f"the engine 'processes' computes on the cpu, and the device is {place}: choose "
+            "the device 'cpu' or the engine 'auto'"
         )
+    way: Way = partial(train_sequentially, model=model)
     if engine == "processes":
-        if lesson.device.type != "cpu":
-            raise PlanError(
-                f"the engine 'processes' computes on the cpu, and the device is "
-                f"{lesson.device}: choose the device 'cpu' or the engine 'auto'"
-            )
-        return _in_processes(lesson, members, hands, chunk)
-    if engine == "auto" and _may_gain_from_processes(model, lesson, hands):
-        return _in_processes_once_worth_it(lesson, model, members, hands, chunk)
-    return train_sequentially(lesson, model, members)
+        way = partial(_in_processes, workers=hands, chunk=chunk)
+    elif engine == "auto" and _may_gain_from_processes(model, place, hands):
+        way = partial(_in_processes_once_worth_it, model=model, workers=hands, chunk=chunk)
+    return _one_after_the_other(way, lessons, groups)
+
+
+def _that_fit(model: nn.Module, lessons: Sequence[Lesson], groups: Sequence[Group]) -> int:
+    """How many members to stack; groups differ in their numbers, not in how many there are."""
+    members = [member for group in groups for member in group.members]
+    return members_that_fit(model, lessons[0], members) if members else 1
+
+
+def _one_after_the_other(
+    way: Way, lessons: Sequence[Lesson], groups: Sequence[Group]
+) -> Iterator[Trained]:
+    for lesson, group in zip(lessons, groups, strict=True):
+        yield from way(lesson, group.members)
 
 
 def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:
@@ -109,22 +173,22 @@ def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:
     return not draws_at_random(model) and not embeds_tokens(model)
 
 
-def _may_gain_from_processes(model: nn.Module, lesson: Lesson, workers: int) -> bool:
+def _may_gain_from_processes(model: nn.Module, device: torch.device, workers: int) -> bool:
     """To send a table of word vectors back takes as long as to train it with sparse steps."""
     return (
         workers > 1
-        and lesson.device.type == "cpu"
+        and device.type == "cpu"
         and processes.are_possible()
         and not embeds_tokens(model)
     )
 
 
 def _in_chunks(
-    lesson: Lesson, model: nn.Module, members: Sequence[Member], chunk: int
+    learner: StackedLearner, groups: Sequence[Group], chunk: int
 ) -> Iterator[Trained]:
-    learner = StackedLearner(lesson, model)
-    for begin in range(0, len(members), chunk):
-        yield from learner.train(members[begin : begin + chunk])
+    pupils = [Pupil(group, member) for group in groups for member in group.members]
+    for begin in range(0, len(pupils), chunk):
+        yield from learner.train(pupils[begin : begin + chunk])
 
 
 def _in_processes(
@@ -136,13 +200,13 @@ def _in_processes(
 
 
 def _in_processes_once_worth_it(
-    lesson: Lesson, model: nn.Module, members: Sequence[Member], workers: int, chunk: int | None
+    lesson: Lesson, members: Sequence[Member], model: nn.Module, workers: int, chunk: int | None
 ) -> Iterator[Trained]:
     """Train members here until workers have come up, who are called once that saves time.
 
     The clock moves no number: both ways give the same bits.
     """
-    alone = train_sequentially(lesson, model, members)
+    alone = train_sequentially(lesson, members, model)
     for number, member in enumerate(members):
         rest = members[number:]
         if processes.are_ready(workers):

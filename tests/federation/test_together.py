@@ -1,0 +1,94 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from overheard.core.defense import Defense, Training
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.federation.federation import Federation
+from overheard.federation.together import check_together, stacks
+
+
+class Still(Defense):
+    name = "still"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
+
+
+class Retrains(Still):
+    def on_training(self, training: Training) -> Training:
+        return training
+
+
+def of(federation: Federation, clients: int) -> Federation:
+    """The same with its first clients alone."""
+    return replace(federation, rows=[held[:clients] for held in federation.rows])
+
+
+@pytest.mark.parametrize(
+    ("clients", "most", "cut"),
+    [
+        # 20 + 10 are 30, and 20 more would be 50.
+        ((20, 10, 20), 32, [[0, 1], [2]]),
+        ((20, 12, 1), 32, [[0, 1], [2]]),
+        ((2, 2, 2, 2, 2), 4, [[0, 1], [2, 3], [4]]),
+        # Nobody is parted from the others of a federation, however many they are.
+        ((1, 20, 1), 8, [[0], [1], [2]]),
+        ((20,), 1, [[0]]),
+    ],
+)
+def test_whole_federations_stand_together_as_long_as_their_clients_fit(
+    crowd: Federation, clients: tuple[int, ...], most: int, cut: list[list[int]]
+) -> None:
+    federations = [of(crowd, number) for number in clients]
+    assert [list(stack) for stack in stacks(federations, most)] == cut
+
+
+def test_only_clients_that_are_asked_count(crowd: Federation) -> None:
+    # A quarter of 20 clients are 5: six times that fits where twice 20 do not.
+    quarter = replace(crowd, participation=0.25)
+    assert [len(stack) for stack in stacks([crowd] * 6, 32)] == [1] * 6
+    assert [len(stack) for stack in stacks([quarter] * 7, 32)] == [6, 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"model": "three weights"}, "model"),
+        ({"task": Task((1,), ("a", "b", "c"))}, "task"),
+        ({"recipe": Recipe(rate=0.5, epochs=1, batch=8)}, "recipe"),
+        ({"engine": "stacked"}, "engine"),
+        ({"workers": 1}, "workers"),
+        ({"device": "cuda"}, "device"),
+        ({"defenses": (Retrains(),)}, "defenses of the training"),
+    ],
+)
+def test_refuses_federations_that_train_otherwise(
+    small: Federation, changes: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(ValueError, match=f"federation 2 differs from federation 0 in {what},"):
+        check_together([small, small, replace(small, **changes)])
+
+
+def test_refuses_federations_of_unequal_length(small: Federation) -> None:
+    with pytest.raises(ValueError, match="in rounds,"):
+        check_together([small, replace(small, rounds=1, rows=small.rows[:1])])
+
+
+def test_takes_federations_that_differ_in_data_and_chance_and_in_what_is_done_to_updates(
+    small: Federation,
+) -> None:
+    other = replace(
+        small,
+        pool=small.pool.take(torch.tensor([3, 2, 1, 0])),
+        seed=Seed(6),
+        participation=0.5,
+        failure_rate=0.5,
+        defenses=(Still(),),
+    )
+    check_together([small, other])
+    check_together([])
