@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+import pytest
 import torch
 from torch import nn
 
-from overheard.core.defense import Defense, Moment, Run, Site, Training
+from overheard.core.defense import Defense, Former, Moment, Run, Site, Training
 from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import SERVER
@@ -39,3 +40,16 @@ def test_each_hook_gives_back_the_very_thing_it_was_given():
 def test_promises_and_masks_nothing_by_itself():
     assert Nothing().promise(Run(rounds=3, participation=1.0)) == "no formal promise"
     assert not Nothing.masks_updates
+
+
+@pytest.mark.parametrize("since", [0, 4])
+def test_what_a_client_holds_it_holds_neither_from_before_the_run_nor_from_later(since: int):
+    former = Former(Examples(torch.zeros(1, 1), torch.zeros(1, dtype=torch.long)), since)
+    with pytest.raises(ValueError, match="since round 1 to 3"):
+        Moment(3, SERVER, Seed(0), former)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.1, float("nan")])
+def test_a_sampling_rate_is_a_chance(rate: float):
+    with pytest.raises(ValueError, match="sampling rate"):
+        Run(rounds=1, participation=1.0, sampling_rate=rate)

@@ -8,8 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import brentq
-from scipy.stats import norm
 from torch import Tensor
 
 from overheard.core.defense import Moment, Run
@@ -17,7 +15,8 @@ from overheard.core.errors import PlanError
 from overheard.core.messages import Update
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
-from overheard.defenses.local_dp import LocalDp, gaussian_epsilon
+from overheard.defenses.local_dp import LocalDp
+from tests.defenses.closed_epsilon import closed_epsilon
 
 MOMENT = Moment(2, client(3), Seed(11))
 
@@ -26,16 +25,6 @@ def said(
     defense: LocalDp, delta: dict[str, Tensor], moment: Moment = MOMENT
 ) -> dict[str, Tensor]:
     return dict(defense.on_update(Update(delta), moment).delta)
-
-
-def closed_epsilon(mu: float, delta: float) -> float:
-    """Solves delta = Phi(-e/mu + mu/2) - exp(e) Phi(-e/mu - mu/2) (Dong, Roth and Su 2022)."""
-
-    def missed(epsilon: float) -> float:
-        tail = math.exp(epsilon + norm.logcdf(-epsilon / mu - mu / 2))
-        return float(norm.cdf(-epsilon / mu + mu / 2) - tail - delta)
-
-    return float(brentq(missed, 0, mu * mu + 20 * mu))
 
 
 def test_a_long_update_is_scaled_to_the_clip_over_all_its_tensors() -> None:
@@ -101,19 +90,6 @@ def test_no_clipped_update_is_longer_than_the_clip(numbers: list[float], clip: f
     got = said(LocalDp(clip, 0.0), {"a": torch.tensor(numbers)})["a"].double()
     # float32 rounds each coordinate by up to 6e-8 of itself.
     assert float(got.norm()) <= clip * (1 + 1e-6)
-
-
-@pytest.mark.parametrize(
-    ("noise_multiplier", "rounds"), [(1.0, 1), (5.0, 100), (50.0, 1000), (1e3, 4), (0.5, 3)]
-)
-def test_epsilon_is_that_of_the_closed_formula_for_composed_gaussians(
-    noise_multiplier: float, rounds: int
-) -> None:
-    # T Gaussians of multiplier z are together mu-GDP with mu = sqrt(T) / z.
-    exact = closed_epsilon(math.sqrt(rounds) / noise_multiplier, 1e-5)
-    assert gaussian_epsilon(noise_multiplier, rounds, 1e-5) == pytest.approx(
-        exact, rel=1e-3, abs=1e-4
-    )
 
 
 def test_replacing_a_client_costs_the_epsilon_of_half_the_noise() -> None:

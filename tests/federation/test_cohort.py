@@ -11,7 +11,15 @@ from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.federation.cohort import EMPTY, FAILED, gather, moment, participants
+from overheard.federation.cohort import (
+    EMPTY,
+    FAILED,
+    asked,
+    gather,
+    moment,
+    participants,
+    sampling_rate,
+)
 from overheard.federation.federation import Federation
 
 
@@ -41,6 +49,22 @@ class DropZeros(Defense):
 
     def on_data(self, data: Examples, moment: Moment) -> Examples:
         return data.take(data.labels != 0)
+
+
+@dataclass(frozen=True)
+class Witness(Defense):
+    """Puts the moment's former chunk in the place of the examples; none for none."""
+
+    name = "witness"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
+
+    def on_data(self, data: Examples, moment: Moment) -> Examples:
+        if moment.former is None:
+            return data.take(torch.arange(0))
+        age = moment.round - moment.former.since
+        return Examples(moment.former.examples.inputs, torch.full_like(data.labels, age))
 
 
 class Still(Defense):
@@ -132,6 +156,35 @@ def test_defenses_of_the_data_act_in_order(small: Federation) -> None:
     before = gather(replace(small, defenses=(DropZeros(), Mirror())), 0)
     assert [len(member.rows) for member in before.members] == [6]
     assert before.missing == {client(0): EMPTY}
+
+
+def test_a_defense_of_the_data_is_told_the_chunk_before_and_how_long_ago_it_was(
+    crowd: Federation,
+) -> None:
+    # The 20 clients exchange in rounds 2 and 3 of 5; client 7 holds rows 70 to 79 until then.
+    first = list(torch.arange(200).split(10))
+    second, third = [rows.flip(0) for rows in first], first[1:] + first[:1]
+    rows = [first, first, second, third, third]
+    rounds = replace(crowd, rows=rows, rounds=5, defenses=(Witness(),))
+    assert gather(rounds, 0).missing == gather(rounds, 1).missing
+    assert len(gather(rounds, 1).missing) == 20
+    for number, before, age in ((2, first, 0), (3, second, 0), (4, second, 1)):
+        cohort = gather(rounds, number)
+        learned = cohort.pool.take(cohort.members[7].rows)
+        assert torch.equal(learned.inputs, crowd.pool.inputs[before[7]])
+        assert learned.labels.tolist() == [age] * 10
+
+
+def test_no_defense_is_told_a_former_chunk_at_any_other_step(crowd: Federation) -> None:
+    assert moment(crowd, Witness(), 2, client(7)).former is None
+
+
+def test_of_two_clients_one_of_which_is_asked_the_other_knows_who_it_was() -> None:
+    # Of 10 clients 3 are asked: one of the 7 others knows that they are among 9.
+    assert sampling_rate(10, 0.3) == pytest.approx(3 / 9)
+    assert sampling_rate(2, 0.5) == 1.0
+    assert sampling_rate(1, 0.5) == sampling_rate(4, 1.0) == 1.0
+    assert asked(2, 0.1) == 1
 
 
 def test_every_defense_round_and_party_has_a_seed_of_its_own(small: Federation) -> None:

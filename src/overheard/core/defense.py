@@ -18,12 +18,44 @@ Site = Literal["client", "server", "protocol"]
 
 
 @dataclass(frozen=True, slots=True)
+class Former:
+    """What a client held before it last exchanged its examples.
+
+    Args:
+        examples: the chunk that it held until then, before any defense changed it.
+        since: the first round in which it held what it holds now.
+
+    """
+
+    examples: Examples
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
-    """When and where a defense acts; its seed is its own."""
+    """When and where a defense acts; its seed is its own.
+
+    Args:
+        round: which, from 0.
+        party: where.
+        seed: of what the defense draws.
+        former: told where data are changed; None = the client has exchanged nothing so far, as
+            the virtual clients of an attacker never do.
+
+    """
 
     round: int
     party: Party
     seed: Seed
+    former: Former | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an exchange that is yet to come."""
+        if self.former is not None and not 1 <= self.former.since <= self.round:
+            raise ValueError(
+                f"a client may hold its examples since round 1 to {self.round}, got "
+                f"{self.former.since}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +68,24 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """As much of a run as an accountant of privacy must know."""
+    """As much of a run as an accountant of privacy must know.
+
+    Args:
+        rounds: how many there are.
+        participation: share of the clients asked in a round, as planned.
+        sampling_rate: the largest chance that a client was asked in a round, as any other
+            client may reckon it; 1, the worst, where nobody worked it out.
+
+    """
 
     rounds: int
     participation: float
+    sampling_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a chance that is none."""
+        if not 0 < self.sampling_rate <= 1:
+            raise ValueError(f"a sampling rate lies in (0, 1], got {self.sampling_rate}")
 
 
 class Defense:

@@ -8,18 +8,10 @@ from typing import ClassVar, final
 from torch import Tensor
 
 from overheard.core.defense import Defense, Moment, Run, Site
-from overheard.core.errors import PlanError
 from overheard.core.messages import Update, Weights
+from overheard.defenses._clipping import clipped
+from overheard.defenses._epsilon import gaussian_epsilon, told
 from overheard.defenses._gaussian import gaussian
-
-GRID = 1e-4
-"""Spacing of the accountant's privacy losses, in nats, where they spread over 1 or less."""
-
-HOPELESS = 50.0
-"""Ratio of a run's sensitivity to its noise (mu) from which epsilon exceeds 1,000.
-
-At mu epsilon is about mu^2 / 2 + mu * Phi^-1(1 - delta): over 1,000 even at delta = 0.999.
-Nothing is told by the digits of such an epsilon, and an accountant takes minutes for them."""
 
 
 @final
@@ -96,8 +88,8 @@ class LocalDp(Defense):
         replaced = gaussian_epsilon(self.noise_multiplier / 2, run.rounds, self.delta)
         added = gaussian_epsilon(self.noise_multiplier, run.rounds, self.delta)
         return (
-            f"epsilon {_told(replaced)} if all data of one user (a client) are replaced by any "
-            f"other data, {_told(added)} if its update is replaced by zero, at delta "
+            f"epsilon {told(replaced)} if all data of one user (a client) are replaced by any "
+            f"other data, {told(added)} if its update is replaced by zero, at delta "
             f"{self.delta:g}: Gaussian mechanism at each client, clip {self.clip:g} (L2, whole "
             f"update), noise multiplier {self.noise_multiplier:g}, sampling rate 1 (the worst "
             f"case of a client in every round; the run's participation of "
@@ -113,55 +105,3 @@ class LocalDp(Defense):
             name: part + deviation * gaussian(part, name, moment)
             for name, part in delta.items()
         }
-
-
-def clipped(delta: Weights, clip: float, moment: Moment) -> Mapping[str, Tensor]:
-    """The update, scaled down to an L2 norm of `clip` over all its tensors if it is longer.
-
-    Raises:
-        ValueError: if it holds NaN or infinite numbers.
-
-    """
-    parts = dict(delta)
-    norm = math.sqrt(sum(float(part.double().square().sum()) for part in parts.values()))
-    if not math.isfinite(norm):
-        raise ValueError(
-            f"the update of {moment.party} in round {moment.round} must be finite to be "
-            "clipped, and holds NaN or infinite numbers"
-        )
-    if norm <= clip:
-        return parts
-    return {name: part * (clip / norm) for name, part in parts.items()}
-
-
-def gaussian_epsilon(noise_multiplier: float, rounds: int, delta: float) -> float:
-    """The epsilon of a Gaussian mechanism of sensitivity 1 composed over rounds, no sampling.
-
-    By privacy loss distributions, rounded pessimistically; infinity beyond `HOPELESS`.
-
-    >>> round(gaussian_epsilon(1.0, 1, 1e-5), 2)
-    4.38
-
-    Raises:
-        PlanError: if `dp-accounting` is not installed.
-
-    """
-    try:
-        from dp_accounting import GaussianDpEvent, NeighboringRelation
-        from dp_accounting.pld import PLDAccountant
-    except ImportError as missing:
-        raise PlanError(
-            "the defense `local_dp` needs dp-accounting to state its epsilon: "
-            "pip install overheard[dp]"
-        ) from missing
-    spread = math.sqrt(rounds) / noise_multiplier
-    if spread >= HOPELESS:
-        return math.inf
-    accountant = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE, GRID * max(1.0, spread))
-    accountant.compose(GaussianDpEvent(noise_multiplier), rounds)
-    return float(accountant.get_epsilon(delta))
-
-
-def _told(epsilon: float) -> str:
-    """Rounded up, so that the promise is never better than what was computed."""
-    return "above 1000" if epsilon > 1000 else f"{math.ceil(epsilon * 100) / 100:.2f}"

@@ -1,10 +1,10 @@
 """Who is asked in a round, who answers, and what those who answer learn from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
-from overheard.core.defense import Defense, Moment
+from overheard.core.defense import Defense, Former, Moment
 from overheard.core.examples import Examples
 from overheard.core.parties import Party
 from overheard.federation.federation import Federation
@@ -33,9 +33,26 @@ class Cohort:
 def participants(federation: Federation, number: int) -> tuple[int, ...]:
     """Draw who is asked in this round, in the order of the clients."""
     clients = len(federation.clients)
-    count = max(1, round(federation.participation * clients))
+    count = asked(clients, federation.participation)
     generator = federation.seed.child("participants", number).generator()
     return tuple(sorted(torch.randperm(clients, generator=generator)[:count].tolist()))
+
+
+def asked(clients: int, participation: float) -> int:
+    """How many clients are asked in a round."""
+    return max(1, round(participation * clients))
+
+
+def sampling_rate(clients: int, participation: float) -> float:
+    """The largest chance that a client was asked in a round, as another client may reckon it.
+
+    So many are asked, no more and no fewer: one who was not asked knows that all of them are
+    among the others.
+
+    >>> sampling_rate(5, 0.4), sampling_rate(2, 0.5)
+    (0.5, 1.0)
+    """
+    return min(1.0, asked(clients, participation) / max(1, clients - 1))
 
 
 def gather(federation: Federation, number: int) -> Cohort:
@@ -51,8 +68,10 @@ def gather(federation: Federation, number: int) -> Cohort:
             continue
         if acting:
             data = federation.pool.take(rows)
+            former = _former(federation, number, index)
             for defense in acting:
-                data = defense.on_data(data, moment(federation, defense, number, party))
+                when = moment(federation, defense, number, party)
+                data = defense.on_data(data, replace(when, former=former))
             rows = torch.arange(start, start + len(data))
             start += len(data)
             changed.append(data)
@@ -72,6 +91,16 @@ def moment(federation: Federation, defense: Defense, number: int, party: Party) 
 def _fails(federation: Federation, number: int, party: Party) -> bool:
     generator = federation.seed.child("failure", number, party).generator()
     return float(torch.rand((), generator=generator)) < federation.failure_rate
+
+
+def _former(federation: Federation, number: int, index: int) -> Former | None:
+    """What a client held in the round before its rows last changed."""
+    held = federation.rows[number][index]
+    for since in range(number, 0, -1):
+        before = federation.rows[since - 1][index]
+        if not torch.equal(before, held):
+            return Former(federation.pool.take(before), since)
+    return None
 
 
 def _on_data(federation: Federation) -> tuple[Defense, ...]:

@@ -1,0 +1,133 @@
+"""Central differential privacy: clients clip, and the server adds noise to their mean."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from torch import Tensor
+
+from overheard.core.defense import Defense, Moment, Run, Site
+from overheard.core.messages import Aggregate, Update
+from overheard.defenses._clipping import clipped
+from overheard.defenses._epsilon import gaussian_epsilon, sampled_epsilon, told
+from overheard.defenses._gaussian import gaussian
+
+UNCOVERED = (
+    "the server is trusted: it reads clipped updates without noise, and metrics in clear; "
+    "example counts are not sent"
+)
+"""Against whom nothing is promised."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DpFedavg(Defense):
+    """Gaussian mechanism on the mean of a round's updates, in which all clients weigh alike.
+
+    Each client scales its update down to an L2 norm of `clip`, over all parameters together,
+    where it is longer, and keeps its number of examples to itself. The server takes the plain
+    mean over the M clients that answered, and adds a Gaussian of standard deviation
+    `noise_multiplier * clip / M` to every coordinate before it moves the model.
+
+    It protects against whoever gets the global models: other clients, and those who get the
+    model in the end. The server is trusted to add the noise, and reads every update without it.
+    For the same epsilon the mean bears 1 / sqrt(M) of the noise that `local_dp` leaves in it,
+    which is little gain for few clients. Weighing all alike costs accuracy where sizes differ.
+    A defense that acts on updates after this one may make them longer than `clip`: name this
+    one last.
+
+    McMahan et al. draw each client for itself (Poisson) and divide by the number expected; here
+    as many as planned are drawn, and the mean is over those who answer, so epsilon is reckoned
+    for a draw without replacement. The noise comes in floating point from a seeded generator,
+    which is right for an audit and wrong for production (Mironov 2012).
+
+    Args:
+        clip: largest L2 norm of an update.
+        noise_multiplier: standard deviation of the noise on the sum of all updates, in units of
+            `clip`; 0 = clip only.
+        delta: of the promise; should be well below 1 / number of clients.
+
+    """
+
+    clip: float = 1.0
+    noise_multiplier: float = 1.0
+    delta: float = 1e-5
+
+    name: ClassVar[str] = "dp_fedavg"
+    source: ClassVar[str] = (
+        "McMahan, Ramage, Talwar and Zhang 2018 (ICLR), Algorithm 1 with flat clipping and "
+        "equal weights; accounting: privacy loss distributions, Doroshenko et al. 2022 "
+        "(PoPETs), and for drawn clients Wang, Balle and Kasiviswanathan 2019 (AISTATS)"
+    )
+    enforced_at: ClassVar[Site] = "server"
+    switched_off_by: ClassVar[str] = (
+        "the server, which may leave out the noise; each client its own clipping, unless the "
+        "server clips once more"
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what is no mechanism."""
+        if not 0 < self.clip < math.inf:
+            raise ValueError(f"clip must be above 0 and finite, got {self.clip}")
+        if not 0 <= self.noise_multiplier < math.inf:
+            raise ValueError(
+                f"noise_multiplier must be 0 or more and finite, got {self.noise_multiplier}"
+            )
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta lies between 0 and 1, got {self.delta}")
+
+    def on_update(self, update: Update, moment: Moment) -> Update:
+        """Clip, and hide the number of examples, so that all weigh alike.
+
+        By size, a client could weigh up to 1, and no noise below `clip` itself would cover it.
+
+        Raises:
+            ValueError: if the update holds NaN or infinite numbers.
+
+        """
+        return replace(update, delta=clipped(update.delta, self.clip, moment), examples=None)
+
+    def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+        """Add the noise, which follows from a parameter's name and the moment."""
+        if self.noise_multiplier == 0:
+            return aggregate
+        deviation = self.noise_multiplier * self.clip / len(aggregate.cohort)
+        noisy: Mapping[str, Tensor] = {
+            name: part + deviation * gaussian(part, name, moment)
+            for name, part in aggregate.delta.items()
+        }
+        return replace(aggregate, delta=noisy)
+
+    def promise(self, run: Run) -> str:
+        """The epsilon of a client against whoever reads all global models.
+
+        The data of one client may turn its update into any other of norm `clip`, so the
+        mean moves by 2 clip / M at most. Sampling is counted on where it helps, and told apart:
+        it helps only against those who do not know who was asked.
+
+        Raises:
+            PlanError: if `dp-accounting` is not installed.
+
+        """
+        if self.noise_multiplier == 0:
+            return f"clipping only (clip {self.clip:g}): no formal promise (epsilon infinite)"
+        # To replace an update moves a mean twice as far as to leave it out.
+        noise, rate = self.noise_multiplier / 2, run.sampling_rate
+        epsilon = known = gaussian_epsilon(noise, run.rounds, self.delta)
+        drawn = sampled_epsilon(noise, run.rounds, self.delta, rate) if rate < 1 else math.inf
+        sampling, accountant = "sampling rate 1 (no sampling is counted on)", "PLD"
+        if drawn < known:
+            epsilon, accountant = drawn, "RDP"
+            sampling = (
+                f"sampling rate {rate:g} (without replacement; epsilon {told(known)} against "
+                "those who know who was asked)"
+            )
+        return (
+            f"epsilon {told(epsilon)} against whoever reads all global models, if all data of "
+            f"one user (a client) are replaced by any other data, at delta {self.delta:g}: "
+            "Gaussian mechanism at the server on the mean of equally weighed updates, clip "
+            f"{self.clip:g} (L2, whole update), noise multiplier {self.noise_multiplier:g}, "
+            f"{sampling}, {run.rounds} rounds, accountant dp-accounting {accountant}; "
+            f"{UNCOVERED}"
+        )
