@@ -61,10 +61,10 @@ def measure(setting: Setting, cells: Sequence[Cell], scale: Scale, place: Place)
     plan, resources = plan_of(setting, scale), Resources(place.data, workers=1, device="cpu")
     dataset = load_data(plan, resources)
     folder = place.store.folder
-    federation = federation_of(plan, plan.arms[0], setting.seed, dataset, resources)
+    dealt = deal_examples(plan, dataset, setting.seed)
+    federation = federation_of(plan, plan.arms[0], setting.seed, dealt, dataset.task, resources)
     transcript, truth = run(federation, folder / "runs" / setting.name)
     view = transcript.seen_by(SERVER)
-    dealt = deal_examples(plan, dataset, setting.seed)
     for auxiliary, some in groupby(missing, lambda cell: cell.auxiliary):
         bank = folder / "bank" / f"{setting.name}_{auxiliary}"
         knowledge = Knowledge(

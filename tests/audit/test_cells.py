@@ -43,6 +43,7 @@ def test_a_cell_that_differs_in_anything_is_another(tmp_path: Path):
         replace(CELL, attack="decaf, about the cohort"),
         replace(CELL, settings="Decaf(steps=1)"),
         replace(CELL, rounds=(0,)),
+        replace(CELL, is_control=True),
     ):
         assert store.load(other) is None
 

@@ -55,7 +55,9 @@ def test_a_plan_that_is_not_utf8_is_another_plan(tmp_path: Path):
     assert (tmp_path / "plan.toml").read_bytes() == b"\xff\xfe"
 
 
-def test_each_arm_and_seed_has_a_place_of_its_own():
+def test_each_arm_seed_and_control_has_a_place_of_its_own():
     home = AuditFolder(Path("audit"))
     assert home.run("local DP", 3) == Path("audit/runs/local_DP-seed3")
+    control = home.run("local DP", 3, is_control=True)
+    assert control == Path("audit/runs/local_DP-seed3-control")
     assert home.cells == Path("audit/cells")

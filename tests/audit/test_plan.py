@@ -16,6 +16,7 @@ from overheard.audit.plan import ArmPlan, Plan, ShiftPlan, ThreatPlan, parse_pla
 from overheard.core.errors import PlanError
 from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.fashion_mnist import FashionMnist
+from overheard.data.schedule import Schedule, Shift
 from overheard.defenses.dropout import Dropout
 from tests.audit.plans import DATA, OPEN, SERVER_ALONE, SMALL, TINY, TRAINING
 
@@ -230,6 +231,47 @@ def test_refuses_a_shift_of_no_client_or_in_no_round(client: int, number: int):
 def test_refuses_a_shift_in_round_0():
     text = with_line("shifts = [{ client = 0, round = 0, shares = [1.0] }]")
     assert list(mistakes_in(text)) == ["data.shifts.0.round"]
+
+
+def shift(settings: str, rounds: int = 9) -> str:
+    text = with_line(f"shifts = [{{ client = 0, round = 2, {settings} }}]")
+    return text.replace("rounds = 2", f"rounds = {rounds}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "place", "words"),
+    [
+        ("shares = [0.5, 0.2]", "data.shifts.0", "sum to 1"),
+        ("weights = [-1, 2]", "data.shifts.0", "0 or more each and not all 0"),
+        ("weights = [1, 2], shares = [0.5, 0.5]", "data.shifts.0", "without shares"),
+        ("over = 0", "data.shifts.0.over", "greater than or equal to 1"),
+        ("distortion = 1.5", "data.shifts.0.distortion", "less than or equal to 1"),
+        ('new_user = "yes"', "data.shifts.0.new_user", "valid boolean"),
+        ("over = 8", "plan", "rounds are numbered from 0 to 8"),
+    ],
+)
+def test_a_shift_that_cannot_be_is_told_with_its_place(settings: str, place: str, words: str):
+    mistakes = mistakes_in(shift(settings))
+    assert list(mistakes) == [place]
+    assert words in mistakes[place]
+
+
+def test_refuses_a_shift_that_comes_while_another_is_under_way():
+    first = "{ client = 0, round = 1, over = 3 }"
+    text = with_line(f"shifts = [{first}, {{ client = 0, round = 3 }}]")
+    said = mistakes_in(text.replace("rounds = 2", "rounds = 9"))["plan"]
+    assert "data.shifts: client 0 shifts once a round at most" in said
+
+
+def test_every_setting_of_a_shift_is_read_and_written_back():
+    settings = "weights = [1, 2.5], over = 3, distortion = 0.5"
+    plan = parse_plan(shift(settings), "p")
+    assert plan.schedule == Schedule(
+        9, None, (Shift(0, 2, None, (1.0, 2.5), 3, distortion=0.5),)
+    )
+    assert parse_plan(plan.toml(), "p") == plan
+    stranger = parse_plan(shift("new_user = true, shares = [100, 0]"), "p")
+    assert stranger.schedule.shifts == (Shift(0, 2, (100.0, 0.0), new_user=True),)
 
 
 def test_refuses_two_kinds_of_auxiliary_examples():

@@ -18,9 +18,11 @@ from overheard.audit.recording import identity, recorded
 from overheard.audit.run import Step, audit
 from overheard.audit.simulate import deal_examples
 from overheard.core.errors import OutputError, PlanError, TranscriptError
+from overheard.core.parties import client
 from overheard.learning.models.mlp import Mlp
 from tests.audit.conftest import HERE, Done, supplies_of
 from tests.audit.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
+from tests.audit.planted import Pull
 
 ADAPTIVE = ThreatPlan(
     attacks=(BiasInversion(),),
@@ -95,6 +97,25 @@ def spoil_truth(change: Callable[[list[dict[str, object]]], object]) -> Callable
     return spoil
 
 
+def with_shifts(party: str, *rounds: int) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        truth = json.loads(truth_path(folder).read_text())
+        truth["shifts"] = [{"party": party, "rounds": rounds}]
+        truth_path(folder).write_text(json.dumps(truth))
+
+    return spoil
+
+
+def test_a_shift_that_a_recording_tells_of_is_the_truth(copy: Path, tmp_path: Path):
+    with_shifts("client/1", 1)(copy)
+    plan = changed(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
+    found = audit(plan, tmp_path / "out", recording=copy, resources=HERE)
+    assert [(one.target, one.true_since) for one in found.findings] == [
+        (client(0), None), (client(1), 1), (client(2), None)
+    ]  # fmt: skip
+    assert not any(run.is_control for run in found.arms)
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -104,9 +125,23 @@ def spoil_truth(change: Callable[[list[dict[str, object]]], object]) -> Callable
         (spoil_truth(lambda counts: counts[0].update(labels=[1, 2])), "no counts of 10 labels"),
         (spoil_truth(lambda counts: counts[0].update(labels=[0] * 10)), "no counts of 10"),
         (spoil_truth(lambda counts: counts[0].update(labels=[-1, 9] * 5)), "no counts of 10"),
+        (with_shifts("client/9", 1), "client/9 shifts in the rounds"),
+        (with_shifts("client/1", 0), "name its clients, and rounds from 1 on"),
+        (with_shifts("client/1", 2), "its rounds end with 1"),
         (lambda folder: shutil.rmtree(folder / "transcript"), "holds no transcript"),
     ],
-    ids=["no truth", "damaged", "one lacks", "two labels", "no example", "below 0", "empty"],
+    ids=[
+        "no truth",
+        "damaged",
+        "one lacks",
+        "two labels",
+        "no example",
+        "below 0",
+        "a stranger shifts",
+        "a shift at the start",
+        "a shift after the end",
+        "empty",
+    ],
 )
 def test_refuses_a_recording_that_lacks_something_before_it_writes(
     copy: Path, tmp_path: Path, spoil: Callable[[Path], object], words: str

@@ -9,19 +9,23 @@ from typing import Any, ClassVar, final
 import pytest
 import torch
 
+from overheard.archive.layout import messages_path, transcript_folder
+from overheard.archive.truth import read_truth
 from overheard.attacks.bias_inversion import BiasInversion
 from overheard.attacks.mean_softmax import MeanSoftmax
 from overheard.audit.finding import Audit, Finding, Refusal
+from overheard.audit.folder import AuditFolder
 from overheard.audit.plan import Plan, ShiftPlan, ThreatPlan
 from overheard.audit.run import NOBODY, Step, audit
 from overheard.audit.virtual import VirtualPlan
 from overheard.core.attack import Attack
-from overheard.core.claims import Interval, LabelShares
+from overheard.core.claims import Interval, LabelShares, Shift, Timeline
 from overheard.core.errors import NeedsError, OutputError, PlanError
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.data.splits.iid import Iid
 from tests.audit.conftest import HERE, Done
 from tests.audit.plans import (
     ABOUT_ALL,
@@ -34,6 +38,7 @@ from tests.audit.plans import (
     TRAINING,
     changed,
 )
+from tests.audit.planted import Pull
 
 CLIENTS = (client(0), client(1), client(2))
 
@@ -260,15 +265,16 @@ def test_what_attackers_do_not_know_is_missing_by_name(tmp_path: Path):
 def test_tells_of_each_run_what_it_was_worth(small: Done):
     assert [(run.arm, run.seed) for run in small.found.arms] == [
         ("no defense", 0),
-        ("secure aggregation", 0),
         ("no defense", 1),
+        ("secure aggregation", 0),
         ("secure aggregation", 1),
     ]
+    assert not any(run.is_control for run in small.found.arms)
     for run in small.found.arms:
         assert sorted(run.accuracy) == [0, 1, 2]  # two rounds and the final model
         assert (run.answers, run.missing) == (6, 0)  # three clients, two rounds
     assert small.found.arms[0].defenses == ()
-    (record,) = small.found.arms[1].defenses
+    (record,) = small.found.arms[2].defenses
     assert record.settings == "SecureAggregation()"
     assert record.enforced_at == "protocol"
     assert "2 rounds" in record.promise
@@ -291,7 +297,9 @@ def test_progress_climbs_to_its_total_and_never_beyond(small: Done):
     assert {step.total for step in small.steps} == {40}
     assert done == sorted(done)
     assert done[-1] == 40
-    assert set(range(1, 41)) <= set(done)
+    # A round of the two runs of an arm, which train side by side, is told as two.
+    trained = {1, 3, 21, 23}
+    assert set(range(1, 41)) - trained <= set(done)
 
 
 def test_a_second_call_does_nothing_anew_and_finds_the_same(tiny: Done):
@@ -389,6 +397,142 @@ def test_one_round_is_not_listened_to_twice(tmp_path: Path):
     assert {finding.cell.rounds for finding in found.findings} == {(0,)}
     assert len(found.findings) == 6  # two attacks on three clients
     assert steps[-1].done == steps[-1].total
+
+
+SHIFTING = changed(
+    TINY,
+    seeds=(0, 1),
+    data=DATA.model_copy(
+        update={
+            "split": Iid(),
+            "examples": 30,
+            "refresh_every": 1,
+            "shifts": (ShiftPlan(client=1, round=2, shares=(1.0, *(0.0,) * 9)),),
+        }
+    ),
+    training=TRAINING.model_copy(update={"rounds": 4}),
+    arms=(OPEN, MASKED),
+    threats=(
+        ThreatPlan(attacks=(Pull(), MeanSoftmax())),
+        ThreatPlan(observers=("client/1",), attacks=(Pull(),), by_round=False),
+    ),
+)
+"""From round 2 of 4 on, one of three clients holds nothing but zeros."""
+
+
+@pytest.fixture(scope="module")
+def shifting(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    folder, steps = tmp_path_factory.mktemp("audits") / "shifting", list[Step]()
+    found = audit(SHIFTING, folder, resources=HERE, on_step=steps.append)
+    return Done(found, folder, tuple(steps))
+
+
+def test_who_asks_for_shifts_listens_to_each_run_and_to_its_control(shifting: Done):
+    heard = findings_of(shifting.found, attack="pull", arm="no defense", seed=1)
+    assert [(one.cell.is_control, one.target) for one in heard] == [
+        *((False, who) for who in CLIENTS),
+        *((True, who) for who in CLIENTS),
+    ]
+    assert {one.cell.rounds for one in heard} == {(0, 1, 2, 3)}
+
+
+def test_it_leaks_where_a_client_shifts_and_not_in_the_control(shifting: Done):
+    for finding in findings_of(shifting.found, attack="pull", arm="no defense"):
+        shifts = finding.target == client(1) and not finding.cell.is_control
+        assert finding.timeline is not None
+        assert finding.timeline.alarm == (2 if shifts else None)
+        assert finding.true_since == (2 if shifts else None)
+
+
+def test_other_attacks_listen_to_the_planned_runs_alone_and_round_by_round(shifting: Done):
+    heard = findings_of(shifting.found, attack="mean_softmax")
+    assert not any(one.cell.is_control for one in heard)
+    assert {one.cell.rounds for one in heard} == {(0, 1, 2, 3), (0,), (1,), (2,), (3,)}
+
+
+def test_what_cannot_be_heard_is_refused_in_the_control_too(shifting: Done):
+    for where in ({"arm": "secure aggregation"}, {"observers": (client(1),)}):
+        refused = refusals_of(shifting.found, attack="pull", seed=0, **where)
+        assert {one.cell.is_control for one in refused} == {False, True}
+        assert {one.missing for one in refused} == {(Need.UPDATES.value,)}
+
+
+def test_the_control_is_told_as_a_run_of_its_own_and_shifts_nothing(shifting: Done):
+    runs = [(run.arm, run.seed, run.is_control) for run in shifting.found.arms]
+    assert runs == [
+        (arm, seed, is_control)
+        for arm in ("no defense", "secure aggregation")
+        for seed in (0, 1)
+        for is_control in (False, True)
+    ]
+    home = AuditFolder(shifting.folder)
+    for _, seed, is_control in runs[:4]:
+        truth = read_truth(home.run("no defense", seed, is_control=is_control))
+        assert truth.shifts == ({} if is_control else {client(1): (2,)})
+        held = truth.counts[2, client(1)].tolist()
+        assert (held == [30, *[0] * 9]) is not is_control
+
+
+def test_a_run_and_its_control_say_the_same_to_the_bit_until_the_shift(shifting: Done):
+    home = AuditFolder(shifting.folder)
+    for seed in (0, 1):
+        planned, control = (
+            transcript_folder(home.run("no defense", seed, is_control=is_control))
+            for is_control in (False, True)
+        )
+        for number in range(4):
+            one, other = (
+                messages_path(folder, number).read_bytes() for folder in (planned, control)
+            )
+            # Each message stands there with the digest of its weights.
+            assert (one == other) is (number < 2)
+
+
+def test_the_work_of_controls_is_counted(shifting: Done):
+    # Two seeds x two arms x (two runs of 4 rounds, and 1 + 5 + 1 cells beside 1 + 1).
+    assert {step.total for step in shifting.steps} == {4 * (8 + 7 + 2)}
+    done = [step.done for step in shifting.steps]
+    assert done == sorted(done)
+    assert done[-1] == 68
+    assert any(step.what == "no defense, seed 1, control: pull" for step in shifting.steps)
+
+
+def test_an_audit_with_controls_is_taken_up_again_the_same(shifting: Done, tmp_path: Path):
+    before = stamps(shifting.folder)
+    assert audit(SHIFTING, shifting.folder, resources=HERE) == shifting.found
+    assert stamps(shifting.folder) == before
+
+
+def test_a_claim_about_a_run_and_one_about_its_control_draw_alike(tmp_path: Path):
+    seeds = list[Seed]()
+
+    @final
+    @dataclass(frozen=True, slots=True)
+    class Drawing(Attack[Shift]):
+        name: ClassVar[str] = "drawing"
+        answers: ClassVar = Shift
+        needs: ClassVar = frozenset({Need.UPDATES})
+        source: ClassVar[str] = "ours"
+
+        def infer(
+            self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+        ) -> Mapping[Party, Shift]:
+            seeds.append(seed)
+            return {target: Shift(Timeline()) for target in targets}
+
+    plan = changed(SHIFTING, arms=(OPEN,), threats=(ThreatPlan(attacks=(Drawing(),)),))
+    audit(plan, tmp_path / "out", resources=HERE)
+    assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
+
+
+def test_without_an_attack_that_asks_for_shifts_there_is_no_control(tmp_path: Path):
+    plan = changed(SHIFTING, seeds=(0,), threats=(ThreatPlan(attacks=(MeanSoftmax(),)),))
+    found = audit(plan, tmp_path / "out", resources=HERE)
+    assert not any(run.is_control for run in found.arms)
+    assert [path.name for path in sorted((tmp_path / "out" / "runs").iterdir())] == [
+        "no_defense-seed0",
+        "secure_aggregation-seed0",
+    ]
 
 
 def with_data(**fields: object) -> Plan:

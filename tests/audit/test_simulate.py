@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.plan import ArmPlan, Known, ThreatPlan
+from overheard.audit.plan import ArmPlan, Known, ShiftPlan, ThreatPlan
 from overheard.audit.simulate import (
     Resources,
     deal_examples,
@@ -91,7 +91,8 @@ def test_arms_differ_by_their_defenses_alone(tmp_path: Path):
 def test_every_arm_is_dealt_the_same_rows():
     dataset = load_data(TINY, HERE)
     open_, masked = (
-        federation_of(THREE_ARMS, arm, 0, dataset, HERE) for arm in THREE_ARMS.arms[:2]
+        federation_of(THREE_ARMS, arm, 0, deal_examples(TINY, dataset, 0), dataset.task, HERE)
+        for arm in THREE_ARMS.arms[:2]
     )
     for one, other in zip(open_.rows, masked.rows, strict=True):
         assert [rows.tolist() for rows in one] == [rows.tolist() for rows in other]
@@ -265,6 +266,37 @@ def test_a_data_set_of_another_form_is_refused_before_anything_is_done(tmp_path:
     plan = changed(TINY, threats=(other_digits(tmp_path, classes=9),))
     with pytest.raises(PlanError, match=r"auxiliary_from own: has .* 9 classes"):
         supplies_of(plan)
+
+
+SHIFTING = changed(
+    TINY,
+    data=DATA.model_copy(
+        update={"shifts": (ShiftPlan(client=1, round=1, weights=(3.0, *(1.0,) * 9)),)}
+    ),
+)
+
+
+def test_a_run_tells_who_shifts_and_its_control_that_nobody_does(tmp_path: Path):
+    truths = [
+        simulate(SHIFTING, is_control=is_control, folder=tmp_path / str(is_control),
+                 resources=HERE)[1]
+        for is_control in (False, True)
+    ]  # fmt: skip
+    assert [truth.shifts for truth in truths] == [{client(1): (1,)}, {}]
+    planned, control = (truth.counts[1, client(1)].tolist() for truth in truths)
+    assert planned != control == truths[1].counts[0, client(1)].tolist()
+
+
+def test_the_attacker_and_the_test_have_the_same_beside_a_run_and_its_control():
+    dataset = load_data(SHIFTING, HERE)
+    planned, control = (
+        deal_examples(SHIFTING, dataset, 0, is_control) for is_control in (False, True)
+    )
+    assert torch.equal(planned.auxiliary.inputs, control.auxiliary.inputs)
+    assert torch.equal(planned.test.inputs, control.test.inputs)
+    for one, other in zip(planned.rows[0], control.rows[0], strict=True):
+        assert torch.equal(one, other)
+    assert not torch.equal(planned.rows[1][1], control.rows[1][1])
 
 
 def test_the_split_of_the_plan_is_the_one_that_deals():

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from overheard.archive.manifest import Manifest
+from overheard.audit.plan import ShiftPlan
 from overheard.audit.subject import subject_of_plan, subject_of_recording
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
@@ -34,6 +35,22 @@ def test_one_size_and_several_epochs_are_told_as_such():
     )
     assert "3 clients with 25 examples each" in subject_of_plan(plan)
     assert "3 local epochs of sgd" in subject_of_plan(plan)
+
+
+def test_tells_whose_data_shift_and_whose_are_but_exchanged():
+    shifts = (
+        ShiftPlan(client=1, round=3, distortion=0.5, over=2),
+        ShiftPlan(client=0, round=1),
+    )
+    plan = changed(
+        TINY,
+        data=DATA.model_copy(update={"shifts": shifts}),
+        training=TRAINING.model_copy(update={"rounds": 5}),
+    )
+    assert subject_of_plan(plan).endswith(
+        "; the data of client 1 shift in rounds 3 to 4; the data of client 0 are exchanged in "
+        "round 1"
+    )
 
 
 def test_tells_of_a_recording_what_it_says_of_itself():

@@ -1,9 +1,11 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
-from overheard.data.composition import ratio_shares, shares_of
+from overheard.data.composition import ratio_shares, shares_of, weights_of
 
 
 def test_percentages_and_shares_are_the_same_thing() -> None:
@@ -32,3 +34,13 @@ def test_ratio_shares_sum_to_one(classes: int, share: float, data: st.DataObject
 def test_a_group_that_is_none_is_refused(group: tuple[int, ...]) -> None:
     with pytest.raises(PlanError, match="some of the labels"):
         ratio_shares(3, group, 0.5)
+
+
+@pytest.mark.parametrize("numbers", [(), (0.0, 0.0), (2.0, -1.0), (math.nan, 1.0), (math.inf,)])
+def test_weights_that_are_none_are_refused_with_their_place(numbers: tuple[float, ...]) -> None:
+    with pytest.raises(PlanError, match="row 7 must be"):
+        weights_of(numbers, "row 7")
+
+
+def test_weights_are_taken_as_they_are() -> None:
+    assert weights_of((3.0, 0.0, 2.0), "row").tolist() == [3.0, 0.0, 2.0]

@@ -189,6 +189,15 @@ def test_copies_of_test_examples_never_get_into_the_auxiliary_examples() -> None
     assert not torch.isin(content_keys(hands.auxiliary.inputs), keys).any()
 
 
+def test_copies_are_looked_for_anew_where_the_same_training_part_has_another_test() -> None:
+    # The first test holds copies of the training examples 0 to 99, the second of 100 to 199.
+    train, task = examples(0, 200), Task((1,), ("a", "b", "c", "d"))
+    for first, free in ((0, range(100, 200)), (100, range(100)), (0, range(100, 200))):
+        data = Dataset(train, examples(first, 100), task)
+        given = dealt(Iid(), clients=1, auxiliary=Auxiliary(per_class=25), data=data).auxiliary
+        assert sorted(given.inputs.flatten().tolist()) == list(free)
+
+
 def test_a_total_of_auxiliary_examples_follows_the_shares_of_the_pool() -> None:
     labels = torch.tensor([0] * 300 + [1] * 100)
     train = Examples(torch.arange(400.0)[:, None], labels)

@@ -42,6 +42,10 @@ class Masks(Still):
         ({"pool": OF_CLASS_2}, "between 0 and 1, got 0 to 2"),
         ({"test": BELOW_0}, "between 0 and 1, got -1 to 1"),
         ({"defenses": (Still(), Still())}, "each defense acts once"),
+        ({"shifts": {client(2): (1,)}}, "clients shift, got client/2"),
+        ({"shifts": {client(1): (0,)}}, r"rounds from 1 to 1, in order, got \(0,\)"),
+        ({"shifts": {client(1): (2,)}}, r"rounds from 1 to 1, in order, got \(2,\)"),
+        ({"shifts": {client(1): (1, 1)}}, "in order"),
     ],
 )
 def test_a_federation_that_cannot_be_run_is_refused(

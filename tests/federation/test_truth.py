@@ -76,3 +76,14 @@ def test_knows_the_accuracy_of_every_broadcast_and_of_the_final_model(
     assert truth.accuracy[0] == 0.25
     assert truth.accuracy[1] == 0.75
     assert list(truth.accuracy) == [0, 1, 2]
+
+
+def test_knows_who_shifts_and_that_moves_nothing_that_is_said(
+    small: Federation, tmp_path: Path
+) -> None:
+    plain, truth = run(small, tmp_path / "plain")
+    told, shifted = run(replace(small, shifts={client(1): (1,)}), tmp_path / "shifted")
+    assert truth.shifts == {}
+    assert shifted.shifts == {client(1): (1,)}
+    assert truth.accuracy == shifted.accuracy
+    assert [m.sender for m in plain.messages] == [m.sender for m in told.messages]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from overheard.audit.finding import ArmRun, Audit, Cell, Finding, Refusal
@@ -39,6 +41,12 @@ TWO_ROUNDS = audit(
     finding(1, client(0), 0.1),
     finding(1, client(1), 0.3),
 )
+
+
+def test_the_accuracy_of_an_arm_leaves_its_controls_out() -> None:
+    control = ArmRun("no defense", 1, (), {1: 0.0}, 0, 2, is_control=True)
+    beside = replace(TWO_ROUNDS, arms=(*TWO_ROUNDS.arms, control))
+    assert mean_accuracy(beside, "no defense", 1) == mean_accuracy(TWO_ROUNDS, "no defense", 1)
 
 
 def test_means_run_over_the_targets_of_one_round() -> None:

@@ -29,6 +29,12 @@ class _Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
+class _Shifts:
+    party: str
+    rounds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Stored:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
         strict=True, extra="forbid", allow_inf_nan=False
@@ -36,6 +42,8 @@ class _Stored:
 
     counts: tuple[_Counts, ...]
     accuracy: tuple[_Accuracy, ...]
+    # May be left out, so that whoever writes a truth by hand need not say that nothing shifts.
+    shifts: tuple[_Shifts, ...] = ()
 
 
 _PARSER = TypeAdapter(_Stored)
@@ -49,6 +57,7 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
             for (number, who), counts in truth.counts.items()
         ),
         tuple(_Accuracy(number, share) for number, share in truth.accuracy.items()),
+        tuple(_Shifts(who, rounds) for who, rounds in truth.shifts.items()),
     )
     write_bytes(truth_path(folder), _PARSER.dump_json(stored) + b"\n")
 
@@ -72,6 +81,7 @@ def read_truth(folder: Path) -> GroundTruth:
             (entry.round, party(entry.party)): torch.tensor(entry.labels, dtype=torch.int64)
             for entry in stored.counts
         }
+        shifts = {party(entry.party): entry.rounds for entry in stored.shifts}
     except OSError as error:
         raise TranscriptError(
             f"{path} cannot be read ({error.strerror}): without it a run can be attacked, "
@@ -81,4 +91,5 @@ def read_truth(folder: Path) -> GroundTruth:
         raise TranscriptError(f"{path} is damaged: {told(error)}; copy it anew") from error
     except ValueError as error:
         raise TranscriptError(f"{path} is damaged: {error}; copy it anew") from error
-    return GroundTruth(counts, {entry.round: entry.accuracy for entry in stored.accuracy})
+    accuracy = {entry.round: entry.accuracy for entry in stored.accuracy}
+    return GroundTruth(counts, accuracy, shifts)

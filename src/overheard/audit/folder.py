@@ -46,9 +46,10 @@ class AuditFolder:
         if not self._record.exists():
             write_text(self._record, plan)
 
-    def run(self, arm: str, seed: int) -> Path:
+    def run(self, arm: str, seed: int, *, is_control: bool = False) -> Path:
         """Where the transcript and the truth of one federation are kept."""
-        return self.path / "runs" / f"{arm.replace(' ', '_')}-seed{seed}"
+        name = f"{arm.replace(' ', '_')}-seed{seed}"
+        return self.path / "runs" / (f"{name}-control" if is_control else name)
 
     @property
     def cells(self) -> Path:

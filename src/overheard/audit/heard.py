@@ -1,19 +1,23 @@
 """Runs that can be listened to, and those that a plan simulates."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from overheard.audit.finding import ArmRun, DefenseRecord
 from overheard.audit.folder import AuditFolder
 from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
-from overheard.audit.simulate import Supplies, federation_of, knowledge_of
+from overheard.audit.simulate import Supplies, deal_examples, federation_of, knowledge_of
+from overheard.audit.work import controls
 from overheard.core.defense import Run
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Missing, Update
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
-from overheard.federation.run import run
+from overheard.federation.run import run_together
+
+LARGEST_BATCH = 32
+"""Federations trained side by side at most: beyond it their examples fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +48,62 @@ def simulated(
 ) -> Iterator[Heard]:
     """Run every arm of a plan under every seed, or open what was run before.
 
+    Where there are controls, each run is followed by its own. The runs of an arm are trained
+    side by side, `LARGEST_BATCH` at a time, and then given one by one.
+
     Args:
         plan: which federations.
         supplies: its data, and what the work is done on.
         home: where the transcripts go.
-        on_round: told the arm and how many of its rounds are done.
+        on_round: told the arm, and how many rounds are done of the batch in training, those
+            of all its runs together.
 
     """
-    for seed in plan.seeds:
-        for arm in plan.arms:
-            what = f"{arm.name}, seed {seed}: training"
-            on_round(what, 0)
-            transcript, truth = run(
-                federation_of(plan, arm, seed, supplies.dataset, supplies.resources),
-                home.run(arm.name, seed),
-                on_round=partial(_count, on_round, what),
-            )
-            on_round(what, plan.training.rounds)
-            yield Heard(
-                run_record(arm.name, seed, _in_force(plan, arm), transcript, truth),
-                transcript,
-                truth,
-                tuple(range(plan.training.rounds)),
-                partial(knowledge_of, plan, arm, seed, supplies),
-            )
+    runs = [(seed, is_control) for seed in plan.seeds for is_control in controls(plan)]
+    for arm in plan.arms:
+        for start in range(0, len(runs), LARGEST_BATCH):
+            batch = runs[start : start + LARGEST_BATCH]
+            yield from _trained(plan, arm, batch, supplies, home, on_round)
+
+
+def _trained(
+    plan: Plan,
+    arm: ArmPlan,
+    batch: Sequence[tuple[int, bool]],
+    supplies: Supplies,
+    home: AuditFolder,
+    on_round: Callable[[str, int], None],
+) -> Iterator[Heard]:
+    """Train some runs of an arm, each a seed and whether it is the control."""
+    first, last = batch[0][0], batch[-1][0]
+    seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
+    what = f"{arm.name}, {seeds}: training"
+    on_round(what, 0)
+    federations = [
+        federation_of(
+            plan,
+            arm,
+            seed,
+            deal_examples(plan, supplies.dataset, seed, is_control),
+            supplies.dataset.task,
+            supplies.resources,
+        )
+        for seed, is_control in batch
+    ]
+    folders = [home.run(arm.name, seed, is_control=is_control) for seed, is_control in batch]
+    trained = run_together(
+        federations, folders, on_round=partial(_count, on_round, what, len(batch))
+    )
+    on_round(what, len(batch) * plan.training.rounds)
+    for (seed, is_control), (transcript, truth) in zip(batch, trained, strict=True):
+        record = run_record(arm.name, seed, _in_force(plan, arm), transcript, truth)
+        yield Heard(
+            replace(record, is_control=is_control),
+            transcript,
+            truth,
+            tuple(range(plan.training.rounds)),
+            partial(knowledge_of, plan, arm, seed, supplies),
+        )
 
 
 def run_record(
@@ -84,8 +120,8 @@ def run_record(
     )
 
 
-def _count(on_round: Callable[[str, int], None], what: str, number: int) -> None:
-    on_round(what, number + 1)
+def _count(on_round: Callable[[str, int], None], what: str, runs: int, number: int) -> None:
+    on_round(what, runs * (number + 1))
 
 
 def _in_force(plan: Plan, arm: ArmPlan) -> tuple[DefenseRecord, ...]:

@@ -22,6 +22,7 @@ from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, Party, party
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
+from overheard.data.schedule import Schedule, Shift
 from overheard.learning.model import Model
 
 UNDEFENDED = "no defense"
@@ -34,11 +35,47 @@ RunSeed = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class ShiftPlan(Table):
-    """One client's data change: from `round` (1 or later) on they are made up of `shares`."""
+    """One client's data change in kind; what is left out stays as it is.
+
+    Args:
+        client: its number, from 0.
+        round: the first with new examples, 1 or later.
+        shares: of each label from then on, or
+        weights: one a label, by which the shares that it holds are multiplied.
+        over: rounds that the change takes, a like part of the examples in each.
+        distortion: how much inputs are distorted from then on, from 0 to 1.
+        new_user: whether the client is another person from then on, where clients are persons.
+
+    """
 
     client: Annotated[int, Field(ge=0, lt=MOST_CLIENTS)]
     round: Positive
     shares: tuple[float, ...] | None = None
+    weights: tuple[float, ...] | None = None
+    over: Positive = 1
+    distortion: Annotated[float, Field(ge=0, le=1)] | None = None
+    new_user: bool = False
+
+    @model_validator(mode="after")
+    def _a_shift(self) -> "ShiftPlan":
+        try:
+            self.shift  # noqa: B018 - a shift checks itself when it is made
+        except PlanError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def shift(self) -> Shift:
+        """The change of data."""
+        return Shift(
+            self.client,
+            self.round,
+            self.shares,
+            self.weights,
+            self.over,
+            self.distortion,
+            self.new_user,
+        )
 
 
 class DataPlan(Table):
@@ -53,7 +90,8 @@ class DataPlan(Table):
         auxiliary: examples in all that attackers may have, as the population has them.
         test: examples to measure the accuracy on; left out: all that the data set has.
         refresh_every: rounds after which each client gets new examples of the same make-up.
-        shifts: clients whose make-up changes, and when.
+        shifts: clients whose data change in kind, when and how. Attacks that ask about shifts
+            listen besides to a control of each run: the same exchanges, and nothing shifts.
 
     """
 
@@ -241,6 +279,10 @@ class Plan(Table):
                     f"of {self.data.clients} clients and {self.training.rounds} rounds, "
                     "both counted from 0"
                 )
+        try:
+            self.schedule  # noqa: B018 - a schedule checks itself when it is made
+        except PlanError as error:
+            raise ValueError(f"data.shifts: {error}") from error
         count = self.data.auxiliary_per_class or self.data.auxiliary
         for number, threat in enumerate(self.threats):
             if threat.auxiliary_from is not None and count is None:
@@ -249,6 +291,12 @@ class Plan(Table):
                     "are by data.auxiliary_per_class or data.auxiliary"
                 )
         return self
+
+    @property
+    def schedule(self) -> Schedule:
+        """When clients exchange their examples, and which of them shift."""
+        shifts = tuple(shift.shift for shift in self.data.shifts)
+        return Schedule(self.training.rounds, self.data.refresh_every, shifts)
 
     def toml(self) -> str:
         """The plan as resolved, every default spelled out, to be read back the same."""

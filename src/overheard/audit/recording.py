@@ -18,7 +18,13 @@ from overheard.archive.weights import shapes_of
 from overheard.audit.finding import DefenseRecord
 from overheard.audit.heard import Heard, run_record
 from overheard.audit.plan import ArmPlan, Plan
-from overheard.audit.simulate import Resources, Supplies, federation_of, knowledge_of
+from overheard.audit.simulate import (
+    Resources,
+    Supplies,
+    deal_examples,
+    federation_of,
+    knowledge_of,
+)
 from overheard.core.errors import PlanError, TranscriptError
 from overheard.core.messages import Update
 from overheard.core.seeds import Seed
@@ -125,8 +131,10 @@ def _refuse_other_deal(
     rounds = max((message.round for message in transcript.messages), default=0) or 1
     training = plan.training.model_copy(update={"rounds": rounds})
     same = plan.model_copy(update={"training": training})
-    dealt = federation_of(same, plan.arms[0], plan.seeds[0], dataset, Resources(device="cpu"))
-    if manifest.data != data_digest(dealt):
+    seed, here = plan.seeds[0], Resources(device="cpu")
+    dealt = deal_examples(same, dataset, seed)
+    planned = federation_of(same, plan.arms[0], seed, dealt, dataset.task, here)
+    if manifest.data != data_digest(planned):
         raise PlanError(
             f"{recording}: its clients held other examples than the plan deals, so that an "
             "auxiliary example could be a client's: take the [data] and the seed of the run"
@@ -148,6 +156,15 @@ def _refuse_incomplete_truth(
             raise TranscriptError(
                 f"{truth_path(recording)}: has nothing on {message.sender} in round "
                 f"{message.round}, which sent an update then: add its label counts"
+            )
+
+    parties, last = transcript.parties(), max((n for n, _ in truth.counts), default=0)
+    for who, rounds in truth.shifts.items():
+        if who not in parties or not all(1 <= number <= last for number in rounds):
+            raise TranscriptError(
+                f"{truth_path(recording)}: {who} shifts in the rounds {list(rounds)}, but the "
+                f"run is of {', '.join(parties)}, and its rounds end with {last}: name its "
+                "clients, and rounds from 1 on"
             )
 
 

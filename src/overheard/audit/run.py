@@ -19,6 +19,7 @@ from overheard.audit.plan import Plan, ThreatPlan
 from overheard.audit.recording import identity, recorded
 from overheard.audit.simulate import Resources, deal_examples, supply
 from overheard.audit.subject import subject_of_plan, subject_of_recording
+from overheard.audit.work import cells, controls, has_rounds, listens, pieces
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
 from overheard.core.discover import discover
@@ -80,16 +81,17 @@ def audit(
     home.check(claim)
     supplies = supply(plan, resources or Resources(), FolderShelf(home.bank))
     if recording is None:
-        deal_examples(plan, supplies.dataset, plan.seeds[0])
+        for is_control in controls(plan):
+            deal_examples(plan, supplies.dataset, plan.seeds[0], is_control)
         _refuse_strangers(plan, (SERVER, *map(client, range(plan.data.clients))))
         subject = subject_of_plan(plan)
-        ticker = _Ticker(on_step, _work(plan))
+        ticker = _Ticker(on_step, pieces(plan))
         heard = simulated(plan, supplies, home, ticker.rounds)
     else:
         run = recorded(plan, supplies, recording)
         _refuse_strangers(plan, run.transcript.parties())
         subject = subject_of_recording(plan, read_manifest(recording))
-        ticker = _Ticker(on_step, _cells(plan, len(run.rounds)))
+        ticker = _Ticker(on_step, cells(plan, len(run.rounds), is_control=False))
         heard = iter((run,))
     home.claim(claim)
     store, runs, results = CellStore(home.cells), [], list[CellResult]()
@@ -123,6 +125,8 @@ def _threaten(
     heard = {who: truth.rounds_of(who).intersection(view.heard(who)) for who in targets}
     knowledge = cache(partial(run.knowledge, threat))
     for attack in threat.attacks:
+        if not listens(attack, run.record.is_control):
+            continue
         cell = Cell(
             arm=run.record.arm,
             seed=run.record.seed,
@@ -131,13 +135,15 @@ def _threaten(
             settings=repr(attack),
             question=_scorer(attack).name,
             rounds=run.rounds,
+            is_control=run.record.is_control,
         )
-        what = f"{cell.arm}, seed {cell.seed}: {cell.attack}"
+        run_name = f"seed {cell.seed}{', control' if cell.is_control else ''}"
+        what = f"{cell.arm}, {run_name}: {cell.attack}"
         listen = partial(_listen, attack, view, truth, partial(_told, knowledge, ticker), store)
         whole = listen(cell, targets, what)
         yield whole
         ticker.tick(what)
-        for number in run.rounds if threat.by_round else ():
+        for number in run.rounds if has_rounds(threat, attack) else ():
             # A client that sat out a round has nothing in it to be read; one whose updates can
             # be read in no round at all was refused above.
             there = [target for target in targets if number in heard[target]]
@@ -253,17 +259,6 @@ def _refuse_strangers(plan: Plan, parties: Sequence[Party]) -> None:
                 )
 
 
-def _work(plan: Plan) -> int:
-    """How many pieces of work the audit of a plan's own federations is made of."""
-    rounds = plan.training.rounds
-    return len(plan.seeds) * len(plan.arms) * (rounds + _cells(plan, rounds))
-
-
-def _cells(plan: Plan, rounds: int) -> int:
-    """How many cells there are for one run of so many rounds."""
-    return sum(len(threat.attacks) * (1 + rounds * threat.by_round) for threat in plan.threats)
-
-
 class _Ticker:
     """Counts pieces of work; tells when some are done."""
 
@@ -279,7 +274,7 @@ class _Ticker:
         self._base = self._done
 
     def rounds(self, what: str, done: int) -> None:
-        """So many rounds are done of the run that started after the last tick."""
+        """So many rounds are done of the runs that started after the last tick."""
         self._tell(what, self._base + done)
 
     def beside(self, what: str, work: str, done: int, total: int) -> None:

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 from overheard.audit.auxiliary import drawn_from
-from overheard.audit.distortion import distorted
 from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
 from overheard.core.defense import Training
 from overheard.core.errors import PlanError
@@ -16,12 +15,13 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.means import Means, MemoryShelf, Shelf
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.core.task import Task
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.deal import Auxiliary, Deal, deal
+from overheard.data.distortion import distorted
 from overheard.data.folder import data_folder
-from overheard.data.schedule import Schedule, Shift
 from overheard.federation.run import Federation, run
 from overheard.learning.device import DeviceName, choose_device
 from overheard.learning.train import Engine
@@ -93,8 +93,12 @@ def load_data(plan: Plan, resources: Resources) -> Dataset:
     return plan.data.source.load(data_folder(resources.data))
 
 
-def deal_examples(plan: Plan, dataset: Dataset, seed: int) -> Deal:
-    """Who gets which examples under this seed; the same in every arm."""
+def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = False) -> Deal:
+    """Who gets which examples under this seed; the same in every arm.
+
+    Up to the first shift the control is dealt the same as the run that shifts, and so are the
+    attacker and the test throughout.
+    """
     data = plan.data
     return deal(
         dataset,
@@ -103,25 +107,20 @@ def deal_examples(plan: Plan, dataset: Dataset, seed: int) -> Deal:
         sizes=data.sizes,
         auxiliary=_wanted(plan),
         test=data.test,
-        schedule=Schedule(
-            plan.training.rounds,
-            data.refresh_every,
-            tuple(Shift(shift.client, shift.round, shift.shares) for shift in data.shifts),
-        ),
+        schedule=plan.schedule.control() if is_control else plan.schedule,
         seed=Seed(seed).child("data"),
     )
 
 
 def federation_of(
-    plan: Plan, arm: ArmPlan, seed: int, dataset: Dataset, resources: Resources
+    plan: Plan, arm: ArmPlan, seed: int, dealt: Deal, task: Task, resources: Resources
 ) -> Federation:
-    """The federation that one arm runs under one seed."""
-    dealt = deal_examples(plan, dataset, seed)
+    """The federation that one arm runs under one seed, on these examples."""
     training = plan.training
     return Federation(
-        build_model=partial(training.model.build, dataset.task),
+        build_model=partial(training.model.build, task),
         model=repr(training.model),
-        task=dataset.task,
+        task=task,
         recipe=training.recipe,
         pool=dealt.pool,
         rows=dealt.rows,
@@ -134,6 +133,7 @@ def federation_of(
         engine=resources.engine,
         workers=resources.workers,
         device=str(choose_device(resources.device)),
+        shifts=dealt.shifts,
     )
 
 
@@ -171,6 +171,7 @@ def simulate(
     *,
     arm: str | None = None,
     seed: int | None = None,
+    is_control: bool = False,
     folder: Path | None = None,
     resources: Resources | None = None,
     on_round: Callable[[int], None] | None = None,
@@ -181,6 +182,8 @@ def simulate(
         plan: which federation.
         arm: name of the arm; left out: the first without defenses.
         seed: one of the plan's or another; left out: the plan's first.
+        is_control: whether clients exchange their examples when the plan has them shift, and
+            nothing shifts.
         folder: where the transcript is streamed to and, if it is there already, taken up
             again; left out: a temporary folder that is never removed by us, as the transcript
             is read from it lazily.
@@ -191,7 +194,8 @@ def simulate(
     resources = resources or Resources()
     dataset = load_data(plan, resources)
     number = plan.seeds[0] if seed is None else seed
-    federation = federation_of(plan, _arm(plan, arm), number, dataset, resources)
+    dealt = deal_examples(plan, dataset, number, is_control)
+    federation = federation_of(plan, _arm(plan, arm), number, dealt, dataset.task, resources)
     return run(
         federation, folder or Path(tempfile.mkdtemp(prefix="overheard-")), on_round=on_round
     )

@@ -2,7 +2,7 @@
 
 from overheard.archive.manifest import Manifest
 from overheard.audit.part import label
-from overheard.audit.plan import Plan
+from overheard.audit.plan import Plan, ShiftPlan
 
 
 def subject_of_plan(plan: Plan) -> str:
@@ -15,7 +15,15 @@ def subject_of_plan(plan: Plan) -> str:
         f"by {label(data.split)}; model {label(training.model)}; {training.rounds} rounds of "
         f"FedAvg, {training.epochs} local epoch{'s' if training.epochs > 1 else ''} of "
         f"{training.optimizer} at rate {training.rate:g} with batches of {training.batch}"
+        + "".join(map(_told, data.shifts))
     )
+
+
+def _told(shift: ShiftPlan) -> str:
+    verb = "are exchanged" if shift.shift.is_exchange else "shift"
+    last = shift.shift.last
+    when = f"round {shift.round}" if shift.over == 1 else f"rounds {shift.round} to {last}"
+    return f"; the data of client {shift.client} {verb} in {when}"
 
 
 def subject_of_recording(plan: Plan, manifest: Manifest) -> str:

@@ -1,4 +1,4 @@
-"""What shares of the labels a plan may give a client."""
+"""What shares and weights of the labels a plan may give a client."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -33,6 +33,25 @@ def shares_of(numbers: Sequence[float], place: str) -> Float[Tensor, " classes"]
             f"with sum {total:g}"
         )
     return torch.tensor([number / total for number in numbers], dtype=torch.float64)
+
+
+def weights_of(numbers: Sequence[float], place: str) -> Float[Tensor, " classes"]:
+    """These weights of the labels, by which shares are multiplied.
+
+    Args:
+        numbers: 0 or more each, not all 0.
+        place: where they stand, for the message.
+
+    Raises:
+        PlanError: if they are no weights.
+
+    """
+    if not all(0 <= number < math.inf for number in numbers) or not any(numbers):
+        raise PlanError(
+            f"{place} must be 0 or more each and not all 0, got {tuple(numbers)}: give one a "
+            "label, 1 for a label that is to stay as frequent beside the others"
+        )
+    return torch.tensor(numbers, dtype=torch.float64)
 
 
 def ratio_shares(classes: int, group: Collection[int], share: float) -> tuple[float, ...]:

@@ -1,22 +1,28 @@
 """Deals a data set out: to clients round by round, to the attacker and to the test."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
+from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
 from overheard.data.apportion import apportion
-from overheard.data.composition import shares_of
 from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset
 from overheard.data.draw import check_supply, draw
+from overheard.data.exchanges import holdings
 from overheard.data.schedule import Schedule
+
+_HELD_ONCE = WeakTensorKeyDictionary()
+"""The marks of `_held_once`, by the inputs of the training part and then of the test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +51,12 @@ class Deal:
     """Who holds which examples.
 
     Args:
-        pool: the training part of the data set.
+        pool: the training part of the data set or, where clients hold some of it distorted,
+            what they ever hold as it is, and the distorted examples.
         rows: rows of the pool, by round and then by client.
         auxiliary: the attacker's; no row of them, and no copy of one, is a client's.
         test: held out from all.
+        shifts: by client, the rounds from which on what it holds is of another kind.
 
     """
 
@@ -56,6 +64,7 @@ class Deal:
     rows: tuple[tuple[Rows, ...], ...]
     auxiliary: Examples
     test: Examples
+    shifts: Mapping[Party, tuple[int, ...]]
 
     def held(self, client: int, number: int) -> Examples:
         """What a client holds in a round."""
@@ -109,15 +118,14 @@ def deal(
     users = None if dataset.users is None else dataset.users[rest]
     first = split.assign(labels[rest], users, size, classes, seed.child("split"))
     held = tuple(rest[rows] for rows in first)
-    kinds = labels
-    if split.keeps_users and dataset.users is not None:
-        kinds = dataset.users * classes + labels
-    rows = _rounds(held, kinds, free, classes, schedule, seed.child("exchanges"))
+    kept = dataset.users if split.keeps_users else None
+    exchanged = holdings(dataset, kept, held, free, schedule, seed.child("exchanges"))
     return Deal(
-        dataset.train,
-        rows,
+        exchanged.pool,
+        exchanged.rows,
         dataset.train.take(known),
         _some_of(dataset.test, test, seed.child("test")),
+        exchanged.shifts,
     )
 
 
@@ -139,70 +147,22 @@ def _auxiliary_rows(dataset: Dataset, auxiliary: Auxiliary, seed: Seed) -> Rows:
 
 
 def _held_once(dataset: Dataset) -> Bool[Tensor, " examples"]:
-    """Mark the training examples of whose content there is no copy, in the test neither."""
-    keys = torch.cat([content_keys(part.inputs) for part in (dataset.train, dataset.test)])
-    _, place, copies = np.unique(keys.numpy(), return_inverse=True, return_counts=True)
-    once: Bool[np.ndarray, " keys"] = copies[place] == 1
-    return torch.from_numpy(once[: len(dataset.train)])
+    """Mark the training examples of whose content there is no copy, in the test neither.
 
-
-def _rounds(
-    held: tuple[Rows, ...],
-    kinds: Int[Tensor, " examples"],
-    free: Bool[Tensor, " examples"],
-    classes: int,
-    schedule: Schedule,
-    seed: Seed,
-) -> tuple[tuple[Rows, ...], ...]:
-    """What each client holds in each round, after what it holds in the first.
-
-    `kinds` and `free` run over the whole pool; free are those that no attacker holds.
+    Remembered as long as the data set lives, since many federations may be dealt from one: to
+    look takes 0.1 s for the 70,000 images of MNIST.
     """
-    shifts = {(shift.client, shift.round): shift for shift in schedule.shifts}
-    for shift in schedule.shifts:
-        if shift.client >= len(held):
-            raise PlanError(f"client {shift.client} shifts, but there are {len(held)} clients")
-    untouched = free.clone()
-    untouched[torch.cat(held)] = False
-    rounds = [held]
-    for number in range(1, schedule.rounds):
-        exchanging = [
-            client
-            for client in range(len(held))
-            if schedule.refreshes(number) or (client, number) in shifts
-        ]
-        if exchanging:
-            counts = []
-            for client in exchanging:
-                change = shifts.get((client, number))
-                shares = None if change is None else change.shares
-                counts.append(_wanted(kinds[held[client]], kinds, shares, classes))
-            rest = untouched.nonzero().flatten()
-            drawn = draw(kinds[rest], torch.stack(counts), classes, seed.child("round", number))
-            fresh = dict(zip(exchanging, (rest[rows] for rows in drawn), strict=True))
-            held = tuple(fresh.get(client, rows) for client, rows in enumerate(held))
-            untouched[torch.cat(held)] = False
-        rounds.append(held)
-    return tuple(rounds)
-
-
-def _wanted(
-    held: Int[Tensor, " held"],
-    kinds: Int[Tensor, " examples"],
-    shares: tuple[float, ...] | None,
-    classes: int,
-) -> Int[Tensor, " kinds"]:
-    """How many examples of each kind a client that holds these kinds gets next."""
-    blocks = int(kinds.max()) // classes + 1
-    if shares is None:
-        return held.bincount(minlength=blocks * classes)
-    if len(shares) != classes:
-        raise PlanError(f"a shift to {len(shares)} shares, but the task has {classes} labels")
-    wanted = torch.zeros(blocks * classes, dtype=torch.long)
-    # Of a client that stands for one user, all kinds lie in that user's block.
-    block = int(held[0]) // classes * classes
-    wanted[block : block + classes] = apportion(shares_of(shares, "a shift"), len(held))
-    return wanted
+    train, test = dataset.train.inputs, dataset.test.inputs
+    if train not in _HELD_ONCE:
+        _HELD_ONCE[train] = WeakTensorKeyDictionary()
+    known = _HELD_ONCE[train]
+    if test not in known:
+        keys = torch.cat([content_keys(train), content_keys(test)])
+        _, place, copies = np.unique(keys.numpy(), return_inverse=True, return_counts=True)
+        once: Bool[np.ndarray, " keys"] = copies[place] == 1
+        known[test] = torch.from_numpy(once[: len(train)])
+    marks: Bool[Tensor, " examples"] = known[test]
+    return marks
 
 
 def _some_of(examples: Examples, wanted: int | None, seed: Seed) -> Examples:

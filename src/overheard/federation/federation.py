@@ -1,7 +1,7 @@
 """Everything that determines a simulated run."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Int
@@ -13,6 +13,7 @@ from overheard.core.parties import Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.core.truth import NO_SHIFTS
 from overheard.learning.train import Engine
 
 
@@ -38,6 +39,8 @@ class Federation:
         engine: how cohorts are trained, see `learning.train`.
         workers: processes to train in; None leaves it to the engine.
         device: where to train.
+        shifts: by client, the rounds from which on what it holds is of another kind; told in
+            the ground truth, and without any effect on the run.
 
     """
 
@@ -56,6 +59,7 @@ class Federation:
     engine: Engine = "auto"
     workers: int | None = None
     device: str = "cpu"
+    shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
 
     def __post_init__(self) -> None:
         """Refuse a federation that cannot be run."""
@@ -79,6 +83,8 @@ class Federation:
             raise ValueError("a test set has an example or more, got none")
         for examples in (self.pool, self.test):
             _refuse_strange_labels(examples, self.task.classes)
+        for who, shifted in self.shifts.items():
+            _refuse_strange_shifts(who, shifted, self.clients, self.rounds)
         names = [defense.name for defense in self.defenses]
         if len(set(names)) != len(names):
             # Two of one name would draw the same noise.
@@ -98,6 +104,17 @@ class Federation:
 def _refuse_strange_rows(number: int, rows: Int[Tensor, " examples"], length: int) -> None:
     if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < length:
         raise ValueError(f"round {number} has rows beyond the pool's {length} examples")
+
+
+def _refuse_strange_shifts(
+    who: Party, shifted: tuple[int, ...], clients: tuple[Party, ...], rounds: int
+) -> None:
+    if who not in clients:
+        raise ValueError(f"clients shift, got {who}, who is none of {len(clients)}")
+    if list(shifted) != sorted({*shifted}.intersection(range(1, rounds))):
+        raise ValueError(
+            f"{who} shifts in rounds from 1 to {rounds - 1}, in order, got {shifted}"
+        )
 
 
 def _refuse_strange_labels(examples: Examples, classes: int) -> None:

@@ -8,7 +8,7 @@ from overheard.learning.evaluate import accuracy
 
 
 def truth_of(federation: Federation, transcript: Transcript) -> GroundTruth:
-    """The label counts of each client that answered, and how good each broadcast was.
+    """What clients that answered held, how good each broadcast was, and who shifted when.
 
     Counted is what a client holds, before any defense changes it: that is the secret which a
     defense of the data is to keep. The accuracy is that of each round's broadcast, the
@@ -28,4 +28,4 @@ def truth_of(federation: Federation, transcript: Transcript) -> GroundTruth:
                 federation.test,
                 device=federation.device,
             )
-    return GroundTruth(counts, accuracies)
+    return GroundTruth(counts, accuracies, federation.shifts)

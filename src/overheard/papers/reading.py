@@ -7,9 +7,9 @@ from typing import final
 
 import numpy as np
 
+from overheard.audit.estimate import Estimate, estimate
 from overheard.audit.finding import Audit, Finding
 from overheard.audit.plan import UNDEFENDED
-from overheard.audit.summary import Estimate, estimate
 from overheard.core.errors import NeedsError
 from overheard.core.parties import Party
 from overheard.core.scorer import Better, Score
@@ -109,7 +109,7 @@ def figure(
 
 def mean_accuracy(audit: Audit, arm: str, number: int) -> Estimate:
     """The accuracy of the global model as round `number` broadcasts it, over seeds."""
-    runs = [one for one in audit.arms if one.arm == arm]
+    runs = [one for one in audit.arms if one.arm == arm and not one.is_control]
     values = np.array([one.accuracy[number] for one in runs])
     return estimate(values, np.array([one.seed for one in runs]), BOOTSTRAP)
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from overheard.audit.distortion import distorted
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.data.distortion import distorted
 
 SEED = Seed(3)
 GENERATOR = torch.Generator().manual_seed(0)

@@ -1,0 +1,53 @@
+"""Of what pieces of work an audit is made: which runs there are, and who listens to what."""
+
+from typing import Any
+
+from overheard.audit.plan import Plan, ThreatPlan
+from overheard.core.attack import Attack
+from overheard.core.claims import Shift
+
+
+def controls(plan: Plan) -> tuple[bool, ...]:
+    """For each run of an arm under a seed, whether it is the control: the first is not.
+
+    There is one where some client shifts and some attack asks who does. In it the same clients
+    exchange their examples in the same rounds, and nothing shifts; up to the first shift it is
+    the same run.
+    """
+    shifts = any(not shift.shift.is_exchange for shift in plan.data.shifts)
+    asked = any(
+        _asks_for_shifts(attack) for threat in plan.threats for attack in threat.attacks
+    )
+    return (False, True) if shifts and asked else (False,)
+
+
+# Any: an attack answers a question of its own.
+def listens(attack: Attack[Any], is_control: bool) -> bool:
+    """Whether an attack listens to such a run: a control tells of shifts alone."""
+    return _asks_for_shifts(attack) or not is_control
+
+
+def has_rounds(threat: ThreatPlan, attack: Attack[Any]) -> bool:
+    """Whether rounds are listened to one by one besides: one alone can tell of no shift."""
+    return threat.by_round and not _asks_for_shifts(attack)
+
+
+def pieces(plan: Plan) -> int:
+    """How many pieces of work the audit of a plan's own federations is made of."""
+    rounds = plan.training.rounds
+    of_seed = sum(rounds + cells(plan, rounds, is_control) for is_control in controls(plan))
+    return len(plan.seeds) * len(plan.arms) * of_seed
+
+
+def cells(plan: Plan, rounds: int, is_control: bool) -> int:
+    """How many cells there are for one run of so many rounds."""
+    return sum(
+        1 + rounds * has_rounds(threat, attack)
+        for threat in plan.threats
+        for attack in threat.attacks
+        if listens(attack, is_control)
+    )
+
+
+def _asks_for_shifts(attack: Attack[Any]) -> bool:
+    return attack.answers is Shift

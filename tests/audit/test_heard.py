@@ -1,0 +1,49 @@
+"""Runs are trained side by side and heard one by one."""
+
+from pathlib import Path
+
+import pytest
+
+from overheard.audit import heard
+from overheard.audit.folder import AuditFolder
+from overheard.audit.heard import simulated
+from overheard.core.parties import SERVER
+from tests.audit.conftest import supplies_of
+from tests.audit.plans import MASKED, OPEN, TINY, changed
+
+
+def test_the_runs_of_an_arm_train_in_batches_and_come_in_the_order_of_their_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(heard, "LARGEST_BATCH", 2)
+    plan, told = changed(TINY, seeds=(5, 3, 4), arms=(MASKED, OPEN)), list[tuple[str, int]]()
+    runs = list(
+        simulated(
+            plan,
+            supplies_of(plan),
+            AuditFolder(tmp_path),
+            lambda what, done: told.append((what, done)),
+        )
+    )
+    assert [(run.record.arm, run.record.seed) for run in runs] == [
+        (arm, seed) for arm in ("secure aggregation", "no defense") for seed in (5, 3, 4)
+    ]
+    # Two rounds: of two runs at once they are 2 and 4, of one 1 and 2.
+    last = "secure aggregation, seed 4: training"
+    assert told[4:8] == [(last, done) for done in (0, 1, 2, 2)]
+    assert told[8:12] == [("no defense, seeds 5 to 3: training", done) for done in (0, 2, 4, 4)]
+
+
+def test_what_is_heard_of_a_run_is_its_own(tmp_path: Path):
+    plan = changed(TINY, seeds=(0, 1))
+    one, other = simulated(plan, supplies_of(plan), AuditFolder(tmp_path), lambda *_: None)
+    assert one.rounds == other.rounds == (0, 1)
+    (threat,) = plan.threats
+    for name in one.transcript.seen_by(SERVER).broadcasts()[0]:
+        starts = [run.transcript.seen_by(SERVER).broadcasts()[0][name] for run in (one, other)]
+        # Biases start at nothing in every run.
+        assert starts[0].equal(starts[1]) is (not bool(starts[0].any()))
+    mine, theirs = (run.knowledge(threat).auxiliary for run in (one, other))
+    assert mine is not None
+    assert theirs is not None
+    assert not mine.inputs.equal(theirs.inputs)
