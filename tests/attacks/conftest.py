@@ -2,7 +2,10 @@
 
 import pytest
 
+from overheard.core.seeds import Seed
+from tests.attacks import planted_shift
 from tests.attacks.planted import EVEN, SKEWED, Overheard, federate, hold
+from tests.attacks.planted_shift import Followed, federate_on
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +19,15 @@ def tight() -> Overheard:
     """Each client says what an even client would: its update has nothing of its own data."""
     even = federate(EVEN)
     return hold(even.start, even.deltas, SKEWED, even.knowledge.auxiliary)
+
+
+@pytest.fixture(scope="session")
+def shifting() -> tuple[Followed, ...]:
+    """Every client goes over to one class above all."""
+    return tuple(federate_on(planted_shift.SKEWED, Seed(number)) for number in range(2))
+
+
+@pytest.fixture(scope="session")
+def still() -> tuple[Followed, ...]:
+    """Every client keeps what it has."""
+    return tuple(federate_on(None, Seed(number)) for number in range(2))

@@ -1,6 +1,7 @@
 """What every attack must keep to; a new one is found and held to it by itself."""
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 import overheard.attacks
 import overheard.scoring
 from overheard.core.attack import Attack, check_needs
-from overheard.core.claims import LabelShares
+from overheard.core.claims import Claim, LabelShares, Shift
 from overheard.core.discover import discover
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
@@ -20,15 +21,39 @@ from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from tests.attacks.planted import CLASSES, Overheard, hold
+from tests.attacks.planted_shift import SINCE, SOON, Followed, renumbered
 
 ATTACKS = discover(overheard.attacks, Attack)
 SCORERS = {scorer.claim: scorer() for scorer in discover(overheard.scoring, Scorer).values()}
 TARGETS = tuple(client(number) for number in range(4))
+ORDER = torch.tensor([2, 0, 3, 1])
+"""New class i is old class ORDER[i]."""
 
 
-def claims_of(name: str, run: Overheard, seed: int = 0) -> dict[str, Any]:
+def that_answer(question: type[Claim]) -> list[str]:
+    return [name for name, attack in ATTACKS.items() if attack.answers is question]
+
+
+@pytest.fixture
+def heard(name, request) -> Overheard | Followed:
+    """A run that leaks the answer to the attack's question."""
+    if ATTACKS[name].answers is Shift:
+        return request.getfixturevalue("shifting")[0]
+    return request.getfixturevalue("leaky")
+
+
+def claims_of(name: str, run: Overheard | Followed, seed: int = 0) -> dict[str, Any]:
     view = run.transcript.seen_by(SERVER)
     return dict(ATTACKS[name]().infer(view, TARGETS, run.knowledge, Seed(seed)))
+
+
+def told(claim: Claim) -> tuple[float, ...]:
+    """All that a claim says, as plain numbers."""
+    timeline = claim.timeline()
+    if timeline is None:
+        return claim.numbers()
+    assert timeline.since is not None
+    return (*claim.numbers(), *timeline.statistic, timeline.since)
 
 
 def mean_gain(name: str, run: Overheard) -> float:
@@ -40,6 +65,17 @@ def mean_gain(name: str, run: Overheard) -> float:
         scores = scorer.score(claim, truth, scorer.guesses(truth, run.knowledge))
         gains += [score.gain for score in scores if score.name == scorer.headline]
     return sum(gains) / len(gains)
+
+
+def share_of_peaks(name: str, runs: Iterable[Followed]) -> float:
+    """Of targets whose statistic soon after `SINCE` tops all that came before."""
+    peaks = []
+    for run in runs:
+        for claim in claims_of(name, run).values():
+            by_round = dict(zip(claim.evidence.rounds, claim.evidence.statistic, strict=True))
+            earlier = [value for number, value in by_round.items() if number < SINCE]
+            peaks.append(max(by_round[number] for number in SOON) > max(earlier))
+    return sum(peaks) / len(peaks)
 
 
 def snapshot(view: View) -> list[torch.Tensor]:
@@ -64,42 +100,43 @@ class TestEveryAttack:
     def test_answers_a_question_that_a_scorer_knows(self, name):
         assert ATTACKS[name].answers in SCORERS
 
-    def test_claims_the_same_for_the_same_seed_bit_by_bit(self, name, leaky):
-        first, again = (claims_of(name, leaky) for _ in range(2))
+    def test_claims_the_same_for_the_same_seed_bit_by_bit(self, name, heard):
+        first, again = (claims_of(name, heard) for _ in range(2))
         assert first.keys() == set(TARGETS)
-        assert all(first[who].numbers() == again[who].numbers() for who in TARGETS)
+        assert all(told(first[who]) == told(again[who]) for who in TARGETS)
 
-    def test_claims_the_same_about_a_target_whoever_else_is_asked_about(self, name, leaky):
-        together = claims_of(name, leaky)
-        view = leaky.transcript.seen_by(SERVER)
-        alone = ATTACKS[name]().infer(view, TARGETS[2:3], leaky.knowledge, Seed(0))
-        assert alone[TARGETS[2]].numbers() == pytest.approx(
-            together[TARGETS[2]].numbers(), abs=1e-4
-        )
+    def test_claims_the_same_about_a_target_whoever_else_is_asked_about(self, name, heard):
+        together = claims_of(name, heard)
+        view = heard.transcript.seen_by(SERVER)
+        alone = ATTACKS[name]().infer(view, TARGETS[2:3], heard.knowledge, Seed(0))
+        assert told(alone[TARGETS[2]]) == pytest.approx(told(together[TARGETS[2]]), abs=1e-4)
 
-    def test_leaves_the_view_untouched(self, name, leaky):
-        view = leaky.transcript.seen_by(SERVER)
+    def test_leaves_the_view_untouched(self, name, heard):
+        view = heard.transcript.seen_by(SERVER)
         before = snapshot(view)
-        claims_of(name, leaky)
+        claims_of(name, heard)
         assert all(
             torch.equal(old, new) for old, new in zip(before, snapshot(view), strict=True)
         )
 
-    def test_is_refused_with_the_name_of_each_missing_need(self, name, leaky):
+    def test_is_refused_with_the_name_of_each_missing_need(self, name):
         deaf = View(frozenset({client(9)}), ())
         attack = ATTACKS[name]()
         with pytest.raises(NeedsError) as refusal:
             check_needs(attack, deaf, TARGETS[0], Knowledge(CLASSES))
-        told = str(refusal.value)
+        said = str(refusal.value)
         # What was not heard at all is told as missing updates; broadcasts go without saying.
         expected = [need.value for need in attack.needs if need is not Need.BROADCASTS]
-        assert name in told
-        assert all(need in told for need in expected)
+        assert name in said
+        assert all(need in said for need in expected)
 
-    def test_is_not_refused_where_all_is_there(self, name, leaky):
-        view = leaky.transcript.seen_by(SERVER)
-        check_needs(ATTACKS[name](), view, TARGETS[0], leaky.knowledge)
+    def test_is_not_refused_where_all_is_there(self, name, heard):
+        view = heard.transcript.seen_by(SERVER)
+        check_needs(ATTACKS[name](), view, TARGETS[0], heard.knowledge)
 
+
+@pytest.mark.parametrize("name", that_answer(LabelShares))
+class TestEveryAttackOnLabelShares:
     def test_beats_the_blind_guess_on_a_planted_leak(self, name, leaky):
         assert mean_gain(name, leaky) > 0.1
 
@@ -107,21 +144,16 @@ class TestEveryAttack:
         assert mean_gain(name, tight) <= 0.05
 
     def test_relabelling_the_classes_relabels_the_claim(self, name, leaky):
-        if ATTACKS[name].answers is not LabelShares:
-            pytest.skip("its claim does not speak of labels")
-        order = torch.tensor([2, 0, 3, 1])  # new class i is old class order[i]
-        back = order.argsort()
-
         def renamed(weights):
             last = {"2.weight", "2.bias"}
-            return {key: w[order] if key in last else w for key, w in weights.items()}
+            return {key: w[ORDER] if key in last else w for key, w in weights.items()}
 
         auxiliary = leaky.knowledge.auxiliary
         other = hold(
             renamed(leaky.start),
             [renamed(delta) for delta in leaky.deltas],
-            [leaky.truth.counts[0, who][order].tolist() for who in TARGETS],
-            Examples(auxiliary.inputs, back[auxiliary.labels]),
+            [leaky.truth.counts[0, who][ORDER].tolist() for who in TARGETS],
+            Examples(auxiliary.inputs, ORDER.argsort()[auxiliary.labels]),
         )
         if not ATTACKS[name].orderless:
             # Another numbering makes another network, which must find the leak all the same.
@@ -130,5 +162,34 @@ class TestEveryAttack:
         before, after = claims_of(name, leaky), claims_of(name, other)
         for who in TARGETS:
             torch.testing.assert_close(
-                after[who].shares, before[who].shares[order], atol=1e-3, rtol=0
+                after[who].shares, before[who].shares[ORDER], atol=1e-3, rtol=0
+            )
+
+
+@pytest.mark.parametrize("name", that_answer(Shift))
+class TestEveryAttackOnShifts:
+    def test_finds_most_of_the_planted_shifts(self, name, shifting):
+        assert share_of_peaks(name, shifting) > 0.5
+
+    def test_finds_nothing_alike_where_nothing_changes(self, name, still):
+        assert share_of_peaks(name, still) < 0.5
+
+    def test_tells_of_rounds_that_were_heard(self, name, shifting):
+        heard = shifting[0].transcript.seen_by(SERVER).rounds()
+        for claim in claims_of(name, shifting[0]).values():
+            assert set(claim.evidence.rounds) <= set(heard)
+            assert claim.evidence.since in heard
+
+    def test_relabelling_the_classes_moves_no_evidence(self, name, shifting):
+        if not ATTACKS[name].orderless:
+            # Another numbering makes other virtual clients, who must show the shift as well.
+            others = [renumbered(run, ORDER) for run in shifting]
+            assert share_of_peaks(name, others) > 0.5
+            return
+        before = claims_of(name, shifting[0])
+        after = claims_of(name, renumbered(shifting[0], ORDER))
+        for who in TARGETS:
+            largest = max(before[who].evidence.statistic)
+            assert after[who].evidence.statistic == pytest.approx(
+                before[who].evidence.statistic, abs=1e-4 * largest
             )

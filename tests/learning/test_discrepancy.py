@@ -1,0 +1,141 @@
+"""Distances between tensors, worked by hand."""
+
+from math import inf, isnan, nan, sqrt
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overheard.core.seeds import Seed
+from overheard.learning.discrepancy import BLOCK, cmd, cosine, procrustes
+
+METRICS = (cosine, procrustes, cmd)
+
+VECTORS = st.lists(st.floats(-9, 9, width=32), min_size=4, max_size=4).map(torch.tensor)
+
+
+def drawn(*shape: int, number: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=Seed(number).generator())
+
+
+class TestCosine:
+    def test_is_the_product_over_both_lengths(self):
+        # (3, 4) . (4, 3) = 24, both of length 5.
+        assert cosine(torch.tensor([3.0, 4.0]), torch.tensor([4.0, 3.0])) == pytest.approx(0.96)
+
+    def test_takes_a_matrix_as_one_vector(self):
+        # 1*1 + 2*0 + 0*5 + 2*1 = 3; lengths 3 and 27^(1/2).
+        a, b = torch.tensor([[1.0, 2.0], [0.0, 2.0]]), torch.tensor([[1.0, 0.0], [5.0, 1.0]])
+        assert cosine(a, b) == pytest.approx(3 / (3 * sqrt(27)))
+
+    def test_is_at_right_angles_to_a_zero_and_1_between_two(self):
+        zero, one = torch.zeros(3), torch.ones(3)
+        assert (cosine(zero, one), cosine(one, zero), cosine(zero, zero)) == (0, 0, 1)
+
+    @given(VECTORS, VECTORS, st.integers(-3, 3), st.booleans())
+    def test_lies_in_its_range_whatever_the_lengths(self, a, b, power, opposite):
+        scale = 2.0**power * (-1 if opposite else 1)
+        assert -1 <= cosine(a, b) <= 1
+        if bool(a.any() & b.any()):
+            sign = -1 if opposite else 1
+            assert cosine(scale * a, b) == pytest.approx(sign * cosine(a, b), abs=1e-12)
+
+
+class TestProcrustes:
+    def test_is_the_norm_of_the_difference_of_directions(self):
+        # (1, 0) and (0.6, 0.8): difference (0.4, -0.8), whose norm is 0.8^(1/2).
+        a, b = torch.tensor([[2.0], [0.0]]), torch.tensor([[3.0], [4.0]])
+        assert procrustes(a, b) == pytest.approx(sqrt(0.8))
+
+    def test_tells_opposite_and_right_angles(self):
+        a, b = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 7.0])
+        assert procrustes(a, -3 * a) == pytest.approx(2)
+        assert procrustes(a, b) == pytest.approx(sqrt(2))
+
+    def test_a_zero_is_0_from_another_and_1_from_all_else(self):
+        zero, one = torch.zeros(3), torch.ones(3)
+        assert procrustes(zero, zero) == 0
+        assert procrustes(zero, one) == pytest.approx(1)
+        assert procrustes(one, zero) == pytest.approx(1)
+
+    @given(VECTORS, VECTORS)
+    def test_says_what_the_cosine_says(self, a, b):
+        if bool(a.any() & b.any()):
+            assert procrustes(a, b) ** 2 == pytest.approx(2 - 2 * cosine(a, b), abs=1e-9)
+
+    def test_tells_directions_apart_that_are_nearly_the_same(self):
+        # 2 - 2 cosine would be lost in rounding: cosine = 1 - 5e-19.
+        a = torch.tensor([1.0, 0.0], dtype=torch.float64)
+        b = torch.tensor([1.0, 1e-9], dtype=torch.float64)
+        assert procrustes(a, b) == pytest.approx(1e-9)
+
+
+class TestCmd:
+    def test_of_vectors_sums_the_differences_of_moments_of_their_entries(self):
+        # Means 1 and 2. Around them (-1, 0, 0, 1) and (-2, -2, 2, 2): second moments 0.5 and
+        # 4, fourth 0.5 and 16, third and fifth 0. 1 + 3.5 + 0 + 15.5 + 0 = 20.
+        a, b = torch.tensor([0.0, 1.0, 1.0, 2.0]), torch.tensor([0.0, 0.0, 4.0, 4.0])
+        assert cmd(a, b) == pytest.approx(20)
+        assert cmd(a, b, moments=2) == pytest.approx(4.5)
+        assert cmd(a, b, moments=1) == pytest.approx(1)
+
+    def test_of_matrices_takes_moments_over_rows_and_norms_over_columns(self):
+        # Means (1, 0) and (4, 4): (3, 4), norm 5. Second moments (1, 0) and (1, 0): 0.
+        a, b = torch.tensor([[0.0, 0.0], [2.0, 0.0]]), torch.tensor([[3.0, 4.0], [5.0, 4.0]])
+        assert cmd(a, b, moments=2) == pytest.approx(5)
+
+    def test_odd_moments_tell_which_side_the_tail_is_on(self):
+        # Both have mean 0 and second moment 2; third moments 2 and -2.
+        a, b = torch.tensor([2.0, -1.0, -1.0]), torch.tensor([-2.0, 1.0, 1.0])
+        assert cmd(a, b, moments=2) == pytest.approx(0)
+        assert cmd(a, b, moments=3) == pytest.approx(4)
+
+    def test_does_not_see_the_order_of_rows(self):
+        a = drawn(20, 3)
+        assert cmd(a, a.flip(0)) == pytest.approx(0, abs=1e-12)
+
+    @settings(deadline=None)
+    @given(VECTORS, VECTORS)
+    def test_is_symmetric_and_0_from_itself(self, a, b):
+        assert cmd(a, b) == cmd(b, a) >= 0
+        assert cmd(a, a) == 0
+
+    def test_refuses_what_has_no_moments(self):
+        with pytest.raises(ValueError, match="1 or more, got 0"):
+            cmd(torch.ones(2), torch.ones(2), moments=0)
+        with pytest.raises(ValueError, match="not empty"):
+            cmd(torch.ones(0), torch.ones(0))
+
+
+class TestAll:
+    @pytest.mark.parametrize("metric", METRICS)
+    @pytest.mark.parametrize("odd", [nan, inf])
+    def test_say_nan_of_what_is_no_number(self, metric, odd):
+        a = torch.tensor([1.0, odd, 2.0])
+        for b in (torch.ones(3), torch.zeros(3), -a):
+            assert isnan(metric(a, b))
+            assert isnan(metric(b, a))
+
+    @pytest.mark.parametrize("metric", [cosine, procrustes])
+    def test_add_up_over_blocks_as_over_one(self, metric):
+        # A tensor said again and again keeps its direction.
+        a, b = drawn(BLOCK - 1, number=1).double(), drawn(BLOCK - 1, number=2).double()
+        assert metric(a.repeat(3), b.repeat(3)) == pytest.approx(metric(a, b), rel=1e-10)
+
+    def test_cmd_adds_up_over_blocks_of_columns(self):
+        # A column said four times: every norm over columns doubles.
+        a, b = drawn(BLOCK // 2, 1, number=1), drawn(BLOCK // 2, 1, number=2)
+        assert cmd(a.expand(-1, 4), b.expand(-1, 4)) == pytest.approx(2 * cmd(a, b))
+
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_count_in_float64(self, metric):
+        # 2^-30 beside 1 is lost in float32, whose step there is 2^-23.
+        a = torch.tensor([1.0, 1.0, 1.0, 2.0**-15])
+        exact = metric(a.double(), a.double().flip(0))
+        assert metric(a, a.flip(0)) == exact
+
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_refuse_two_shapes(self, metric):
+        with pytest.raises(ValueError, match="of one shape"):
+            metric(torch.ones(2), torch.ones(3))

@@ -1,0 +1,109 @@
+"""What layers give, held against what is computed without any hook."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from overheard.core.seeds import Seed
+from overheard.learning.evaluate import logits_of_cohort
+from overheard.learning.initial import initial_weights
+from overheard.learning.representations import representations_of_cohort
+from tests.learning.cases import CONVOLUTIONS, IMAGES, MLP, TABLE, TEXTS, WORDS, pool_of
+
+INPUTS = torch.tensor([[1.0, 2.0], [3.0, -1.0]])
+
+
+def bent() -> nn.Module:
+    """A linear layer, bent in place."""
+    return nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
+
+
+class Twice(nn.Module):
+    """Calls one of its layers twice, and has one that it never calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(2, 2)
+        self.bend = nn.Tanh()
+        self.idle = nn.Linear(2, 2)
+        self.body = nn.Sequential(nn.Linear(2, 3))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.bend(self.body(self.bend(self.first(inputs))))
+
+
+def test_are_the_outputs_of_each_layer_by_hand():
+    # (1, 2) -> (1 - 2, 1 + 2 + 1) = (-1, 4); (3, -1) -> (4, 3). Bent: (0, 4) and (4, 3).
+    weights = {
+        "0.weight": torch.tensor([[1.0, -1.0], [1.0, 1.0]]),
+        "0.bias": torch.tensor([0.0, 1.0]),
+    }
+    (told,) = representations_of_cohort(bent, [weights], INPUTS)
+    assert told["0"].tolist() == [[-1, 4], [4, 3]]
+    assert told["1"].tolist() == [[0, 4], [4, 3]]
+
+
+@pytest.mark.parametrize(
+    ("build", "task"), [(MLP, TABLE), (CONVOLUTIONS, IMAGES), (WORDS, TEXTS)]
+)
+def test_end_in_the_logits_whatever_the_batch(build, task):
+    inputs = pool_of(task, torch.float32).inputs
+    cohort = [initial_weights(build, Seed(number)) for number in range(3)]
+    logits = list(logits_of_cohort(build, cohort, inputs))
+    told = list(representations_of_cohort(build, cohort, inputs, batch=7))
+    for layers, expected in zip(told, logits, strict=True):
+        torch.testing.assert_close(list(layers.values())[-1], expected)
+        assert {len(outputs) for outputs in layers.values()} == {len(inputs)}
+
+
+def test_layers_called_twice_stand_side_by_side_and_idle_ones_nowhere():
+    (told,) = representations_of_cohort(Twice, [initial_weights(Twice, Seed(0))], INPUTS)
+    assert {name: outputs.shape[1] for name, outputs in told.items()} == {
+        "first": 2,
+        "bend": 2 + 3,
+        "body.0": 3,
+    }
+    torch.testing.assert_close(
+        told["bend"], torch.cat([told["first"], told["body.0"]], 1).tanh()
+    )
+
+
+def test_one_layer_alone_is_as_among_all():
+    weights = initial_weights(Twice, Seed(0))
+    (whole,) = representations_of_cohort(Twice, [weights], INPUTS)
+    (alone,) = representations_of_cohort(Twice, [weights], INPUTS, layer="body.0")
+    assert alone.keys() == {"body.0"}
+    assert torch.equal(alone["body.0"], whole["body.0"])
+    (none,) = representations_of_cohort(Twice, [weights], INPUTS, layer="body")
+    assert not none
+
+
+def test_leave_no_hook_behind():
+    model = bent()
+    cohort = [dict(model.named_parameters())]
+    list(representations_of_cohort(lambda: model, cohort, INPUTS))
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_leave_no_hook_behind_where_the_model_fails():
+    model = bent()
+    with pytest.raises(RuntimeError):
+        list(
+            representations_of_cohort(
+                lambda: model, [dict(model.named_parameters())], torch.ones(2, 3)
+            )
+        )
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_reads_a_model_only_when_it_is_asked_for():
+    read = []
+
+    def cohort():
+        for number in range(3):
+            read.append(number)
+            yield initial_weights(bent, Seed(number))
+
+    told = representations_of_cohort(bent, cohort(), INPUTS)
+    next(told)
+    assert read == [0]
