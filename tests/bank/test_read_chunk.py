@@ -168,6 +168,9 @@ def test_a_defense_of_the_aggregate_acts_unless_it_is_the_servers() -> None:
     plain = read(cohorts)
     assert read(cohorts, defenses=(Doubling(),)).equal(2 * plain)
     assert read(cohorts, defenses=(AtServer(),)).equal(plain)
+    # A rival has only what the server sends out.
+    sent_out = replace(cohorts, after_server=True)
+    assert read(sent_out, defenses=(AtServer(),)).equal(2 * plain)
     assert read(Chunk(CLIENTS), defenses=(Doubling(),)).equal(read(Chunk(CLIENTS)))
 
 

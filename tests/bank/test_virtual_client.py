@@ -60,3 +60,15 @@ class TestCounts:
     def test_a_split_that_cannot_be_drawn_from_says_so_itself(self, split, told) -> None:
         with pytest.raises(PlanError, match=told):
             draw_counts(0, (split,), (10, 10), 4, Seed(0))
+
+
+def test_a_resampled_client_meets_some_examples_twice_and_others_never() -> None:
+    labels = torch.zeros(4000, dtype=torch.long)
+    halves = (torch.arange(2000), torch.arange(2000, 4000))
+    rows = VirtualClient(3, 1, 0, (2000,), resampled=True).rows(labels, halves, Seed(0))
+    # Of 2,000 draws with replacement from 2,000 a share 1 - 1/e = 0.632 is met at all.
+    assert len(rows) == 2000
+    assert 0.60 < len(rows.unique()) / 2000 < 0.66
+    assert int(rows.min()) >= 2000
+    plain = VirtualClient(3, 1, 0, (2000,)).rows(labels, halves, Seed(0))
+    assert len(plain.unique()) == 2000

@@ -21,7 +21,7 @@ from overheard.bank.update_norms import UpdateNorms
 from overheard.bank.virtual_client import VirtualClient
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Weights
-from overheard.core.parties import Party
+from overheard.core.parties import SERVER, Party
 from overheard.core.view import View
 from overheard.learning.threads import one_thread
 
@@ -100,7 +100,9 @@ def build_bank(
         raise ValueError("a bank wants 1 probe or more, and cohorts of 1 member or more")
     ground = ground_of(view, knowledge, rounds)
     sizes = size_range(view, knowledge.prior)
-    chunks = chunks_of(knowledge, sizes, members, ground.seed)
+    chunks = chunks_of(
+        knowledge, sizes, members, ground.seed, after_server=SERVER not in view.observers
+    )
     makers = [own for chunk in chunks for own in chunk.makers()]
     return Bank(
         torch.tensor([_total(own) for own in makers]),

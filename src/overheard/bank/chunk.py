@@ -36,11 +36,14 @@ class Chunk:
     Args:
         clients: who is trained.
         cohorts: the places in `clients` of each cohort's members; None = each is read alone.
+        after_server: whether a cohort is read from what the server sends out, whose own
+            defenses have acted on it then: as one who reads broadcasts alone does.
 
     """
 
     clients: tuple[VirtualClient, ...]
     cohorts: tuple[tuple[int, ...], ...] | None = None
+    after_server: bool = False
 
     def makers(self) -> tuple[tuple[VirtualClient, ...], ...]:
         """Those from whom each reading comes: a client alone, or a cohort's members."""
@@ -50,7 +53,12 @@ class Chunk:
 
 
 def chunks_of(
-    knowledge: Knowledge, sizes: tuple[int, int], members: int | None, seed: Seed
+    knowledge: Knowledge,
+    sizes: tuple[int, int],
+    members: int | None,
+    seed: Seed,
+    *,
+    after_server: bool = False,
 ) -> tuple[Chunk, ...]:
     """Draw all virtual clients, or cohorts of so many members, chunk by chunk.
 
@@ -64,6 +72,7 @@ def chunks_of(
         sizes: the smallest and the largest client.
         members: of a cohort, of which `MOST_MEMBERS` count; None = no cohorts.
         seed: of the bank.
+        after_server: whether cohorts are read from what the server sends out.
 
     Raises:
         PlanError: if a split of the prior cannot be drawn from.
@@ -94,7 +103,8 @@ def chunks_of(
         formed, own = min(step, wanted - begin), seed.child("chunk", chunk)
         numbers = range(chunk * width, chunk * width + max(2 * members, formed))
         clients = [_client(n, chunk % 2, makeups[n], knowledge, own) for n in numbers]
-        chunks.append(Chunk(tuple(clients), _cohorts(clients, formed, members, own)))
+        cohorts = _cohorts(clients, formed, members, own)
+        chunks.append(Chunk(tuple(clients), cohorts, after_server))
     return tuple(chunks)
 
 
@@ -102,7 +112,7 @@ def _client(
     number: int, half: int, counts: tuple[int, ...], knowledge: Knowledge, drawer: Seed
 ) -> VirtualClient:
     recipe = int(drawer.child("recipe").numpy().integers(len(knowledge.recipes())))
-    return VirtualClient(number, half, recipe, counts)
+    return VirtualClient(number, half, recipe, counts, knowledge.prior.resampled)
 
 
 def _counts(

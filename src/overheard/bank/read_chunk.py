@@ -158,12 +158,12 @@ class ReadChunk(Job):
         return update
 
     def _mean(self, updates: list[Update], places: tuple[int, ...]) -> Aggregate:
-        """What an observer of the cohort reads, who is no server with defenses of its own."""
+        """What is read of a cohort: by the server before its own defenses act, else after."""
         mean = mean_update([updates[place] for place in places])
         parties = [Party(self.chunk.clients[place].name) for place in places]
         aggregate = Aggregate(mean.delta, frozenset(parties), mean.examples)
         for defense in self.defenses:
-            if defense.enforced_at != "server":
+            if self.chunk.after_server or defense.enforced_at != "server":
                 moment = self._moment(defense, "+".join(parties))
                 aggregate = defense.on_aggregate(aggregate, moment)
         return aggregate

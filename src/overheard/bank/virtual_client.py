@@ -23,6 +23,7 @@ class VirtualClient:
         half: of the auxiliary examples, 0 or 1, that it learns from.
         recipe: index of the recipe that it follows.
         counts: how many examples of each label it holds.
+        resampled: whether it draws them with replacement: see `core.prior.Prior`.
 
     """
 
@@ -30,6 +31,7 @@ class VirtualClient:
     half: int
     recipe: int
     counts: tuple[int, ...]
+    resampled: bool = False
 
     @property
     def name(self) -> str:
@@ -44,7 +46,8 @@ class VirtualClient:
     ) -> Rows:
         """The rows of the pool that it holds, the same in every round.
 
-        Of each label in random order, none twice before all of its half were taken once.
+        Of each label in random order, none twice before all of its half were taken once, or
+        `resampled`.
         """
         half = halves[self.half]
         shuffle = self.seed(seed).child("rows").generator()
@@ -53,7 +56,11 @@ class VirtualClient:
         there = labels[mine].bincount(minlength=len(self.counts))
         wanted = torch.tensor(self.counts)
         label = torch.arange(len(wanted)).repeat_interleave(wanted)
-        place = torch.arange(len(label)) - (wanted.cumsum(0) - wanted)[label]
+        if self.resampled:
+            draws = self.seed(seed).child("resampling").generator()
+            place = (torch.rand(len(label), generator=draws) * there[label]).long()
+        else:
+            place = torch.arange(len(label)) - (wanted.cumsum(0) - wanted)[label]
         return mine[(there.cumsum(0) - there)[label] + place % there[label]]
 
     def seed(self, seed: Seed) -> Seed:

@@ -20,12 +20,17 @@ class Prior:
             scales between equally likely; None = as the sizes that are told in clear, or
             `bank.sizes.HIDDEN_SIZES` where none is.
         recipes: how clients may train, each as likely, for one who does not know the recipe.
+        resampled: whether a virtual client draws its examples with replacement (bootstrap,
+            Efron 1979): virtual clients then differ by their examples as clients drawn from one
+            population do, at the price that each meets fewer different ones. Else it takes none
+            twice before all were taken once.
 
     """
 
     splits: tuple[Split, ...] = ()
     sizes: tuple[int, int] | None = None
     recipes: tuple[Recipe, ...] = ()
+    resampled: bool = False
 
     def __post_init__(self) -> None:
         """Refuse sizes that are none."""

@@ -1,0 +1,258 @@
+"""Follows a target's data through a run; raises the alarm at a stated false-alarm rate."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from overheard.bank.answers import Answers, mean_logits, mean_softmax
+from overheard.bank.bank import build_bank, read_updates
+from overheard.bank.change_point import ErrorModel, error_model, evidence, null_places
+from overheard.bank.heard_alike import HeardAlike, heard_alike
+from overheard.bank.last_layer_change import LastLayerChange
+from overheard.bank.look_track import LookTrack, look_track
+from overheard.bank.mean_features import MeanFeatures
+from overheard.bank.probe import Probe
+from overheard.bank.share_track import share_track
+from overheard.core.attack import Attack
+from overheard.core.claims import Measured, Shift, Timeline
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.parties import COHORT, Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.data.splits.dirichlet import Dirichlet
+
+CHANGE, ANSWERS, LOOK = LastLayerChange(), Answers(), MeanFeatures()
+PROBES: tuple[Probe, ...] = (CHANGE, ANSWERS, LOOK)
+
+SPLITS = (Dirichlet(3.2), Dirichlet(10.0))
+"""What clients of an industrial federation are taken to hold: much the same labels, in shares
+that differ. Wider ones would teach to tell extremes apart that do not come."""
+
+FEWEST_ROUNDS = 3
+"""Two to compare, and one more: from two alone any difference could be chance."""
+
+FEWEST_VIRTUAL = 8
+
+RUNS = 2000
+"""Imagined runs without a shift: of the alarms that 5 % of them raise, the rate is then known
+to 0.5 % (one standard error)."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ShiftTracking(Attack[Shift]):
+    """Follows what a target's updates tell of its data, and raises the alarm when it changes.
+
+    In each round heard, virtual clients of known make-up train from the broadcast as clients
+    do; regression from what their models answer, and how their last layer moved, to their
+    shares reads the target's label shares (`bank.share_track`). For a rival client the target
+    is what remains of the global model when its own part is taken out, and virtual cohorts
+    stand for it (Brunner and Montuoro 2024). With `follows = "representations"` it is the mean
+    representations of the target's model that are followed, as far as its shares do not explain
+    them (`bank.look_track`): these show a change of look that leaves labels alone.
+
+    The statistic is a generalised likelihood ratio for a change since any round, which gathers
+    evidence as rounds come in (Siegmund and Venkatraman 1995). Its errors are those of virtual
+    clients, who were read by regressions that had not met their examples. Its threshold is
+    simulated: imagined runs put virtual clients' errors in a row, another client's after each
+    exchange of examples, and the alarm is set so that a run in which nothing shifts raises one
+    at all with chance `false_alarm_rate`. Statistics are made alike over rounds: cube root,
+    centred and scaled by the imagined runs.
+
+    The claim tells, alarm or not, since when the data most probably changed, how much each
+    label's share changed and what it is since, with covariances. As Brunner and Montuoro do, a
+    rival that is told no sizes takes the others to be as large as itself.
+
+    The rate is that of a target whose examples the attacker's are like, and whom the prior
+    covers. It says nothing of a defense that is not known. With fewer auxiliary examples than a
+    client holds, virtual clients must repeat examples where real ones have new ones: changes
+    are then told too large.
+
+    Args:
+        follows: the label shares, or the representations beside them.
+        most_virtual: how many virtual clients, or cohorts, are trained in each round, if the
+            attacker's means allow as many.
+        false_alarm_rate: chance of any alarm, over all rounds heard, where nothing shifts.
+
+    """
+
+    follows: Literal["shares", "representations"] = "shares"
+    most_virtual: int = 48
+    false_alarm_rate: float = 0.05
+
+    name: ClassVar[str] = "shift_tracking"
+    answers: ClassVar = Shift
+    needs: ClassVar = frozenset(
+        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPES}
+    )
+    source: ClassVar[str] = (
+        "ours; the extracted model from Brunner and Montuoro 2024 (arXiv 2409.13875), the "
+        "sequential test from Siegmund and Venkatraman 1995 (Annals of Statistics 23)"
+    )
+    orderless: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse a rate that is none, and too few virtual clients to learn from."""
+        if self.most_virtual < FEWEST_VIRTUAL:
+            raise ValueError(
+                f"most_virtual must be {FEWEST_VIRTUAL} or more, got {self.most_virtual}"
+            )
+        if not 0 < self.false_alarm_rate < 1:
+            raise ValueError(
+                f"false_alarm_rate lies between 0 and 1, got {self.false_alarm_rate}"
+            )
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, Shift]:
+        """Claim of every target whether it shifted, since when and which way.
+
+        Raises:
+            NeedsError: if a target was heard in fewer than `FEWEST_ROUNDS` rounds, there are
+                too few virtual clients, or what was heard of it is no number.
+
+        """
+        if knowledge.means.virtual_clients < FEWEST_VIRTUAL:
+            raise NeedsError(
+                f"{self.name} needs {FEWEST_VIRTUAL} virtual clients or more, got "
+                f"{knowledge.means.virtual_clients}"
+            )
+        known = _as_expected(view, knowledge, self.most_virtual)
+        claims: dict[Party, Shift] = {}
+        for group in heard_alike(view, targets, len(view.messages)):
+            if len(group.rounds) < FEWEST_ROUNDS:
+                raise NeedsError(
+                    f"{self.name} on {', '.join(group.targets)} needs {FEWEST_ROUNDS} rounds "
+                    f"or more to compare, heard are {len(group.rounds)}: record more of the run"
+                )
+            watch = _Watch(self, view, known, group, seed)
+            claims |= {target: watch.claim(target) for target in group.targets}
+        return claims
+
+
+def _as_expected(view: View, knowledge: Knowledge, most_virtual: int) -> Knowledge:
+    """The same, with what this attacker takes for granted where nothing was said."""
+    # An exchange of examples errs by which ones are drawn: virtual clients must differ by that.
+    prior, means = replace(knowledge.prior, resampled=True), knowledge.means
+    if not prior.splits:
+        prior = replace(prior, splits=SPLITS)
+    own = [
+        update.examples
+        for observer in view.observers
+        for update in view.updates(observer).values()
+        if update.examples and observer != COHORT
+    ]
+    others = [sender for sender in view.senders() if sender not in view.observers]
+    if prior.sizes is None and own and not others:
+        prior = replace(prior, sizes=(min(own), max(own)))
+    virtual = min(means.virtual_clients, most_virtual)
+    return replace(knowledge, prior=prior, means=replace(means, virtual_clients=virtual))
+
+
+@final
+class _Track:
+    """What is followed of one kind: how readings err, and when they raise the alarm."""
+
+    def __init__(
+        self,
+        errors: Float[Tensor, "virtual rounds numbers"],
+        places: Int[Tensor, "runs rounds"],
+        rate: float,
+    ) -> None:
+        self.model: ErrorModel = error_model(errors)
+        white = self.model.white(errors)
+        imagined = white[places, torch.arange(white.shape[1])]
+        null = evidence(self.model, imagined).ratio.pow(1 / 3)
+        self._mean, self._scale = null.mean(0), null.std(0)
+        peaks = self._alike(null).amax(1).sort().values
+        rank = min(len(peaks), math.ceil((1 - rate) * (len(peaks) + 1)))
+        self.threshold = float(peaks[rank - 1])
+
+    def read(self, track: Float[Tensor, "rounds numbers"]) -> tuple[list[float], int]:
+        """The statistic of each round but the first, and since which place all changed."""
+        found = evidence(self.model, self.model.white(track))
+        return self._alike(found.ratio.pow(1 / 3)).tolist(), int(found.since[-1])
+
+    def _alike(self, roots: Float[Tensor, "*many later"]) -> Float[Tensor, "*many later"]:
+        return (roots - self._mean) / self._scale
+
+
+@final
+class _Watch:
+    """One group of targets beside the virtual clients that stand for them."""
+
+    def __init__(
+        self,
+        attack: ShiftTracking,
+        view: View,
+        knowledge: Knowledge,
+        group: HeardAlike,
+        seed: Seed,
+    ) -> None:
+        self._attack, self._view, self._knowledge, self._group = attack, view, knowledge, group
+        bank = build_bank(view, knowledge, group.rounds, PROBES, members=group.members)
+        places = null_places(len(bank.halves), len(group.rounds), RUNS, seed.child("imagined"))
+        rate = attack.false_alarm_rate
+        self._shares = share_track(_signs(bank.read), bank.shares, bank.halves)
+        self._errors = error_model(self._shares.of_virtual - bank.shares[:, None])
+        self._looks: LookTrack | None = None
+        if attack.follows == "representations":
+            self._looks = look_track(
+                bank.read[LOOK], bank.shares, self._shares.of_virtual, bank.halves
+            )
+            self._track = _Track(self._looks.of_virtual, places, rate)
+        else:
+            self._track = _Track(self._shares.of_virtual - bank.shares[:, None], places, rate)
+
+    def claim(self, target: Party) -> Shift:
+        rounds = self._group.rounds
+        read = read_updates(self._view, target, self._knowledge, rounds, PROBES)
+        if not all(bool(numbers.isfinite().all()) for numbers in read.values()):
+            raise NeedsError(f"{target} sent what is no number: nothing can be read of it")
+        shares = self._shares.read(_signs({p: one[None] for p, one in read.items()})[0])
+        followed = shares if self._looks is None else self._looks.read(read[LOOK], shares)
+        statistic, since = self._track.read(followed)
+        later, threshold = rounds[1:], self._track.threshold
+        above = [n for n, one in zip(later, statistic, strict=True) if one > threshold]
+        return Shift(
+            Timeline(
+                later,
+                tuple(statistic),
+                (threshold,) * len(later),
+                self._attack.false_alarm_rate,
+                above[0] if above else None,
+                rounds[since],
+            ),
+            *self._measured(shares, since),
+        )
+
+    def _measured(
+        self, shares: Float[Tensor, "rounds classes"], since: int
+    ) -> tuple[Measured, Measured]:
+        """The change of shares at this place among the rounds, and what they are since."""
+        weigh_before, loose = self._errors.weights(slice(None, since))
+        weigh_after, wide = self._errors.weights(slice(since, None))
+        after = weigh_after @ shares[since:]
+        change = after - weigh_before @ shares[:since]
+        covariance = self._errors.covariance
+        return Measured(change, covariance * (loose + wide)), Measured(after, covariance * wide)
+
+
+def _signs(
+    read: Mapping[Probe, Float[Tensor, "clients rounds ..."]],
+) -> Float[Tensor, "clients rounds classes signs"]:
+    """What tells of each label: outputs for it, on its own and on others; and its row."""
+    change = read[CHANGE]
+    bias = change[..., -1]
+    parts = [change[..., :-1].mean(-1), bias - bias.mean(-1, keepdim=True)]
+    for outputs in (mean_softmax(read[ANSWERS]), mean_logits(read[ANSWERS])):
+        beside_mean = outputs - outputs.mean(-1, keepdim=True)
+        own = beside_mean.diagonal(dim1=-2, dim2=-1)
+        parts += [own, beside_mean.sum(-2) - own]
+    return torch.stack(parts, -1)
