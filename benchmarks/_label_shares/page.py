@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 
 from _label_shares.grid import OURS, Scale
 from _label_shares.table import BARS, EVERYWHERE, Found, Row
-from overheard.audit.summary import Estimate
+from overheard.audit.estimate import Estimate
 from overheard.core.attack import Attack
 from overheard.core.claims import LabelShares
 

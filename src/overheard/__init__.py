@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from overheard.attacks.mean_softmax import MeanSoftmax
     from overheard.attacks.ppa import Ppa
     from overheard.attacks.ramakrishna import Ramakrishna
+    from overheard.attacks.shift import ShiftTrend
+    from overheard.attacks.validation_shift import ValidationShift
     from overheard.attacks.whispers import Whispers
     from overheard.attacks.zlg import Zlg
     from overheard.audit.built_in import built_in_plan
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from overheard.core.seeds import Seed
     from overheard.report.write import write_report
     from overheard.scoring.label_shares import LabelSharesScorer
+    from overheard.scoring.shift import ShiftScorer
 
 __all__ = [
     "Amortised",
@@ -41,6 +44,9 @@ __all__ = [
     "Ramakrishna",
     "Resources",
     "Seed",
+    "ShiftScorer",
+    "ShiftTrend",
+    "ValidationShift",
     "Whispers",
     "Zlg",
     "audit",
@@ -66,6 +72,9 @@ _HOMES = {
     "Ramakrishna": "attacks.ramakrishna",
     "Resources": "audit.simulate",
     "Seed": "core.seeds",
+    "ShiftScorer": "scoring.shift",
+    "ShiftTrend": "attacks.shift",
+    "ValidationShift": "attacks.validation_shift",
     "Whispers": "attacks.whispers",
     "Zlg": "attacks.zlg",
     "audit": "audit.run",

@@ -69,3 +69,10 @@ def test_the_cohort_is_never_averaged_with_the_clients(small: Audit) -> None:
 
 def test_accuracy_is_that_of_the_last_round(small: Audit) -> None:
     assert [arm.accuracy for arm in arms(small, Seed(0))] == [0.91, 0.89]
+
+
+def test_the_runs_of_an_arm_leave_its_controls_out(small: Audit) -> None:
+    controls = tuple(replace(run, is_control=True, accuracy={1: 0.0}) for run in small.arms)
+    beside = arms(replace(small, arms=(*small.arms, *controls)), Seed(0))
+    assert [arm.accuracy for arm in beside] == [0.91, 0.89]
+    assert [len(arm.runs) for arm in beside] == [1, 1]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.audit.summary import Estimate
+from overheard.audit.estimate import Estimate
 from overheard.report.figures import NO_FIGURE, digits, measure, rounds_heard
 
 
@@ -15,6 +15,11 @@ def test_total_variation_is_half_of_l1_in_percent() -> None:
 def test_the_worst_class_is_told_in_points() -> None:
     assert measure("linf").tell(0.042) == "4.2\u00a0points"
     assert measure("linf").span(Estimate(0.04, 0.031, 0.052)) == "3.1 to 5.2\u00a0points"
+
+
+def test_pairs_told_apart_are_counted_of_a_hundred() -> None:
+    assert measure("auc").tell(0.934) == "93\u00a0of\u00a0100"
+    assert measure("auc").span(Estimate(0.93, 0.88, 0.97)) == "88 to 97\u00a0of\u00a0100"
 
 
 def test_an_unknown_score_is_told_on_its_own_scale() -> None:

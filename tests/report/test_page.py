@@ -11,6 +11,8 @@ import pytest
 from overheard.audit.finding import Audit
 from overheard.core.seeds import Seed
 from overheard.report.write import write_report
+from tests.report.conftest import HOSTILE
+from tests.report.shifts import shift_audit, shift_findings
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -119,6 +121,36 @@ def test_the_page_is_quiet_asks_for_nothing_fits_and_can_be_read(shown: Shown) -
 def test_every_chart_has_a_name_and_a_table_with_its_numbers(shown: Shown) -> None:
     assert shown.page.locator("figure").count() >= 5
     assert shown.page.evaluate(CHARTS_WITHOUT_TABLE) == 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_report_on_shifts_fits_can_be_read_and_has_a_table_for_every_chart(
+    browser: "sync_api.Browser", tmp_path: Path, width: int
+) -> None:
+    findings = [
+        *shift_findings("none", "tracker", 9.0, runs=20),
+        *shift_findings("none", HOSTILE, 1.0, runs=20, has_alarm=False),
+        *shift_findings("local DP", "tracker", 2.0, runs=20),
+    ]
+    write_report(shift_audit(findings), tmp_path, Seed(0))
+    page = browser.new_page(viewport={"width": width, "height": 900}, offline=True)
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(LOW_CONTRAST) == []
+    assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
+    assert page.locator("section[aria-labelledby=shifts] figure").count() == 3
+    assert page.locator("nav a[href='#shifts']").count() == 1
+    assert page.evaluate("document.scripts.length") == 0
+    page.close()
+
+
+def test_a_report_without_shifts_does_not_speak_of_them(
+    browser: "sync_api.Browser", report: Path
+) -> None:
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    assert page.locator("#shifts, nav a[href='#shifts']").count() == 0
+    page.close()
 
 
 def test_folded_tables_are_open_on_paper(browser: "sync_api.Browser", report: Path) -> None:

@@ -13,6 +13,7 @@ from overheard.core.seeds import Seed
 from overheard.report.exposures import arms
 from overheard.report.tables import COLUMNS, as_csv, as_json
 from tests.report.conftest import HOSTILE
+from tests.report.shifts import SINCE, shift_audit, shift_findings
 
 
 def refuse(constant: str) -> None:
@@ -56,6 +57,42 @@ def test_bounds_stand_in_both_files_and_what_has_none_says_nothing(small: Audit)
     lines = list(csv.DictReader(StringIO(as_csv(audit))))
     assert (lines[0]["low"], lines[0]["high"]) == ("", "")
     assert (lines[-1]["low"], lines[-1]["high"]) == ("0.1 0.7", "0.3 0.9")
+
+
+def test_timelines_and_controls_stand_in_both_files() -> None:
+    planned, control = shift_findings("none", "tracker", 9.0)
+    assert planned.timeline is not None
+    audit = shift_audit([planned, control])
+    document = json.loads(as_json(audit, ()), parse_constant=refuse)
+    first, second = document["findings"]
+    assert (first["is_control"], second["is_control"]) == (False, True)
+    assert (first["true_since"], second["true_since"]) == (SINCE, None)
+    assert first["timeline"] == {
+        "rounds": list(planned.timeline.rounds),
+        "statistic": list(planned.timeline.statistic),
+        "threshold": [3.02] * 20,
+        "false_alarm_rate": 0.05,
+        "alarm": planned.timeline.alarm,
+        "since": planned.timeline.since,
+    }
+    assert [run["is_control"] for run in document["arms"]] == [False, True]
+    lines = list(csv.DictReader(StringIO(as_csv(audit))))
+    assert {line["is_control"] for line in lines} == {"true", "false"}
+    assert lines[0]["true_since"] == str(SINCE)
+    assert lines[0]["alarm"] == str(planned.timeline.alarm)
+    assert (lines[-1]["true_since"], lines[-1]["score"]) == ("", "false_alarm")
+
+
+def test_a_finding_without_a_score_has_a_line_too() -> None:
+    _, control = shift_findings("none", "trend", 0.0, has_alarm=False)
+    assert control.scores == ()
+    (line,) = csv.DictReader(StringIO(as_csv(shift_audit([control]))))
+    assert (line["score"], line["value"], line["is_control"]) == ("", "", "true")
+
+
+def test_no_timeline_is_null(small: Audit) -> None:
+    document = json.loads(as_json(small, ()))
+    assert {one["timeline"] for one in document["findings"]} == {None}
 
 
 def test_what_is_no_number_is_null(small: Audit) -> None:

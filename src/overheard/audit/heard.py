@@ -14,6 +14,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Missing, Update
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
+from overheard.federation.cohort import sampling_rate
 from overheard.federation.run import run_together
 
 LARGEST_BATCH = 32
@@ -125,7 +126,8 @@ def _count(on_round: Callable[[str, int], None], what: str, runs: int, number: i
 
 
 def _in_force(plan: Plan, arm: ArmPlan) -> tuple[DefenseRecord, ...]:
-    promised = Run(plan.training.rounds, plan.training.participation)
+    share = plan.training.participation
+    promised = Run(plan.training.rounds, share, sampling_rate(plan.data.clients, share))
     return tuple(
         DefenseRecord(repr(one), one.enforced_at, one.switched_off_by, one.promise(promised))
         for one in arm.defenses

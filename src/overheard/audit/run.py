@@ -177,12 +177,16 @@ def _listen(
     lacks = {target: _lacks(attack, heard, truth, knowledge, target) for target in targets}
     able = [target for target in targets if not lacks[target]]
     refusals = [Refusal(cell, target, lacks[target]) for target in targets if lacks[target]]
+    seed, claims = Seed(cell.seed).child("attack", cell.attack), dict[Party, Claim]()
     try:
-        seed = Seed(cell.seed).child("attack", cell.attack)
-        claims = attack.infer(heard, able, knowledge, seed) if able else {}
-    except NeedsError as error:
-        claims = {}
-        refusals.extend(Refusal(cell, target, (str(error),)) for target in able)
+        claims |= attack.infer(heard, able, knowledge, seed) if able else {}
+    except NeedsError:
+        # What one target lacks is no reason to be silent about the others.
+        for target in able:
+            try:
+                claims |= attack.infer(heard, (target,), knowledge, seed)
+            except NeedsError as error:
+                refusals.append(Refusal(cell, target, (str(error),)))
     findings = [
         _finding(cell, target, claim, _scorer(attack), truth, knowledge)
         for target, claim in claims.items()

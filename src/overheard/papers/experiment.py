@@ -1,20 +1,30 @@
 """The contract of a paper's experiment, and the figures that it gives."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from overheard.archive.atomic import write_text
+from overheard.audit.estimate import Estimate
 from overheard.audit.plan import Plan
 from overheard.audit.run import OnStep, Step, audit
 from overheard.audit.simulate import Resources
 from overheard.core.errors import DataError
 from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
+from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.runs import Runs
+from overheard.report.experiment_page import ExperimentPage
+from overheard.report.figures import direction, measure
+from overheard.report.names import shown
+from overheard.report.plates import Table
 from overheard.report.write import write_report
+
+PAGE = "figures.html"
+"""The page that an experiment leaves in its folder."""
 
 REPORT_SEED = Seed(0)
 """Of the bootstrap in the reports of an experiment: the same runs, the same bytes."""
@@ -84,6 +94,7 @@ class Experiment(ABC):
     ) -> tuple[Figure, ...]:
         """Run every audit, leave its report in its sub-folder, and read off the figures.
 
+        The page `figures.html` tells them, with the drawings of an experiment that is `Drawn`.
         What was done before in the same folder is not done again. An audit whose data are
         missing is left out, and told by one figure that is not measured, unless it is the only
         one.
@@ -120,8 +131,24 @@ class Experiment(ABC):
             write_report(audits[name], folder / name, REPORT_SEED)
         if not audits:
             raise next(iter(missing.values()))
-        figures = self.figures(Runs(audits, plans, folder))
-        return (*figures, *(_not_measured(name, error) for name, error in missing.items()))
+        runs = Runs(audits, plans, folder, resources)
+        figures = (
+            *self.figures(runs),
+            *(_not_measured(name, error) for name, error in missing.items()),
+        )
+        drawing = self.drawing(runs) if isinstance(self, Drawn) else Drawing()
+        page = ExperimentPage(
+            self.name,
+            self.title,
+            self.differences,
+            drawing.readings,
+            drawing.plates,
+            _numbers(figures),
+            tuple(audits),
+            quick,
+        )
+        write_text(folder / PAGE, page.html())
+        return figures
 
 
 class Paper(ABC):
@@ -135,6 +162,26 @@ class Paper(ABC):
     @abstractmethod
     def experiments(self) -> Mapping[str, Experiment]:
         """Its experiments by name, in the order of the paper."""
+
+
+def _numbers(figures: Sequence[Figure]) -> Table:
+    own = measure("")
+    return Table(
+        "Every figure, on its own scale",
+        ("Figure", "Of", "Ours", "95 % interval", "Published", "Direction"),
+        tuple(
+            (
+                shown(one.name),
+                shown(one.setting),
+                own.tell(one.ours),
+                own.span(Estimate(one.ours or 0.0, one.low, one.high)),
+                own.tell(one.published),
+                "" if one.better is None else direction(one.better),
+            )
+            for one in figures
+        ),
+        2,
+    )
 
 
 def _not_measured(name: str, error: DataError) -> Figure:

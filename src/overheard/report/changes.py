@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from overheard.audit.summary import Row
+from overheard.audit.row import Row
 from overheard.report.exposures import Arm, Exposure, bare_arm
 from overheard.report.figures import digits, measure, percent
 from overheard.report.names import shown
@@ -63,7 +63,8 @@ def _effect(after: Exposure, before: Exposure | None) -> str:
     if before is None or not before.cases:
         return "nothing to compare with, since it was not measured without defenses."
     if not after.cases:
-        return "not measured, since no attack could run; that is no proof of protection."
+        why = "no control ran beside it" if after.rows else "no attack could run"
+        return f"not measured, since {why}; that is no proof of protection."
     old, new = before.cases[0].row, after.cases[0].row
     told = measure(new.score)
     figures = (

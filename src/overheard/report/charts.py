@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from overheard.audit.summary import Estimate, Row
+from overheard.audit.estimate import Estimate
+from overheard.audit.row import Row
 from overheard.core.claims import Interval
 from overheard.report.exposures import Case
 from overheard.report.figures import Measure

@@ -8,7 +8,8 @@ from typing import Literal
 
 from overheard import scoring
 from overheard.audit.finding import ArmRun, Audit, Finding, Refusal
-from overheard.audit.summary import Row, summarise
+from overheard.audit.row import Row
+from overheard.audit.summary import summarise
 from overheard.core.discover import discover
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Scorer
@@ -56,7 +57,7 @@ class Exposure:
         observers: who pooled what they read.
         question: name of its scorer.
         about: whom: each client, or all of them taken as one.
-        cases: one an attack that ran, the best by the question's headline first.
+        cases: one an attack for which there is the question's headline, the best first.
         refusals: of attacks that could not run.
         rows: of all attacks, scores and rounds heard.
 
@@ -93,7 +94,14 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One variant of the federation over all its seeds, and what it gave away."""
+    """One variant of the federation over all its seeds, and what it gave away.
+
+    Args:
+        name: of the arm.
+        runs: as planned, without the controls.
+        exposures: one a group of observers, question and whom they ask about.
+
+    """
 
     name: str
     runs: tuple[ArmRun, ...]
@@ -144,7 +152,7 @@ def arms(audit: Audit, seed: Seed) -> tuple[Arm, ...]:
     return tuple(
         Arm(
             name,
-            tuple(run for run in audit.arms if run.arm == name),
+            tuple(run for run in audit.arms if run.arm == name and not run.is_control),
             tuple(exposure for exposure in exposures if exposure.arm == name),
         )
         for name in dict.fromkeys(run.arm for run in audit.arms)
@@ -209,7 +217,8 @@ def _exposure(
         threat.observers,
         threat.question,
         threat.about,
-        tuple(sorted(cases, key=_error)),
+        # Of a shift there is no headline where no control ran beside it.
+        tuple(sorted((case for case in cases if case.headline in case.whole), key=_error)),
         tuple(refusals),
         rows,
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from overheard.audit.summary import Estimate
+from overheard.audit.estimate import Estimate
 from overheard.core.scorer import Better
 
 NO_FIGURE = "–"
@@ -52,6 +52,24 @@ _MEASURES = {
     "null_brier": Measure("Squared error of the stated chances of absence", "", 1.0),
     "size_factor": Measure("Number of examples off by", f"{SPACE}doublings", 1.0),
     "size_coverage": Measure("True sizes inside the stated intervals", f"{SPACE}%", 100.0),
+    "auc": Measure("Shifts told from controls", f"{SPACE}of{SPACE}100", 100.0),
+    "auc_told": Measure("The same, told when", f"{SPACE}of{SPACE}100", 100.0),
+    "power_at_5": Measure(f"Found at 5{SPACE}% false alarms", f"{SPACE}%", 100.0),
+    "power_at_1": Measure(f"Found at 1{SPACE}% false alarms", f"{SPACE}%", 100.0),
+    "detected": Measure("Shifts that raised the alarm", f"{SPACE}%", 100.0),
+    "detection_rate": Measure("Shifts that raised the alarm", f"{SPACE}%", 100.0),
+    "false_alarm": Measure("Alarms where nothing shifted", f"{SPACE}%", 100.0),
+    "false_alarm_before": Measure("Alarms before the shift", f"{SPACE}%", 100.0),
+    "false_alarm_rate": Measure("Controls that raised the alarm", f"{SPACE}%", 100.0),
+    "rounds_between_false_alarms": Measure("Between false alarms", f"{SPACE}rounds", 1.0),
+    "delay": Measure("From shift to alarm, mean", f"{SPACE}rounds", 1.0),
+    "median_delay": Measure("From shift to alarm, median", f"{SPACE}rounds", 1.0),
+    "round_error": Measure("Round off by", f"{SPACE}rounds", 1.0),
+    "direction": Measure("Direction right", f"{SPACE}%", 100.0),
+    "direction_detected": Measure("Direction right, if detected", f"{SPACE}%", 100.0),
+    "signs_right": Measure("Signs right", f"{SPACE}%", 100.0),
+    "risen_error": Measure("Share of risen classes off by", f"{SPACE}points", 100.0),
+    "risen_coverage": Measure("That share inside its interval", f"{SPACE}%", 100.0),
 }
 
 

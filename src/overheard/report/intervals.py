@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from overheard.audit.summary import Row
+from overheard.audit.row import Row
 from overheard.core.claims import INTERVAL_LEVEL
 from overheard.report.exposures import Arm, Case, Exposure, by_threat
 from overheard.report.figures import NO_FIGURE, SPACE, digits, measure, percent
@@ -43,13 +43,19 @@ def _coverage(case: Case, name: str) -> tuple[str, ...]:
     row = case.whole.get("coverage")
     if row is None:
         return ()
+    what = "change" if _is_change(case) else "share"
     said = (
-        f"The {LEVEL} intervals of {shown(name)} held the true share for "
-        f"{percent(row.value.mean)} of the shares{_span(row)}"
+        f"The {LEVEL} intervals of {shown(name)} held the true {what} for "
+        f"{percent(row.value.mean)} of the {what}s{_span(row)}"
     )
     if row.value.mean < DISTRUSTED:
         said += ": they are too narrow here, and cannot be trusted"
     return (f"{said}.",)
+
+
+def _is_change(case: Case) -> bool:
+    """Whether what is bounded is how shares changed, and not how large they are."""
+    return "change_l1" in case.whole
 
 
 def _size(case: Case, name: str, exposure: Exposure) -> str:
@@ -90,7 +96,8 @@ def _factor(doublings: float) -> str:
 def intervals_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
     """Coverage and width of what attacks say with intervals, a table for each question.
 
-    Over the most rounds heard; an attack that bounds nothing has no line.
+    Over the most rounds heard; an attack that bounds nothing has no line. How a change of
+    shares is bounded stands with the shifts.
     """
     tables = []
     for asked, exposures in by_threat(every).items():
@@ -98,7 +105,7 @@ def intervals_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
             _line(exposure.arm, case)
             for exposure in exposures
             for case in exposure.cases
-            if case.whole.keys() & {"coverage", "size_factor"}
+            if case.whole.keys() & {"coverage", "size_factor"} and not _is_change(case)
         )
         if lines:
             tables.append(Table(f"How often {LEVEL} intervals held: {asked}", HEADS, lines, 2))

@@ -7,9 +7,10 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from overheard.audit.finding import Audit
-from overheard.audit.summary import Row
+from overheard.audit.row import Row
 from overheard.report.arms_plates import arms_plates
 from overheard.report.changes import changes
+from overheard.report.detection_tables import detection_tables
 from overheard.report.exposures import Arm, Exposure, Verdict
 from overheard.report.figures import (
     NO_FIGURE,
@@ -27,6 +28,7 @@ from overheard.report.plates import Table
 from overheard.report.refusals import grouped
 from overheard.report.rounds_plates import accuracy_plate, rounds_plates
 from overheard.report.shares_plates import shares_plates
+from overheard.report.timeline_plates import timeline_plates
 from overheard.report.words import BADGES, exposure_words, told_row
 
 _OWN_SCALE = Measure("", "", 1.0)
@@ -70,6 +72,8 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
         defenses=_defenses(every),
         shares=shares_plates(every, audit.class_names),
         intervals=intervals_tables(every),
+        detection=detection_tables(every),
+        timelines=timeline_plates(audit, every),
         unmeasured=[
             f"{shown(arm.name)} · {held.title}"
             for arm in every

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from overheard.audit.summary import Estimate, Row
+from overheard.audit.estimate import Estimate
+from overheard.audit.row import Row
 from overheard.report.charts import Course, highest, legend_chart, rounds_chart
 from overheard.report.exposures import Arm, Case, Exposure, by_threat, headline_row
 from overheard.report.figures import NO_FIGURE, SPACE, Measure, measure, percent

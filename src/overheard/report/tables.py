@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from math import isfinite
 
+from overheard.audit.estimate import Estimate
 from overheard.audit.finding import ArmRun, Audit, Cell, Finding, Refusal
-from overheard.audit.summary import Estimate, Row
+from overheard.audit.row import Row
+from overheard.core.claims import Timeline
 from overheard.core.scorer import Score
 from overheard.report.exposures import About, Arm
 from overheard.report.names import shown
@@ -20,7 +22,7 @@ VERSION = 1
 COLUMNS = (
     "arm", "seed", "observers", "attack", "settings", "question", "rounds", "target", "score",
     "better", "value", "blind", "gain", "blind guesses", "told guesses", "claimed", "true",
-    "low", "high",
+    "low", "high", "is_control", "true_since", "since", "alarm",
 )  # fmt: skip
 
 
@@ -61,6 +63,7 @@ def _arm(run: ArmRun) -> dict[str, object]:
             for defense in run.defenses
         ],
         "accuracy": {str(number): _figure(value) for number, value in run.accuracy.items()},
+        "is_control": run.is_control,
         "answers": run.answers,
         "missing": run.missing,
     }
@@ -102,7 +105,20 @@ def _finding(finding: Finding) -> dict[str, object]:
         "true": [_figure(number) for number in finding.true],
         "low": _ends(finding.low),
         "high": _ends(finding.high),
+        "timeline": None if finding.timeline is None else _timeline(finding.timeline),
+        "true_since": finding.true_since,
         "scores": [_score(score) for score in finding.scores],
+    }
+
+
+def _timeline(timeline: Timeline) -> dict[str, object]:
+    return {
+        "rounds": timeline.rounds,
+        "statistic": [_figure(value) for value in timeline.statistic],
+        "threshold": _ends(timeline.threshold),
+        "false_alarm_rate": timeline.false_alarm_rate,
+        "alarm": timeline.alarm,
+        "since": timeline.since,
     }
 
 
@@ -119,6 +135,7 @@ def _cell(cell: Cell) -> dict[str, object]:
         "settings": cell.settings,
         "question": cell.question,
         "rounds": cell.rounds,
+        "is_control": cell.is_control,
     }
 
 
@@ -146,17 +163,20 @@ def _figure(value: float | None) -> float | None:
 
 
 def as_csv(audit: Audit) -> str:
-    """One line a finding and score; an empty cell is a figure that is no number."""
+    """One line a finding and score; an empty cell is a figure that is no number.
+
+    A finding without any score, such as that of a control, has one line of its own.
+    """
     text = StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
     for finding in audit.findings:
-        table.writerows(_line(finding, score) for score in finding.scores)
+        table.writerows(_line(finding, score) for score in finding.scores or (None,))
     return text.getvalue()
 
 
-def _line(finding: Finding, score: Score) -> tuple[str | int | float | None, ...]:
-    cell = finding.cell
+def _line(finding: Finding, score: Score | None) -> tuple[str | int | float | None, ...]:
+    cell, timeline = finding.cell, finding.timeline
     return (
         _inert(cell.arm),
         cell.seed,
@@ -166,6 +186,20 @@ def _line(finding: Finding, score: Score) -> tuple[str | int | float | None, ...
         _inert(cell.question),
         _inert(" ".join(map(str, cell.rounds))),
         _inert(finding.target),
+        *([None] * 7 if score is None else _score_cells(score)),
+        _inert(_listed(finding.claimed)),
+        _inert(_listed(finding.true)),
+        None if finding.low is None else _inert(_listed(finding.low)),
+        None if finding.high is None else _inert(_listed(finding.high)),
+        str(cell.is_control).lower(),
+        finding.true_since,
+        None if timeline is None else timeline.since,
+        None if timeline is None else timeline.alarm,
+    )
+
+
+def _score_cells(score: Score) -> tuple[str | float | None, ...]:
+    return (
         _inert(score.name),
         score.better,
         _figure(score.value),
@@ -173,10 +207,6 @@ def _line(finding: Finding, score: Score) -> tuple[str | int | float | None, ...
         _figure(score.gain),
         _named(score.blinds),
         _named(score.references),
-        _inert(_listed(finding.claimed)),
-        _inert(_listed(finding.true)),
-        None if finding.low is None else _inert(_listed(finding.low)),
-        None if finding.high is None else _inert(_listed(finding.high)),
     )
 
 

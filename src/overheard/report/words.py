@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from overheard.audit.finding import Audit
-from overheard.audit.summary import Row
+from overheard.audit.row import Row
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.report.exposures import Case, Exposure, Verdict, arms
 from overheard.report.figures import NO_FIGURE, measure, percent
 from overheard.report.intervals import interval_words
 from overheard.report.names import all_others, called, possessive, shown, together, told_apart
+from overheard.report.shift_words import shift_words
 
 BADGES: dict[Verdict, str] = {
     "leaks": "Leaks",
@@ -46,6 +47,7 @@ def exposure_words(exposure: Exposure) -> tuple[str, ...]:
     case = exposure.cases[0]
     return (
         _headline(exposure, case),
+        *shift_words(case),
         *_misplaced(exposure, case),
         *_read_best(exposure, case),
         *_absent(exposure),
@@ -56,6 +58,12 @@ def exposure_words(exposure: Exposure) -> tuple[str, ...]:
 
 def _unmeasured(exposure: Exposure) -> str:
     whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
+    if exposure.rows:
+        return (
+            f"How well {together(exposure.observers)} can tell a shift of {possessive(whom)} "
+            "data was not measured: that takes runs with a shift, each beside its control "
+            "without, and there are none. Not measured is not the same as no leak."
+        )
     lacks = dict.fromkeys(need for refusal in exposure.refusals for need in refusal.missing)
     return (
         f"What {together(exposure.observers)} can learn about {whom} was not measured: no "
@@ -66,15 +74,15 @@ def _unmeasured(exposure: Exposure) -> str:
 
 def _headline(exposure: Exposure, case: Case) -> str:
     row = told_row(case)
-    who, whose, count = together(exposure.observers), _whose(exposure, case), len(row.rounds)
-    subject, reading = f"{who[0].upper()}{who[1:]}", _reading(row)
+    who, count = together(exposure.observers), len(row.rounds)
+    subject, reading = f"{who[0].upper()}{who[1:]}", _reading(row, _whose(exposure, case))
     leads: dict[Verdict, str] = {
-        "leaks": f"reads {whose} {reading.what} {reading.well}",
-        "unclear": f"could not be told apart from a guesser about {whose} {reading.what}: the "
-        f"best attack is {reading.badly}",
-        "silent": f"reads {whose} {reading.what} no better than a guesser: the best attack is "
+        "leaks": reading.well,
+        "unclear": f"could not be told apart from a guesser about {reading.what}: the best "
+        f"attack is {reading.badly}",
+        "silent": f"reads {reading.what} no better than a guesser: the best attack is "
         f"{reading.badly}",
-        "unjudged": f"reads {whose} {reading.what} {reading.well}, too few answers to judge",
+        "unjudged": f"{reading.well}, too few answers to judge",
     }
     told = measure(row.score)
     beside = "no guess to compare" if row.blind is None else f"guessing: {told.tell(row.blind)}"
@@ -87,25 +95,38 @@ def _headline(exposure: Exposure, case: Case) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What is read, and how a sentence says how well or how badly."""
+    """What is read, and how a sentence says that it is, or how badly."""
 
     what: str
     well: str
     badly: str
 
 
-def _reading(row: Row) -> _Reading:
+def _reading(row: Row, whose: str) -> _Reading:
     told = measure(row.score)
     value = told.tell(row.value.mean)
     if row.score == "linf":
-        where = f"{value} on the class it gets most wrong"
-        return _Reading("class shares", f"to within {where}", f"off by {where}")
+        where, what = f"{value} on the class it gets most wrong", f"{whose} class shares"
+        return _Reading(what, f"reads {what} to within {where}", f"off by {where}")
+    if row.score == "auc":
+        what = f"a shift of {whose} data"
+        return _Reading(
+            what,
+            f"tells {what} from an exchange without shift in {value} pairs",
+            f"right in {value} pairs of a shift and an exchange without",
+        )
     figure = f"{told.title} {value}"
-    return _Reading(shown(row.question).replace("_", " "), f"with {figure}", f"at {figure}")
+    what = f"{whose} {shown(row.question).replace('_', ' ')}"
+    return _Reading(what, f"reads {what} with {figure}", f"at {figure}")
 
 
 def _whose(exposure: Exposure, case: Case) -> str:
-    targets = {finding.target for finding in case.findings}
+    # Of a question about time, those to whom something happened.
+    targets = {
+        finding.target
+        for finding in case.findings
+        if finding.timeline is None or finding.true_since is not None
+    }
     if exposure.about == "cohort":
         return possessive(all_others(exposure.observers))
     if len(targets) > 1:
@@ -129,7 +150,13 @@ def _misplaced(exposure: Exposure, case: Case) -> tuple[str, ...]:
 def _read_best(exposure: Exposure, case: Case) -> tuple[str, ...]:
     """The client whose data are read best, by the score that the headline tells."""
     row = told_row(case)
-    targets = list(dict.fromkeys(finding.target for finding in case.findings))
+    targets = list(
+        dict.fromkeys(
+            finding.target
+            for finding in case.findings
+            if any(score.name == row.score for score in finding.scores)
+        )
+    )
     if len(targets) < 2:
         return ()
     told, sign = measure(row.score), 1 if row.better == "lower" else -1

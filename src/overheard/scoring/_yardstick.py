@@ -1,16 +1,18 @@
-"""One way to measure a claim of label shares."""
+"""One way to measure a claim."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Generic, TypeVar, final
 
-from overheard.core.claims import LabelShares
+from overheard.core.claims import Claim
 from overheard.core.scorer import Better
+
+C = TypeVar("C", bound=Claim)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Yardstick:
+class Yardstick(Generic[C]):
     """One way to measure a claim.
 
     Args:
@@ -24,12 +26,10 @@ class Yardstick:
 
     name: str
     better: Better
-    measure: Callable[[LabelShares, LabelShares], float | None]
+    measure: Callable[[C, C], float | None]
     guessable: bool = True
 
-    def of_each(
-        self, claims: Mapping[str, LabelShares], truth: LabelShares
-    ) -> dict[str, float]:
+    def of_each(self, claims: Mapping[str, C], truth: C) -> dict[str, float]:
         """Give the figure for each guess that makes such a statement."""
         if not self.guessable:
             return {}

@@ -8,8 +8,8 @@ from typing import final
 import numpy as np
 
 from overheard.attacks.whispers import Whispers
-from overheard.audit.plan import UNDEFENDED, Plan
 from overheard.audit.estimate import Estimate, estimate
+from overheard.audit.plan import UNDEFENDED, Plan
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER, client
 from overheard.papers.experiment import Experiment, Figure
