@@ -17,7 +17,7 @@ from overheard.bank.last_layer_change import LastLayerChange
 from overheard.bank.look_track import LookTrack, look_track
 from overheard.bank.mean_features import MeanFeatures
 from overheard.bank.probe import Probe
-from overheard.bank.share_track import share_track
+from overheard.bank.share_track import ShareTrack, share_track
 from overheard.core.attack import Attack
 from overheard.core.claims import Measured, Shift, Timeline
 from overheard.core.errors import NeedsError
@@ -26,6 +26,7 @@ from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.data.splits.dirichlet import Dirichlet
+from overheard.data.splits.iid import Iid
 
 CHANGE, ANSWERS, LOOK = LastLayerChange(), Answers(), MeanFeatures()
 PROBES: tuple[Probe, ...] = (CHANGE, ANSWERS, LOOK)
@@ -33,6 +34,8 @@ PROBES: tuple[Probe, ...] = (CHANGE, ANSWERS, LOOK)
 SPLITS = (Dirichlet(3.2), Dirichlet(10.0))
 """What clients of an industrial federation are taken to hold: much the same labels, in shares
 that differ. Wider ones would teach to tell extremes apart that do not come."""
+
+ALIKE = (Iid(fluctuation=0.0),)
 
 FEWEST_ROUNDS = 3
 """Two to compare, and one more: from two alone any difference could be chance."""
@@ -53,9 +56,10 @@ class ShiftTracking(Attack[Shift]):
     do; regression from what their models answer, and how their last layer moved, to their
     shares reads the target's label shares (`bank.share_track`). For a rival client the target
     is what remains of the global model when its own part is taken out, and virtual cohorts
-    stand for it (Brunner and Montuoro 2024). With `follows = "representations"` it is the mean
-    representations of the target's model that are followed, as far as its shares do not explain
-    them (`bank.look_track`): these show a change of look that leaves labels alone.
+    stand for it (Brunner and Montuoro 2024). With `follows = "representations"` it is
+    followed how far the target moves the mean representations, beside virtual clients who hold
+    every label alike (`bank.look_track`): that shows a change of look, which leaves labels
+    alone, and a large change of labels too, and does not tell which.
 
     The statistic is a generalised likelihood ratio for a change since any round, which gathers
     evidence as rounds come in (Siegmund and Venkatraman 1995). Its errors are those of virtual
@@ -65,8 +69,8 @@ class ShiftTracking(Attack[Shift]):
     at all with chance `false_alarm_rate`. Statistics are made alike over rounds: cube root,
     centred and scaled by the imagined runs.
 
-    The claim tells, alarm or not, since when the data most probably changed, how much each
-    label's share changed and what it is since, with covariances. As Brunner and Montuoro do, a
+    The claim tells, alarm or not, since when the data most probably changed; of shares also how
+    much each changed and what it is since, with covariances. As Brunner and Montuoro do, a
     rival that is told no sizes takes the others to be as large as itself.
 
     The rate is that of a target whose examples the attacker's are like, and whom the prior
@@ -75,7 +79,7 @@ class ShiftTracking(Attack[Shift]):
     are then told too large.
 
     Args:
-        follows: the label shares, or the representations beside them.
+        follows: the label shares, or the representations.
         most_virtual: how many virtual clients, or cohorts, are trained in each round, if the
             attacker's means allow as many.
         false_alarm_rate: chance of any alarm, over all rounds heard, where nothing shifts.
@@ -123,7 +127,7 @@ class ShiftTracking(Attack[Shift]):
                 f"{self.name} needs {FEWEST_VIRTUAL} virtual clients or more, got "
                 f"{knowledge.means.virtual_clients}"
             )
-        known = _as_expected(view, knowledge, self.most_virtual)
+        known = self._as_expected(view, knowledge)
         claims: dict[Party, Shift] = {}
         for group in heard_alike(view, targets, len(view.messages)):
             if len(group.rounds) < FEWEST_ROUNDS:
@@ -135,24 +139,25 @@ class ShiftTracking(Attack[Shift]):
             claims |= {target: watch.claim(target) for target in group.targets}
         return claims
 
-
-def _as_expected(view: View, knowledge: Knowledge, most_virtual: int) -> Knowledge:
-    """The same, with what this attacker takes for granted where nothing was said."""
-    # An exchange of examples errs by which ones are drawn: virtual clients must differ by that.
-    prior, means = replace(knowledge.prior, resampled=True), knowledge.means
-    if not prior.splits:
-        prior = replace(prior, splits=SPLITS)
-    own = [
-        update.examples
-        for observer in view.observers
-        for update in view.updates(observer).values()
-        if update.examples and observer != COHORT
-    ]
-    others = [sender for sender in view.senders() if sender not in view.observers]
-    if prior.sizes is None and own and not others:
-        prior = replace(prior, sizes=(min(own), max(own)))
-    virtual = min(means.virtual_clients, most_virtual)
-    return replace(knowledge, prior=prior, means=replace(means, virtual_clients=virtual))
+    def _as_expected(self, view: View, knowledge: Knowledge) -> Knowledge:
+        """The same, with what this attacker takes for granted where nothing was said."""
+        # An exchange errs by which examples are drawn: virtual clients must differ by that.
+        prior, means = replace(knowledge.prior, resampled=True), knowledge.means
+        if self.follows == "representations":
+            prior = replace(prior, splits=ALIKE)
+        elif not prior.splits:
+            prior = replace(prior, splits=SPLITS)
+        own = [
+            update.examples
+            for observer in view.observers
+            for update in view.updates(observer).values()
+            if update.examples and observer != COHORT
+        ]
+        others = [sender for sender in view.senders() if sender not in view.observers]
+        if prior.sizes is None and own and not others:
+            prior = replace(prior, sizes=(min(own), max(own)))
+        virtual = min(means.virtual_clients, self.most_virtual)
+        return replace(knowledge, prior=prior, means=replace(means, virtual_clients=virtual))
 
 
 @final
@@ -198,50 +203,54 @@ class _Watch:
         self._attack, self._view, self._knowledge, self._group = attack, view, knowledge, group
         bank = build_bank(view, knowledge, group.rounds, PROBES, members=group.members)
         places = null_places(len(bank.halves), len(group.rounds), RUNS, seed.child("imagined"))
-        rate = attack.false_alarm_rate
-        self._shares = share_track(_signs(bank.read), bank.shares, bank.halves)
-        self._errors = error_model(self._shares.of_virtual - bank.shares[:, None])
+        self._shares: ShareTrack | None = None
         self._looks: LookTrack | None = None
-        if attack.follows == "representations":
-            self._looks = look_track(
-                bank.read[LOOK], bank.shares, self._shares.of_virtual, bank.halves
-            )
-            self._track = _Track(self._looks.of_virtual, places, rate)
+        if attack.follows == "shares":
+            self._shares = share_track(_signs(bank.read), bank.shares, bank.halves)
+            errors = self._shares.of_virtual - bank.shares[:, None]
         else:
-            self._track = _Track(self._shares.of_virtual - bank.shares[:, None], places, rate)
+            self._looks = look_track(bank.read[LOOK])
+            errors = self._looks.of_virtual
+        self._track = _Track(errors, places, attack.false_alarm_rate)
 
     def claim(self, target: Party) -> Shift:
         rounds = self._group.rounds
         read = read_updates(self._view, target, self._knowledge, rounds, PROBES)
         if not all(bool(numbers.isfinite().all()) for numbers in read.values()):
             raise NeedsError(f"{target} sent what is no number: nothing can be read of it")
-        shares = self._shares.read(_signs({p: one[None] for p, one in read.items()})[0])
-        followed = shares if self._looks is None else self._looks.read(read[LOOK], shares)
+        if self._shares is not None:
+            followed = self._shares.read(_signs({p: one[None] for p, one in read.items()})[0])
+        else:
+            assert self._looks is not None
+            followed = self._looks.read(read[LOOK])
         statistic, since = self._track.read(followed)
         later, threshold = rounds[1:], self._track.threshold
         above = [n for n, one in zip(later, statistic, strict=True) if one > threshold]
-        return Shift(
-            Timeline(
-                later,
-                tuple(statistic),
-                (threshold,) * len(later),
-                self._attack.false_alarm_rate,
-                above[0] if above else None,
-                rounds[since],
-            ),
-            *self._measured(shares, since),
+        evidence_by_round = Timeline(
+            later,
+            tuple(statistic),
+            (threshold,) * len(later),
+            self._attack.false_alarm_rate,
+            above[0] if above else None,
+            rounds[since],
         )
+        if self._shares is None:
+            return Shift(evidence_by_round)
+        return Shift(evidence_by_round, *self._measured(followed, since))
 
     def _measured(
         self, shares: Float[Tensor, "rounds classes"], since: int
     ) -> tuple[Measured, Measured]:
         """The change of shares at this place among the rounds, and what they are since."""
-        weigh_before, loose = self._errors.weights(slice(None, since))
-        weigh_after, wide = self._errors.weights(slice(since, None))
+        model = self._track.model
+        weigh_before, loose = model.weights(slice(None, since))
+        weigh_after, wide = model.weights(slice(since, None))
         after = weigh_after @ shares[since:]
         change = after - weigh_before @ shares[:since]
-        covariance = self._errors.covariance
-        return Measured(change, covariance * (loose + wide)), Measured(after, covariance * wide)
+        return (
+            Measured(change, model.covariance * (loose + wide)),
+            Measured(after, model.covariance * wide),
+        )
 
 
 def _signs(
