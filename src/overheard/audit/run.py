@@ -79,7 +79,8 @@ def audit(
     claim = f"# overheard {version('overheard')}\n{source}{plan.toml()}"
     # All that can be refused is refused before anything is written.
     home.check(claim)
-    supplies = supply(plan, resources or Resources(), FolderShelf(home.bank))
+    resources = resources or Resources()
+    supplies = supply(plan, resources, FolderShelf(resources.bank or home.bank))
     if recording is None:
         for is_control in controls(plan):
             deal_examples(plan, supplies.dataset, plan.seeds[0], is_control)

@@ -38,6 +38,8 @@ class Resources:
         engine: how cohorts are trained.
         cluster: address of a Ray cluster that trains the virtual clients of attackers in place
             of processes here; "local" starts one on this machine; None = no cluster.
+        bank: folder that several audits share for what is read off virtual clients, so that
+            none trains again what another did; None = each in its own output folder.
 
     """
 
@@ -46,6 +48,7 @@ class Resources:
     workers: int | None = None
     engine: Engine = "auto"
     cluster: str | None = None
+    bank: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
