@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.bank.answers import Answers, mean_logits, mean_softmax
-from overheard.bank.bank import build_bank, read_updates
+from overheard.bank.bank import Bank, build_bank, read_updates
 from overheard.bank.change_point import ErrorModel, error_model, evidence, null_places
 from overheard.bank.heard_alike import HeardAlike, heard_alike
 from overheard.bank.last_layer_change import LastLayerChange
@@ -65,9 +65,9 @@ class ShiftTracking(Attack[Shift]):
     evidence as rounds come in (Siegmund and Venkatraman 1995). Its errors are those of virtual
     clients, who were read by regressions that had not met their examples. Its threshold is
     simulated: imagined runs put virtual clients' errors in a row, another client's after each
-    exchange of examples, and the alarm is set so that a run in which nothing shifts raises one
-    at all with chance `false_alarm_rate`. Statistics are made alike over rounds: cube root,
-    centred and scaled by the imagined runs.
+    exchange of examples, with the chance by which exchanged examples differ. The alarm is set
+    so that a run in which nothing shifts raises one at all with chance `false_alarm_rate`.
+    Statistics are made alike over rounds: cube root, centred and scaled by the imagined runs.
 
     The claim tells, alarm or not, since when the data most probably changed; of shares also how
     much each changed and what it is since, with covariances. As Brunner and Montuoro do, a
@@ -208,6 +208,7 @@ class _Watch:
         if attack.follows == "shares":
             self._shares = share_track(_signs(bank.read), bank.shares, bank.halves)
             errors = self._shares.of_virtual - bank.shares[:, None]
+            errors = errors + _draws(bank, seed.child("draws"))[:, None]
         else:
             self._looks = look_track(bank.read[LOOK])
             errors = self._looks.of_virtual
@@ -251,6 +252,17 @@ class _Watch:
             Measured(change, model.covariance * (loose + wide)),
             Measured(after, model.covariance * wide),
         )
+
+
+def _draws(bank: Bank, seed: Seed) -> Float[Tensor, "virtual classes"]:
+    """By how much the shares of a client miss those of the population that it draws from.
+
+    A shift is a change of the population. An exchange draws anew, and moves shares by chance:
+    by little where clients are large, by more than a reading errs where they are small.
+    """
+    sizes, shares = bank.sizes.numpy(), bank.shares.numpy()
+    counts = seed.numpy().multinomial(sizes, shares / shares.sum(1, keepdims=True))
+    return torch.from_numpy(counts / sizes[:, None] - shares)
 
 
 def _signs(

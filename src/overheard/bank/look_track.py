@@ -43,4 +43,5 @@ def look_track(numbers: Float[Tensor, "virtual rounds numbers"]) -> LookTrack:
 
 
 def _distance(numbers: Float[Tensor, "*many numbers"]) -> Float[Tensor, "*many"]:
-    return numbers.double().norm(dim=-1).clamp(min=torch.finfo(torch.float64).tiny).log()
+    squares = numbers.double().square().sum(-1)
+    return squares.clamp(min=torch.finfo(torch.float64).tiny).log() / 2
