@@ -3,13 +3,16 @@
 import re
 from pathlib import Path
 
-from overheard.audit.plan import parse_plan
+import pytest
+
+from overheard.audit.plan import parse_plan, read_plan
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.scoring.label_shares import LabelSharesScorer
 from tests.attacks.planted import SKEWED, federate
 
 ROOT = Path(__file__).parent.parent
+PLANS = sorted((ROOT / "plans").glob("*.toml"))
 
 
 def block(page: str, language: str) -> str:
@@ -21,6 +24,27 @@ def block(page: str, language: str) -> str:
 def test_the_plan_of_the_readme_is_a_plan():
     plan = parse_plan(block("README.md", "toml"), "README.md")
     assert [arm.name for arm in plan.arms] == ["no defense", "local DP"]
+
+
+def test_there_is_an_example_plan_of_a_shift():
+    assert "shift.toml" in [path.name for path in PLANS]
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.name)
+def test_every_example_plan_is_a_plan_that_survives_being_written_down(path: Path):
+    plan = read_plan(path)
+    assert parse_plan(plan.toml(), "as resolved") == plan
+    assert not plan.arms[0].defenses
+    assert len(plan.arms) > 1
+
+
+def test_the_plan_of_a_shift_has_as_many_weights_as_labels_and_shifts_at_an_exchange():
+    data = read_plan(ROOT / "plans" / "shift.toml").data
+    (shift,) = data.shifts
+    assert shift.weights is not None
+    assert len(shift.weights) == 10
+    assert data.refresh_every is not None
+    assert shift.round % data.refresh_every == 0
 
 
 def test_the_example_attack_beats_a_blind_guess():
