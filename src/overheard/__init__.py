@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from overheard.attacks.ppa import Ppa
     from overheard.attacks.ramakrishna import Ramakrishna
     from overheard.attacks.shift import ShiftTrend
+    from overheard.attacks.shift_tracking import ShiftTracking
     from overheard.attacks.validation_shift import ValidationShift
     from overheard.attacks.whispers import Whispers
     from overheard.attacks.zlg import Zlg
@@ -45,6 +46,7 @@ __all__ = [
     "Resources",
     "Seed",
     "ShiftScorer",
+    "ShiftTracking",
     "ShiftTrend",
     "ValidationShift",
     "Whispers",
@@ -73,6 +75,7 @@ _HOMES = {
     "Resources": "audit.simulate",
     "Seed": "core.seeds",
     "ShiftScorer": "scoring.shift",
+    "ShiftTracking": "attacks.shift_tracking",
     "ShiftTrend": "attacks.shift",
     "ValidationShift": "attacks.validation_shift",
     "Whispers": "attacks.whispers",

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from overheard.attacks.shift_tracking import ShiftTracking
+from overheard.attacks.shift_tracking import ShiftTracking, _as_asked
+from overheard.bank.heard_alike import heard_alike
 from overheard.core.claims import Shift
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
@@ -100,6 +101,17 @@ def test_representations_are_followed_without_a_word_on_shares() -> None:
     assert claim.change is None
     assert claim.after is None
     assert claim.numbers() == ()
+
+
+def test_a_rival_that_is_asked_every_other_round_takes_others_to_be_asked_as_often() -> None:
+    view = heard(None, client(0))
+    absent = [m for m in view.messages if not (m.sender == client(0) and m.round % 2)]
+    seen = View(view.observers, tuple(absent), view.closings)
+    (group,) = heard_alike(seen, [COHORT], 99)
+    of_nine = replace(group, members=9)
+    # It was asked in rounds 0, 2, 4, 6 and 8 of nine.
+    assert _as_asked(seen, of_nine).members == 5
+    assert _as_asked(view, of_nine).members == 9
 
 
 def test_fewer_rounds_than_can_be_compared_are_refused_with_both_numbers() -> None:

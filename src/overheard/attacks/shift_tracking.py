@@ -22,7 +22,7 @@ from overheard.core.attack import Attack
 from overheard.core.claims import Measured, Shift, Timeline
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge, Need
-from overheard.core.parties import COHORT, Party
+from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.data.splits.dirichlet import Dirichlet
@@ -74,9 +74,11 @@ class ShiftTracking(Attack[Shift]):
     rival that is told no sizes takes the others to be as large as itself.
 
     The rate is that of a target whose examples the attacker's are like, and whom the prior
-    covers. It says nothing of a defense that is not known. With fewer auxiliary examples than a
-    client holds, virtual clients must repeat examples where real ones have new ones: changes
-    are then told too large.
+    covers. It says nothing of a defense that is not known, nor of clients who differ in their
+    labels where others of them are asked in each round: what is followed then changes by who
+    is asked. A rival that is not asked in every round takes others to be asked as often. With
+    fewer auxiliary examples than a client holds, virtual clients must repeat examples where
+    real ones have new ones: changes are then told too large.
 
     Args:
         follows: the label shares, or the representations.
@@ -135,7 +137,7 @@ class ShiftTracking(Attack[Shift]):
                     f"{self.name} on {', '.join(group.targets)} needs {FEWEST_ROUNDS} rounds "
                     f"or more to compare, heard are {len(group.rounds)}: record more of the run"
                 )
-            watch = _Watch(self, view, known, group, seed)
+            watch = _Watch(self, view, known, _as_asked(view, group), seed)
             claims |= {target: watch.claim(target) for target in group.targets}
         return claims
 
@@ -158,6 +160,19 @@ class ShiftTracking(Attack[Shift]):
             prior = replace(prior, sizes=(min(own), max(own)))
         virtual = min(means.virtual_clients, self.most_virtual)
         return replace(knowledge, prior=prior, means=replace(means, virtual_clients=virtual))
+
+
+def _as_asked(view: View, group: HeardAlike) -> HeardAlike:
+    """The same group, of as many clients as answer in a round where only some are asked.
+
+    Who reads broadcasts does not see who was asked, but how often it was itself.
+    """
+    if group.members is None or SERVER in view.observers:
+        return group
+    heard = set(group.rounds)
+    asked = [len(heard.intersection(view.heard(who))) for who in view.observers]
+    share = sum(asked) / (len(asked) * len(heard))
+    return replace(group, members=max(1, round(share * group.members))) if share else group
 
 
 @final
