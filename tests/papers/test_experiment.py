@@ -65,6 +65,20 @@ def test_each_audit_leaves_its_report_and_tells_of_its_steps(
     assert steps[-1].done == steps[-1].total
 
 
+def test_every_experiment_leaves_a_page_of_its_figures(
+    tiny_benchmark: Benchmark, tmp_path: Path
+) -> None:
+    experiment = Counting(tiny_benchmark)
+    experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
+    page = (tmp_path / "figures.html").read_text(encoding="utf-8")
+    # Ten findings of either audit, no drawings, and a link to the report of each.
+    assert page.count("<bdi>10</bdi>") == 2
+    assert "<svg" not in page
+    for name in ("first", "second"):
+        assert f'href="{name}/report.html"' in page
+    assert "No paper counts them." in page
+
+
 def test_a_second_run_in_the_same_folder_finds_all_done(
     tiny_benchmark: Benchmark, tmp_path: Path
 ) -> None:

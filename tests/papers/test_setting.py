@@ -33,3 +33,17 @@ def test_those_who_take_part_are_called_as_in_the_paper() -> None:
     told = setting("MNIST", QUICK, FULL, people="users")
     assert "8 users of 300 to 500 examples" in told
     assert "examples a user" in told
+
+
+def test_examples_of_the_population_and_another_rate_are_told() -> None:
+    data = FULL.data.model_copy(update={"auxiliary_per_class": None, "auxiliary": 500})
+    training = FULL.training.model_copy(update={"rate": 0.5})
+    other = FULL.model_copy(update={"data": data, "training": training})
+    told = setting("MNIST", other, FULL)
+    assert ", 500 auxiliary examples, 10 rounds" in told
+    assert "rate 0.5 in place of 0.01" in told
+
+
+def test_one_client_alone_is_not_several() -> None:
+    alone = FULL.model_copy(update={"data": FULL.data.model_copy(update={"clients": 1})})
+    assert setting("MNIST", alone, alone).startswith("MNIST, 1 client of 3000 to 5000")

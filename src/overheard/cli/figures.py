@@ -22,9 +22,7 @@ def print_figures(experiment: Experiment, figures: Sequence[Figure], console: Co
                 Text(figure.name),
                 Text(figure.setting.removeprefix(setting).removeprefix("; ")),
                 _number(figure.ours),
-                ""
-                if figure.low is None
-                else f"{_number(figure.low)} to {_number(figure.high)}",
+                _interval(figure),
                 "not published" if figure.published is None else _number(figure.published),
                 figure.better,
             )

@@ -176,7 +176,8 @@ def reproduce(
 ) -> None:
     """Run a table or figure of a paper again, beside the published figures.
 
-    Leaves figures.json and the reports of the audits behind it in the output folder.
+    Leaves figures.json, figures.html and the reports of the audits behind them in the output
+    folder. A run that was stopped goes on where it was when the same command is given again.
 
     \b
     Example:
@@ -186,6 +187,7 @@ def reproduce(
     from overheard.audit.simulate import Resources
     from overheard.cli.figures import print_figures
     from overheard.cli.progress import progress_bar
+    from overheard.papers.experiment import PAGE
     from overheard.papers.find import find_experiment
     from overheard.papers.record import write_figures
 
@@ -205,6 +207,7 @@ def reproduce(
     if not quiet:
         print_figures(chosen, figures, Console())
         Console().print(Text(f"Written to {folder / 'figures.json'}"))
+        Console().print(Text(f"The page: {folder / PAGE}", style="bold"))
 
 
 @app.command("list")

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
 
@@ -164,23 +165,28 @@ class Paper(ABC):
         """Its experiments by name, in the order of the paper."""
 
 
-def _numbers(figures: Sequence[Figure]) -> Table:
+def _numbers(figures: Sequence[Figure]) -> tuple[Table, ...]:
+    """One table a run: what comes before the first semicolon of a setting is the run."""
+    return tuple(
+        Table(
+            shown(where),
+            ("Figure", "Of", "Ours", "95 % interval", "Published", "Direction"),
+            tuple(_line(one) for one in told),
+            2,
+        )
+        for where, told in groupby(figures, key=lambda one: one.setting.partition("; ")[0])
+    )
+
+
+def _line(one: Figure) -> tuple[str, ...]:
     own = measure("")
-    return Table(
-        "Every figure, on its own scale",
-        ("Figure", "Of", "Ours", "95 % interval", "Published", "Direction"),
-        tuple(
-            (
-                shown(one.name),
-                shown(one.setting),
-                own.tell(one.ours),
-                own.span(Estimate(one.ours or 0.0, one.low, one.high)),
-                own.tell(one.published),
-                "" if one.better is None else direction(one.better),
-            )
-            for one in figures
-        ),
-        2,
+    return (
+        shown(one.name),
+        shown(one.setting.partition("; ")[2]),
+        own.tell(one.ours),
+        own.span(Estimate(one.ours or 0.0, one.low, one.high)),
+        own.tell(one.published),
+        "" if one.better is None else direction(one.better),
     )
 
 

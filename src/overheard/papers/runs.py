@@ -1,7 +1,7 @@
 """What an experiment has run: audits, by the plans that they carried out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
@@ -9,6 +9,7 @@ from overheard.archive.reader import open_transcript
 from overheard.audit.finding import Audit
 from overheard.audit.folder import AuditFolder
 from overheard.audit.plan import Plan
+from overheard.audit.simulate import Resources
 from overheard.core.transcript import Transcript
 
 
@@ -22,13 +23,18 @@ class Runs:
         plans: what was run there; the experiment's own, with other seeds where those were
             asked for.
         folder: the experiment's.
+        resources: where the data lie and what the work was done on.
 
     """
 
     audits: Mapping[str, Audit]
     plans: Mapping[str, Plan]
     folder: Path
+    resources: Resources = field(default_factory=Resources)
 
-    def transcript(self, name: str, arm: str, seed: int) -> Transcript:
-        """What was said in one of the federations."""
-        return open_transcript(AuditFolder(self.folder / name).run(arm, seed))
+    def transcript(
+        self, name: str, arm: str, seed: int, *, is_control: bool = False
+    ) -> Transcript:
+        """What was said in one of the federations, or in its control."""
+        home = AuditFolder(self.folder / name)
+        return open_transcript(home.run(arm, seed, is_control=is_control))

@@ -27,6 +27,7 @@ def setting(name: str, run: Plan, full: Plan, people: str = "clients") -> str:
                 data.auxiliary_per_class,
                 full.data.auxiliary_per_class,
             ),
+            ("auxiliary examples", data.auxiliary, full.data.auxiliary),
             ("virtual clients", _virtual(run), _virtual(full)),
         )
         if here != whole
@@ -40,10 +41,13 @@ def setting(name: str, run: Plan, full: Plan, people: str = "clients") -> str:
         )
         if here != whole
     ]
+    if training.rate != full.training.rate:
+        changes.append(f"rate {training.rate:g} in place of {full.training.rate:g}")
     told = ", ".join([*cuts, *changes])
     return (
-        f"{name}, {data.clients} {people} of {_sizes(run)} examples, "
-        f"{data.auxiliary_per_class} auxiliary examples a class, {training.rounds} rounds, "
+        f"{name}, {data.clients} {people if data.clients > 1 else people[:-1]} of "
+        f"{_sizes(run)} examples, "
+        f"{_auxiliary(run)}, {training.rounds} rounds, "
         f"seeds {', '.join(str(seed) for seed in run.seeds)}"
         + (f" (quick: {told})" if told else "")
     )
@@ -52,6 +56,12 @@ def setting(name: str, run: Plan, full: Plan, people: str = "clients") -> str:
 def _sizes(plan: Plan) -> str:
     smallest, largest = plan.data.sizes
     return str(smallest) if smallest == largest else f"{smallest} to {largest}"
+
+
+def _auxiliary(plan: Plan) -> str:
+    if plan.data.auxiliary is not None:
+        return f"{plan.data.auxiliary} auxiliary examples"
+    return f"{plan.data.auxiliary_per_class} auxiliary examples a class"
 
 
 def _virtual(plan: Plan) -> int:

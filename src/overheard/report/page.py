@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from overheard.audit.finding import Audit
 from overheard.audit.row import Row
@@ -28,6 +25,7 @@ from overheard.report.plates import Table
 from overheard.report.refusals import grouped
 from overheard.report.rounds_plates import accuracy_plate, rounds_plates
 from overheard.report.shares_plates import shares_plates
+from overheard.report.template import template
 from overheard.report.timeline_plates import timeline_plates
 from overheard.report.words import BADGES, exposure_words, told_row
 
@@ -61,7 +59,7 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
 
     Every name is escaped by the template, and every control character spelled out before.
     """
-    return _template().render(
+    return template("page.html.j2").render(
         title=shown(audit.title),
         subject=shown(audit.subject),
         arms=[_arm_words(arm) for arm in every],
@@ -87,17 +85,6 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
         plan=_lines(audit.plan),
         versions=_versions(audit),
     )
-
-
-@cache
-def _template() -> Template:
-    return Environment(
-        loader=PackageLoader("overheard", "report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    ).get_template("page.html.j2")
 
 
 def _lines(text: str) -> str:

@@ -1,0 +1,43 @@
+"""Data distribution shifts as a privacy issue: what one client learns of another's change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from overheard.papers.experiment import Experiment, Paper
+from overheard.papers.shift.centralised import CentralisedExperiment
+from overheard.papers.shift.layers import LayersExperiment
+from overheard.papers.shift.measure import source_of_leakage
+from overheard.papers.shift.scalability import ScalabilityExperiment
+from overheard.papers.shift.sensitivity import SensitivityExperiment
+from overheard.papers.shift.world import CENSUS, FASHION_MNIST, MNIST
+
+GRADIENTS_COSINE = source_of_leakage("gradients", "cosine")
+GRADIENTS_CMD = source_of_leakage("gradients", "cmd")
+REPRESENTATIONS_CMD = source_of_leakage("representations", "cmd")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shift(Paper):
+    """Figures 5 to 10."""
+
+    name: ClassVar[str] = "shift"
+    title: ClassVar[str] = (
+        "Data Distribution Shifts in (Industrial) Federated Learning as a Privacy Issue"
+    )
+    source: ClassVar[str] = "Brunner and Montuoro 2024 (arXiv 2409.13875)"
+
+    def experiments(self) -> Mapping[str, Experiment]:
+        """Its experiments by name, in the order of the paper."""
+        every: tuple[Experiment, ...] = (
+            CentralisedExperiment(),
+            LayersExperiment(),
+            SensitivityExperiment("figure7a", MNIST, GRADIENTS_CMD),
+            SensitivityExperiment("figure7b", FASHION_MNIST, GRADIENTS_COSINE),
+            SensitivityExperiment("figure7c", CENSUS, REPRESENTATIONS_CMD),
+            ScalabilityExperiment("figure8", MNIST, GRADIENTS_COSINE),
+            ScalabilityExperiment("figure9", FASHION_MNIST, GRADIENTS_COSINE),
+            ScalabilityExperiment("figure10", CENSUS, REPRESENTATIONS_CMD),
+        )
+        return {one.name: one for one in every}

@@ -1,0 +1,119 @@
+"""Draws measures as the paper does: by round, and the divergence of one against another's."""
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from statistics import fmean, stdev
+
+from markupsafe import Markup
+
+from overheard.papers.experiment import Figure
+from overheard.papers.shift.followed import Followed, Series
+from overheard.report.band_charts import Band, Spread, bands_chart, bands_legend
+from overheard.report.figures import NO_FIGURE, digits
+from overheard.report.names import shown
+from overheard.report.plates import Panel, Plate, Table
+
+
+def bands_of(followed: Followed, name: str, place: int) -> tuple[Band, Band]:
+    """The line of the runs that shift, and that of their controls.
+
+    Args:
+        followed: what is drawn.
+        name: in the legend.
+        place: of the name in the legend, from 0.
+
+    """
+    return (
+        Band(name, place, spreads(followed.shifted), is_control=False),
+        Band(name, place, spreads(followed.control), is_control=True),
+    )
+
+
+def plate(
+    title: str,
+    panels: Sequence[tuple[str, Mapping[str, Followed]]],
+    figures: Sequence[Figure],
+) -> Plate:
+    """Charts by round, each with its heading, and lines that bear the same names in all.
+
+    Args:
+        title: of all.
+        panels: of each chart the heading, and what it draws by the name in the legend.
+        figures: the numbers behind it.
+
+    """
+    names = list(dict.fromkeys(name for _, lines in panels for name in lines))
+    return Plate(
+        title,
+        "Mean over runs, within one standard deviation. Dashed: as many examples are exchanged "
+        "at the same round and nothing shifts.",
+        bands_legend(names, f"Legend: {title}"),
+        tuple(
+            Panel(heading, _chart(lines, names, f"{title}: {heading}"))
+            for heading, lines in panels
+        ),
+        numbers_table(f"Divergences: {title}", figures),
+        True,
+    )
+
+
+def _chart(lines: Mapping[str, Followed], names: Sequence[str], label: str) -> Markup:
+    bands = [
+        band
+        for name, followed in lines.items()
+        for band in bands_of(followed, name, names.index(name))
+    ]
+    since = next(followed.since for followed in lines.values())
+    return bands_chart(bands, since, label)
+
+
+def spreads(runs: Sequence[Series]) -> dict[int, Spread]:
+    """Mean and standard deviation over runs, at each round that some run tells."""
+    told = {}
+    for number in sorted({number for run in runs for number in run}):
+        values = [run[number] for run in runs if number in run]
+        told[number] = Spread(fmean(values), stdev(values) if len(values) > 1 else None)
+    return told
+
+
+def normalised(followed: Followed) -> Followed:
+    """Every run brought to 0..1 by its own extremes, and its control by the same ones."""
+    pairs = [
+        _scaled(shifted, control)
+        for shifted, control in zip(followed.shifted, followed.control, strict=True)
+    ]
+    return Followed(
+        followed.measure,
+        followed.since,
+        tuple(shifted for shifted, _ in pairs),
+        tuple(control for _, control in pairs),
+    )
+
+
+def _scaled(shifted: Series, control: Series) -> tuple[Series, Series]:
+    low, high = min(shifted.values(), default=0.0), max(shifted.values(), default=1.0)
+    width = high - low or 1.0
+    return (
+        {number: (value - low) / width for number, value in shifted.items()},
+        {number: (value - low) / width for number, value in control.items()},
+    )
+
+
+def numbers_table(caption: str, figures: Sequence[Figure]) -> Table:
+    """The figures behind a drawing."""
+    return Table(
+        caption,
+        ("Figure", "Of", "Mean", "95 % interval"),
+        tuple(
+            (
+                shown(one.name),
+                shown(one.setting.partition("; ")[2]),
+                digits(one.ours),
+                f"{digits(one.low)} to {digits(one.high)}"
+                if one.low is not None and isfinite(one.low)
+                else NO_FIGURE,
+            )
+            for one in figures
+        ),
+        2,
+    )

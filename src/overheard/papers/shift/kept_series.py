@@ -1,0 +1,79 @@
+"""Keeps measures by round beside the audit they were read off, so that they can be drawn."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from overheard.archive.atomic import write_text
+from overheard.core.errors import OutputError
+from overheard.papers.shift.followed import Followed
+from overheard.papers.shift.measure import Measure
+
+FILE = "series.json"
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Entry:
+    """One measure: see `Followed`.
+
+    Args:
+        measure: its key.
+        name: of the measure, in words.
+        since: the first round on new data.
+        shifted: by round, a run each.
+        control: likewise.
+
+    """
+
+    measure: str
+    name: str
+    since: int
+    shifted: tuple[dict[int, float], ...]
+    control: tuple[dict[int, float], ...]
+
+
+ENTRIES = TypeAdapter(tuple[Entry, ...])
+
+
+def save(followed: Sequence[Followed], folder: Path) -> None:
+    """Write `series.json` into the folder of an audit, whole or not at all.
+
+    Raises:
+        OutputError: if the disk or the permissions do not allow it.
+
+    """
+    entries = tuple(
+        Entry(
+            one.measure.key,
+            one.measure.name,
+            one.since,
+            tuple(map(dict, one.shifted)),
+            tuple(map(dict, one.control)),
+        )
+        for one in followed
+    )
+    write_text(folder / FILE, ENTRIES.dump_json(entries, indent=1).decode() + "\n")
+
+
+def load(folder: Path, measures: Sequence[Measure]) -> tuple[Followed, ...] | None:
+    """What was saved of these measures; None if nothing was, or something else.
+
+    Raises:
+        OutputError: if the file is damaged.
+
+    """
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    try:
+        entries = ENTRIES.validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise OutputError(f"{path}: is damaged: remove it, and it is made anew") from error
+    if [one.measure for one in entries] != [one.key for one in measures]:
+        return None
+    return tuple(
+        Followed(measure, one.since, one.shifted, one.control)
+        for measure, one in zip(measures, entries, strict=True)
+    )

@@ -1,0 +1,109 @@
+"""Figures 8 to 10: a source of leakage and the validation loss, by the number of clients."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from overheard.audit.plan import Plan
+from overheard.papers.shift.differences import common
+from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run
+from overheard.papers.shift.drawings import plate
+from overheard.papers.shift.experiment import (
+    Answer,
+    Followings,
+    ShiftExperiment,
+    exchange,
+)
+from overheard.papers.shift.measure import LOSS, Measure
+from overheard.papers.shift.plans import federation, ratio
+from overheard.papers.shift.words import by_answer, number
+from overheard.papers.shift.world import CLIENTS, SEVERAL, Size, World
+from overheard.report.plates import Plate
+
+FEW, MANY = 2, 5
+"""The numbers of clients between which one shifting client must be diluted; of the ten, three
+shift."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScalabilityExperiment(ShiftExperiment):
+    """Two to ten clients, of which one, or three of ten, shift.
+
+    Args:
+        name: of the figure.
+        world: whose data.
+        source: of leakage that the paper shows.
+
+    """
+
+    name: str
+    world: World
+    source: Measure
+
+    @property
+    def title(self) -> str:
+        """What the figure shows."""
+        return (
+            f"The {self.source.name} around a shift to {ratio(self.world.even)} by number of "
+            f"clients, {self.world.name}"
+        )
+
+    @property
+    def differences(self) -> str:
+        """How our setting departs from the paper's."""
+        several = ", ".join(f"{shift} of {clients}" for clients, shift in SEVERAL.items())
+        return (
+            f"{common(self.world)} One client shifts, {several}; the attacker, who knows how "
+            "many there are, follows the mean model of the others."
+        )
+
+    def measures(self) -> tuple[Measure, ...]:
+        """The source, and the validation loss."""
+        return (self.source, LOSS)
+
+    def size(self, *, quick: bool) -> Size:
+        """How much is run."""
+        return self.world.reduced if quick else self.world.full
+
+    def audits(self, size: Size) -> Mapping[str, Plan]:
+        """One audit a number of clients."""
+        return {
+            _key(clients): federation(
+                self.world, size, clients, self.world.even, self.measures()
+            )
+            for clients in CLIENTS
+        }
+
+    def plates(self, told: Mapping[str, Followings]) -> tuple[Plate, ...]:
+        """The source by round, a line a number of clients; then the loss."""
+        panels = [
+            (
+                f"{part}: {one.name}",
+                {f"{clients} clients": told[_key(clients)].of(one) for clients in CLIENTS},
+            )
+            for part, one in zip("ab", self.measures(), strict=True)
+        ]
+        figures = [figure for each in told.values() for figure in each.figures]
+        return (plate(f"Figure {self.name.removeprefix('figure')}", panels, figures),)
+
+    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, Answer]:
+        """Whether the shift shows whatever the number of clients, and the loss is silent."""
+        sources = {n: told[_key(n)].divergence(self.source) for n in CLIENTS}
+        shows = {f"{n} clients": sources[n].shows for n in CLIENTS}
+        silent = {f"{n} clients": told[_key(n)].divergence(LOSS).is_silent for n in CLIENTS}
+        lost = mean_by_run(less(sources[FEW].deviations, sources[MANY].deviations))
+        return {
+            "exchange_is_silent": exchange({f"{n} clients": sources[n] for n in CLIENTS}),
+            "shows_at_every_number": Answer(all_hold(list(shows.values())), by_answer(shows)),
+            "loss_is_silent": Answer(all_hold(list(silent.values())), by_answer(silent)),
+            "is_diluted": Answer(
+                is_above(lost, 0.0),
+                f"deviation among {FEW} clients minus that among {MANY}, in standard errors: "
+                f"{number(lost)}",
+            ),
+        }
+
+
+def _key(clients: int) -> str:
+    return f"clients_{clients}"

@@ -1,0 +1,26 @@
+"""The paper's worlds at a tiny size, on data that need no download."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.audit.simulate import Resources
+from overheard.data.datasets.digits import Digits
+from overheard.learning.models.mlp import Mlp
+from overheard.papers.shift.world import MNIST, Size, World
+
+TINY = Size(
+    Digits(), Mlp((8,)), rounds=9, since=7, examples={2: 100, 3: 60, 5: 40, 10: 30},
+    auxiliary=60, rate=0.01, seeds=(0, 1), test=50,
+)  # fmt: skip
+"""A trend takes five rounds before the shift, and gradients two more."""
+
+
+@pytest.fixture(scope="session")
+def tiny() -> World:
+    return replace(MNIST, name="Digits", full=TINY, reduced=TINY)
+
+
+@pytest.fixture(scope="session")
+def resources() -> Resources:
+    return Resources(engine="sequential", workers=1)

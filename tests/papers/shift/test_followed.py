@@ -1,0 +1,53 @@
+from dataclasses import replace
+
+import pytest
+
+from overheard.audit.run import audit
+from overheard.audit.simulate import Resources
+from overheard.papers.runs import Runs
+from overheard.papers.shift.followed import follow
+from overheard.papers.shift.measure import LOSS, source_of_leakage
+from overheard.papers.shift.plans import federation
+from overheard.papers.shift.world import World
+
+MEASURES = (source_of_leakage("weights", "cosine"), LOSS)
+
+
+@pytest.fixture(scope="module")
+def runs(tiny: World, resources: Resources, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    size = replace(tiny.reduced, seeds=(3, 5))
+    plan = federation(tiny, size, 2, 0.9, MEASURES)
+    folder = tmp_path_factory.mktemp("followed")
+    return Runs(
+        {"one": audit(plan, folder / "one", resources=resources)},
+        {"one": plan},
+        folder,
+        resources,
+    )
+
+
+def test_a_run_and_its_control_are_one_before_the_shift_and_part_there(runs: Runs) -> None:
+    for one in follow(runs, "one", MEASURES):
+        assert one.since == 7
+        assert len(one.shifted) == len(one.control) == 2
+        for shifted, control in zip(one.shifted, one.control, strict=True):
+            for number in range(1, 7):
+                assert shifted[number] == control[number]
+            assert shifted[7] != control[7]
+
+
+def test_what_is_followed_is_what_the_attack_held_against_its_trend(runs: Runs) -> None:
+    audited = runs.audits["one"]
+    for one in follow(runs, "one", MEASURES):
+        name = runs.plans["one"].threats[0].named(one.measure.attack)
+        found = {
+            (finding.cell.seed, finding.cell.is_control): finding.timeline
+            for finding in audited.findings
+            if finding.cell.attack == name
+        }
+        for place, seed in enumerate((3, 5)):
+            for is_control, series in ((False, one.shifted), (True, one.control)):
+                timeline = found[seed, is_control]
+                told = one.measure.trend.divergences(series[place])
+                assert tuple(told) == timeline.rounds
+                assert tuple(told.values()) == pytest.approx(timeline.statistic)

@@ -1,0 +1,50 @@
+from dataclasses import replace
+from pathlib import Path
+
+from overheard.audit.simulate import Resources
+from overheard.learning.models.shift_conv import ShiftConv
+from overheard.papers.shift.experiment import Followings
+from overheard.papers.shift.followed import Followed
+from overheard.papers.shift.layers import LAYERS, LayersExperiment
+from overheard.papers.shift.world import World
+
+WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
+
+
+def test_every_layer_is_followed_and_drawn(
+    tiny: World, resources: Resources, tmp_path: Path
+) -> None:
+    size = replace(tiny.reduced, model=ShiftConv(), seeds=(0,), rounds=8)
+    figures = LayersExperiment(tiny, reduced=size).run(
+        tmp_path, quick=True, resources=resources, on_step=None
+    )
+    # Three kinds by four layers by six numbers, and three sentences.
+    assert len(figures) == 3 * 4 * 6 + 3
+    # One run has no interval, so no sentence is decided.
+    assert {one.ours for one in figures if one.name.startswith("reading_")} == {None}
+    page = (tmp_path / "figures.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 1 + 3
+    for words in LAYERS.values():
+        assert words in page
+
+
+def test_later_layers_tell_more_only_where_the_last_is_farther_off_than_the_first() -> None:
+    experiment = LayersExperiment()
+
+    def told(last_jumps: bool) -> dict[str, Followings]:
+        followed = tuple(
+            Followed(
+                one,
+                6,
+                tuple(
+                    {**WOBBLE, 6: 1.0 + run + 5 * (one.attack.layer == "8") * last_jumps}
+                    for run in (0.1, 0.11)
+                ),
+                (WOBBLE, WOBBLE),
+            )
+            for one in experiment.measures()
+        )
+        return {"audit": Followings(followed, ())}
+
+    assert experiment.answers(told(True))["later_layers_tell_more"].holds == "yes"
+    assert experiment.answers(told(False))["later_layers_tell_more"].holds != "yes"

@@ -1,0 +1,16 @@
+from overheard.papers.shift.measure import ACCURACY, LOSS, SOURCES, source_of_leakage
+
+
+def test_every_source_has_a_name_and_a_key_of_its_own() -> None:
+    measures = (*SOURCES, LOSS, ACCURACY, source_of_leakage("weights", "cmd", "2"))
+    # Three kinds of information by three metrics.
+    assert len(SOURCES) == 9
+    assert len({one.key for one in measures}) == len(measures)
+    assert len({one.name for one in measures}) == len(measures)
+    assert len({one.attack for one in measures}) == len(measures)
+
+
+def test_the_standardised_trend_is_as_long_as_the_attacks() -> None:
+    assert LOSS.trend.rounds == LOSS.standardised.rounds == LOSS.attack.trend
+    assert LOSS.standardised.standardise
+    assert not LOSS.trend.standardise

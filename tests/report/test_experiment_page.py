@@ -1,0 +1,70 @@
+import re
+
+from markupsafe import Markup
+
+from overheard.report.experiment_page import ExperimentPage, Reading
+from overheard.report.plates import Panel, Plate, Table
+
+HOSTILE = "<script>alert(1)</script>\u202e"
+
+NUMBERS = Table("All", ("Figure", "Ours"), ((HOSTILE.rstrip("\u202e"), "0.5"),), 1)
+
+
+def page(
+    readings: tuple[Reading, ...] = (),
+    plates: tuple[Plate, ...] = (),
+    audits: tuple[str, ...] = (),
+    *,
+    quick: bool = False,
+) -> str:
+    return ExperimentPage(
+        HOSTILE, HOSTILE, HOSTILE, readings, plates, (NUMBERS,), audits, quick
+    ).html()
+
+
+def test_every_name_is_text_with_its_control_characters_spelled_out() -> None:
+    html = page((Reading("key", HOSTILE, "no", HOSTILE),), audits=(HOSTILE,))
+    assert "<script" not in html
+    assert "\u202e" not in html
+    # Name; title, and as the page's; differences; the table; a sentence and its reason; a link.
+    assert html.count("&lt;script&gt;alert(1)") == 8
+
+
+def test_a_sentence_of_the_paper_stands_beside_what_was_measured() -> None:
+    html = page((Reading("key", "It shows.", "undecided", "by 3"),))
+    row = re.search(r"<tr><th[^>]*><bdi>It shows\.</bdi>.*?</tr>", html)
+    assert row
+    assert re.findall(r"<bdi>([^<]+)</bdi>", row[0]) == ["It shows.", "undecided", "by 3"]
+
+
+def test_without_sentences_or_drawings_there_are_no_empty_sections() -> None:
+    html = page()
+    assert "readings" not in html
+    assert "As the paper draws it" not in html
+    assert "The audits behind it" not in html
+
+
+def test_drawings_stand_beside_their_numbers() -> None:
+    plate = Plate(
+        "Figure", "a note", None, (Panel("left", Markup("<svg></svg>")),), NUMBERS, True
+    )
+    html = page(plates=(plate,))
+    assert "<svg></svg>" in html
+    assert html.count("<caption>") == 2
+
+
+def test_reports_are_linked_by_places_that_stay_inside_the_folder() -> None:
+    html = page(audits=("even_70", "a b"))
+    assert 'href="even_70/report.html"' in html
+    assert 'href="a%20b/report.html"' in html
+
+
+def test_a_reduced_run_says_so() -> None:
+    assert "reduced size" in page(quick=True)
+    assert "reduced size" not in page()
+
+
+def test_the_page_fetches_and_runs_nothing() -> None:
+    html = page()
+    assert "default-src 'none'" in html
+    assert not re.search(r"https?:|<script|@import|url\(", html.replace(HOSTILE, ""))
