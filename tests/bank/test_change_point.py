@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overheard.bank.change_point import ErrorModel, error_model, evidence, null_places
+from overheard.bank.change_point import ErrorModel, error_model, evidence, null_places, unrest
 from overheard.core.seeds import Seed
 
 
@@ -107,6 +107,14 @@ def test_a_level_that_stays_is_no_evidence_whatever_it_is() -> None:
     told = model([0.5, 1.0, 2.0], 0.4, 2)
     track = torch.tensor([3.0, -7.0], dtype=torch.float64).expand(3, 2)
     assert float(evidence(told, told.white(track)).ratio.max()) == pytest.approx(0, abs=1e-12)
+
+
+def test_unrest_is_the_median_step_whatever_the_level_and_a_single_jump() -> None:
+    # Steps 1, -1, 1, 9, -1 over a spread of 2: squares 0.25 but one, and the median is 0.25.
+    told = model([2.0] * 6, 0.0)
+    track = torch.tensor([5.0, 6.0, 5.0, 6.0, 15.0, 14.0], dtype=torch.float64)[:, None]
+    assert float(unrest(told, track)) == pytest.approx(0.25)
+    assert float(unrest(told, track + 100)) == pytest.approx(0.25)
 
 
 def test_an_imagined_client_is_kept_until_it_exchanges_its_examples() -> None:

@@ -1,17 +1,16 @@
 """Follows a target's data through a run; raises the alarm at a stated false-alarm rate."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
+from overheard.bank.alarm import alarm_set
 from overheard.bank.answers import Answers, mean_logits, mean_softmax
 from overheard.bank.bank import Bank, build_bank, read_updates
-from overheard.bank.change_point import ErrorModel, error_model, evidence, null_places
 from overheard.bank.heard_alike import HeardAlike, heard_alike
 from overheard.bank.last_layer_change import LastLayerChange
 from overheard.bank.look_track import LookTrack, look_track
@@ -42,10 +41,6 @@ FEWEST_ROUNDS = 3
 
 FEWEST_VIRTUAL = 8
 
-RUNS = 2000
-"""Imagined runs without a shift: of the alarms that 5 % of them raise, the rate is then known
-to 0.5 % (one standard error)."""
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,9 @@ class ShiftTracking(Attack[Shift]):
     simulated: imagined runs put virtual clients' errors in a row, another client's after each
     exchange of examples, with the chance by which exchanged examples differ. The alarm is set
     so that a run in which nothing shifts raises one at all with chance `false_alarm_rate`.
-    Statistics are made alike over rounds: cube root, centred and scaled by the imagined runs.
+    A target whose readings step about more than virtual clients' do, from round to round, is
+    given as much less evidence. Statistics are made alike over rounds: cube root, centred and
+    scaled by the imagined runs.
 
     The claim tells, alarm or not, since when the data most probably changed; of shares also how
     much each changed and what it is since, with covariances. As Brunner and Montuoro do, a
@@ -176,34 +173,6 @@ def _as_asked(view: View, group: HeardAlike) -> HeardAlike:
 
 
 @final
-class _Track:
-    """What is followed of one kind: how readings err, and when they raise the alarm."""
-
-    def __init__(
-        self,
-        errors: Float[Tensor, "virtual rounds numbers"],
-        places: Int[Tensor, "runs rounds"],
-        rate: float,
-    ) -> None:
-        self.model: ErrorModel = error_model(errors)
-        white = self.model.white(errors)
-        imagined = white[places, torch.arange(white.shape[1])]
-        null = evidence(self.model, imagined).ratio.pow(1 / 3)
-        self._mean, self._scale = null.mean(0), null.std(0)
-        peaks = self._alike(null).amax(1).sort().values
-        rank = min(len(peaks), math.ceil((1 - rate) * (len(peaks) + 1)))
-        self.threshold = float(peaks[rank - 1])
-
-    def read(self, track: Float[Tensor, "rounds numbers"]) -> tuple[list[float], int]:
-        """The statistic of each round but the first, and since which place all changed."""
-        found = evidence(self.model, self.model.white(track))
-        return self._alike(found.ratio.pow(1 / 3)).tolist(), int(found.since[-1])
-
-    def _alike(self, roots: Float[Tensor, "*many later"]) -> Float[Tensor, "*many later"]:
-        return (roots - self._mean) / self._scale
-
-
-@final
 class _Watch:
     """One group of targets beside the virtual clients that stand for them."""
 
@@ -217,7 +186,6 @@ class _Watch:
     ) -> None:
         self._attack, self._view, self._knowledge, self._group = attack, view, knowledge, group
         bank = build_bank(view, knowledge, group.rounds, PROBES, members=group.members)
-        places = null_places(len(bank.halves), len(group.rounds), RUNS, seed.child("imagined"))
         self._shares: ShareTrack | None = None
         self._looks: LookTrack | None = None
         if attack.follows == "shares":
@@ -227,7 +195,7 @@ class _Watch:
         else:
             self._looks = look_track(bank.read[LOOK])
             errors = self._looks.of_virtual
-        self._track = _Track(errors, places, attack.false_alarm_rate)
+        self._alarm = alarm_set(errors, attack.false_alarm_rate, seed.child("imagined"))
 
     def claim(self, target: Party) -> Shift:
         rounds = self._group.rounds
@@ -239,8 +207,8 @@ class _Watch:
         else:
             assert self._looks is not None
             followed = self._looks.read(read[LOOK])
-        statistic, since = self._track.read(followed)
-        later, threshold = rounds[1:], self._track.threshold
+        statistic, since = self._alarm.read(followed)
+        later, threshold = rounds[1:], self._alarm.threshold
         above = [n for n, one in zip(later, statistic, strict=True) if one > threshold]
         evidence_by_round = Timeline(
             later,
@@ -258,7 +226,7 @@ class _Watch:
         self, shares: Float[Tensor, "rounds classes"], since: int
     ) -> tuple[Measured, Measured]:
         """The change of shares at this place among the rounds, and what they are since."""
-        model = self._track.model
+        model = self._alarm.model
         weigh_before, loose = model.weights(slice(None, since))
         weigh_after, wide = model.weights(slice(since, None))
         after = weigh_after @ shares[since:]

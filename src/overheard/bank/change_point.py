@@ -135,6 +135,19 @@ def evidence(model: ErrorModel, white: Float[Tensor, "*many rounds directions"])
     return Evidence(torch.stack(best, -1), torch.stack(since, -1))
 
 
+def unrest(
+    model: ErrorModel, track: Float[Tensor, "*many rounds numbers"]
+) -> Float[Tensor, "*many"]:
+    """How far readings step from one round to the next: the median square, whitened.
+
+    A level that stays does not enter, and a change moves one step of many.
+    """
+    squares = model.spread.square()
+    scale = ((squares[1:] + squares[:-1]) / 2).sqrt()
+    steps = (track[..., 1:, :] - track[..., :-1, :]).double() / scale[:, None] @ model.whitener
+    return steps.square().sum(-1).median(-1).values
+
+
 def null_places(virtual: int, rounds: int, runs: int, seed: Seed) -> Int[Tensor, "runs rounds"]:
     """Which virtual client's errors to show in each round of runs in which nothing shifts.
 
