@@ -62,8 +62,8 @@ class ShiftTracking(Attack[Shift]):
     simulated: imagined runs put virtual clients' errors in a row, another client's after each
     exchange of examples, with the chance by which exchanged examples differ. The alarm is set
     so that a run in which nothing shifts raises one at all with chance `false_alarm_rate`.
-    A target whose readings step about more than virtual clients' do, from round to round, is
-    given as much less evidence. Statistics are made alike over rounds: cube root, centred and
+    Where a target's readings step about more from round to round than virtual clients' do, a
+    round counts for less. Statistics are made alike over rounds: cube root, centred and
     scaled by the imagined runs.
 
     The claim tells, alarm or not, since when the data most probably changed; of shares also how
@@ -226,11 +226,13 @@ class _Watch:
         self, shares: Float[Tensor, "rounds classes"], since: int
     ) -> tuple[Measured, Measured]:
         """The change of shares at this place among the rounds, and what they are since."""
-        model = self._alarm.model
-        weigh_before, loose = model.weights(slice(None, since))
-        weigh_after, wide = model.weights(slice(since, None))
-        after = weigh_after @ shares[since:]
-        change = after - weigh_before @ shares[:since]
+        model, unsteady = self._alarm.model, float(self._alarm.unsteady(shares))
+        before, since_then = slice(None, since), slice(since, None)
+        after = model.weights(since_then) @ shares[since:]
+        change = after - model.weights(before) @ shares[:since]
+        loose, wide = (
+            kept + unsteady * own for kept, own in map(model.variances, (before, since_then))
+        )
         return (
             Measured(change, model.covariance * (loose + wide)),
             Measured(after, model.covariance * wide),

@@ -47,18 +47,22 @@ class ErrorModel:
         """Readings over their spread, whitened."""
         return (track.double() / self.spread[:, None]) @ self.whitener
 
-    def weights(self, rounds: slice) -> tuple[Float[Tensor, " some"], float]:
-        """What each round counts for in the mean of some, and the variance of that mean.
+    def weights(self, rounds: slice) -> Float[Tensor, " some"]:
+        """What each round counts for in the mean of some: the inverse of its variance.
 
-        A round counts by the inverse of its variance. That is the best mean of errors that are
-        drawn anew, and a sound one of others too: generalised least squares would give some
-        rounds weights below 0, and hang on what is known least, the kept part. The variance is
-        a factor of `covariance`.
+        That is the best mean of errors that are drawn anew, and a sound one of others too:
+        generalised least squares would give some rounds weights below 0, and hang on what is
+        known least, the kept part.
         """
+        squares = self.spread[rounds].pow(-2)
+        return squares / squares.sum()
+
+    def variances(self, rounds: slice) -> tuple[float, float]:
+        """Of that mean, by the kept part and by the rounds' own: factors of `covariance`."""
         scale = 1 / self.spread[rounds]
         total = float(scale.square().sum())
-        kept = self.together * float(scale.sum()) ** 2
-        return scale.square() / total, (kept + (1 - self.together) * total) / total**2
+        kept = self.together * float(scale.sum()) ** 2 / total**2
+        return kept, (1 - self.together) / total
 
 
 def error_model(errors: Float[Tensor, "virtual rounds numbers"]) -> ErrorModel:
@@ -109,12 +113,22 @@ class Evidence:
     since: Int[Tensor, "*many later"]
 
 
-def evidence(model: ErrorModel, white: Float[Tensor, "*many rounds directions"]) -> Evidence:
+def evidence(
+    model: ErrorModel,
+    white: Float[Tensor, "*many rounds directions"],
+    unsteady: Float[Tensor, "*many"],
+) -> Evidence:
     """How far whitened tracks moved, at the moment that speaks most for a change.
 
     The generalised likelihood ratio of Siegmund and Venkatraman 1995 (twice its logarithm) for
     a change at s told at t, in several directions. Theirs is of errors that are drawn anew in
     every round; of ours a part is kept, which enters by the variances of the means alone.
+
+    Args:
+        model: how readings err.
+        white: the tracks.
+        unsteady: by how much the variance of a round's own part is larger than the model's.
+
     """
     rounds = white.shape[-2]
     scale = 1 / model.spread
@@ -126,9 +140,9 @@ def evidence(model: ErrorModel, white: Float[Tensor, "*many rounds directions"])
         for s in range(1, t + 1):
             before = sums[..., s, :] / totals[s]
             after = (sums[..., t + 1, :] - sums[..., s, :]) / (totals[t + 1] - totals[s])
-            _, loose = model.weights(slice(0, s))
-            _, wide = model.weights(slice(s, t + 1))
-            ratios.append((after - before).square().sum(-1) / (loose + wide))
+            sides = (model.variances(slice(0, s)), model.variances(slice(s, t + 1)))
+            variance = sum(kept for kept, _ in sides) + unsteady * sum(own for _, own in sides)
+            ratios.append((after - before).square().sum(-1) / variance)
         largest = torch.stack(ratios, -1).max(-1)
         best.append(largest.values)
         since.append(largest.indices + 1)
