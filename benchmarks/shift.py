@@ -24,9 +24,10 @@ from overheard.archive.atomic import write_text
 from overheard.attacks.shift import ShiftTrend
 from overheard.attacks.shift_tracking import ShiftTracking
 from overheard.attacks.validation_shift import ValidationShift
+from overheard.audit.data_plan import DataPlan, ShiftPlan
 from overheard.audit.exact import proportion
 from overheard.audit.finding import Audit, Finding
-from overheard.audit.plan import DataPlan, Plan, ShiftPlan, ThreatPlan, TrainingPlan
+from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.audit.row import Row
 from overheard.audit.run import Step, audit
 from overheard.audit.simulate import Resources
@@ -42,9 +43,6 @@ from overheard.data.splits.iid import Iid
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.shift_census import ShiftCensus
-
-BLOCK = 10
-"""Seeds an audit: what is lost at a stop is little, and federations train side by side."""
 
 OURS = ShiftTracking()
 
@@ -86,10 +84,13 @@ class Case:
         examples: of each.
         auxiliary: of the listener.
         rounds: how many; the shift comes in the middle, exchanges a quarter before and after.
-        even: percent of labels with an even number after the shift, of what had 50.
+        even: percent of labels with an even number after the shift, of what had 50; 50 itself
+            is an exchange and no shift, which only our attack listens to.
         shifting: how many clients shift.
         about: in words.
         split: who holds what at first.
+        block: seeds an audit: what is lost at a stop is little, and federations train side by
+            side.
 
     """
 
@@ -103,6 +104,7 @@ class Case:
     shifting: int = 1
     about: str = ""
     split: Iid = ALIKE
+    block: int = 10
 
     def plan(self, even: int, seeds: Sequence[int], virtual: int) -> Plan:
         """The audit of some seeds at one severity."""
@@ -113,7 +115,9 @@ class Case:
         )
         shifts = [
             ShiftPlan(
-                client=client, round=number, weights=weights if number == middle else None
+                client=client,
+                round=number,
+                weights=weights if number == middle and even != 50 else None,
             )
             for client in range(1, 1 + self.shifting)
             for number in (middle - quarter, middle, middle + quarter)
@@ -142,7 +146,7 @@ class Case:
                 ThreatPlan(
                     observers=("client/0",),
                     about="cohort",
-                    attacks=ATTACKS,
+                    attacks=ATTACKS if even != 50 else (OURS,),
                     by_round=False,
                     virtual=VirtualPlan(clients=virtual),
                 ),
@@ -165,6 +169,9 @@ CASES = {
     ),
     "fashion_n2": Case(
         FASHION, NET, 2, 6700, 12000, 20, (70, 60), about="Fashion-MNIST, n = 2, 6,700"
+    ),
+    "nulls": Case(
+        HALF, NET, 2, 1000, 3000, 12, (50,), about="MNIST, n = 2, 1,000 examples", block=50
     ),
     "adult_n2": Case(
         Adult(),
@@ -212,8 +219,8 @@ def measured(request: argparse.Namespace, name: str, even: int, bars: Progress) 
         data=request.data, workers=request.workers, bank=request.out / "bank" / name
     )
     audits = []
-    for first in range(request.first, request.first + request.seeds, BLOCK):
-        seeds = range(first, min(first + BLOCK, request.first + request.seeds))
+    for first in range(request.first, request.first + request.seeds, case.block):
+        seeds = range(first, min(first + case.block, request.first + request.seeds))
         folder = request.out / name / f"{even}" / f"{first}"
         if request.report and not (folder / "done").exists():
             continue
@@ -238,7 +245,7 @@ def table(case: Case, even: int, audits: Sequence[Audit], seconds: float) -> str
         "",
         f"{runs} federations of {case.rounds} rounds, {seconds:.0f} s.",
         "",
-        "| attack | " + " | ".join(SCORES) + " | false alarms in controls |",
+        "| attack | " + " | ".join(SCORES) + " | false alarms where nothing shifts |",
         "|---|" + "---|" * (len(SCORES) + 1),
     ]
     for attack in dict.fromkeys(finding.cell.attack for finding in findings):
@@ -263,7 +270,7 @@ def false_alarms(findings: Sequence[Finding]) -> str:
     controls = [
         finding.timeline
         for finding in findings
-        if finding.cell.is_control and finding.timeline is not None
+        if finding.true_since is None and finding.timeline is not None
     ]
     if not controls or controls[0].threshold is None:
         return "–"

@@ -13,7 +13,8 @@ from _label_shares.grid import RECIPES, ROUNDS, SOURCES, VIEWS, Cell, Scale, Set
 from _label_shares.store import Measured, Store, Told
 from overheard.archive.shelf import FolderShelf
 from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.plan import DataPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.audit.data_plan import DataPlan
+from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.audit.simulate import Resources, deal_examples, federation_of, load_data
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge

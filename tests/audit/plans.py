@@ -2,13 +2,8 @@
 
 from overheard.attacks.bias_inversion import BiasInversion
 from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.plan import (
-    ArmPlan,
-    DataPlan,
-    Plan,
-    ThreatPlan,
-    TrainingPlan,
-)
+from overheard.audit.data_plan import DataPlan
+from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.data.datasets.digits import Digits
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.secure_aggregation import SecureAggregation

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from overheard.attacks.bias_inversion import BiasInversion
 from overheard.attacks.decaf import Decaf
 from overheard.audit.built_in import built_in_plan
-from overheard.audit.plan import ArmPlan, Plan, ShiftPlan, ThreatPlan, parse_plan, read_plan
+from overheard.audit.data_plan import ShiftPlan
+from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, parse_plan, read_plan
 from overheard.core.errors import PlanError
 from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.fashion_mnist import FashionMnist

@@ -13,9 +13,10 @@ from overheard.archive.layout import messages_path, transcript_folder
 from overheard.archive.truth import read_truth
 from overheard.attacks.bias_inversion import BiasInversion
 from overheard.attacks.mean_softmax import MeanSoftmax
+from overheard.audit.data_plan import ShiftPlan
 from overheard.audit.finding import Audit, Finding, Refusal
 from overheard.audit.folder import AuditFolder
-from overheard.audit.plan import Plan, ShiftPlan, ThreatPlan
+from overheard.audit.plan import Plan, ThreatPlan
 from overheard.audit.run import NOBODY, Step, audit
 from overheard.audit.virtual import VirtualPlan
 from overheard.core.attack import Attack

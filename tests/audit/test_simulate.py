@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.plan import ArmPlan, Known, ShiftPlan, ThreatPlan
+from overheard.audit.data_plan import ShiftPlan
+from overheard.audit.plan import ArmPlan, Known, ThreatPlan
 from overheard.audit.simulate import (
     Resources,
     deal_examples,

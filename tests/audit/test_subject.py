@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from overheard.archive.manifest import Manifest
-from overheard.audit.plan import ShiftPlan
+from overheard.audit.data_plan import ShiftPlan
 from overheard.audit.subject import subject_of_plan, subject_of_recording
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe

@@ -3,7 +3,8 @@
 import pytest
 
 from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.plan import Plan, ShiftPlan, ThreatPlan
+from overheard.audit.data_plan import ShiftPlan
+from overheard.audit.plan import Plan, ThreatPlan
 from overheard.audit.work import cells, controls, has_rounds, listens, pieces
 from tests.audit.plans import DATA, MASKED, OPEN, TINY, changed
 from tests.audit.planted import Pull

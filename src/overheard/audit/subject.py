@@ -1,8 +1,9 @@
 """One sentence on what was audited."""
 
 from overheard.archive.manifest import Manifest
+from overheard.audit.data_plan import ShiftPlan
 from overheard.audit.part import label
-from overheard.audit.plan import Plan, ShiftPlan
+from overheard.audit.plan import Plan
 
 
 def subject_of_plan(plan: Plan) -> str:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, final
 
-from overheard.audit.plan import ArmPlan, DataPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.audit.data_plan import DataPlan
+from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.core.attack import Attack
 from overheard.data.splits.shares import Shares
 from overheard.learning.model import Model

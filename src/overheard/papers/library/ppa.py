@@ -6,7 +6,8 @@ from typing import ClassVar, final
 
 from overheard.attacks.amortised import Amortised
 from overheard.attacks.ppa import Ppa as Attack
-from overheard.audit.plan import DataPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.audit.data_plan import DataPlan
+from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.audit.virtual import VirtualPlan
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.cifar10 import Cifar10

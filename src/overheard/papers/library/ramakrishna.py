@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from overheard.attacks.ramakrishna import Ramakrishna as Attack
-from overheard.audit.plan import DataPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.audit.data_plan import DataPlan
+from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.data.datasets.mnist import Mnist
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.learning.models.ldia_conv import LdiaConv

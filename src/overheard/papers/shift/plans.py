@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from overheard.attacks.shift import ShiftTrend
 from overheard.attacks.shift_tracking import ShiftTracking
 from overheard.attacks.validation_shift import ValidationShift
-from overheard.audit.plan import DataPlan, Plan, ShiftPlan, ThreatPlan, TrainingPlan
+from overheard.audit.data_plan import DataPlan, ShiftPlan
+from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.audit.virtual import VirtualPlan
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.data.splits.iid import Iid

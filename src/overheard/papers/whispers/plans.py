@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from overheard.audit.plan import ArmPlan, DataPlan, Known, Plan, ThreatPlan, TrainingPlan
+from overheard.audit.data_plan import DataPlan
+from overheard.audit.plan import ArmPlan, Known, Plan, ThreatPlan, TrainingPlan
 from overheard.audit.virtual import VirtualPlan
 from overheard.papers.reading import Place
 from overheard.papers.whispers.benchmark import Size
