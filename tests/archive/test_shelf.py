@@ -31,6 +31,19 @@ def test_what_was_saved_is_loaded_the_same(shelf: FolderShelf) -> None:
     assert FolderShelf(shelf.folder).load(KEY) is not None  # in another process too
 
 
+def test_another_process_that_saves_the_same_at_once_is_no_error(
+    shelf: FolderShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def beaten(path: Path, content: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        raise OutputError("the part was renamed by another")
+
+    monkeypatch.setattr("overheard.archive.shelf.write_bytes", beaten)
+    shelf.save(KEY, KEPT)
+    assert shelf.load(KEY) is not None
+
+
 def test_what_was_not_saved_is_not_there_and_asking_writes_nothing(shelf: FolderShelf) -> None:
     assert shelf.load(KEY) is None
     assert not shelf.folder.exists()

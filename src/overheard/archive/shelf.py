@@ -68,7 +68,13 @@ class FolderShelf(Shelf):
             name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
             for name, tensor in tensors.items()
         }
-        write_bytes(self._path(key), save(plain, {MARK: key}))
+        path = self._path(key)
+        try:
+            write_bytes(path, save(plain, {MARK: key}))
+        except OutputError:
+            # An audit beside this one, on the same folder, was faster with the very same.
+            if not path.exists():
+                raise
 
     def _path(self, key: str) -> Path:
         if not KEY.fullmatch(key):
