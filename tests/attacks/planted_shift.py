@@ -38,7 +38,7 @@ SETTLING = Recipe(rate=0.2, epochs=10, batch=8)
 """So that the first rounds do not move more than a shift does."""
 
 
-MEANS = Means(virtual_clients=100, shelf=MemoryShelf(), workers=1)
+MEANS = Means(virtual_clients=24, shelf=MemoryShelf(), workers=1)
 
 
 @dataclass(frozen=True)
