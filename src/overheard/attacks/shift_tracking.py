@@ -28,7 +28,11 @@ from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
 
 CHANGE, ANSWERS, LOOK = LastLayerChange(), Answers(), MeanFeatures()
-PROBES: tuple[Probe, ...] = (CHANGE, ANSWERS, LOOK)
+PROBES: Mapping[str, tuple[Probe, ...]] = {
+    "shares": (CHANGE, ANSWERS),
+    "representations": (LOOK,),
+}
+"""What is read to follow each."""
 
 SPLITS = (Dirichlet(3.2), Dirichlet(10.0))
 """What clients of an industrial federation are taken to hold: much the same labels, in shares
@@ -185,7 +189,8 @@ class _Watch:
         seed: Seed,
     ) -> None:
         self._attack, self._view, self._knowledge, self._group = attack, view, knowledge, group
-        bank = build_bank(view, knowledge, group.rounds, PROBES, members=group.members)
+        self._probes = PROBES[attack.follows]
+        bank = build_bank(view, knowledge, group.rounds, self._probes, members=group.members)
         self._shares: ShareTrack | None = None
         self._looks: LookTrack | None = None
         if attack.follows == "shares":
@@ -199,7 +204,7 @@ class _Watch:
 
     def claim(self, target: Party) -> Shift:
         rounds = self._group.rounds
-        read = read_updates(self._view, target, self._knowledge, rounds, PROBES)
+        read = read_updates(self._view, target, self._knowledge, rounds, self._probes)
         if not all(bool(numbers.isfinite().all()) for numbers in read.values()):
             raise NeedsError(f"{target} sent what is no number: nothing can be read of it")
         if self._shares is not None:

@@ -21,25 +21,23 @@ class LookTrack:
 
     Args:
         of_virtual: of virtual clients, in standard deviations; 0 = as their mean, or below.
-        scales: of the logarithm of the distance, one a round.
+        scale: of the logarithm of the distance, of each round.
 
     """
 
     of_virtual: Float[Tensor, "virtual rounds one"]
-    scales: tuple[Standard, ...]
+    scale: Standard
 
     def read(self, numbers: Float[Tensor, "rounds numbers"]) -> Float[Tensor, "rounds one"]:
         """The same of a target."""
-        rows = zip(self.scales, _distance(numbers)[:, None], strict=True)
-        return torch.stack([scale.of(row) for scale, row in rows]).clamp(min=0)
+        return self.scale.of(_distance(numbers)[None]).clamp(min=0).T
 
 
 def look_track(numbers: Float[Tensor, "virtual rounds numbers"]) -> LookTrack:
     """Learn how far virtual clients move representations in each round."""
     distances = _distance(numbers)  # (virtual, rounds)
-    scales = tuple(standard_of(column) for column in distances.T)
-    columns = [scale.of(column) for scale, column in zip(scales, distances.T, strict=True)]
-    return LookTrack(torch.stack(columns, 1).clamp(min=0)[:, :, None], scales)
+    scale = standard_of(distances)
+    return LookTrack(scale.of(distances).clamp(min=0)[:, :, None], scale)
 
 
 def _distance(numbers: Float[Tensor, "*many numbers"]) -> Float[Tensor, "*many"]:

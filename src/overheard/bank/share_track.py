@@ -1,6 +1,5 @@
 """Reads label shares round by round, by one regression for all labels and rounds."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -34,7 +33,7 @@ class ShareTrack:
     Args:
         of_virtual: shares of virtual clients, by the regression of the half in which each is
             not.
-        scales: of the signs, one a round.
+        signs: the scale of each sign, of each label in each round.
         roots: the scale of each label's root.
         maps: by half, from signs to roots.
         slopes: by half and round.
@@ -42,7 +41,7 @@ class ShareTrack:
     """
 
     of_virtual: Float[Tensor, "virtual rounds classes"]
-    scales: tuple[Standard, ...]
+    signs: Standard
     roots: Standard
     maps: Float[Tensor, "halves signs"]
     slopes: Float[Tensor, "halves rounds"]
@@ -51,9 +50,7 @@ class ShareTrack:
         self, signs: Float[Tensor, "rounds classes signs"]
     ) -> Float[Tensor, "rounds classes"]:
         """The mean of what the regressions of both halves tell of one target."""
-        known = torch.stack(
-            [scale.of(row) for scale, row in zip(self.scales, signs.double(), strict=True)]
-        )
+        known = self.signs.of(signs.double()[None])[0]
         told = torch.einsum("rck,hk->hrc", known, self.maps) / self.slopes[:, :, None]
         return _shares(told.mean(0), self.roots)
 
@@ -64,9 +61,8 @@ def share_track(
     halves: Int[Tensor, " virtual"],
 ) -> ShareTrack:
     """Learn to read shares from what was read of virtual clients, label by label."""
-    rounds = signs.shape[1]
-    scales = tuple(standard_of(signs[:, place].double()) for place in range(rounds))
-    known = _scaled(signs, scales)  # (virtual, rounds, classes, signs)
+    rounds, by_sign = signs.shape[1], standard_of(signs.double())
+    known = by_sign.of(signs.double())  # (virtual, rounds, classes, signs)
     scale = standard_of(shares.double().sqrt())
     roots = scale.of(shares.double().sqrt())
     told = roots.new_zeros(len(known), rounds, roots.shape[1])
@@ -80,15 +76,7 @@ def share_track(
         told[others] = _shares(read / slope[:, None], scale)
         maps.append(way)
         slopes.append(slope)
-    return ShareTrack(told, scales, scale, torch.stack(maps), torch.stack(slopes))
-
-
-def _scaled(
-    signs: Float[Tensor, "virtual rounds classes signs"], scales: Sequence[Standard]
-) -> Float[Tensor, "virtual rounds classes signs"]:
-    return torch.stack(
-        [scale.of(signs[:, place].double()) for place, scale in enumerate(scales)], 1
-    )
+    return ShareTrack(told, by_sign, scale, torch.stack(maps), torch.stack(slopes))
 
 
 def _shares(

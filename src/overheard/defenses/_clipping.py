@@ -9,6 +9,23 @@ from overheard.core.defense import Moment
 from overheard.core.messages import Weights
 
 
+def refuse_no_mechanism(clip: float, noise_multiplier: float, delta: float) -> None:
+    """Refuse settings of a Gaussian mechanism on clipped updates that make none.
+
+    Raises:
+        ValueError: naming the setting and what it may be.
+
+    """
+    if not 0 < clip < math.inf:
+        raise ValueError(f"clip must be above 0 and finite, got {clip}")
+    if not 0 <= noise_multiplier < math.inf:
+        raise ValueError(
+            f"noise_multiplier must be 0 or more and finite, got {noise_multiplier}"
+        )
+    if not 0 < delta < 1:
+        raise ValueError(f"delta lies between 0 and 1, got {delta}")
+
+
 def clipped(delta: Weights, clip: float, moment: Moment) -> Mapping[str, Tensor]:
     """The update, scaled down to an L2 norm of `clip` over all its tensors if it is longer.
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from overheard.core.defense import Defense, Moment, Run, Site
 from overheard.core.messages import Aggregate, Update
-from overheard.defenses._clipping import clipped
+from overheard.defenses._clipping import clipped, refuse_no_mechanism
 from overheard.defenses._epsilon import gaussian_epsilon, sampled_epsilon, told
 from overheard.defenses._gaussian import gaussian
 
@@ -68,14 +68,7 @@ class DpFedavg(Defense):
 
     def __post_init__(self) -> None:
         """Refuse what is no mechanism."""
-        if not 0 < self.clip < math.inf:
-            raise ValueError(f"clip must be above 0 and finite, got {self.clip}")
-        if not 0 <= self.noise_multiplier < math.inf:
-            raise ValueError(
-                f"noise_multiplier must be 0 or more and finite, got {self.noise_multiplier}"
-            )
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta lies between 0 and 1, got {self.delta}")
+        refuse_no_mechanism(self.clip, self.noise_multiplier, self.delta)
 
     def on_update(self, update: Update, moment: Moment) -> Update:
         """Clip, and hide the number of examples, so that all weigh alike.
