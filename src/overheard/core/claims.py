@@ -37,6 +37,14 @@ class Claim(ABC):
         """How the evidence went, round by round; None where the question has no time."""
         return None
 
+    def candidates(self) -> tuple[str, ...]:
+        """What each of the numbers speaks for, where the question is a choice; () elsewhere."""
+        return ()
+
+    def none_of_them(self) -> float | None:
+        """The chance that it is none of the candidates; None = unsaid."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Timeline:

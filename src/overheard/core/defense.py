@@ -41,6 +41,9 @@ class Moment:
         seed: of what the defense draws.
         former: told where data are changed; None = the client has exchanged nothing so far, as
             the virtual clients of an attacker never do.
+        background: public examples of the task, which the party has besides its own; None =
+            there are none.
+        lasting: of what the defense draws once for the party, to be the same in every round.
 
     """
 
@@ -48,6 +51,8 @@ class Moment:
     party: Party
     seed: Seed
     former: Former | None = None
+    background: Examples | None = None
+    lasting: Seed = Seed(0)
 
     def __post_init__(self) -> None:
         """Refuse an exchange that is yet to come."""

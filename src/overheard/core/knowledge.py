@@ -8,6 +8,7 @@ from torch import Tensor
 
 from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples
+from overheard.core.known_users import KnownUsers
 from overheard.core.means import Means
 from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
@@ -22,6 +23,7 @@ class Need(Enum):
     MODEL = "the architecture of the model"
     RECIPE = "how clients train: optimizer, rate, epochs, batch size"
     RECIPES = "how clients train, or guesses at it (recipes of the virtual clients)"
+    USERS = "prior examples of two users or more whom it may name (data.people)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,9 @@ class Knowledge:
         defenses: those in force, for an attacker who adapts to them; () = none in force.
         prior: what clients are like, as far as the attacker can tell without listening.
         means: what it computes with.
+        people: what is known of single users; empty = nothing.
+        background: public examples of the task that everyone has, clients too, who may mix
+            them with their own (see `core.defense.Moment`).
 
     """
 
@@ -46,6 +51,8 @@ class Knowledge:
     defenses: tuple[Defense, ...] | None = None
     prior: Prior = field(default_factory=Prior)
     means: Means = field(default_factory=Means)
+    people: KnownUsers = field(default_factory=KnownUsers)
+    background: Examples | None = None
 
     def __post_init__(self) -> None:
         """Refuse a task without a choice of labels."""

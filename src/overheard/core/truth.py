@@ -10,6 +10,8 @@ from torch import Tensor
 from overheard.core.parties import COHORT, Party
 
 NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
+NO_USERS: Mapping[Party, str] = MappingProxyType({})
+NO_ATTRIBUTES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class GroundTruth:
     counts: Mapping[tuple[int, Party], Int[Tensor, " classes"]]
     accuracy: Mapping[int, float]
     shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
+    users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
+    attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
 
     def label_counts(self, target: Party, rounds: Collection[int]) -> Int[Tensor, " classes"]:
         """Label counts of one party summed over these rounds; of all clients for `COHORT`.
@@ -60,6 +64,8 @@ class GroundTruth:
             {place: held for place, held in self.counts.items() if place[1] not in parties},
             self.accuracy,
             {who: rounds for who, rounds in self.shifts.items() if who not in parties},
+            {who: user for who, user in self.users.items() if who not in parties},
+            self.attributes,
         )
 
     def shifts_of(self, target: Party) -> tuple[int, ...]:

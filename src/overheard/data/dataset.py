@@ -1,16 +1,20 @@
 """A data set as the federation takes it, and the contract of where one comes from."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.examples import Examples
 from overheard.core.task import Task
+
+NO_ATTRIBUTES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,13 @@ class Dataset:
         task: the shape of an input and the meaning of a label.
         users: the number of the person behind each training example; None where untold.
         user_names: what user i is called in the source; () where numbers must do.
+        times: when each training example came to be, in any unit; None where untold.
+        records: the number of the record, such as a post, that each training example was cut
+            out of: examples of one record go to one hand. None = each is a record of its own.
+        embeddings: what each record is like in another modality than that of the inputs, such
+            as the text beside an image; row i is record i (or training example i).
+        attributes: values of sensitive attributes, by attribute, one a user: never inputs.
+        background: public examples of the same task, of nobody in the training or test part.
 
     """
 
@@ -31,11 +42,23 @@ class Dataset:
     task: Task
     users: Int[Tensor, " examples"] | None = None
     user_names: tuple[str, ...] = ()
+    times: Int[Tensor, " examples"] | None = None
+    records: Int[Tensor, " examples"] | None = None
+    embeddings: Float[Tensor, "records dims"] | None = None
+    attributes: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: NO_ATTRIBUTES)
+    background: Examples | None = None
 
     def __post_init__(self) -> None:
-        """Refuse examples that do not fit the task, and users that do not fit the examples."""
+        """Refuse examples that do not fit the task, and what does not fit the examples."""
         for part, examples in (("train", self.train), ("test", self.test)):
             _check(part, examples, self.task)
+        if self.background is not None:
+            _check("background", self.background, self.task)
+        for name, numbers in (("times", self.times), ("records", self.records)):
+            if numbers is not None and len(numbers) != len(self.train):
+                raise ValueError(f"{len(numbers)} {name} for {len(self.train)} examples")
+        if self.embeddings is not None and len(self.embeddings) <= self._last_record():
+            raise ValueError(f"a record has no embedding: there are {len(self.embeddings)}")
         if self.users is None:
             return
         if len(self.users) != len(self.train):
@@ -45,6 +68,12 @@ class Dataset:
         named = len(self.user_names) or int(self.users.max()) + 1
         if int(self.users.min()) < 0 or int(self.users.max()) >= named:
             raise ValueError(f"users are numbered from 0 to {named - 1}, one name each")
+        for name, values in self.attributes.items():
+            if len(values) != named:
+                raise ValueError(f"{len(values)} values of {name} for {named} users: one each")
+
+    def _last_record(self) -> int:
+        return len(self.train) - 1 if self.records is None else int(self.records.max())
 
 
 class DataSource(ABC):
