@@ -15,7 +15,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -35,6 +35,8 @@ from overheard.learning.cohort import Member
 from overheard.learning.evaluate import logits_of_cohort
 from overheard.learning.initial import initial_weights
 from overheard.learning.models.decaf_conv2 import DecafConv2
+from overheard.learning.models.lstm import Lstm
+from overheard.learning.models.mobilenet import MobileNet
 from overheard.learning.models.shift_census import ShiftCensus
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.threads import cores
@@ -46,6 +48,7 @@ BATCH = 64
 IMAGES = Task((1, 28, 28), tuple("0123456789"))
 CENSUS = Task((14,), ("<=50K", ">50K"))
 TEXTS = Task((40,), ("world", "sports", "business", "science"), vocabulary=20_000)
+WINDOWS = Task((10,), tuple(str(word) for word in range(5000)), vocabulary=5000)
 
 
 def plain_decaf() -> nn.Module:
@@ -80,6 +83,25 @@ def plain_text() -> nn.Module:
         nn.ReLU(),
         nn.Linear(64, 4),
     )
+
+
+class PlainReader(nn.Module):
+    """The language model as one writes it, texts packed by their length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(5000, 100, padding_idx=0)
+        self.recurrence = nn.LSTM(100, 64, batch_first=True)
+        self.last = nn.Linear(64, 5000)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Answer by the state after the last word."""
+        packed = nn.utils.rnn.pack_padded_sequence(
+            self.table(tokens), (tokens != 0).sum(1), batch_first=True, enforce_sorted=False
+        )
+        _, (state, _) = self.recurrence(packed)
+        logits: Tensor = self.last(state[0])
+        return logits
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +247,31 @@ def texts(clients: int, examples: int) -> Cohort:
     )
 
 
+def windows(clients: int, examples: int) -> Cohort:
+    """Clients with random windows of 10 words or fewer, and the word after each."""
+    generator = SEED.child("windows").generator()
+    inputs = torch.randint(1, 5000, (5_000, 10), generator=generator)
+    words = torch.randint(1, 11, (5_000, 1), generator=generator)
+    pool = Examples(
+        inputs.where(torch.arange(10) < words, 0),
+        torch.randint(0, 5000, (5_000,), generator=generator),
+    )
+    return Cohort(
+        partial(Lstm().build, WINDOWS),
+        PlainReader,
+        pool,
+        members(clients, examples, len(pool)),
+        Recipe(rate=0.05, epochs=1, batch=32),
+    )
+
+
+def separable(clients: int, examples: int) -> Cohort:
+    """Clients with random images, for convolutions that read each channel by itself."""
+    build = partial(MobileNet(alpha=0.25).build, IMAGES)
+    images = decaf(clients, examples, batch=32)
+    return replace(images, build_model=build, plain_model=build)
+
+
 def members(clients: int, examples: int, pool: int) -> tuple[Member, ...]:
     """Clients that each hold so many random rows of the pool."""
     # Drawn with replacement: permutations of the pool, cut short, would leave holes in memory
@@ -306,6 +353,21 @@ def measure(repeats: int, scale: int) -> None:
         words.plainly,
         lambda: words.ours("auto"),
         1.8,
+        repeats,
+    ).print()
+    reading, narrow = windows(scale, 600), separable(scale, 100)
+    compared(
+        "train, LSTM, batch 32, one core, packed and dense beside ours",
+        reading.plainly,
+        lambda: reading.ours("sequential"),
+        1.4,
+        repeats,
+    ).print()
+    compared(
+        "train, MobileNet of a quarter width, batch 32, one core",
+        narrow.plainly,
+        lambda: narrow.ours("sequential"),
+        1.0,
         repeats,
     ).print()
     models = [images.start()] * scale

@@ -52,12 +52,13 @@ def test_says_with_what_it_was_written(manifest: Manifest) -> None:
     assert manifest.overheard
 
 
-def test_a_recipe_of_before_labels_were_smoothed_is_read_as_one_that_does_not(
+def test_a_recipe_of_before_it_named_a_loss_or_a_smoothing_is_read_as_plain(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     write_manifest(tmp_path, manifest)
     whole = json.loads(manifest_path(tmp_path).read_text())
     assert whole["recipe"].pop("label_smoothing") == 0
+    assert whole["recipe"].pop("loss") == "cross_entropy"
     edit(manifest_path(tmp_path), recipe=whole["recipe"])
     assert read_manifest(tmp_path) == manifest
 

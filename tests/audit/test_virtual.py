@@ -36,6 +36,18 @@ def test_the_prior_says_what_the_plan_says():
     assert VirtualPlan().prior == Prior()
 
 
+def test_a_recipe_takes_over_each_setting_of_its_plan():
+    settings = {
+        "rate": 0.1,
+        "epochs": 2,
+        "batch": 8,
+        "momentum": 0.9,
+        "weight_decay": 0.01,
+        "loss": "squared_error",
+    }
+    assert RecipePlan(**settings).recipe == Recipe(**settings)
+
+
 def test_it_is_read_from_a_plan_and_written_back():
     text = with_virtual(
         'clients = 300\nsplits = ["iid", { kind = "dirichlet", alpha = 0.1 }]\n'

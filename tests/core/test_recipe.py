@@ -51,6 +51,7 @@ def test_every_example_is_seen_once_an_epoch(examples: int, batch: int, epochs: 
         ({"label_smoothing": -0.1}, "label_smoothing"),
         ({"label_smoothing": 1.0}, "label_smoothing"),
         ({"label_smoothing": math.nan}, "label_smoothing"),
+        ({"label_smoothing": 0.1, "loss": "squared_error"}, "leave it out for squared_error"),
     ],
     ids=str,
 )

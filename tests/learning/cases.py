@@ -16,6 +16,7 @@ from overheard.learning.batches import epoch_order
 from overheard.learning.cohort import Member
 from overheard.learning.initial import initial_weights
 from overheard.learning.models.decaf_conv2 import DecafConv2
+from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
 
@@ -28,6 +29,7 @@ TEXTS = Task((7,), ("a", "b", "c"), vocabulary=30)
 MLP: BuildModel = partial(Mlp(hidden=(5, 4)).build, TABLE)
 CONVOLUTIONS: BuildModel = partial(DecafConv2(first=3, second=4, hidden=5).build, IMAGES)
 WORDS: BuildModel = partial(TextBag(dim=4, hidden=5).build, TEXTS)
+READING: BuildModel = partial(Lstm(dim=4, hidden=5).build, TEXTS)
 
 MEMBERS = (
     Member("client/0", torch.arange(0, 11)),
@@ -43,6 +45,7 @@ RECIPES = {
     "adam": Recipe(rate=0.01, epochs=6, batch=4, optimizer="adam", weight_decay=0.01),
     "adadelta": Recipe(rate=1.0, epochs=6, batch=4, optimizer="adadelta", weight_decay=0.01),
     "smoothed": Recipe(rate=0.1, epochs=6, batch=4, label_smoothing=0.3),
+    "rated": Recipe(rate=0.1, epochs=6, batch=4, loss="squared_error"),
 }
 """Six epochs of client/2 are 24 steps."""
 
@@ -80,16 +83,20 @@ def plain_loop(
         order = epoch_order(SEED, 3, member.name, epoch, len(member.rows))
         for batch in member.rows[order].split(recipe.batch):
             optimizer.zero_grad()
-            loss = functional.cross_entropy(
-                model(pool.inputs[batch]),
-                pool.labels[batch],
-                label_smoothing=recipe.label_smoothing,
-            )
+            loss = _loss(model(pool.inputs[batch]), pool.labels[batch], recipe)
             loss.backward()
             optimizer.step()
             losses += float(loss.detach()) * len(batch)
     change = {name: p.detach() - start[name] for name, p in model.named_parameters()}
     return change, losses / len(member.rows)
+
+
+def _loss(logits: Tensor, labels: Tensor, recipe: Recipe) -> Tensor:
+    if recipe.loss == "squared_error":
+        shares = logits.exp() / logits.exp().sum(1, keepdim=True)
+        expected = sum(rating * shares[:, rating] for rating in range(logits.shape[1]))
+        return ((expected - labels) ** 2).sum() / len(labels)
+    return functional.cross_entropy(logits, labels, label_smoothing=recipe.label_smoothing)
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:

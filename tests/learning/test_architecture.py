@@ -7,15 +7,25 @@ from overheard.learning.architecture import (
     draws_at_random,
     embeds_tokens,
     is_chain_of_linear,
+    is_recurrent,
 )
-from tests.learning.cases import CONVOLUTIONS, MLP, WORDS, dropping
+from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS, dropping
 
 
-def test_tells_dropout_and_tables_and_chains_apart():
-    models = [MLP(), CONVOLUTIONS(), WORDS(), dropping()]
-    assert [draws_at_random(model) for model in models] == [False, False, False, True]
-    assert [embeds_tokens(model) for model in models] == [False, False, True, False]
-    assert [is_chain_of_linear(model) for model in models] == [True, False, False, False]
+@pytest.mark.parametrize(
+    ("build", "found"),
+    [
+        (MLP, {is_chain_of_linear}),
+        (CONVOLUTIONS, set()),
+        (WORDS, {embeds_tokens}),
+        (READING, {embeds_tokens, is_recurrent}),
+        (dropping, {draws_at_random}),
+        (lambda: nn.GRU(2, 2), {is_recurrent}),
+    ],
+)
+def test_tells_dropout_and_tables_and_recurrence_and_chains_apart(build, found):
+    told = (draws_at_random, embeds_tokens, is_recurrent, is_chain_of_linear)
+    assert {one for one in told if one(build())} == found
 
 
 @pytest.mark.parametrize(

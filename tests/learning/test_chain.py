@@ -10,10 +10,12 @@ from overheard.learning.chain import Chain
 from overheard.learning.vmapped import Vmapped
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize(
+    "aim", [(0.0, "cross_entropy"), (0.3, "cross_entropy"), (0.0, "squared_error")], ids=str
+)
 @pytest.mark.parametrize("bend", [nn.ReLU(inplace=True), nn.LeakyReLU(0.1), nn.Tanh()])
 @pytest.mark.parametrize("bias", [True, False])
-def test_gradients_and_losses_are_those_of_vmap(bend, bias, smoothing):
+def test_gradients_and_losses_are_those_of_vmap(bend, bias, aim):
     model = nn.Sequential(
         nn.Flatten(), nn.Linear(6, 5, bias=bias), bend, nn.Linear(5, 3, bias=bias)
     ).double()
@@ -26,7 +28,7 @@ def test_gradients_and_losses_are_those_of_vmap(bend, bias, smoothing):
     labels = torch.randint(0, 3, (4, 7), generator=generator)
     weights = torch.rand(4, 7, dtype=torch.float64, generator=generator)
     found = []
-    for way in (Chain(model, smoothing), Vmapped(model, smoothing)):
+    for way in (Chain(model, *aim), Vmapped(model, *aim)):
         gradients = [torch.empty_like(p) for p in parameters]
         with torch.no_grad():
             losses = way.fill(gradients, parameters, inputs, labels, weights)
@@ -55,3 +57,27 @@ def test_a_smoothed_target_that_is_met_has_no_slope_and_the_loss_of_its_spread(w
     met = -(3 / 4 * math.log(3 / 4) + 1 / 4 * math.log(1 / 4))
     missed = -(1 / 4 * math.log(3 / 4) + 3 / 4 * math.log(1 / 4))
     assert losses.tolist() == pytest.approx([met / 2, missed / 2], abs=1e-15)
+
+
+@pytest.mark.parametrize("way", [Chain, Vmapped])
+def test_a_rating_that_is_expected_as_it_is_has_no_slope_and_one_that_is_not_has_this(way):
+    # Weights (ln 3, 0) give an input of 1 the probabilities (3/4, 1/4), so a rating of 1/4 is
+    # expected: (1/4)^2 from label 0 and (3/4)^2 from label 1. The rating's slope at the logits
+    # is 3/4 (0 - 1/4) and 1/4 (1 - 1/4), -+ 3/16, times 2 (1/4) or 2 (-3/4). Weights (0, 0)
+    # with one example of each label even out. Each member's two examples weigh 1/2.
+    model = nn.Sequential(nn.Linear(1, 2, bias=False)).double()
+    sure, even = [[math.log(3)], [0.0]], [[0.0], [0.0]]
+    weights = torch.tensor([sure, sure, even], dtype=torch.float64)
+    gradients = [torch.empty_like(weights)]
+    with torch.no_grad():
+        losses = way(model, 0.0, "squared_error").fill(
+            gradients,
+            [weights],
+            torch.ones(3, 2, 1, dtype=torch.float64),
+            torch.tensor([[0, 0], [1, 1], [0, 1]]),
+            torch.full((3, 2), 0.5, dtype=torch.float64),
+        )
+    assert losses.tolist() == pytest.approx([1 / 16, 9 / 16, 1 / 4], abs=1e-15)
+    assert gradients[0].flatten().tolist() == pytest.approx(
+        [-3 / 32, 3 / 32, 9 / 32, -9 / 32, 0, 0], abs=1e-15
+    )

@@ -1,19 +1,36 @@
 """What a cohort's models answer."""
 
+import math
 from itertools import islice
 
 import pytest
 import torch
 
 from overheard.core.examples import Examples
+from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
-from overheard.learning.evaluate import accuracy, logits_of_cohort
+from overheard.learning.evaluate import (
+    accuracy,
+    logits_of_cohort,
+    mean_absolute_error,
+    top_k_accuracy,
+)
 from overheard.learning.initial import initial_weights
-from tests.learning.cases import CONVOLUTIONS, IMAGES, MLP, TABLE, TEXTS, WORDS, pool_of
+from tests.learning.cases import (
+    CONVOLUTIONS,
+    IMAGES,
+    MLP,
+    READING,
+    TABLE,
+    TEXTS,
+    WORDS,
+    pool_of,
+)
 
 
 @pytest.mark.parametrize(
-    ("build", "task"), [(MLP, TABLE), (CONVOLUTIONS, IMAGES), (WORDS, TEXTS)]
+    ("build", "task"),
+    [(MLP, TABLE), (CONVOLUTIONS, IMAGES), (WORDS, TEXTS), (READING, TEXTS)],
 )
 def test_gives_each_models_logits_in_order(build, task):
     inputs = pool_of(task, torch.float32).inputs
@@ -47,9 +64,60 @@ def test_logits_may_be_learned_from():
     assert scale.grad is not None
 
 
+def that_answers(*logits: float) -> Weights:
+    """Weights with which `MLP` gives every example these logits."""
+    weights = {n: torch.zeros_like(w) for n, w in initial_weights(MLP, Seed(0)).items()}
+    return weights | {"5.bias": torch.tensor(logits)}
+
+
+def labelled(*labels: int) -> Examples:
+    return Examples(torch.zeros(len(labels), 6), torch.tensor(labels))
+
+
 def test_accuracy_is_the_share_of_right_answers():
     # Class b alone has an offset, so every answer is b: right for 2 labels of 4.
-    weights = {n: torch.zeros_like(w) for n, w in initial_weights(MLP, Seed(0)).items()}
-    weights["5.bias"] = torch.tensor([0.0, 1.0, 0.0])
-    examples = Examples(torch.zeros(4, 6), torch.tensor([1, 0, 1, 2]))
-    assert accuracy(MLP, weights, examples) == 0.5
+    assert accuracy(MLP, that_answers(0.0, 1.0, 0.0), labelled(1, 0, 1, 2)) == 0.5
+
+
+@pytest.mark.parametrize(("k", "share"), [(1, 0.25), (2, 0.75), (3, 1.0)])
+def test_top_k_is_the_share_of_labels_among_the_first_k(k, share):
+    # Ranked b, c, a: of four labels one is b, two are c and one is a.
+    weights = that_answers(0.0, 2.0, 1.0)
+    assert top_k_accuracy(MLP, weights, labelled(2, 1, 0, 2), k) == share
+
+
+@pytest.mark.parametrize(("k", "share"), [(1, 1 / 3), (2, 2 / 3), (3, 1.0)])
+def test_a_model_that_ranks_nothing_gets_its_chance_of_the_first_k(k, share):
+    told = top_k_accuracy(MLP, that_answers(1.0, 1.0, 1.0), labelled(0, 1, 2, 2), k)
+    assert told == pytest.approx(share)
+
+
+def test_labels_that_tie_for_the_last_place_count_half():
+    # First is b, then a and c on a level: at k = 2 one of both is taken.
+    weights = that_answers(1.0, 2.0, 1.0)
+    assert top_k_accuracy(MLP, weights, labelled(1), 2) == 1
+    assert top_k_accuracy(MLP, weights, labelled(0, 2), 2) == 0.5
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_logits_that_are_no_numbers_rank_no_label_first(k):
+    weights = that_answers(math.nan, math.nan, math.nan)
+    assert top_k_accuracy(MLP, weights, labelled(0, 1), k) == 0
+
+
+@pytest.mark.parametrize("k", [0, 4])
+def test_refuses_more_first_labels_than_there_are_classes_and_none(k):
+    with pytest.raises(ValueError, match=f"1 to 3.*got {k}"):
+        top_k_accuracy(MLP, that_answers(0.0, 0.0, 0.0), labelled(0), k)
+
+
+def test_absolute_error_is_that_of_the_rating_that_is_expected():
+    # Softmax of (0, 0, ln 2) is (1/4, 1/4, 1/2): 5/4 is expected, which is 5/4, 1/4 and 3/4
+    # from the labels 0, 1 and 2.
+    weights = that_answers(0.0, 0.0, math.log(2))
+    error = mean_absolute_error(MLP, weights, labelled(0, 1, 2))
+    assert error == pytest.approx(3 / 4, abs=1e-6)
+
+
+def test_a_model_that_is_sure_and_right_has_no_absolute_error():
+    assert mean_absolute_error(MLP, that_answers(0.0, 0.0, 90.0), labelled(2, 2)) == 0

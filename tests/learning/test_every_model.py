@@ -18,7 +18,9 @@ from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.decaf_modules import DecafModules
 from overheard.learning.models.ldia_conv import LdiaConv
 from overheard.learning.models.logistic import Logistic
+from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
+from overheard.learning.models.mobilenet import MobileNet
 from overheard.learning.models.resnet18 import ResNet18
 from overheard.learning.models.shift_census import ShiftCensus
 from overheard.learning.models.shift_conv import ShiftConv
@@ -29,6 +31,8 @@ TEN = tuple("0123456789")
 DIGITS = Task((1, 28, 28), TEN)
 CENSUS = Task((14,), ("<=50K", ">50K"))
 TEXTS = Task((40,), TEN[:4], vocabulary=20_000)
+WINDOWS = Task((10,), tuple(str(word) for word in range(5000)), vocabulary=5000)
+REVIEWS = Task((40,), TEN[1:6], vocabulary=1000)
 COLOURS = Task((3, 32, 32), TEN)
 FACES = Task((1, 48, 48), TEN[:7])
 
@@ -56,6 +60,10 @@ MODELS = [name for name in discover(overheard.learning.models, Model) if name !=
         (TextBag(), TEXTS, 1_284_420),
         # (27 + 1) 16 + (144 + 1) 32 + (288 + 1) 64 + (64 x 4 x 4 + 1) 50 + 51 x 10
         (DecafModules(), COLOURS, 75_344),
+        # 5,000 x 100 + 4 x 64 (100 + 64 + 2) + 65 x 5,000
+        (Lstm(), WINDOWS, 867_496),
+        # 1,000 x 50 + 4 x 128 (50 + 128 + 2) + 129 x 5
+        (Lstm(dim=50, hidden=128), REVIEWS, 142_805),
     ],
     ids=lambda value: getattr(value, "name", None),
 )
@@ -74,6 +82,9 @@ def test_has_as_many_parameters_as_counted_by_hand(model, task, parameters):
         (Vgg16(), FACES, 4096),
         (DecafModules(modules=4), FACES, 50),
         (DecafConv2(hidden=20), FACES, 20),
+        (MobileNet(alpha=0.5), COLOURS, 512),
+        (MobileNet(alpha=0.25), DIGITS, 256),
+        (MobileNet(alpha=0.25), Task((3, 224, 224), TEN), 256),
     ],
     ids=lambda value: getattr(value, "name", None),
 )
@@ -87,12 +98,14 @@ def test_answers_images_and_ends_in_so_wide_a_layer(model, task, last):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_refuses_texts_or_numbers_and_says_what_would_do(name):
-    wrong = CENSUS if name == "text_bag" else TEXTS
+    wrong = CENSUS if name in ("text_bag", "lstm") else TEXTS
     with pytest.raises(PlanError, match=r"the model \w+ takes .*: choose"):
         discover(overheard.learning.models, Model)[name]().build(wrong)
 
 
-@pytest.mark.parametrize("model", [DecafConv2(), DecafModules(), ShiftConv(), Vgg16()])
+@pytest.mark.parametrize(
+    "model", [DecafConv2(), DecafModules(), ShiftConv(), Vgg16(), MobileNet()]
+)
 def test_refuses_images_that_its_pools_would_use_up(model):
     with pytest.raises(PlanError, match=r"pixels or more.*choose a shallower"):
         model.build(Task((1, 4, 4), TEN))
@@ -105,6 +118,8 @@ def test_refuses_images_that_its_pools_would_use_up(model):
         lambda: DecafConv2(hidden=0),
         lambda: DecafModules(modules=0),
         lambda: TextBag(dim=0),
+        lambda: Lstm(dim=0),
+        lambda: Lstm(hidden=0),
     ],
 )
 def test_refuses_layers_without_units(make):

@@ -9,7 +9,16 @@ from overheard.learning.evaluate import logits_of_cohort
 from overheard.learning.features import features_of_cohort
 from overheard.learning.initial import initial_weights
 from overheard.learning.last_layer import last_layer
-from tests.learning.cases import CONVOLUTIONS, IMAGES, MLP, TABLE, TEXTS, WORDS, pool_of
+from tests.learning.cases import (
+    CONVOLUTIONS,
+    IMAGES,
+    MLP,
+    READING,
+    TABLE,
+    TEXTS,
+    WORDS,
+    pool_of,
+)
 
 
 class Nested(nn.Module):
@@ -30,7 +39,14 @@ def linear() -> nn.Module:
 
 @pytest.mark.parametrize(
     ("build", "task"),
-    [(MLP, TABLE), (CONVOLUTIONS, IMAGES), (WORDS, TEXTS), (Nested, TABLE), (linear, TABLE)],
+    [
+        (MLP, TABLE),
+        (CONVOLUTIONS, IMAGES),
+        (WORDS, TEXTS),
+        (READING, TEXTS),
+        (Nested, TABLE),
+        (linear, TABLE),
+    ],
 )
 def test_one_product_with_the_last_layer_gives_the_logits(build, task):
     inputs = pool_of(task, torch.float32).inputs

@@ -4,10 +4,12 @@ import pytest
 from torch import nn
 
 from overheard.learning.last_layer import LastLayer, last_layer
-from tests.learning.cases import CONVOLUTIONS, MLP, WORDS
+from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS
 
 
-@pytest.mark.parametrize(("build", "place"), [(MLP, "5"), (CONVOLUTIONS, "8"), (WORDS, "3")])
+@pytest.mark.parametrize(
+    ("build", "place"), [(MLP, "5"), (CONVOLUTIONS, "8"), (WORDS, "3"), (READING, "last")]
+)
 def test_names_the_last_linear_layer(build, place):
     model = build()
     found = last_layer(model)

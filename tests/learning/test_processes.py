@@ -22,9 +22,11 @@ from tests.learning.cases import (
     IMAGES,
     MEMBERS,
     MLP,
+    READING,
     RECIPES,
     SEED,
     TABLE,
+    TEXTS,
     dropping,
     pool_of,
     same_bits,
@@ -37,6 +39,7 @@ CASES = {
     "mlp": (MLP, TABLE),
     "convolutions": (CONVOLUTIONS, IMAGES),
     "dropout": (dropping, TABLE),
+    "reading": (READING, TEXTS),
 }
 
 
@@ -50,7 +53,7 @@ def lesson(build, task):
     return Lesson(build, start, pool, RECIPES["sgd"], SEED, 3, torch.device("cpu"))
 
 
-@pytest.mark.parametrize("recipe", ["momentum", "smoothed"])
+@pytest.mark.parametrize("recipe", ["momentum", "smoothed", "rated"])
 @pytest.mark.parametrize("case", CASES)
 def test_workers_give_the_bits_of_the_sequential_engine(case, recipe):
     build, task = CASES[case]

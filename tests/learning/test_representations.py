@@ -8,7 +8,16 @@ from overheard.core.seeds import Seed
 from overheard.learning.evaluate import logits_of_cohort
 from overheard.learning.initial import initial_weights
 from overheard.learning.representations import representations_of_cohort
-from tests.learning.cases import CONVOLUTIONS, IMAGES, MLP, TABLE, TEXTS, WORDS, pool_of
+from tests.learning.cases import (
+    CONVOLUTIONS,
+    IMAGES,
+    MLP,
+    READING,
+    TABLE,
+    TEXTS,
+    WORDS,
+    pool_of,
+)
 
 INPUTS = torch.tensor([[1.0, 2.0], [3.0, -1.0]])
 
@@ -44,7 +53,8 @@ def test_are_the_outputs_of_each_layer_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("build", "task"), [(MLP, TABLE), (CONVOLUTIONS, IMAGES), (WORDS, TEXTS)]
+    ("build", "task"),
+    [(MLP, TABLE), (CONVOLUTIONS, IMAGES), (WORDS, TEXTS), (READING, TEXTS)],
 )
 def test_end_in_the_logits_whatever_the_batch(build, task):
     inputs = pool_of(task, torch.float32).inputs

@@ -12,12 +12,15 @@ from overheard.core.errors import PlanError
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.cohort import Group, Member
-from overheard.learning.train import train_cohort, train_groups
+from overheard.learning.models.mobilenet import MobileNet
+from overheard.learning.processes import are_possible
+from overheard.learning.train import _may_gain_from_processes, train_cohort, train_groups
 from tests.learning.cases import (
     CONVOLUTIONS,
     IMAGES,
     MEMBERS,
     MLP,
+    READING,
     RECIPES,
     SEED,
     TABLE,
@@ -31,7 +34,14 @@ from tests.learning.cases import (
     start_of,
 )
 
-CASES = {"mlp": (MLP, TABLE), "convolutions": (CONVOLUTIONS, IMAGES), "words": (WORDS, TEXTS)}
+CASES = {
+    "mlp": (MLP, TABLE),
+    "convolutions": (CONVOLUTIONS, IMAGES),
+    "words": (WORDS, TEXTS),
+    "reading": (READING, TEXTS),
+}
+
+SHORT = Recipe(rate=0.01, epochs=1, batch=8)
 
 
 @pytest.mark.parametrize("engine", ["sequential", "stacked", "auto"])
@@ -51,11 +61,36 @@ def test_learns_what_a_plain_loop_with_torchs_optimiser_learns(case, recipe, eng
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
-def test_sparse_steps_learn_word_vectors_as_dense_ones_do(recipe):
-    start, pool = start_of(WORDS), pool_of(TEXTS, torch.float64)
-    for each in train_cohort(WORDS, start, pool, MEMBERS, recipe, seed=SEED, round=3):
-        change, _ = plain_loop(WORDS, start, pool, each.member, recipe)
+@pytest.mark.parametrize("build", [WORDS, READING], ids=["bag", "lstm"])
+def test_sparse_steps_learn_word_vectors_as_dense_ones_do(build, recipe):
+    start, pool = start_of(build), pool_of(TEXTS, torch.float64)
+    for each in train_cohort(build, start, pool, MEMBERS, recipe, seed=SEED, round=3):
+        change, loss = plain_loop(build, start, pool, each.member, recipe)
         assert largest_difference(each.delta, change) < 1e-12
+        assert each.loss == pytest.approx(loss, abs=1e-12)
+
+
+def test_only_words_that_were_read_move_in_a_table():
+    start, pool = start_of(READING), pool_of(TEXTS, torch.float64)
+    (each,) = train_cohort(
+        READING, start, pool, MEMBERS[1:2], RECIPES["sgd"], seed=SEED, round=3
+    )
+    moved = each.delta["table.weight"].any(1).nonzero().flatten().tolist()
+    # Padding is read too, and stays zero.
+    assert moved == sorted(set(pool.inputs[MEMBERS[1].rows].flatten().tolist()) - {0})
+    assert len(moved) < 20
+
+
+def test_a_network_of_separable_convolutions_learns_alike_stacked_and_alone():
+    # The narrowest: 8 channels all the way.
+    build = partial(MobileNet(alpha=0.001).build, IMAGES)
+    start, pool = start_of(build), pool_of(IMAGES, torch.float64)
+    for engine in ("sequential", "stacked"):
+        for each in train_cohort(
+            build, start, pool, MEMBERS[:2], SHORT, seed=SEED, round=3, engine=engine
+        ):
+            change, _ = plain_loop(build, start, pool, each.member, SHORT)
+            assert largest_difference(each.delta, change) < 1e-9
 
 
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
@@ -188,6 +223,20 @@ def test_refuses_to_stack_a_model_with_dropout():
         )
 
 
+def test_refuses_to_stack_a_recurrent_network():
+    with pytest.raises(PlanError, match=r"recurrent.*choose 'auto'"):
+        train_cohort(
+            READING,
+            start_of(READING),
+            pool_of(TEXTS, torch.float64),
+            MEMBERS,
+            RECIPES["sgd"],
+            seed=SEED,
+            round=3,
+            engine="stacked",
+        )
+
+
 def test_refuses_weights_of_another_model():
     with pytest.raises(ValueError, match="start weights"):
         list(
@@ -235,6 +284,15 @@ def test_auto_stays_here_where_the_model_cannot_be_sent_and_the_work_is_small():
         train_cohort(local, start, pool, MEMBERS, RECIPES["sgd"], seed=SEED, round=3, workers=2)
     )
     assert [each.member for each in trained] == list(MEMBERS)
+
+
+@pytest.mark.skipif(not are_possible(), reason="no workers on this system")
+@pytest.mark.parametrize(
+    ("build", "gains"), [(CONVOLUTIONS, True), (WORDS, False), (READING, True)]
+)
+def test_workers_are_called_for_tables_only_where_a_recurrent_network_reads_them(build, gains):
+    assert _may_gain_from_processes(build(), torch.device("cpu"), 2) == gains
+    assert not _may_gain_from_processes(build(), torch.device("cpu"), 1)
 
 
 def group_of(build, pool, members, number):

@@ -8,7 +8,7 @@ import overheard.data.splits
 from overheard.audit.part import PartOf, label
 from overheard.audit.table import Positive, Table
 from overheard.core.prior import Prior
-from overheard.core.recipe import OptimizerName, Recipe
+from overheard.core.recipe import LossName, OptimizerName, Recipe
 from overheard.core.split import Split
 
 
@@ -22,6 +22,7 @@ class RecipePlan(Table):
         optimizer: of the clients.
         momentum: of SGD.
         weight_decay: L2.
+        loss: what is made small: "squared_error" takes labels for ratings in order.
 
     """
 
@@ -31,6 +32,7 @@ class RecipePlan(Table):
     optimizer: OptimizerName = "sgd"
     momentum: float = 0.0
     weight_decay: float = 0.0
+    loss: LossName = "cross_entropy"
 
     @model_validator(mode="after")
     def _a_recipe(self) -> "RecipePlan":
@@ -41,7 +43,13 @@ class RecipePlan(Table):
     def recipe(self) -> Recipe:
         """The local training."""
         return Recipe(
-            self.rate, self.epochs, self.batch, self.optimizer, self.momentum, self.weight_decay
+            self.rate,
+            self.epochs,
+            self.batch,
+            self.optimizer,
+            self.momentum,
+            self.weight_decay,
+            loss=self.loss,
         )
 
 

@@ -27,6 +27,11 @@ def embeds_tokens(model: nn.Module) -> bool:
     )
 
 
+def is_recurrent(model: nn.Module) -> bool:
+    """True if the network has a recurrent layer of torch's, which `vmap` cannot run."""
+    return any(isinstance(module, nn.RNNBase) for module in model.modules())
+
+
 def is_chain_of_linear(model: nn.Module) -> bool:
     """True for a plain sequence of a flatten, linear layers and functions of single numbers."""
     if type(model) is not nn.Sequential:

@@ -8,7 +8,9 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
+from overheard.core.recipe import LossName
 from overheard.learning.gradients import StackedGradients
+from overheard.learning.loss import expected_rating, ratings
 
 aten = torch.ops.aten
 
@@ -21,8 +23,14 @@ class Chain(StackedGradients):
     million examples a second; the same products under autograd, 1.8 million.
     """
 
-    def __init__(self, model: nn.Module, label_smoothing: float = 0.0) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        label_smoothing: float = 0.0,
+        loss: LossName = "cross_entropy",
+    ) -> None:
         self._smoothing = label_smoothing
+        self._loss = loss
         self._layers = [
             layer for layer in model.children() if not isinstance(layer, nn.Flatten)
         ]
@@ -46,17 +54,10 @@ class Chain(StackedGradients):
     ) -> Float[Tensor, " members"]:
         """Write the gradient of each member's loss in place, and give the losses."""
         outputs = self._forward(parameters, inputs.flatten(2))
-        spread = torch.log_softmax(outputs[-1], 2)  # (members, examples, classes)
-        label, weight = labels.unsqueeze(2), weights.unsqueeze(2)
-        losses = -(spread.gather(2, label) * weight).sum((1, 2))  # (members)
-        if self._smoothing:
-            even = -(spread.mean(2, keepdim=True) * weight).sum((1, 2))  # (members)
-            losses = torch.lerp(losses, even, self._smoothing)
-        # The slope of a cross-entropy at the logits: softmax, less the target.
-        kept = 1 - self._smoothing
-        slope = spread.exp_().mul_(weight).scatter_add_(2, label, -kept * weight)
-        if self._smoothing:
-            slope.sub_(weight * (self._smoothing / slope.shape[2]))
+        if self._loss == "squared_error":
+            losses, slope = _squared_error(outputs[-1], labels, weights)
+        else:
+            losses, slope = _cross_entropy(outputs[-1], labels, weights, self._smoothing)
         place = len(parameters)
         for depth, layer in reversed(list(enumerate(self._layers))):
             if not isinstance(layer, nn.Linear):
@@ -100,6 +101,37 @@ class Chain(StackedGradients):
         if held is None or len(held) < size:
             held = self._rooms[key] = torch.empty(size, dtype=like.dtype, device=like.device)
         return held[:size].view(members, examples, units)
+
+
+def _cross_entropy(
+    logits: Tensor, labels: Tensor, weights: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """The loss of each member, and its slope at the logits: softmax, less the target."""
+    spread = torch.log_softmax(logits, 2)  # (members, examples, classes)
+    label, weight = labels.unsqueeze(2), weights.unsqueeze(2)
+    losses = -(spread.gather(2, label) * weight).sum((1, 2))  # (members)
+    if smoothing:
+        even = -(spread.mean(2, keepdim=True) * weight).sum((1, 2))  # (members)
+        losses = torch.lerp(losses, even, smoothing)
+    kept = 1 - smoothing
+    slope = spread.exp_().mul_(weight).scatter_add_(2, label, -kept * weight)
+    if smoothing:
+        slope.sub_(weight * (smoothing / slope.shape[2]))
+    return losses, slope
+
+
+def _squared_error(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """The loss of each member, and its slope at the logits.
+
+    The expected rating is r = sum over c of c softmax_c, whose slope at logit c is
+    softmax_c (c - r).
+    """
+    expected = expected_rating(logits)  # (members, examples)
+    missed = expected - labels
+    losses = (missed.square() * weights).sum(1)  # (members)
+    beyond = ratings(logits) - expected.unsqueeze(2)  # (members, examples, classes)
+    slope = beyond.mul_(logits.softmax(2)).mul_((2 * missed * weights).unsqueeze(2))
+    return losses, slope
 
 
 def _bend(layer: nn.Module, numbers: Tensor) -> None:

@@ -14,6 +14,7 @@ from overheard.core.seeds import Seed
 from overheard.learning.architecture import is_chain_of_linear
 from overheard.learning.initial import fresh
 from overheard.learning.layout import channels_first, channels_last, keep_channels_last
+from overheard.learning.loss import expected_rating
 from overheard.learning.stacked import stacked_gradients
 
 STACK = 16
@@ -49,6 +50,43 @@ def accuracy(
     """Share of the examples whose label the model ranks first (0..1)."""
     (logits,) = logits_of_cohort(build_model, [weights], examples.inputs, device=device)
     return float((logits.argmax(1) == examples.labels.cpu()).double().mean())
+
+
+def top_k_accuracy(
+    build_model: BuildModel,
+    weights: Weights,
+    examples: Examples,
+    k: int,
+    device: torch.device | str = "cpu",
+) -> float:
+    """Share of the examples whose label is among the k that the model ranks first (0..1).
+
+    Of labels that tie for the last of these places, each counts by its chance of one: a model
+    that ranks nothing gets k / classes, and one whose logits are not numbers 0.
+    """
+    (logits,) = logits_of_cohort(build_model, [weights], examples.inputs, device=device)
+    classes = logits.shape[1]
+    if not 1 <= k <= classes:
+        raise ValueError(f"k lies in 1 to {classes}, the number of classes, got {k}")
+    own = logits.gather(1, examples.labels.cpu().unsqueeze(1))  # (examples, 1)
+    level = (logits == own).sum(1)  # with itself
+    above = classes - level - (logits < own).sum(1)
+    places = (k - above).clamp(min=0)
+    return float((places / level.clamp(min=1)).clamp(max=1).double().mean())
+
+
+def mean_absolute_error(
+    build_model: BuildModel,
+    weights: Weights,
+    examples: Examples,
+    device: torch.device | str = "cpu",
+) -> float:
+    """How far the rating that the model expects lies from the label, on average, in labels.
+
+    That is the rating whose squared error `Recipe.loss` may name: 0 .. classes - 1.
+    """
+    (logits,) = logits_of_cohort(build_model, [weights], examples.inputs, device=device)
+    return float((expected_rating(logits.double()) - examples.labels.cpu()).abs().mean())
 
 
 def _one_by_one(

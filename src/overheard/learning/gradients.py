@@ -10,7 +10,8 @@ from torch import Tensor
 class StackedGradients(ABC):
     """Knows one architecture, whose parameters of many members stand along a first axis.
 
-    It knows the targets too: smoothed by the `label_smoothing` that it is made with.
+    It knows the loss too, and the targets: smoothed by the `label_smoothing` that it is made
+    with.
     """
 
     @abstractmethod
@@ -32,5 +33,5 @@ class StackedGradients(ABC):
     ) -> Float[Tensor, " members"]:
         """Write the gradient of each member's loss in place, and give the losses.
 
-        A loss is the sum of the cross-entropies of the examples, each times its weight.
+        A member's loss is the sum of its examples' losses, each times its weight.
         """

@@ -5,7 +5,6 @@ from typing import final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from overheard.core.messages import Weights
 from overheard.learning.bag import SparseBag, can_stand_in
@@ -14,6 +13,7 @@ from overheard.learning.chance import seeded
 from overheard.learning.cohort import Lesson, Member, Trained
 from overheard.learning.descent import descent
 from overheard.learning.layout import channels_first, channels_last, keep_channels_last
+from overheard.learning.loss import mean_loss
 from overheard.learning.threads import one_thread
 
 
@@ -73,9 +73,7 @@ class Learner:
             ).to(labels.device)
             for batch in torch.split(order, recipe.batch):
                 logits = self._model(channels_first(inputs[batch]))
-                loss = functional.cross_entropy(
-                    logits, labels[batch], label_smoothing=recipe.label_smoothing
-                )
+                loss = mean_loss(logits, labels[batch], recipe.loss, recipe.label_smoothing)
                 gradients = torch.autograd.grad(loss, self._parameters)
                 with torch.no_grad():
                     walk.step(self._parameters, gradients)

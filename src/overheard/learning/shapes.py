@@ -16,7 +16,7 @@ def numbers(task: Task, model: str) -> int:
     if task.vocabulary is not None:
         raise PlanError(
             f"the model {model} takes numbers, and this data set holds texts: "
-            "choose the model text_bag"
+            "choose the model lstm or text_bag"
         )
     return prod(task.shape)
 
@@ -29,7 +29,7 @@ def image(task: Task, model: str, smallest: int) -> tuple[int, int, int]:
 
     """
     if task.vocabulary is not None or len(task.shape) != 3:
-        kind = "text_bag" if task.vocabulary is not None else "mlp"
+        kind = "lstm or text_bag" if task.vocabulary is not None else "mlp"
         raise PlanError(
             f"the model {model} takes images (channels, height, width), and this data set's "
             f"inputs have shape {task.shape}: choose the model {kind}"

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from overheard.core.examples import Examples
-from overheard.core.recipe import Recipe
+from overheard.core.recipe import LossName, Recipe
 from overheard.learning.architecture import is_chain_of_linear
 from overheard.learning.batches import epoch_order
 from overheard.learning.chain import Chain
@@ -21,10 +21,12 @@ from overheard.learning.threads import one_thread
 from overheard.learning.vmapped import Vmapped
 
 
-def stacked_gradients(model: nn.Module, label_smoothing: float = 0.0) -> StackedGradients:
+def stacked_gradients(
+    model: nn.Module, label_smoothing: float = 0.0, loss: LossName = "cross_entropy"
+) -> StackedGradients:
     """Choose how to run many members' networks of this architecture at once."""
     way = Chain if is_chain_of_linear(model) else Vmapped
-    return way(model, label_smoothing)
+    return way(model, label_smoothing, loss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,9 @@ class StackedLearner:
         self._recipe = recipe
         self._round = round
         self._device = device
-        self._gradients = stacked_gradients(model.to(device).train(), recipe.label_smoothing)
+        self._gradients = stacked_gradients(
+            model.to(device).train(), recipe.label_smoothing, recipe.loss
+        )
         self._names = [name for name, _ in model.named_parameters()]
 
     def train(self, pupils: Sequence[Pupil]) -> list[Trained]:

@@ -7,9 +7,10 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
-from torch.nn import functional
 
+from overheard.core.recipe import LossName
 from overheard.learning.gradients import StackedGradients
+from overheard.learning.loss import loss_of_each
 
 
 @final
@@ -20,8 +21,14 @@ class Vmapped(StackedGradients):
     convolutions): meant for GPUs, which a single small network leaves idle.
     """
 
-    def __init__(self, model: nn.Module, label_smoothing: float = 0.0) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        label_smoothing: float = 0.0,
+        loss: LossName = "cross_entropy",
+    ) -> None:
         self._smoothing = label_smoothing
+        self._loss = loss
         names = [name for name, _ in model.named_parameters()]
 
         def one(parameters: Sequence[Tensor], inputs: Tensor) -> Tensor:
@@ -53,11 +60,8 @@ class Vmapped(StackedGradients):
         leaves = [parameter.detach().requires_grad_() for parameter in parameters]
         with torch.enable_grad():
             logits = self.logits(leaves, inputs)
-            each = functional.cross_entropy(
-                logits.flatten(0, 1),
-                labels.flatten(),
-                reduction="none",
-                label_smoothing=self._smoothing,
+            each = loss_of_each(
+                logits.flatten(0, 1), labels.flatten(), self._loss, self._smoothing
             ).view_as(weights)
             losses = (each * weights).sum(1)
             found = torch.autograd.grad(losses.sum(), leaves)

@@ -1,0 +1,54 @@
+"""The losses that a recipe may name, worked by hand."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.learning.loss import expected_rating, loss_of_each, mean_loss
+
+LOGITS = torch.tensor([[0.0, 0.0, math.log(2)], [0.0, 0.0, 0.0]], dtype=torch.float64)
+LABELS = torch.tensor([2, 0])
+"""Softmax (1/4, 1/4, 1/2) and (1/3, 1/3, 1/3): ratings of 5/4 and 1 are expected."""
+
+
+def test_the_expected_rating_is_the_mean_of_the_labels():
+    assert expected_rating(LOGITS).tolist() == pytest.approx([5 / 4, 1])
+    assert expected_rating(LOGITS[None]).shape == (1, 2)
+
+
+def test_the_squared_error_is_that_of_the_expected_rating():
+    # (5/4 - 2)^2 = 9/16 and (1 - 0)^2 = 1; their mean is 25/32.
+    each = loss_of_each(LOGITS, LABELS, "squared_error", 0.0)
+    assert each.tolist() == pytest.approx([9 / 16, 1])
+    mean = mean_loss(LOGITS, LABELS, "squared_error", 0.0)
+    assert float(mean) == pytest.approx(25 / 32)
+
+
+def test_the_cross_entropy_is_that_of_the_smoothed_target():
+    # -log 1/2 and -log 1/3. Smoothed by 3/10 the first target is (1/10, 1/10, 8/10).
+    plain, even = math.log(2), math.log(3)
+    each = loss_of_each(LOGITS, LABELS, "cross_entropy", 0.0)
+    assert each.tolist() == pytest.approx([plain, even])
+    each = loss_of_each(LOGITS, LABELS, "cross_entropy", 0.3)
+    assert each.tolist() == pytest.approx([0.2 * math.log(4) + 0.8 * plain, even])
+    mean = mean_loss(LOGITS, LABELS, "cross_entropy", 0.3)
+    assert float(mean) == pytest.approx((0.2 * math.log(4) + 0.8 * plain + even) / 2)
+
+
+@given(st.lists(st.floats(-60, 60), min_size=2, max_size=6))
+def test_an_expected_rating_lies_within_the_ratings(logits):
+    rating = float(expected_rating(torch.tensor(logits, dtype=torch.float64)))
+    assert -1e-9 <= rating <= len(logits) - 1 + 1e-9
+
+
+def test_a_model_that_is_sure_is_moved_by_a_cross_entropy_but_hardly_by_a_squared_error():
+    def slope(loss):
+        logits = torch.tensor([[20.0, 0.0, 0.0]], requires_grad=True)
+        mean_loss(logits, torch.tensor([2]), loss, 0.0).backward()
+        return float(logits.grad.abs().max())
+
+    assert slope("cross_entropy") == pytest.approx(1)
+    assert slope("squared_error") < 1e-6

@@ -1,0 +1,143 @@
+"""A network that reads word by word: against equations written out, and what padding does."""
+
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from overheard.core.examples import Examples
+from overheard.core.messages import Weights
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.learning.cohort import Lesson, Member
+from overheard.learning.evaluate import accuracy, logits_of_cohort
+from overheard.learning.features import features_of_cohort
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.lstm import Lstm
+from overheard.learning.representations import representations_of_cohort
+from overheard.learning.sequential import Learner
+from overheard.learning.train import train_cohort
+from tests.learning.cases import (
+    MEMBERS,
+    READING,
+    RECIPES,
+    SEED,
+    TEXTS,
+    largest_difference,
+    plain_loop,
+    pool_of,
+    start_of,
+)
+
+
+def state_after(words: list[int], weights: Weights) -> Tensor:
+    """The state after some words, by Hochreiter and Schmidhuber's equations with a forget gate.
+
+    Gates stand in torch's order: input, forget, what is written, output.
+    """
+    hidden = cell = torch.zeros(5, dtype=torch.float64)
+    for word in words:
+        gates = (
+            weights["recurrence.weight_ih_l0"] @ weights["table.weight"][word]
+            + weights["recurrence.bias_ih_l0"]
+            + weights["recurrence.weight_hh_l0"] @ hidden
+            + weights["recurrence.bias_hh_l0"]
+        )
+        taken, kept, written, given_out = gates.chunk(4)
+        cell = kept.sigmoid() * cell + taken.sigmoid() * written.tanh()
+        hidden = given_out.sigmoid() * cell.tanh()
+    return hidden
+
+
+def answered(texts: list[list[int]]) -> Tensor:
+    (logits,) = logits_of_cohort(READING, [start_of(READING)], torch.tensor(texts))
+    return logits
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 29), min_size=1, max_size=7), st.integers(0, 4))
+def test_answers_by_the_state_after_the_last_word_however_much_padding_follows(words, padding):
+    weights = start_of(READING)
+    expected = weights["last.weight"] @ state_after(words, weights) + weights["last.bias"]
+    (logits,) = answered([words + [0] * padding])
+    torch.testing.assert_close(logits, expected, atol=1e-12, rtol=0)
+
+
+def test_texts_of_unequal_length_are_answered_in_one_batch_as_alone():
+    texts = [[3, 4, 5, 6], [7, 0, 0, 0], [8, 9, 0, 0]]
+    alone = [answered([text])[0] for text in texts]
+    torch.testing.assert_close(answered(texts), torch.stack(alone), atol=1e-12, rtol=0)
+
+
+def test_the_order_of_words_counts():
+    one, other = answered([[3, 4, 5], [5, 4, 3]])
+    assert float((one - other).abs().max()) > 1e-4
+
+
+def test_a_text_without_words_is_answered_as_one_padding():
+    # Padding has a vector of zeros, so only the biases speak.
+    weights = start_of(READING)
+    expected = weights["last.weight"] @ state_after([0], weights) + weights["last.bias"]
+    torch.testing.assert_close(answered([[0, 0, 0]])[0], expected, atol=1e-12, rtol=0)
+
+
+def test_the_state_after_the_last_word_can_be_heard_and_is_what_the_last_layer_is_given():
+    weights, texts = start_of(READING), pool_of(TEXTS, torch.float64).inputs
+    (told,) = representations_of_cohort(READING, [weights], texts)
+    (features,) = features_of_cohort(READING, [weights], texts)
+    torch.testing.assert_close(told["end"], features, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize(("recipe", "is_sparse"), [("sgd", True), ("momentum", False)])
+def test_a_step_touches_the_rows_that_were_looked_up_where_nothing_else_moves(
+    recipe, is_sparse
+):
+    # Momentum and weight decay move rows that a batch does not hold.
+    network = READING()
+    pool = pool_of(TEXTS, torch.float32)
+    start = start_of(READING, torch.float32)
+    Learner(
+        Lesson(READING, start, pool, RECIPES[recipe], SEED, 0, torch.device("cpu")), network
+    )
+    table = dict(network.named_parameters())["table.weight"]
+    (slope,) = torch.autograd.grad(network(torch.tensor([[5, 6, 5, 0]])).sum(), [table])
+    assert slope.is_sparse == is_sparse
+    if is_sparse:
+        assert slope.coalesce().indices().flatten().tolist() == [5, 6]
+
+
+def test_single_precision_follows_the_exact_gradient():
+    # Another code in torch than that for double precision. One step at a rate of 1.
+    recipe = Recipe(rate=1.0, epochs=1, batch=64)
+    exact, pool = start_of(READING), pool_of(TEXTS, torch.float32)
+    start = {name: weight.float() for name, weight in exact.items()}
+    (each,) = train_cohort(
+        READING, start, pool, MEMBERS[2:3], recipe, seed=SEED, round=3, engine="sequential"
+    )
+    gradient, _ = plain_loop(READING, exact, pool, MEMBERS[2], recipe)
+    assert largest_difference(each.delta, gradient) < 1e-6
+
+
+def test_remembers_the_word_before_the_last():
+    # The label is the first of two words; the second tells nothing of it.
+    build = partial(Lstm(dim=8, hidden=16).build, Task((2,), ("a", "b", "c"), vocabulary=4))
+    texts = torch.randint(1, 4, (300, 2), generator=Seed(0).generator())
+    examples = Examples(texts, texts[:, 0] - 1)
+    start = initial_weights(build, Seed(0))
+    (trained,) = train_cohort(
+        build,
+        start,
+        examples,
+        [Member("client/0", torch.arange(200))],
+        Recipe(rate=1.0, epochs=15, batch=16),
+        seed=SEED,
+        round=0,
+    )
+    learned = {name: weight + trained.delta[name] for name, weight in start.items()}
+    unseen = examples.take(torch.arange(200, 300))
+    assert accuracy(build, learned, unseen) == 1
+    assert accuracy(build, start, unseen) < 0.6
