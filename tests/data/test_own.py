@@ -62,3 +62,24 @@ def test_files_are_found_from_the_working_directory(home: Path) -> None:
     assert len(load_own("sub/a.npz").train) == 8
     (home / "t.csv").write_text("a,b,diagnosis\n" + "1,x,ill\n2,y,well\n" * 5)
     assert load_own("t.csv", label="diagnosis").task.class_names == ("ill", "well")
+
+
+def test_times_and_attributes_are_columns_of_a_table(home: Path) -> None:
+    rows = "1,x,ann,m,2020\n2,y,bob,f,2019\n" * 5
+    (home / "t.csv").write_text("a,diagnosis,who,sex,year\n" + rows)
+    settings = {"label": "diagnosis", "user": "who", "time": "year"}
+    dataset = load_own("t.csv", **settings, attributes=("sex",))
+    assert dict(dataset.attributes) == {"sex": ("m", "f")}
+    assert dataset.times is not None
+    assert dataset.users is not None
+    # Ann's year is the later one.
+    assert dataset.times.equal(1 - dataset.users)
+
+
+@pytest.mark.parametrize("reference", ["mine_of_the_user:right", "absent.npz"])
+@pytest.mark.usefixtures("home")
+def test_only_a_table_has_columns_of_times_and_attributes(reference: str) -> None:
+    with pytest.raises(DataError, match="are columns of a table"):
+        load_own(reference, time="year")
+    with pytest.raises(DataError, match="are columns of a table"):
+        load_own(reference, attributes=("sex",))

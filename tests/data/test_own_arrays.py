@@ -29,6 +29,39 @@ def test_a_fifth_of_each_label_is_held_out_with_its_users(tmp_path: Path) -> Non
     assert dataset.users.equal(dataset.train.labels)
 
 
+def test_times_and_records_go_with_their_examples(tmp_path: Path) -> None:
+    # Two examples a record; row r has place 19 - r in the order of times.
+    records = np.arange(20) // 2
+    path = saved(tmp_path, x=X, y=records % 2, times=2020.5 - np.arange(20), records=records)
+    dataset = load_arrays(path, Seed(0))
+    assert dataset.records is not None
+    assert dataset.times is not None
+    # A fifth of the ten records is held out, each with both of its examples.
+    assert sorted(dataset.records.bincount(minlength=10).tolist()) == [0] * 2 + [2] * 8
+    assert dataset.test.counts(2).tolist() == [2, 2]
+    assert ((19 - dataset.times) // 2).equal(dataset.records)
+    assert (dataset.records % 2).equal(dataset.train.labels)
+
+
+def test_times_and_records_may_stand_beside_a_test_part(tmp_path: Path) -> None:
+    dates = np.array(["2004-08-02", "2003-01-01", "2005-01-01"])
+    path = saved(
+        tmp_path,
+        x_train=X[:3],
+        y_train=Y[:3],
+        times_train=dates,
+        records_train=np.array(["a", "b", "a"]),
+        x_test=X[3:5],
+        y_test=Y[3:5],
+    )
+    dataset = load_arrays(path, Seed(0))
+    assert dataset.times is not None
+    assert dataset.times.tolist() == [1, 0, 2]
+    assert dataset.records is not None
+    assert dataset.records.tolist() == [0, 1, 0]
+    assert dataset.users is None
+
+
 def test_a_test_part_of_its_own_is_kept_and_scaled_as_the_training_part(tmp_path: Path) -> None:
     path = saved(
         tmp_path,
@@ -97,6 +130,15 @@ def with_hole() -> np.ndarray:
         ({"x": X, "y": Y * 5000}, "1001 classes"),
         ({"x": X, "y": Y, "class_names": np.array(["one"])}, "1 classes"),
         ({"x": X, "y": Y, "user": Y[:3]}, "'user' must be 20"),
+        ({"x": X, "y": Y, "times": Y[:3]}, "'times' must be 20 numbers or dates"),
+        ({"x": X, "y": Y, "times": np.full(20, np.nan)}, "'times' must not have empty cells"),
+        ({"x": X, "y": Y, "times": WORDS}, "'0', which is no date"),
+        ({"x": X, "y": Y, "records": X[:, 0]}, "'records' must be 20 whole numbers or names"),
+        ({"x": X, "y": Y, "user_train": Y}, "name it 'user'"),
+        (
+            {"x_train": X, "y_train": Y, "x_test": X, "y_test": Y, "times": Y},
+            "name it 'times_train'",
+        ),
         ({"x": with_hole(), "y": Y}, "NaN"),
         ({"x": X * 1e306, "y": Y}, "far too large"),
         ({"x": X[:2], "y": Y[:2]}, "too few"),

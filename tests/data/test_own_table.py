@@ -52,9 +52,37 @@ def test_a_text_column_becomes_tokens(tmp_path: Path) -> None:
     assert dataset.task.vocabulary == 7
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_times_and_attributes_are_told_and_are_no_inputs(tmp_path: Path, kind: str) -> None:
+    days = pd.to_datetime([f"2004-08-{31 - place:02}" for place in range(20)])
+    frame = FRAME.assign(when=days, sex=["f", "m"] * 10, age=range(20))
+    columns = TableColumns("ill", user="who", time="when", attributes=("sex", "ward"))
+    with pytest.raises(DataError, match="user 'p2' has several values in column 'ward'"):
+        loaded(tmp_path, columns, frame, kind)
+    columns = TableColumns("ill", user="who", time="when", attributes=("sex",))
+    dataset = loaded(tmp_path, columns, frame.drop(columns=["ward", "note"]), kind)
+    # Age alone is left. It rises from row to row, and the day falls.
+    assert dataset.task.shape == (1,)
+    assert dataset.times is not None
+    assert dataset.times.argsort().equal(dataset.train.inputs[:, 0].argsort(descending=True))
+    # p1 is m, p2 is f.
+    assert dict(dataset.attributes) == {"sex": ("m", "f")}
+
+
+def test_nothing_is_told_of_times_and_attributes_that_are_not_named(tmp_path: Path) -> None:
+    dataset = loaded(tmp_path, TableColumns("ill", user="who"), FRAME.drop(columns="note"))
+    assert dataset.times is None
+    assert not dataset.attributes
+
+
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
+        (TableColumns("ill", time="day"), "no column 'day'"),
+        (TableColumns("ill", time="ward"), "'a', which is no date"),
+        (TableColumns("ill", user="who", attributes=("height",)), "no column 'height'"),
+        (TableColumns("ill", user="who", attributes=("who",)), "different columns"),
+        (TableColumns("ill", attributes=("ward",)), "name the column that tells the user"),
         (TableColumns("sick"), "no column 'sick'; it has 'age'"),
         (TableColumns("ill", user="owner"), "no column 'owner'"),
         (TableColumns("ill", text="ill"), "different columns"),

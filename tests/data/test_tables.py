@@ -92,11 +92,20 @@ def test_a_parquet_table_reads_with_its_types(tmp_path: Path) -> None:
     assert table["f"].isna().tolist() == [False, True]
 
 
-def test_columns_of_dates_or_lists_are_refused_by_name(tmp_path: Path) -> None:
-    for cells in (pd.to_datetime(["2020-01-01"]), [[1, 2]]):
-        pd.DataFrame({"odd": cells}).to_parquet(tmp_path / "t.parquet")
-        with pytest.raises(DataError, match="'odd' holds neither numbers nor words"):
-            read_table(tmp_path / "t.parquet")
+def test_dates_are_words_in_iso_form(tmp_path: Path) -> None:
+    days = pd.to_datetime(["2020-01-31", None])
+    frame = pd.DataFrame({"when": days, "day": [day.date() for day in days]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    assert table["when"][0] == "2020-01-31T00:00:00"
+    assert table["day"][0] == "2020-01-31"
+    assert table["when"].isna().tolist() == table["day"].isna().tolist() == [False, True]
+
+
+def test_columns_of_lists_are_refused_by_name(tmp_path: Path) -> None:
+    pd.DataFrame({"odd": [[1, 2]]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="'odd' holds neither numbers, words nor dates"):
+        read_table(tmp_path / "t.parquet")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from overheard.core.errors import DataError, PlanError
-from overheard.data.texts import TextSettings, tokenised
+from overheard.data.texts import TextSettings, most_frequent_first, tokenised, words_of
 
 
 def test_words_are_numbered_padded_and_cut() -> None:
@@ -26,9 +26,20 @@ def test_the_test_texts_teach_no_words() -> None:
     assert texts.test.equal(torch.ones(1, 3, dtype=torch.long))
 
 
+def test_words_may_be_numbered_by_how_frequent_they_are() -> None:
+    texts = words_of(["zz bb zz aa", "zz cc bb"])
+    vocabulary = most_frequent_first(texts, 3)
+    # zz three times, bb twice; aa and cc once, of which the alphabet takes aa.
+    assert dict(vocabulary.numbers) == {"zz": 2, "bb": 3, "aa": 4}
+    assert len(vocabulary) == 5
+    assert vocabulary.rows(texts, 3).tolist() == [[2, 3, 2], [2, 1, 3]]
+
+
 def test_texts_without_words_are_refused() -> None:
     with pytest.raises(DataError, match="no words"):
         tokenised(["", "?!"], ["aa"], TextSettings())
+    with pytest.raises(DataError, match="no words"):
+        most_frequent_first(words_of(["", "?!"]), 3)
 
 
 @pytest.mark.parametrize(("vocabulary", "tokens"), [(0, 5), (5, 0)])

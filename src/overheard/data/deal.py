@@ -19,6 +19,7 @@ from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset
 from overheard.data.draw import check_supply, draw
 from overheard.data.exchanges import holdings
+from overheard.data.people import People, Who, exchanged, part_users, who_is_known
 from overheard.data.schedule import Schedule
 
 _HELD_ONCE = WeakTensorKeyDictionary()
@@ -57,6 +58,9 @@ class Deal:
         auxiliary: the attacker's; no row of them, and no copy of one, is a client's.
         test: held out from all.
         shifts: by client, the rounds from which on what it holds is of another kind.
+        who: who takes part and what is known of them, with the rows that shadow devices hold;
+            None where nobody asked for it.
+        background: public examples of nobody who takes part; None = there are none.
 
     """
 
@@ -65,6 +69,8 @@ class Deal:
     auxiliary: Examples
     test: Examples
     shifts: Mapping[Party, tuple[int, ...]]
+    who: Who | None = None
+    background: Examples | None = None
 
     def held(self, client: int, number: int) -> Examples:
         """What a client holds in a round."""
@@ -81,6 +87,9 @@ def deal(
     test: int | None,
     schedule: Schedule,
     seed: Seed,
+    people: People | None = None,
+    is_exchanged: bool = False,
+    background: int | None = None,
 ) -> Deal:
     """Deal out a data set; no example of the training part goes to two hands, ever.
 
@@ -97,6 +106,10 @@ def deal(
         test: how many test examples are used, a random choice; None = all.
         schedule: when clients exchange their examples.
         seed: the same seed, the same deal.
+        people: what an attacker has of single users, whom clients stand for; None = nothing.
+        is_exchanged: whether the clients' first examples are dealt anew among them by chance.
+        background: public examples at most: of those that the data set has or, where it has
+            none, of users who take no part; None = all that the data set has.
 
     Raises:
         PlanError: if the data set is too small for it.
@@ -111,6 +124,9 @@ def deal(
     known = _auxiliary_rows(dataset, auxiliary, seed.child("auxiliary"))
     free = torch.ones(len(labels), dtype=torch.bool)
     free[known] = False
+    if people is not None:
+        parted = part_users(dataset, free, people, seed.child("people"))
+        free = parted.private.clone()
     rest = free.nonzero().flatten()
     size = torch.randint(
         sizes[0], sizes[1] + 1, (clients,), generator=seed.child("sizes").generator()
@@ -118,14 +134,30 @@ def deal(
     users = None if dataset.users is None else dataset.users[rest]
     first = split.assign(labels[rest], users, size, classes, seed.child("split"))
     held = tuple(rest[rows] for rows in first)
+    who = None
+    if people is not None:
+        who = who_is_known(dataset, parted, held, people, seed.child("who"))
+    devices = who.devices if who is not None else ()
+    draws = seed.child("background")
+    public = _background_rows(dataset, free, held, background, draws)
+    free[public] = False
+    if is_exchanged:
+        held = exchanged(held, seed.child("exchanged"))
     kept = dataset.users if split.keeps_users else None
-    exchanged = holdings(dataset, kept, held, free, schedule, seed.child("exchanges"))
+    course = holdings(dataset, kept, held, free, schedule, seed.child("exchanges"))
+    if devices and course.pool is not dataset.train:
+        raise PlanError(
+            "people: shadow devices are not for runs in which inputs are distorted: leave out "
+            "shadow_devices or the shift by distortion"
+        )
     return Deal(
-        exchanged.pool,
-        exchanged.rows,
+        course.pool,
+        tuple((*rows, *devices) for rows in course.rows),
         dataset.train.take(known),
-        _some_of(dataset.test, test, seed.child("test")),
-        exchanged.shifts,
+        _test(dataset.test, test, seed.child("test")),
+        course.shifts,
+        who,
+        _public(dataset, public, background, draws),
     )
 
 
@@ -165,9 +197,45 @@ def _held_once(dataset: Dataset) -> Bool[Tensor, " examples"]:
     return marks
 
 
-def _some_of(examples: Examples, wanted: int | None, seed: Seed) -> Examples:
-    if wanted is None:
-        return examples
-    if not 1 <= wanted <= len(examples):
+def _background_rows(
+    dataset: Dataset,
+    free: Bool[Tensor, " examples"],
+    held: tuple[Rows, ...],
+    wanted: int | None,
+    seed: Seed,
+) -> Rows:
+    """Rows of users who take no part, where the data set has no public examples of its own."""
+    if dataset.background is not None or wanted is None:
+        return torch.zeros(0, dtype=torch.long)
+    if dataset.users is None:
+        raise PlanError(
+            "background: the data set has no public examples and names no users, some of whom "
+            "could take no part: leave background out"
+        )
+    busy = dataset.users[torch.cat(held)]
+    rest = (free & ~torch.isin(dataset.users, busy)).nonzero().flatten()
+    if len(rest) < wanted:
+        raise PlanError(
+            f"background: {wanted} public examples are wanted, and users who take no part have "
+            f"{len(rest)}: ask for fewer, or take fewer clients"
+        )
+    return rest[torch.randperm(len(rest), generator=seed.generator())[:wanted]]
+
+
+def _public(dataset: Dataset, rows: Rows, wanted: int | None, seed: Seed) -> Examples | None:
+    """The public examples, if there are any."""
+    if dataset.background is not None:
+        return _some_of(dataset.background, wanted, seed)
+    return dataset.train.take(rows) if len(rows) else None
+
+
+def _test(examples: Examples, wanted: int | None, seed: Seed) -> Examples:
+    if wanted is not None and not 1 <= wanted <= len(examples):
         raise PlanError(f"test: {wanted} of the {len(examples)} test examples: take 1 to all")
+    return _some_of(examples, wanted, seed)
+
+
+def _some_of(examples: Examples, wanted: int | None, seed: Seed) -> Examples:
+    if wanted is None or wanted >= len(examples):
+        return examples
     return examples.take(torch.randperm(len(examples), generator=seed.generator())[:wanted])

@@ -22,6 +22,8 @@ def load_own(
     label: str = "label",
     user: str | None = None,
     text: str | None = None,
+    time: str | None = None,
+    attributes: tuple[str, ...] = (),
     vocabulary: int = 20_000,
     tokens: int = 40,
     seed: Seed = Seed(0),  # noqa: B008 - a value that never changes
@@ -36,6 +38,10 @@ def load_own(
         user: the column that holds the person behind a row; None = untold.
         text: the column to learn from, as text; None = all columns that are left, as numbers
             and categories.
+        time: the column that says when a row came to be, as numbers or as dates in ISO form;
+            None = untold. Arrays have `times` in their file instead.
+        attributes: columns of a table that hold sensitive attributes of the users, each with
+            one value a user.
         vocabulary: how many words of a text column have tokens of their own.
         tokens: how many words of a text are read.
         seed: chooses the fifth that is held out where the data have no test part.
@@ -44,6 +50,11 @@ def load_own(
         DataError: if there is no such data, or it cannot be learned from.
 
     """
+    if (time is not None or attributes) and not reference.endswith(TABLES):
+        raise DataError(
+            f"time and attributes are columns of a table, and {reference} is none: leave them "
+            "out; arrays have `times` in their file, a function returns all in its Dataset"
+        )
     if reference.endswith((".npz", *TABLES)):
         path = Path(reference)
         if not path.is_file():
@@ -52,7 +63,7 @@ def load_own(
             )
         if path.suffix == ".npz":
             return load_arrays(path, seed)
-        columns = TableColumns(label, user, text)
+        columns = TableColumns(label, user, text, time, attributes)
         return load_table(path, columns, TextSettings(vocabulary, tokens), seed)
     if FUNCTION.fullmatch(reference):
         return _returned(reference)

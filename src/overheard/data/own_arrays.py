@@ -1,6 +1,6 @@
 """Loads a user's own arrays from an `.npz` file."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +19,8 @@ from overheard.data.arrays import (
     read_names,
 )
 from overheard.data.dataset import Dataset
-from overheard.data.holdout import held_out_fifth
 from overheard.data.images import Pictures, image_dataset
+from overheard.data.origins import read_origins
 
 MOST_CLASSES = 1000
 """Labels at most: more of them are a number to predict or a name, no class."""
@@ -34,7 +34,10 @@ def load_arrays(path: Path, seed: Seed) -> Dataset:
     training part, images a channel, columns a column. Labels are numbers from 0 or names.
 
     `class_names` may name the labels that are numbers; `user_train` (or `user`) may tell who is
-    behind a training example. Without a test part, a fifth of each label is held out.
+    behind a training example, `times_train` (or `times`) when it came to be, as numbers or as
+    dates in ISO form, and `records_train` (or `records`) the number or name of the record that
+    it was cut out of. Without a test part, a fifth of each label is held out; where records are
+    told, a fifth of the records, each with all that was cut out of it.
 
     Raises:
         DataError: if the file holds anything else.
@@ -46,9 +49,7 @@ def load_arrays(path: Path, seed: Seed) -> Dataset:
     _check_inputs(path, f"x{part}", inputs, labels)
     class_names = _class_names(path, labels, held)
     numbers = _label_numbers(path, f"y{part}", labels, class_names)
-    users = None
-    if f"user{part}" in held:
-        users = _users(path, f"user{part}", len(inputs))
+    told = read_origins(path, part, held, len(inputs))
     if part and "x_test" in held:
         test_inputs, test_labels = read_array(path, "x_test"), read_array(path, "y_test")
         _check_inputs(path, "x_test", test_inputs, test_labels)
@@ -56,22 +57,19 @@ def load_arrays(path: Path, seed: Seed) -> Dataset:
             raise DataError(f"{path}: 'x_train' and 'x_test' must be of one type and shape")
         test_numbers = _label_numbers(path, "y_test", test_labels, class_names)
     else:
-        test = held_out_fifth(torch.from_numpy(numbers), seed, path).numpy()
+        held_out = told.held_out_fifth(torch.from_numpy(numbers), seed, path)
+        test = held_out.numpy()
         test_inputs, test_numbers = inputs[test], numbers[test]
         inputs, numbers = inputs[~test], numbers[~test]
-        users = None if users is None else _Users(users.numbers[~test], users.names)
+        told = told.take(~held_out)
     dataset = _standardised(path, inputs, numbers, test_inputs, test_numbers, class_names)
-    if users is None:
-        return dataset
-    return Dataset(
-        dataset.train, dataset.test, dataset.task, torch.from_numpy(users.numbers), users.names
+    return replace(
+        dataset,
+        users=told.users,
+        user_names=told.user_names,
+        times=told.times,
+        records=told.records,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Users:
-    numbers: Int64[np.ndarray, " examples"]
-    names: tuple[str, ...]
 
 
 def _check_inputs(
@@ -122,15 +120,6 @@ def _label_numbers(
         places = np.argsort(class_names)
         return places[np.searchsorted(np.array(class_names)[places], labels)].astype(np.int64)
     return checked_numbers(path, name, labels, below=len(class_names), examples=len(labels))
-
-
-def _users(path: Path, name: str, examples: int) -> _Users:
-    cells = read_array(path, name)
-    if cells.shape != (examples,) or cells.dtype.kind not in "iuU":
-        raise DataError(f"{path}: '{name}' must be {examples} whole numbers or names")
-    different, numbers = np.unique(cells, return_inverse=True)
-    names = checked_names(path, name, [str(cell) for cell in different.tolist()])
-    return _Users(numbers.astype(np.int64), names)
 
 
 def _standardised(

@@ -9,11 +9,13 @@ from overheard.core.errors import DataError
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.data.dataset import Dataset
+from overheard.data.attributes import attributes_of
+from overheard.data.dataset import NO_ATTRIBUTES, Dataset
 from overheard.data.holdout import held_out_fifth
 from overheard.data.own_arrays import MOST_CLASSES
 from overheard.data.tables import encoded, need_columns, numbered, read_table, words
 from overheard.data.texts import TextSettings, tokenised
+from overheard.data.times import in_order
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "None", "null", "NULL")
 """What people write for a number that they do not have."""
@@ -28,29 +30,45 @@ class TableColumns:
         user: who is behind a row; None = untold.
         text: the one column to learn from, as text; None = all the others, as numbers and
             categories.
+        time: when a row came to be, as numbers or as dates in ISO form; None = untold.
+        attributes: sensitive attributes of the users, one value a user; nothing to learn from.
 
     """
 
     label: str
     user: str | None = None
     text: str | None = None
+    time: str | None = None
+    attributes: tuple[str, ...] = ()
+
+    def named(self) -> tuple[str, ...]:
+        """The columns that have a meaning of their own."""
+        single = (self.label, self.user, self.text, self.time)
+        return (*(column for column in single if column is not None), *self.attributes)
 
 
 def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: Seed) -> Dataset:
     """The data set in a `.parquet`, `.csv` or `.csv.gz` table; a fifth is held out.
 
     Labels are numbered in the order of their names. Missing numbers count as the training
-    mean of their column.
+    mean of their column. Times are told as places in their order.
 
     Raises:
         DataError: if the table lacks a column, or one of them cannot be learned from.
 
     """
     table = read_table(path)
-    special = [c for c in (columns.label, columns.user, columns.text) if c is not None]
-    need_columns(path, table, tuple(special))
+    special = columns.named()
+    need_columns(path, table, special)
     if len(set(special)) != len(special):
-        raise DataError(f"{path}: label, user and text must be different columns")
+        raise DataError(
+            f"{path}: label, user, text, time and attributes must be different columns"
+        )
+    if columns.attributes and columns.user is None:
+        raise DataError(
+            f"{path}: {', '.join(columns.attributes)} can be attributes of users only: name "
+            "the column that tells the user"
+        )
     labels = numbered(path, table, columns.label)
     if not 2 <= len(labels.names) <= MOST_CLASSES:
         raise DataError(
@@ -58,10 +76,13 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
             f"to {MOST_CLASSES}: name the right column"
         )
     users = None if columns.user is None else numbered(path, table, columns.user)
+    times = None
+    if columns.time is not None:
+        times = in_order(path, columns.time, table[columns.time])
     test = held_out_fifth(labels.numbers, seed, path)
     held_out = test.numpy()
     if columns.text is None:
-        features = table.drop(columns=special).apply(_as_numbers)
+        features = table.drop(columns=list(special)).apply(_as_numbers)
         fitted_to = features[~held_out]
         train_inputs = encoded(path, fitted_to, fitted_to)
         test_inputs = encoded(path, features[held_out], fitted_to)
@@ -81,6 +102,10 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
         task,
         None if users is None else users.numbers[~test],
         () if users is None else users.names,
+        times=None if times is None else times[~test],
+        attributes=NO_ATTRIBUTES
+        if users is None
+        else attributes_of(path, table, columns.attributes, users),
     )
 
 

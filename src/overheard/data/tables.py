@@ -5,6 +5,7 @@ import io
 import warnings
 import zlib
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -192,7 +193,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def _plain(path: Path, column: pd.Series) -> pd.Series:
-    """The column as plain numbers or plain words."""
+    """The column as plain numbers or plain words; dates are words in ISO form."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
     if pd.api.types.is_bool_dtype(column):
@@ -203,10 +204,13 @@ def _plain(path: Path, column: pd.Series) -> pd.Series:
         if bool(np.isinf(column.to_numpy(np.float64)).any()):
             raise DataError(f"{path}: column {column.name!r} holds infinity: leave it empty")
         return column.astype(np.float64)
-    if not column.map(lambda cell: isinstance(cell, str), na_action="ignore").all():
+    known = column.dropna()
+    if len(known) and known.map(lambda cell: isinstance(cell, date)).all():
+        return column.map(lambda cell: cell.isoformat(), na_action="ignore")
+    if not known.map(lambda cell: isinstance(cell, str)).all():
         raise DataError(
-            f"{path}: column {column.name!r} holds neither numbers nor words: turn it into "
-            "one of them, or drop it"
+            f"{path}: column {column.name!r} holds neither numbers, words nor dates: turn it "
+            "into one of them, or drop it"
         )
     return column
 

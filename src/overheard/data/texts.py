@@ -1,7 +1,9 @@
 """Turns texts into token numbers, by a vocabulary learnt from the training texts."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from jaxtyping import Int64
@@ -43,6 +45,25 @@ class TextSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words that have tokens of their own, and which."""
+
+    numbers: Mapping[str, int]
+
+    def __len__(self) -> int:
+        """How many tokens there are, padding and unknown included."""
+        return RESERVED + len(self.numbers)
+
+    def rows(self, texts: Sequence[list[str]], tokens: int) -> Int64[Tensor, "examples tokens"]:
+        """The first so many words of each text as token numbers."""
+        rows = torch.full((len(texts), tokens), PADDING)
+        for row, words in enumerate(texts):
+            read = [self.numbers.get(word, UNKNOWN) for word in words[:tokens]] or [UNKNOWN]
+            rows[row, : len(read)] = torch.tensor(read)
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
 class TokenisedTexts:
     """Two sets of texts as token numbers, by one vocabulary.
 
@@ -63,40 +84,63 @@ def tokenised(
 ) -> TokenisedTexts:
     """Number the words of all texts by the vocabulary of the training texts.
 
-    Words are scikit-learn's: lower-cased runs of two or more letters, digits or underscores.
-
     Raises:
         DataError: if the training texts have no words.
 
     """
+    train_words = words_of(train)
+    vocabulary = alphabetical(train_words, settings.vocabulary)
+    return TokenisedTexts(
+        vocabulary.rows(train_words, settings.tokens),
+        vocabulary.rows(words_of(test), settings.tokens),
+        len(vocabulary),
+    )
+
+
+def words_of(texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text, in order, as scikit-learn tells them apart.
+
+    They are lower-cased runs of two or more letters, digits or underscores.
+    """
     split = CountVectorizer().build_analyzer()
-    train_words = [split(text) for text in train]
-    # The texts are split once: the vectoriser takes the lists of words as they are.
-    vectorizer = CountVectorizer(analyzer=_as_is, max_features=settings.vocabulary)
+    return [split(text) for text in texts]
+
+
+def alphabetical(texts: Sequence[list[str]], most: int) -> Vocabulary:
+    """The so many most frequent words of these texts, numbered by the alphabet.
+
+    Raises:
+        DataError: if the texts have no words.
+
+    """
+    # The texts are split already: the vectoriser takes the lists of words as they are.
+    vectorizer = CountVectorizer(analyzer=_as_is, max_features=most)
     try:
-        vectorizer.fit(train_words)
+        vectorizer.fit(texts)
     except ValueError as failure:
         raise DataError("the training texts have no words to learn from") from failure
-    numbers = {
-        word: RESERVED + place
-        for place, word in enumerate(vectorizer.get_feature_names_out().tolist())
-    }
-    return TokenisedTexts(
-        _numbered(train_words, numbers, settings.tokens),
-        _numbered([split(text) for text in test], numbers, settings.tokens),
-        RESERVED + len(numbers),
-    )
+    return _numbered(vectorizer.get_feature_names_out().tolist())
+
+
+def most_frequent_first(texts: Sequence[list[str]], most: int) -> Vocabulary:
+    """The so many most frequent words of these texts, numbered by how frequent they are.
+
+    Of equally frequent words the first in the alphabet comes first.
+
+    Raises:
+        DataError: if the texts have no words.
+
+    """
+    counts = Counter(chain.from_iterable(texts))
+    if not counts:
+        raise DataError("the training texts have no words to learn from")
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))
+    return _numbered(ranked[:most])
 
 
 def _as_is(words: list[str]) -> list[str]:
     return words
 
 
-def _numbered(
-    texts: Sequence[list[str]], numbers: dict[str, int], tokens: int
-) -> Int64[Tensor, "examples tokens"]:
-    rows = torch.full((len(texts), tokens), PADDING)
-    for row, words in enumerate(texts):
-        read = [numbers.get(word, UNKNOWN) for word in words[:tokens]] or [UNKNOWN]
-        rows[row, : len(read)] = torch.tensor(read)
-    return rows
+def _numbered(words: list[str]) -> Vocabulary:
+    return Vocabulary({word: RESERVED + place for place, word in enumerate(words)})

@@ -1,6 +1,7 @@
 """Sources with texts or users, on small files laid out like the real ones."""
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -8,10 +9,9 @@ import pytest
 
 from overheard.core.errors import DataError
 from overheard.data.datasets.ag_news import AgNews
-from overheard.data.datasets.blogs import Blogs
 from overheard.data.datasets.ham10000 import Ham10000
 from overheard.data.datasets.omniglot_writers import OmniglotWriters
-from overheard.data.datasets.wisdm import COLUMNS, Wisdm
+from overheard.data.datasets.wisdm import COLUMNS, FIGURES, Wisdm
 
 
 @pytest.mark.usefixtures("offline")
@@ -38,40 +38,6 @@ def test_news_with_an_unknown_section_are_refused(tmp_path: Path) -> None:
         AgNews().load(tmp_path)
 
 
-def test_the_latest_posts_of_each_blogger_are_the_test(tmp_path: Path) -> None:
-    frame = pd.DataFrame(
-        {
-            "text": [f"word{n:02} again" for n in range(10)],
-            "label": [0] * 5 + [2] * 5,
-            "user": ["u1"] * 5 + ["u0"] * 5,
-            "seq": [4, 3, 2, 1, 0, 0, 1, 2, 3, 4],
-        }
-    )
-    frame.to_parquet(tmp_path / "blogs_100users_x300.parquet")
-    dataset = Blogs(tokens=2).load(tmp_path)
-    assert dataset.user_names == ("u0", "u1")
-    assert dataset.users is not None
-    # Latest: row 0 of u1, and row 9 of u0.
-    assert dataset.users.tolist() == [1] * 4 + [0] * 4
-    assert dataset.test.labels.tolist() == [0, 2]
-    assert dataset.train.labels.tolist() == [0] * 4 + [2] * 4
-
-
-def test_a_blog_under_a_second_name_is_left_out(tmp_path: Path) -> None:
-    own = [f"word{n:02} again" for n in range(10)]
-    frame = pd.DataFrame(
-        {
-            # u1 repeats all of u0's posts but one; u2 happens to share one with u0.
-            "text": [*own[:5], *own[:4], own[5], own[0], *own[6:]],
-            "label": [0] * 10 + [1] * 5,
-            "user": ["u0"] * 5 + ["u1"] * 5 + ["u2"] * 5,
-            "seq": [*range(5)] * 3,
-        }
-    )
-    frame.to_parquet(tmp_path / "blogs_100users_x300.parquet")
-    assert Blogs().load(tmp_path).user_names == ("u0", "u2")
-
-
 def wisdm_table(rows: int) -> pd.DataFrame:
     columns = {name: np.arange(rows, dtype=float) for name in COLUMNS}
     return pd.DataFrame({"user": [7] * rows, **columns, "label": np.arange(rows) % 6})
@@ -89,6 +55,38 @@ def test_missing_cells_count_as_the_training_mean(tmp_path: Path) -> None:
     assert dataset.train.inputs[:2, place].tolist() == [0.0, -1.5]
 
 
+@pytest.mark.parametrize(("axes", "read", "unread"), [("x", "X", "YZ"), ("yz", "YZ", "X")])
+def test_the_axes_that_are_not_read_are_another_modality(
+    tmp_path: Path, axes: Literal["x", "yz"], read: str, unread: str
+) -> None:
+    table = wisdm_table(10)
+    for number, name in enumerate(COLUMNS):
+        # Each column is one row high and 0 elsewhere; each axis has a row of its own.
+        row = "XYZ".index(name[0]) if name != "RESULTANT" else 3
+        table[name] = [float(place == row) * (number + 1) for place in range(10)]
+    table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
+    dataset = Wisdm(axes=axes).load(tmp_path)
+    assert dataset.embeddings is not None
+    for values, held in ((dataset.train.inputs, read), (dataset.embeddings, unread)):
+        # The last figure of the Z axis is a copy of that of the X axis.
+        high = [
+            "XYZ".index(axis) for axis in held for _ in FIGURES[: -1 if axis == "Z" else None]
+        ]
+        assert values.argmax(0).tolist() == high
+    whole = Wisdm().load(tmp_path)
+    assert whole.task.shape == (len(COLUMNS),) == (3 * len(FIGURES) + 1,)
+    assert whole.embeddings is None
+
+
+def test_times_of_sensor_windows_are_rows_of_the_file(tmp_path: Path) -> None:
+    table = pd.concat([wisdm_table(5), wisdm_table(5).assign(user=3)])
+    table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
+    dataset = Wisdm().load(tmp_path)
+    assert dataset.times is not None
+    # Row 4 is the last of user 7, row 9 the last of user 3: both are the test.
+    assert dataset.times.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
+
+
 def test_a_table_without_a_sensor_is_refused(tmp_path: Path) -> None:
     table = wisdm_table(10).drop(columns="RESULTANT")
     table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
@@ -103,12 +101,17 @@ def test_a_fifth_of_each_drawers_images_is_the_test(tmp_path: Path) -> None:
         y=np.arange(40) % 3,
         user=np.arange(40) // 10,
         class_names=np.array(["a", "b", "c"]),
-        user_names=np.array(["w", "x", "y", "z"]),
+        user_names=np.array(["Greek/01", "Greek/02", "Latin/01", "Latin/02"]),
     )
     dataset = OmniglotWriters().load(tmp_path)
     assert dataset.users is not None
     assert dataset.users.bincount().tolist() == [8] * 4
     assert len(dataset.test) == 8
+    assert dict(dataset.attributes) == {"alphabet": ("Greek", "Greek", "Latin", "Latin")}
+    # Ten images of each drawer stand together in the file.
+    assert dataset.times is not None
+    assert (dataset.times // 10).equal(dataset.users)
+    assert bool((dataset.times.diff() > 0).all())
 
 
 def test_ham10000_reads_either_size_and_no_other(tmp_path: Path) -> None:

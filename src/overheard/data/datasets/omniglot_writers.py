@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar, final
 
 import torch
@@ -25,7 +26,8 @@ class OmniglotWriters(DataSource):
     """Label = character, user = drawer; a random fifth of each drawer's images is the test.
 
     Drawer numbers have a meaning inside one alphabet only, so there are as many users as
-    pairs of both.
+    pairs of both. Times are places in the file; a user's attribute is the alphabet, which
+    stands before the drawer's number in the user's name.
     """
 
     name: ClassVar[str] = "omniglot_writers"
@@ -52,4 +54,11 @@ class OmniglotWriters(DataSource):
             Pictures(pixels[test], labels[test]),
             class_names,
         )
-        return replace(dataset, users=users[~held_out], user_names=user_names)
+        alphabets = tuple(name.partition("/")[0] for name in user_names)
+        return replace(
+            dataset,
+            users=users[~held_out],
+            user_names=user_names,
+            times=(~held_out).nonzero().flatten(),
+            attributes=MappingProxyType({"alphabet": alphabets}),
+        )

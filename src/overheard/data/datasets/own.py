@@ -20,6 +20,10 @@ class Own(DataSource):
         user: the column that holds the person behind a row; None = untold.
         text: the column to learn from, as text; None = all other columns, as numbers and
             categories.
+        time: the column that says when a row came to be, as numbers or as dates such as
+            2004-08-02; None = untold. No input.
+        attributes: columns that hold sensitive attributes of the users, each with one value a
+            user. No inputs.
         vocabulary: how many words of a text column have tokens of their own.
         tokens: how many words of a text are read.
 
@@ -29,6 +33,8 @@ class Own(DataSource):
     label: str = "label"
     user: str | None = None
     text: str | None = None
+    time: str | None = None
+    attributes: tuple[str, ...] = ()
     vocabulary: int = 20_000
     tokens: int = 40
 
@@ -42,6 +48,8 @@ class Own(DataSource):
             label=self.label,
             user=self.user,
             text=self.text,
+            time=self.time,
+            attributes=self.attributes,
             vocabulary=self.vocabulary,
             tokens=self.tokens,
         )

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, final
+from types import MappingProxyType
+from typing import ClassVar, Literal, final
 
 import torch
 
@@ -15,17 +16,21 @@ from overheard.data.tables import encoded, need_columns, numbered, read_table, w
 
 CLASS_NAMES = ("Downstairs", "Jogging", "Sitting", "Standing", "Upstairs", "Walking")
 
+FIGURES = (*map(str, range(10)), "AVG", "PEAK", "ABSOLDEV", "STANDDEV")
+"""Of an axis in a window of ten seconds: a histogram of ten bins, and four figures."""
+
 COLUMNS = (
-    *(f"{axis}{tenth}" for axis in "XYZ" for tenth in range(10)),
-    *(
-        f"{axis}{figure}"
-        for figure in ("AVG", "PEAK", "ABSOLDEV", "STANDDEV")
-        for axis in "XYZ"
-    ),
+    *(f"{axis}{figure}" for axis in "XYZ" for figure in FIGURES[:10]),
+    *(f"{axis}{figure}" for figure in FIGURES[10:] for axis in "XYZ"),
     "RESULTANT",
 )
-"""Of a window of ten seconds: a histogram of ten bins and four figures an axis, and the
-length of the acceleration."""
+"""All of them as the file has them, and the length of the acceleration, of all three axes."""
+
+COPIED = "ZSTANDDEV"
+"""XSTANDDEV once more, in every row of the published file: it says nothing of the Z axis."""
+
+OTHERS = MappingProxyType({"x": "yz", "yz": "x"})
+"""The axes that a model does not read."""
 
 
 @final
@@ -33,8 +38,17 @@ length of the acceleration."""
 class Wisdm(DataSource):
     """Label = activity, user = who did it; the last fifth of each user's rows is the test.
 
-    Missing cells count as the training mean of their column.
+    Missing cells count as the training mean of their column. Times are rows of the file.
+
+    Args:
+        axes: of the accelerometer that the model reads. Where it reads "x" or "yz", the columns
+            of the other axes are each example's embedding: a second modality, another direction
+            of the same movement. Left out of both are then RESULTANT, which is of all axes, and
+            ZSTANDDEV, which in the published file is a copy of XSTANDDEV.
+
     """
+
+    axes: Literal["xyz", "x", "yz"] = "xyz"
 
     name: ClassVar[str] = "wisdm"
     source: ClassVar[str] = (
@@ -50,12 +64,25 @@ class Wisdm(DataSource):
         labels = torch.from_numpy(whole_numbers(path, table, "label", len(CLASS_NAMES)))
         users = numbered(path, table, "user")
         test = latest(users.numbers, torch.arange(len(labels)))
-        columns = table[list(COLUMNS)]
-        inputs = encoded(path, columns, columns[(~test).numpy()])
+        read = table[list(_columns(self.axes))]
+        inputs = encoded(path, read, read[(~test).numpy()])
+        embeddings = None
+        if self.axes != "xyz":
+            unread = table.loc[(~test).numpy(), list(_columns(OTHERS[self.axes]))]
+            embeddings = encoded(path, unread, unread)
         return Dataset(
             Examples(inputs[~test], labels[~test]),
             Examples(inputs[test], labels[test]),
             Task((inputs.shape[1],), CLASS_NAMES),
             users.numbers[~test],
             users.names,
+            times=(~test).nonzero().flatten(),
+            embeddings=embeddings,
         )
+
+
+def _columns(axes: str) -> tuple[str, ...]:
+    if axes == "xyz":
+        return COLUMNS
+    columns = (f"{axis}{figure}" for axis in axes.upper() for figure in FIGURES)
+    return tuple(column for column in columns if column != COPIED)
