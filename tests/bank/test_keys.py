@@ -85,3 +85,13 @@ def test_settings_of_a_model_move_the_key() -> None:
     task = Task((4,), ("a", "b", "c"))
     wide, narrow = (partial(Mlp(hidden=(units,)).build, task) for units in (6, 5))
     assert key(build=wide) != key(build=narrow)
+
+
+def test_a_background_counts_where_a_defense_may_mix_it_in() -> None:
+    known = replace(KNOWN, defenses=(Noise(0.1),))
+    keys = {
+        key(replace(known, background=background))
+        for background in (None, blobs(5), blobs(5, seed=8))
+    }
+    assert len(keys) == 3
+    assert key(replace(KNOWN, background=blobs(5))) == key()

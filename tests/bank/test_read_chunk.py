@@ -10,7 +10,7 @@ from overheard.bank.ground import ground_of
 from overheard.bank.parting import part
 from overheard.bank.pool import pool_of
 from overheard.bank.probe import Probe
-from overheard.bank.read_chunk import BROADCAST, ReadChunk
+from overheard.bank.read_chunk import BACKGROUND, BROADCAST, ReadChunk
 from overheard.bank.virtual_client import VirtualClient
 from overheard.core.defense import Defense, Moment, Site
 from overheard.core.errors import PlanError
@@ -42,6 +42,7 @@ def read(
     defenses: tuple[Defense, ...] = (),
     recipes: tuple[Recipe, ...] = (RECIPE,),
     round: int = 2,
+    background: Examples | None = None,
 ) -> torch.Tensor:
     job = ReadChunk(
         round, chunk, CLASSES, build, recipes, RECIPE, defenses, SEED, "cpu", (probe,)
@@ -55,6 +56,8 @@ def read(
         "auxiliary/labels": AUXILIARY.labels,
         "held out": PARTING.held_out,
     }
+    if background is not None:
+        tensors |= dict(zip(BACKGROUND, (background.inputs, background.labels), strict=True))
     weights = {BROADCAST + name: weight for name, weight in broadcast(0).items()}
     return job.run(tensors | weights)["0"]
 
@@ -133,6 +136,33 @@ def test_a_defense_of_the_data_changes_what_is_learned_and_how_much_it_weighs() 
     # One example each: all members weigh alike.
     (mean,) = read(Chunk(CLIENTS, ((0, 3),)), defenses=(OnlyFirst(),))
     assert torch.allclose(mean, (alone[0] + alone[3]) / 2, atol=1e-7)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OnlyPublic(Defense):
+    """Trains on one background example, drawn once for the party."""
+
+    name: ClassVar[str] = "only_public"
+    source: ClassVar[str] = "test"
+    enforced_at: ClassVar[Site] = "client"
+    switched_off_by: ClassVar[str] = "nobody"
+
+    def on_data(self, data: Examples, moment: Moment) -> Examples:
+        assert moment.background is not None
+        draws = moment.lasting.generator()
+        return moment.background.take(torch.randint(300, (1,), generator=draws))
+
+
+def test_virtual_clients_mix_in_the_background_and_the_same_of_it_in_every_round() -> None:
+    background = blobs(100, seed=9)
+    updates = [
+        read(Chunk(CLIENTS), defenses=(OnlyPublic(),), background=background, round=number)
+        for number in (2, 3)
+    ]
+    # From one broadcast, one example each: the same update in both rounds, another a client.
+    assert updates[0].equal(updates[1])
+    assert len(updates[0].unique(dim=0)) == 4
 
 
 @final

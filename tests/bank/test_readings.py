@@ -8,7 +8,8 @@ from overheard.bank.bank import build_bank
 from overheard.bank.last_layer_change import LastLayerChange
 from overheard.core.errors import PlanError
 from overheard.core.means import Means
-from tests.bank.world import Raw, Spy, knowledge, run
+from overheard.defenses.rand_aug import RandAug
+from tests.bank.world import Raw, Spy, blobs, knowledge, run
 
 BOTH = (LastLayerChange(), Answers())
 ROUNDS = (0, 1)
@@ -122,3 +123,14 @@ def test_a_probe_that_miscounts_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(Raw, "read", lambda self, scene, deltas: torch.zeros(1, 2))
     with pytest.raises(ValueError, match=r"Raw\(\) gave 1 readings of 32 clients"):
         read(knowledge(), [Raw()])
+
+
+def test_virtual_clients_meet_the_background_through_the_defenses_that_are_known() -> None:
+    known = replace(knowledge(), defenses=(RandAug(1.0),))
+    one, other = (read(replace(known, background=blobs(40, seed=s))) for s in (8, 9))
+    assert not same(one, other)
+    assert not same(one, read(knowledge()))
+    # An attacker who knows of no defense has no use for it.
+    assert same(read(replace(knowledge(), background=blobs(40))), read(knowledge()))
+    with pytest.raises(PlanError, match=r"rand_aug .* virtual/\d+, .*give data.background"):
+        read(known)

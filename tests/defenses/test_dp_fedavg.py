@@ -85,7 +85,7 @@ def promised(defense: DpFedavg, rounds: int, sampling_rate: float = 1.0) -> str:
 
 
 def epsilon_in(promise: str) -> float:
-    found = re.match(r"epsilon (\S+) against whoever reads all global models", promise)
+    found = re.match(r"epsilon (\S+) .*against whoever reads all global models", promise)
     assert found
     return float(found[1])
 
@@ -144,9 +144,22 @@ def test_clipping_alone_promises_nothing() -> None:
     assert "no formal promise (epsilon infinite)" in promised(DpFedavg(1.0, 0.0), 1)
 
 
-def test_noise_far_too_small_is_told_as_such() -> None:
-    assert promised(DpFedavg(1.0, 0.01), 20).startswith("epsilon above 1000 against")
-    assert promised(DpFedavg(1.0, 0.01), 20, 0.1).startswith("epsilon above 1000 against")
+@pytest.mark.parametrize("noise_multiplier", [1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
+@pytest.mark.parametrize("sampling_rate", [1.0, 0.1])
+def test_noise_far_too_small_is_told_as_such(
+    noise_multiplier: float, sampling_rate: float
+) -> None:
+    # All of Orekondy et al. 2018, section 7.2, who clip at 50 and train for 200 rounds.
+    promise = promised(DpFedavg(50.0, noise_multiplier), 200, sampling_rate)
+    assert promise.startswith("epsilon above 1000 (no protection) against")
+
+
+def test_noise_too_small_for_one_round_is_told_with_its_figure() -> None:
+    # mu = 1 / (0.1 / 2) = 20: epsilon is about 20^2 / 2 + 20 * 4.3 = 285.
+    promise = promised(DpFedavg(50.0, 0.1), 1)
+    exact = closed_epsilon(20.0, 1e-5)
+    assert exact <= epsilon_in(promise) <= exact + 0.1
+    assert re.match(r"epsilon 28\d\.\d\d \(no protection\) against", promise)
 
 
 def test_without_the_accountant_the_mend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,8 +50,9 @@ def test_to_ask_fewer_never_costs_more(rounds: int) -> None:
 
 
 def test_an_epsilon_is_told_rounded_up_and_one_past_all_use_as_such() -> None:
-    assert [told(epsilon) for epsilon in (0.0, 1.001, 1000.0)] == ["0.00", "1.01", "1000.00"]
-    assert told(1000.1) == told(math.inf) == "above 1000"
+    assert [told(epsilon) for epsilon in (0.0, 1.001, 50.0)] == ["0.00", "1.01", "50.00"]
+    assert told(50.001) == "50.01 (no protection)"
+    assert told(1000.1) == told(math.inf) == "above 1000 (no protection)"
 
 
 def test_without_the_accountant_the_mend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

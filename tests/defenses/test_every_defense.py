@@ -12,7 +12,7 @@ from overheard.core.defense import Defense, Former, Moment, Run, Site, Training
 from overheard.core.discover import discover
 from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Update, Weights
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 
@@ -37,8 +37,13 @@ def delta() -> dict[str, Tensor]:
     }
 
 
+def public() -> Examples:
+    generator = Seed(9).generator()
+    return Examples(torch.randn(12, 4, generator=generator), torch.arange(12) % 4)
+
+
 def moment(seed: int) -> Moment:
-    return Moment(3, client(1), Seed(seed))
+    return Moment(3, client(1), Seed(seed), background=public(), lasting=Seed(seed).child("l"))
 
 
 def equal(one: Weights, other: Weights) -> bool:
@@ -115,7 +120,7 @@ def held() -> Examples:
 def exchanged(seed: int) -> Moment:
     """Round 3 of a client that got what it holds in round 2."""
     former = Examples(torch.ones(9, 4), torch.full((9,), 2))
-    return Moment(3, client(1), Seed(seed), Former(former, 2))
+    return replace(moment(seed), former=Former(former, 2))
 
 
 @pytest.mark.parametrize("when", [moment(1), exchanged(1)], ids=["first", "exchanged"])
@@ -128,6 +133,19 @@ def test_changed_data_hang_on_the_moments_seed_alone(defense: Defense, when: Mom
     assert torch.equal(one.labels, other.labels)
 
 
+@pytest.mark.parametrize("name", ["client/1", "prior/a user/3", "virtual/0", "shadow/2"])
+def test_data_are_changed_for_whoever_asks_be_it_an_attacker(
+    defense: Defense, name: str
+) -> None:
+    changed = defense.on_data(held(), replace(moment(1), party=Party(name)))
+    assert len(changed) >= len(held())
+
+
+def test_a_client_without_examples_gets_none(defense: Defense) -> None:
+    nothing = held().take(torch.arange(0))
+    assert len(defense.on_data(nothing, moment(1))) == 0
+
+
 @pytest.mark.parametrize("when", [moment(1), exchanged(1)], ids=["first", "exchanged"])
 def test_changed_data_keep_the_shape_and_type_of_an_example_and_leave_the_old_alone(
     defense: Defense, when: Moment
@@ -136,6 +154,9 @@ def test_changed_data_keep_the_shape_and_type_of_an_example_and_leave_the_old_al
     changed = defense.on_data(data, when)
     assert torch.equal(data.inputs, held().inputs)
     assert torch.equal(data.labels, held().labels)
+    if when.background is not None:
+        assert torch.equal(when.background.inputs, public().inputs)
+        assert torch.equal(when.background.labels, public().labels)
     assert changed.inputs.shape[1:] == data.inputs.shape[1:]
     assert (changed.inputs.dtype, changed.labels.dtype) == (torch.float32, torch.int64)
 

@@ -126,7 +126,7 @@ def test_clipping_alone_promises_nothing() -> None:
 def test_noise_far_too_small_is_told_as_such_and_at_once() -> None:
     # mu = sqrt(200) / 1e-5: the accountant's grid would not fit into memory.
     promise = LocalDp(50.0, 1e-5).promise(Run(rounds=200, participation=0.1))
-    assert promise.startswith("epsilon above 1000 if")
+    assert promise.startswith("epsilon above 1000 (no protection) if")
 
 
 def test_without_the_accountant_the_mend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,13 @@ def test_a_long_update_is_not_clipped_and_stands_out_of_the_noise() -> None:
     assert torch.allclose(got, torch.tensor([1e4, -1e4]), rtol=0, atol=0.051)
 
 
+@pytest.mark.parametrize("variance", [1e-2, 1e-1, 1e0, 1e1, 1e2])
+def test_every_published_variance_gives_noise_of_that_variance(variance: float) -> None:
+    # Orekondy et al. 2018, section 7.2. Five standard errors: 5 * sqrt(2 / 40,000) = 3.6 %.
+    noise = said(Noise(math.sqrt(variance)), torch.zeros(40_000)).double()
+    assert float(noise.var()) == pytest.approx(variance, rel=0.036)
+
+
 def test_noise_is_drawn_anew_in_each_round() -> None:
     later = Moment(3, client(3), MOMENT.seed.child("later"))
     nothing = torch.zeros(3)

@@ -67,6 +67,21 @@ class Witness(Defense):
         return Examples(moment.former.examples.inputs, torch.full_like(data.labels, age))
 
 
+@dataclass(frozen=True)
+class Lasting(Defense):
+    """Puts a public example in the place of all, drawn once for the party."""
+
+    name = "lasting"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
+
+    def on_data(self, data: Examples, moment: Moment) -> Examples:
+        assert moment.background is not None
+        draws = moment.lasting.generator()
+        return moment.background.take(torch.randint(1000, (1,), generator=draws))
+
+
 class Still(Defense):
     name = "still"
     source = "this test"
@@ -196,3 +211,35 @@ def test_every_defense_round_and_party_has_a_seed_of_its_own(small: Federation) 
     ]
     assert len({one.seed for one in moments}) == 8
     assert (moments[3].round, moments[3].party) == (1, client(1))
+
+
+def test_a_defense_of_the_data_is_handed_the_background_and_may_draw_once_for_all_rounds(
+    crowd: Federation,
+) -> None:
+    background = Examples(torch.arange(1000.0)[:, None], torch.zeros(1000, dtype=torch.int64))
+    public = replace(crowd, background=background, defenses=(Lasting(),))
+    learned = [gather(public, number).pool.inputs.flatten().tolist() for number in range(3)]
+    assert learned[0] == learned[1] == learned[2]
+    # Twenty draws of a thousand.
+    assert len(set(learned[0])) >= 15
+    with pytest.raises(AssertionError):
+        gather(replace(public, background=None), 0)
+
+
+def test_the_lasting_seed_is_another_for_another_defense_party_or_federation(
+    small: Federation,
+) -> None:
+    federations = (small, replace(small, seed=Seed(6)))
+    moments = [
+        [
+            moment(federation, defense, number, party)
+            for federation in federations
+            for defense in (Mirror(), DropZeros())
+            for party in small.clients
+        ]
+        for number in (0, 1)
+    ]
+    lasting = [[one.lasting for one in each] for each in moments]
+    assert lasting[0] == lasting[1]
+    assert len(set(lasting[0])) == 8
+    assert not set(lasting[0]) & {one.seed for each in moments for one in each}

@@ -53,3 +53,15 @@ def test_federations_that_share_a_pool_have_the_digests_that_each_has_alone(
     together = data_digests([small, *others, small])
     assert together == tuple(map(data_digest, [small, *others, small]))
     assert len(set(together)) == 4
+
+
+def test_a_background_counts_and_a_run_without_one_is_as_it_was(small: Federation) -> None:
+    # Written down before federations had a background.
+    assert data_digest(small) == "ca76179bbe06947475da7bb032faa1118731029a"
+    backgrounds = [
+        Examples(INPUTS, LABELS),
+        Examples(INPUTS + 1, LABELS),
+        Examples(INPUTS, 1 - LABELS),
+    ]
+    digests = {data_digest(replace(small, background=one)) for one in backgrounds}
+    assert len(digests | {data_digest(small)}) == 4

@@ -13,6 +13,9 @@ NOBODY = Examples(torch.zeros(0, 1), torch.zeros(0, dtype=torch.int64))
 OF_CLASS_2 = Examples(torch.zeros(4, 1), torch.tensor([0, 1, 1, 2]))
 BELOW_0 = Examples(torch.zeros(4, 1), torch.tensor([0, 1, 1, -1]))
 
+WIDE = Examples(torch.zeros(4, 2), torch.tensor([0, 1, 1, 0]))
+TEXTS = Examples(torch.zeros(4, 1, dtype=torch.int64), torch.tensor([0, 1, 1, 0]))
+
 
 class Still(Defense):
     name = "still"
@@ -42,6 +45,9 @@ class Masks(Still):
         ({"pool": OF_CLASS_2}, "between 0 and 1, got 0 to 2"),
         ({"test": BELOW_0}, "between 0 and 1, got -1 to 1"),
         ({"defenses": (Still(), Still())}, "each defense acts once"),
+        ({"background": OF_CLASS_2}, "between 0 and 1, got 0 to 2"),
+        ({"background": WIDE}, r"as the pool's, \(1,\) of torch.float32, got \(2,\)"),
+        ({"background": TEXTS}, r"torch.float32, got \(1,\) of torch.int64"),
         ({"shifts": {client(2): (1,)}}, "clients shift, got client/2"),
         ({"shifts": {client(1): (0,)}}, r"rounds from 1 to 1, in order, got \(0,\)"),
         ({"shifts": {client(1): (2,)}}, r"rounds from 1 to 1, in order, got \(2,\)"),

@@ -23,6 +23,17 @@ def text_key(text: str) -> str:
     return blake2b(f"{VERSION} {text}".encode(), digest_size=20).hexdigest()
 
 
+def key_of(*parts: str | Tensor) -> str:
+    """The key of what hangs on these texts and numbers, in this order."""
+    digest = blake2b(f"{VERSION}\n".encode(), digest_size=20)
+    for part in parts:
+        if isinstance(part, str):
+            _add_text(digest, part)
+        else:
+            _add_tensor(digest, part)
+    return digest.hexdigest()
+
+
 @final
 class Keys:
     """Digests of all that moves a reading, a part at a time, so that none is read twice.
@@ -48,6 +59,10 @@ class Keys:
         _add_text(digest, str(model))
         _add_tensor(digest, auxiliary.inputs)
         _add_tensor(digest, auxiliary.labels)
+        if knowledge.background is not None and knowledge.defenses:
+            _add_text(digest, "background")
+            _add_tensor(digest, knowledge.background.inputs)
+            _add_tensor(digest, knowledge.background.labels)
         self._common = digest.hexdigest()
 
     def round(self, number: int, broadcast: Weights) -> str:

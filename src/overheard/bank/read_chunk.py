@@ -1,7 +1,7 @@
 """Trains one chunk of virtual clients in one round, reads them, and drops their weights."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -25,6 +25,9 @@ from overheard.learning.train import train_cohort
 BROADCAST = "broadcast/"
 """Stands before the name of each of the broadcast's weights among the tensors of a job."""
 
+BACKGROUND = ("background/inputs", "background/labels")
+"""Names of the background examples among the tensors of a job; absent where there are none."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,8 @@ class ReadChunk(Job):
     """Train, defend, form cohorts, probe: one chunk, one round.
 
     Of the tensors it reads `BROADCAST` + name, "pool/inputs", "pool/labels", "half/0",
-    "half/1", "auxiliary/inputs", "auxiliary/labels" and "held out"; it gives the readings of
-    each probe under the probe's place.
+    "half/1", "auxiliary/inputs", "auxiliary/labels", "held out" and, where known defenses may
+    mix in public examples, `BACKGROUND`; it gives the readings of each probe under its place.
 
     Args:
         round: which.
@@ -107,7 +110,7 @@ class ReadChunk(Job):
             for client in clients
         ]
         if any(type(defense).on_data is not Defense.on_data for defense in self.defenses):
-            pool, members = self._defended(pool, members)
+            pool, members = self._defended(pool, members, _background(tensors))
         pool = Examples(pool.inputs.to(self.device), pool.labels.to(self.device))
         sent: dict[str, Update] = {}
         for place, recipe in enumerate(self.recipes):
@@ -131,13 +134,16 @@ class ReadChunk(Job):
             sent |= {one.member.name: self._sent(one) for one in trained}
         return [sent[client.name] for client in clients]
 
-    def _defended(self, pool: Examples, members: list[Member]) -> tuple[Examples, list[Member]]:
+    def _defended(
+        self, pool: Examples, members: list[Member], background: Examples | None
+    ) -> tuple[Examples, list[Member]]:
         """Let the defenses of the data act, as each client of a federation does."""
         held, changed, start = [], [], 0
         for member in members:
             data = pool.take(member.rows)
             for defense in self.defenses:
-                data = defense.on_data(data, self._moment(defense, member.name))
+                when = replace(self._moment(defense, member.name), background=background)
+                data = defense.on_data(data, when)
             changed.append(Member(member.name, torch.arange(start, start + len(data))))
             start += len(data)
             held.append(data)
@@ -170,4 +176,10 @@ class ReadChunk(Job):
 
     def _moment(self, defense: Defense, name: str) -> Moment:
         seed = self.seed.child("defense", defense.name, self.round, name)
-        return Moment(self.round, Party(name), seed)
+        lasting = self.seed.child("lasting", defense.name, name)
+        return Moment(self.round, Party(name), seed, lasting=lasting)
+
+
+def _background(tensors: Mapping[str, Tensor]) -> Examples | None:
+    inputs, labels = (tensors.get(name) for name in BACKGROUND)
+    return None if inputs is None or labels is None else Examples(inputs, labels)

@@ -14,7 +14,7 @@ from overheard.bank.ground import Ground
 from overheard.bank.keys import Keys
 from overheard.bank.pool import pool_of
 from overheard.bank.probe import Probe
-from overheard.bank.read_chunk import BROADCAST, ReadChunk
+from overheard.bank.read_chunk import BACKGROUND, BROADCAST, ReadChunk
 from overheard.bank.workplace import carry_out
 from overheard.core.knowledge import Knowledge
 from overheard.learning.job import Bundle, Task
@@ -123,6 +123,7 @@ def _tasks(
             "held out": ground.parting.held_out,
         }
     )
+    public = _background(knowledge)
     for number, several in groupby(gaps, lambda gap: gap.round):
         weights = ground.broadcasts[number].items()
         broadcast = Bundle({BROADCAST + name: weight for name, weight in weights})
@@ -140,4 +141,12 @@ def _tasks(
                 ground.device if knowledge.means.cluster is None else "cpu",
                 tuple(gap.missing),
             )
-            yield Task(job, (examples, broadcast))
+            yield Task(job, (examples, public, broadcast))
+
+
+def _background(knowledge: Knowledge) -> Bundle:
+    """What known defenses may mix in; nothing where nobody would."""
+    background = knowledge.background
+    if background is None or not knowledge.defenses:
+        return Bundle({})
+    return Bundle(dict(zip(BACKGROUND, (background.inputs, background.labels), strict=True)))

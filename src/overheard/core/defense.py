@@ -1,7 +1,7 @@
 """The contract of a defense."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from torch import nn
@@ -52,7 +52,7 @@ class Moment:
     seed: Seed
     former: Former | None = None
     background: Examples | None = None
-    lasting: Seed = Seed(0)
+    lasting: Seed = field(default_factory=lambda: Seed(0))
 
     def __post_init__(self) -> None:
         """Refuse an exchange that is yet to come."""

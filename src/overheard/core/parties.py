@@ -33,6 +33,20 @@ def party(name: str) -> Party:
     return Party(name)
 
 
+SHADOW = "shadow"
+"""What the parties are called on which a server lets examples of its own take part."""
+
+
+def shadow(number: int) -> Party:
+    """Name the server's shadow device with this number, counted from 0."""
+    return Party(f"{SHADOW}/{number}")
+
+
+def is_shadow(who: Party) -> bool:
+    """Whether this is a shadow device, hence nobody's."""
+    return who.startswith(f"{SHADOW}/")
+
+
 def client(number: int) -> Party:
     """Name the client with this number, counted from 0."""
     return Party(f"client/{number}")

@@ -76,8 +76,14 @@ class Scorer(ABC, Generic[C]):
     source: ClassVar[str]
 
     @abstractmethod
-    def truth(self, truth: GroundTruth, target: Party, rounds: Collection[int]) -> C:
-        """The answer that the ground truth gives for these rounds."""
+    def truth(
+        self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: C
+    ) -> C:
+        """The answer that the ground truth gives for these rounds.
+
+        Of the claim, which is to be held against it, only what it is about is looked at, where
+        a question leaves that open: which attribute, or which others a target is compared with.
+        """
 
     @abstractmethod
     def guesses(self, truth: C, knowledge: Knowledge) -> Guesses[C]:

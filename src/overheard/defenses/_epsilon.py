@@ -16,6 +16,9 @@ Nothing is told by the digits of such an epsilon, and an accountant takes minute
 DRAWN_FROM = 10**6
 """Of how many the accountant is told that a sample is drawn: only the ratio counts."""
 
+HOLLOW = 50.0
+"""Epsilon from which nobody is protected: one client may change odds by a factor of e^50."""
+
 MISSING = "a defense needs dp-accounting to state its epsilon: pip install overheard[dp]"
 
 
@@ -77,5 +80,10 @@ def sampled_epsilon(noise_multiplier: float, rounds: int, delta: float, rate: fl
 
 
 def told(epsilon: float) -> str:
-    """Rounded up, so that the promise is never better than what was computed."""
-    return "above 1000" if epsilon > 1000 else f"{math.ceil(epsilon * 100) / 100:.2f}"
+    """Rounded up, so that the promise is never better than what was computed.
+
+    >>> told(1.001), told(5e6)
+    ('1.01', 'above 1000 (no protection)')
+    """
+    figure = "above 1000" if epsilon > 1000 else f"{math.ceil(epsilon * 100) / 100:.2f}"
+    return f"{figure} (no protection)" if epsilon > HOLLOW else figure

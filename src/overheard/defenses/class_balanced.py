@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from overheard.core.defense import Defense, Moment, Site
 from overheard.core.examples import Examples
+from overheard.defenses._cycled import cycled
 
 
 @final
@@ -48,15 +47,7 @@ class ClassBalanced(Defense):
         # Which classes get one more is drawn too, lest it be the same ones in every round.
         more = torch.randperm(len(held), generator=generator) < rest
         taken = [
-            _cycled((labels == label).nonzero().flatten(), each + extra, generator)
+            cycled((labels == label).nonzero().flatten(), each + extra, generator)
             for label, extra in zip(held, more.int().tolist(), strict=True)
         ]
         return data.take(torch.cat(taken).to(data.labels.device))
-
-
-def _cycled(
-    rows: Int[Tensor, " examples"], count: int, generator: torch.Generator
-) -> Int[Tensor, " taken"]:
-    """So many of these rows, in a drawn order that begins again once all were taken."""
-    order = rows[torch.randperm(len(rows), generator=generator)]
-    return order.repeat(-(-count // len(rows)))[:count]

@@ -60,6 +60,7 @@ def gather(federation: Federation, number: int) -> Cohort:
     missing, members = dict[Party, str](), list[Member]()
     changed, start = list[Examples](), 0
     acting, clients = _on_data(federation), federation.clients
+    public = federation.background
     for index in participants(federation, number):
         party = clients[index]
         rows = federation.rows[number][index]
@@ -70,8 +71,10 @@ def gather(federation: Federation, number: int) -> Cohort:
             data = federation.pool.take(rows)
             former = _former(federation, number, index)
             for defense in acting:
+                if defense not in federation.defenses_of(party):
+                    continue
                 when = moment(federation, defense, number, party)
-                data = defense.on_data(data, replace(when, former=former))
+                data = defense.on_data(data, replace(when, former=former, background=public))
             rows = torch.arange(start, start + len(data))
             start += len(data)
             changed.append(data)
@@ -83,9 +86,14 @@ def gather(federation: Federation, number: int) -> Cohort:
 
 
 def moment(federation: Federation, defense: Defense, number: int, party: Party) -> Moment:
-    """The round and place at which a defense acts, with a seed of its own."""
-    seed = federation.seed.child("defense", defense.name, number, party)
-    return Moment(number, party, seed)
+    """The round and place at which a defense acts, with seeds of its own."""
+    seeds = federation.seed
+    return Moment(
+        number,
+        party,
+        seeds.child("defense", defense.name, number, party),
+        lasting=seeds.child("lasting", defense.name, party),
+    )
 
 
 def _fails(federation: Federation, number: int, party: Party) -> bool:

@@ -11,7 +11,10 @@ from overheard.federation.federation import Federation
 
 
 def data_digest(federation: Federation) -> str:
-    """A short text that differs where any example, or who held it when, differs."""
+    """A short text that differs where any example, or who held it when, differs.
+
+    A run without background has the digest that it had before there was any.
+    """
     (digest,) = data_digests((federation,))
     return digest
 
@@ -36,6 +39,9 @@ def _digest(federation: Federation, begun: dict[int, blake2b]) -> str:
     for held in federation.rows:
         _add(digest, torch.tensor([len(rows) for rows in held]))
         _add(digest, torch.cat(tuple(held)))
+    if federation.background is not None:
+        digest.update(b"background\n")
+        _add_examples(digest, federation.background)
     return digest.hexdigest()
 
 

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples
-from overheard.core.parties import Party, client
+from overheard.core.parties import Party, client, is_shadow, shadow
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.core.truth import NO_SHIFTS
+from overheard.core.truth import NO_ATTRIBUTES, NO_SHIFTS, NO_USERS
 from overheard.learning.train import Engine
 
 
@@ -41,6 +41,12 @@ class Federation:
         device: where to train.
         shifts: by client, the rounds from which on what it holds is of another kind; told in
             the ground truth, and without any effect on the run.
+        shadows: so many of those who hold rows, the last, are shadow devices of the server.
+        are_shadows_defended: whether defenses act on shadow devices as on clients.
+        users: who stands behind each client that is one person; told in the ground truth.
+        attributes: values of sensitive attributes, by attribute and user; told likewise.
+        background: public examples of the task, which every client has besides its own, for
+            defenses that mix them in; None = there are none.
 
     """
 
@@ -60,6 +66,11 @@ class Federation:
     workers: int | None = None
     device: str = "cpu"
     shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
+    shadows: int = 0
+    are_shadows_defended: bool = False
+    users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
+    attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
+    background: Examples | None = None
 
     def __post_init__(self) -> None:
         """Refuse a federation that cannot be run."""
@@ -83,6 +94,11 @@ class Federation:
             raise ValueError("a test set has an example or more, got none")
         for examples in (self.pool, self.test):
             _refuse_strange_labels(examples, self.task.classes)
+        if not 0 <= self.shadows < sizes.pop():
+            raise ValueError(f"a client or more is no shadow device, got {self.shadows}")
+        if self.background is not None:
+            _refuse_strange_labels(self.background, self.task.classes)
+            _refuse_other_inputs(self.background, self.pool)
         for who, shifted in self.shifts.items():
             _refuse_strange_shifts(who, shifted, self.clients, self.rounds)
         names = [defense.name for defense in self.defenses]
@@ -92,8 +108,15 @@ class Federation:
 
     @property
     def clients(self) -> tuple[Party, ...]:
-        """All clients, in the order of their rows."""
-        return tuple(client(number) for number in range(len(self.rows[0])))
+        """All clients, and shadow devices after them, in the order of their rows."""
+        real = len(self.rows[0]) - self.shadows
+        return (*map(client, range(real)), *map(shadow, range(self.shadows)))
+
+    def defenses_of(self, who: Party) -> tuple[Defense, ...]:
+        """The defenses that act on what this party learns from and sends."""
+        if is_shadow(who) and not self.are_shadows_defended:
+            return tuple(one for one in self.defenses if one.enforced_at != "client")
+        return self.defenses
 
     @property
     def is_masked(self) -> bool:
@@ -123,4 +146,14 @@ def _refuse_strange_labels(examples: Examples, classes: int) -> None:
         raise ValueError(
             f"labels lie between 0 and {classes - 1}, got {int(labels.min())} to "
             f"{int(labels.max())}"
+        )
+
+
+def _refuse_other_inputs(background: Examples, pool: Examples) -> None:
+    """They are to be learned from as if they were a client's own."""
+    there, wanted = background.inputs, pool.inputs
+    if there.shape[1:] != wanted.shape[1:] or there.dtype != wanted.dtype:
+        raise ValueError(
+            f"background inputs are as the pool's, {tuple(wanted.shape[1:])} of "
+            f"{wanted.dtype}, got {tuple(there.shape[1:])} of {there.dtype}"
         )

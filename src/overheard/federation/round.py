@@ -124,7 +124,7 @@ def _answer(
         party = Party(one.member.name)
         update = Update(one.delta, len(one.member.rows), {"loss": one.loss})
         _refuse_divergence(update, number, party)
-        for defense in federation.defenses:
+        for defense in federation.defenses_of(party):
             update = defense.on_update(update, moment(federation, defense, number, party))
         readers = TO_NOBODY if federation.is_masked else TO_SERVER
         answers.append(said.send(Message(number, party, readers, update)))

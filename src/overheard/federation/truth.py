@@ -1,6 +1,7 @@
 """What really was the case in a run, worked out from the federation and its transcript."""
 
 from overheard.core.messages import Broadcast, Update
+from overheard.core.parties import is_shadow
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.federation import Federation
@@ -17,7 +18,8 @@ def truth_of(federation: Federation, transcript: Transcript) -> GroundTruth:
     index_of = {party: index for index, party in enumerate(federation.clients)}
     counts, accuracies = {}, {}
     for message in transcript.messages:
-        if isinstance(message.body, Update):
+        # What shadow devices hold is the server's own: nobody's secret.
+        if isinstance(message.body, Update) and not is_shadow(message.sender):
             rows = federation.rows[message.round][index_of[message.sender]]
             held = federation.pool.labels[rows].bincount(minlength=federation.task.classes)
             counts[message.round, message.sender] = held
@@ -28,4 +30,6 @@ def truth_of(federation: Federation, transcript: Transcript) -> GroundTruth:
                 federation.test,
                 device=federation.device,
             )
-    return GroundTruth(counts, accuracies, federation.shifts)
+    return GroundTruth(
+        counts, accuracies, federation.shifts, federation.users, federation.attributes
+    )

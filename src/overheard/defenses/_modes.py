@@ -1,0 +1,111 @@
+"""Clusters examples into modes, once for all who ask."""
+
+from hashlib import blake2b
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from overheard.core.seeds import Seed
+from overheard.core.split import Rows
+from overheard.defenses._features import features_of
+from overheard.learning.threads import one_thread
+
+SAMPLE = 30_000
+"""Examples that centres are fitted to; the others are only assigned to the nearest."""
+
+STEPS = 50
+"""Times that centres are moved at most; the last of them move next to nothing."""
+
+TOGETHER = 4096
+"""Examples assigned at a time, which bounds the memory for their distances."""
+
+KEPT = 8
+"""Clusterings remembered in a process; an audit asks for one or two."""
+
+_DIGESTS = WeakTensorKeyDictionary()
+"""Digests of inputs, as long as these live."""
+
+_FOUND: dict[tuple[str, int, str | None], tuple[Rows, ...]] = {}
+"""Modes by digest of the inputs and settings, the latest last.
+
+By content: a worker process is handed the same inputs as a new tensor with each task."""
+
+
+def modes_of(
+    inputs: Shaped[Tensor, "examples ..."], modes: int, extractor: str | None
+) -> tuple[Rows, ...]:
+    """The rows of each mode, no mode empty: up to so many clusters of the inputs' features.
+
+    K-means (Lloyd 1982) from centres spread at random (k-means++, Arthur and Vassilvitskii
+    2007), fitted to `SAMPLE` examples. All draws hang on a fixed seed: whoever has the inputs
+    finds the same modes, on one thread and so to the same bits. There are fewer modes where the
+    inputs have fewer different features, or a centre ends without examples. Takes 6 s for 300
+    modes of 100,000 texts of 20 words, or of 60,000 images of 28 x 28.
+
+    Raises:
+        PlanError: if the extractor cannot be used.
+
+    """
+    if inputs not in _DIGESTS:
+        _DIGESTS[inputs] = _digest(inputs)
+    key = (_DIGESTS[inputs], modes, extractor)
+    found = _FOUND.pop(key, None)
+    if found is None:
+        with one_thread():
+            features = features_of(inputs.cpu(), extractor)
+            nearest = _k_means(features, modes, Seed(0).child("modes").generator())
+        sizes = nearest.bincount()
+        order = nearest.argsort(stable=True)
+        found = tuple(part for part in torch.split(order, sizes.tolist()) if len(part))
+        if len(_FOUND) >= KEPT:
+            del _FOUND[next(iter(_FOUND))]
+    _FOUND[key] = found
+    return found
+
+
+def _digest(inputs: Shaped[Tensor, "examples ..."]) -> str:
+    flat = inputs.detach().cpu().contiguous().flatten()
+    digest = blake2b(f"{inputs.dtype} {tuple(inputs.shape)}\n".encode(), digest_size=20)
+    digest.update(flat.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _k_means(
+    features: Float[Tensor, "examples features"], modes: int, generator: torch.Generator
+) -> Int[Tensor, " examples"]:
+    """The number of the cluster of each example."""
+    sample = features[torch.randperm(len(features), generator=generator)[:SAMPLE]]
+    centres = _spread(sample, modes, generator)
+    for _ in range(STEPS):
+        nearest = _nearest(sample, centres)
+        sizes = nearest.bincount(minlength=len(centres))[:, None]
+        means = torch.zeros_like(centres).index_add(0, nearest, sample) / sizes
+        moved = means.where(sizes > 0, centres)
+        if torch.equal(moved, centres):
+            break
+        centres = moved
+    return _nearest(features, centres)
+
+
+def _spread(
+    sample: Float[Tensor, "examples features"], modes: int, generator: torch.Generator
+) -> Float[Tensor, "modes features"]:
+    """Examples far apart: each drawn with a chance that grows as its distance squared."""
+    row = int(torch.randint(len(sample), (), generator=generator))
+    rows, distances = [row], (sample - sample[row]).square().sum(1)
+    while len(rows) < modes and float(distances.max()) > 0:
+        row = int(distances.multinomial(1, generator=generator))
+        rows.append(row)
+        distances = distances.minimum((sample - sample[row]).square().sum(1))
+    return sample[rows]
+
+
+def _nearest(
+    features: Float[Tensor, "examples features"], centres: Float[Tensor, "modes features"]
+) -> Int[Tensor, " examples"]:
+    lengths = centres.square().sum(1)
+    return torch.cat(
+        [(lengths - 2 * part @ centres.T).argmin(1) for part in torch.split(features, TOGETHER)]
+    )

@@ -1,0 +1,126 @@
+"""Inputs about the same thing get features close to each other, whatever they are."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
+from overheard.defenses._features import FEATURES, features_of
+
+
+def distances(features: Tensor) -> Tensor:
+    return (features[:, None] - features).norm(dim=2)
+
+
+def test_up_to_64_directions_all_distances_are_kept() -> None:
+    # Seven numbers span seven directions or fewer: turning loses nothing.
+    inputs = torch.randn(30, 7, generator=Seed(0).generator())
+    standard = (inputs - inputs.mean(0)) / inputs.std(0, correction=0)
+    features = features_of(inputs, None)
+    assert features.shape == (30, 7)
+    assert torch.allclose(distances(features), distances(standard), atol=1e-4)
+
+
+def test_columns_of_a_table_weigh_alike_whatever_their_units() -> None:
+    inputs = torch.randn(30, 3, generator=Seed(0).generator())
+    scaled = inputs * torch.tensor([1000.0, 1.0, 0.01]) + 5
+    one, other = (distances(features_of(each, None)) for each in (inputs, scaled))
+    assert torch.allclose(one, other, atol=1e-3)
+
+
+def test_a_column_that_never_changes_says_nothing() -> None:
+    inputs = torch.randn(30, 3, generator=Seed(0).generator())
+    constant = torch.cat([inputs, torch.full((30, 1), 2.0)], 1)
+    one, other = (distances(features_of(each, None)) for each in (inputs, constant))
+    assert torch.allclose(one, other, atol=1e-4)
+
+
+def test_pixels_of_images_keep_their_scale() -> None:
+    inputs = torch.randn(20, 1, 2, 3, generator=Seed(0).generator())
+    inputs[:, 0, 0, 0] *= 100
+    features = features_of(inputs, None)
+    assert torch.allclose(distances(features), distances(inputs.flatten(1)), atol=1e-3)
+
+
+def test_of_many_numbers_the_leading_directions_are_kept() -> None:
+    # Three strong directions among 300 weak ones hold nearly all of every distance.
+    generator = Seed(0).generator()
+    strong = torch.randn(200, 3, generator=generator) @ torch.randn(3, 300, generator=generator)
+    weak = 0.01 * torch.randn(200, 300, generator=generator)
+    inputs = (strong + weak)[:, None, None]  # (examples, 1, 1, 300)
+    features = features_of(inputs, None)
+    assert features.shape == (200, FEATURES)
+    assert torch.allclose(distances(features), distances(inputs.flatten(1)), atol=0.3)
+
+
+def test_texts_about_the_same_words_are_close_and_order_and_padding_say_nothing() -> None:
+    texts = torch.tensor([[5, 6, 7, 0], [7, 5, 6, 0], [0, 6, 7, 5], [8, 9, 3, 0], [9, 8, 4, 0]])
+    apart = distances(features_of(texts, None))
+    assert float(apart[:3, :3].max()) < 1e-3
+    assert float(apart[3, 4]) < float(apart[3, 0])
+    # No word in common: a right angle between two of length 1.
+    assert float(apart[0, 3]) == pytest.approx(2**0.5, abs=1e-3)
+
+
+def test_a_word_that_is_everywhere_says_nothing() -> None:
+    texts = torch.tensor([[2, 5], [2, 6], [2, 7]])
+    apart = distances(features_of(texts, None))
+    assert apart[0, 1:].tolist() == pytest.approx([2**0.5] * 2, abs=1e-3)
+
+
+def test_empty_texts_have_features_too() -> None:
+    texts = torch.tensor([[0, 0], [2, 3], [4, 3]])
+    assert features_of(texts, None)[0].tolist() == pytest.approx([0.0] * 3)
+    assert bool(features_of(torch.zeros(3, 2, dtype=torch.int64), None).isfinite().all())
+
+
+def halves(inputs: Tensor) -> Tensor:
+    return inputs[:, :1] / 2
+
+
+def words(inputs: Tensor) -> str:
+    return "no features"
+
+
+def too_few(inputs: Tensor) -> Tensor:
+    return inputs[:1]
+
+
+def endless(inputs: Tensor) -> Tensor:
+    return inputs / 0
+
+
+NO_FUNCTION = 3
+
+
+def test_an_extractor_of_ones_own_is_taken_at_its_word() -> None:
+    inputs = torch.ones(4, 2)
+    assert features_of(inputs, f"{__name__}:halves").tolist() == [[0.5]] * 4
+
+
+@pytest.mark.parametrize("name", ["words", "too_few", "endless"])
+def test_an_extractor_that_gives_no_features_is_named(name: str) -> None:
+    with pytest.raises(PlanError, match=f"{name} must give finite numbers, a row for each"):
+        features_of(torch.ones(4, 2), f"{__name__}:{name}")
+
+
+@pytest.mark.parametrize("reference", ["no_such_package:f", f"{__name__}:no_such_function"])
+def test_an_extractor_that_is_not_there_is_named(reference: str) -> None:
+    with pytest.raises(PlanError, match="cannot be imported"):
+        features_of(torch.ones(4, 2), reference)
+
+
+def test_what_is_named_must_be_a_function() -> None:
+    with pytest.raises(PlanError, match="is a int, no function"):
+        features_of(torch.ones(4, 2), f"{__name__}:NO_FUNCTION")
+
+
+def test_the_global_generator_is_neither_read_nor_moved() -> None:
+    inputs = torch.randn(30, 100, generator=Seed(0).generator())
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    one = features_of(inputs, None)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(1)
+    assert torch.equal(one, features_of(inputs, None))

@@ -1,0 +1,100 @@
+"""Modes part the examples into what belongs together, once for all who ask."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from overheard.core.seeds import Seed
+from overheard.defenses import _modes
+from overheard.defenses._modes import KEPT, modes_of
+
+
+def clouds(each: int, of: int, seed: int = 3) -> Tensor:
+    """Tight clouds far from each other, one after the other."""
+    labels = torch.arange(of).repeat_interleave(each)
+    noise = torch.randn(len(labels), of, generator=Seed(seed).generator())
+    return 9 * torch.eye(of)[labels] + 0.1 * noise
+
+
+def test_each_cloud_is_a_mode() -> None:
+    found = modes_of(clouds(30, 5), 5, None)
+    assert sorted(rows.tolist() for rows in found) == [
+        list(range(start, start + 30)) for start in range(0, 150, 30)
+    ]
+
+
+@given(st.integers(1, 60), st.integers(1, 80), st.integers(0, 5))
+@settings(deadline=None, max_examples=30)
+def test_every_example_is_in_one_mode_and_no_mode_is_empty(
+    examples: int, modes: int, seed: int
+) -> None:
+    inputs = torch.randn(examples, 3, generator=Seed(seed).generator())
+    found = modes_of(inputs, modes, None)
+    assert 1 <= len(found) <= min(modes, examples)
+    assert all(len(rows) for rows in found)
+    assert sorted(torch.cat(found).tolist()) == list(range(examples))
+
+
+def test_examples_that_are_all_the_same_are_one_mode() -> None:
+    (rows,) = modes_of(torch.ones(9, 2), 4, None)
+    assert rows.tolist() == list(range(9))
+
+
+def test_beyond_a_sample_examples_go_to_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_modes, "SAMPLE", 40)
+    found = modes_of(clouds(30, 4, seed=8), 4, None)
+    assert sorted(rows.tolist() for rows in found) == [
+        list(range(start, start + 30)) for start in range(0, 120, 30)
+    ]
+
+
+def test_texts_are_parted_by_their_words() -> None:
+    generator = Seed(0).generator()
+    first = torch.randint(2, 8, (30, 6), generator=generator)
+    second = torch.randint(20, 26, (30, 6), generator=generator)
+    found = modes_of(torch.cat([first, second]), 2, None)
+    assert sorted(rows.tolist() for rows in found) == [list(range(30)), list(range(30, 60))]
+
+
+ASKED: list[int] = []
+
+
+def counted(inputs: Tensor) -> Tensor:
+    ASKED.append(len(inputs))
+    return inputs
+
+
+def test_the_same_inputs_are_clustered_once_even_if_they_come_as_a_new_tensor() -> None:
+    ASKED.clear()
+    reference, inputs = f"{__name__}:counted", clouds(5, 3, seed=4)
+    first = modes_of(inputs, 3, reference)
+    for again in (inputs, inputs.clone()):
+        assert all(map(torch.equal, modes_of(again, 3, reference), first))
+    assert ASKED == [15]
+    modes_of(inputs, 2, reference)
+    modes_of(inputs + 1, 3, reference)
+    assert ASKED == [15, 15, 15]
+
+
+def test_only_the_latest_are_remembered() -> None:
+    for seed in range(KEPT + 3):
+        modes_of(clouds(2, 2, seed=100 + seed), 2, None)
+    assert len(_modes._FOUND) == KEPT
+
+
+def test_whoever_has_the_inputs_finds_the_same_modes() -> None:
+    inputs = torch.randn(200, 6, generator=Seed(1).generator())
+    torch.manual_seed(0)
+    first = modes_of(inputs, 20, None)
+    _modes._FOUND.clear()
+    before = torch.get_num_threads()
+    torch.manual_seed(1)
+    torch.set_num_threads(2)
+    try:
+        second = modes_of(inputs, 20, None)
+    finally:
+        torch.set_num_threads(before)
+    assert len(first) == len(second)
+    assert all(map(torch.equal, first, second))
