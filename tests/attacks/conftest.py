@@ -5,6 +5,7 @@ import pytest
 from overheard.core.seeds import Seed
 from tests.attacks import planted_shift
 from tests.attacks.planted import EVEN, SKEWED, Overheard, federate, hold
+from tests.attacks.planted_identity import EVERYONE, Peopled, anybody, federate_people, person
 from tests.attacks.planted_shift import Followed, federate_on
 
 
@@ -31,3 +32,15 @@ def shifting() -> tuple[Followed, ...]:
 def still() -> tuple[Followed, ...]:
     """Every client keeps what it has."""
     return tuple(federate_on(None, Seed(number)) for number in range(2))
+
+
+@pytest.fixture(scope="session")
+def different() -> Peopled:
+    """Everyone has favourite labels, a look and a size, in prior and private examples alike."""
+    return federate_people([person(number) for number in EVERYONE], Seed(0))
+
+
+@pytest.fixture(scope="session")
+def alike() -> Peopled:
+    """Everyone is like everyone else, and holds other examples in every round."""
+    return federate_people([anybody(number) for number in EVERYONE], Seed(0), fresh=True)

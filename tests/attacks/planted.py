@@ -43,7 +43,7 @@ def blobs(counts: Sequence[int], seed: Seed) -> Examples:
     return Examples(centres[labels] + noise, labels)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overheard:
     """A run of one round, its truth and what the attacker knows."""
 

@@ -41,7 +41,7 @@ SETTLING = Recipe(rate=0.2, epochs=10, batch=8)
 MEANS = Means(virtual_clients=24, shelf=MemoryShelf(), workers=1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Followed:
     """A run of some rounds, its truth and what the attacker knows."""
 

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -15,12 +16,14 @@ from overheard.core.claims import Claim, LabelShares, Shift
 from overheard.core.discover import discover
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
+from overheard.core.identities import Attribute, Identity, SameSender
 from overheard.core.knowledge import Knowledge, Need
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from tests.attacks.planted import CLASSES, Overheard, hold
+from tests.attacks.planted_identity import Peopled
 from tests.attacks.planted_shift import SINCE, SOON, Followed, renumbered
 
 ATTACKS = discover(overheard.attacks, Attack)
@@ -29,22 +32,37 @@ TARGETS = tuple(client(number) for number in range(4))
 ORDER = torch.tensor([2, 0, 3, 1])
 """New class i is old class ORDER[i]."""
 
+PERSONAL = (Identity, SameSender, Attribute)
+"""Questions about the people behind pseudonyms."""
+
+Run = Overheard | Followed | Peopled
+
 
 def that_answer(question: type[Claim]) -> list[str]:
     return [name for name, attack in ATTACKS.items() if attack.answers is question]
 
 
 @pytest.fixture
-def heard(name, request) -> Overheard | Followed:
+def heard(name, request) -> Run:
     """A run that leaks the answer to the attack's question."""
     if ATTACKS[name].answers is Shift:
         return request.getfixturevalue("shifting")[0]
+    if ATTACKS[name].answers in PERSONAL:
+        return request.getfixturevalue("different")
     return request.getfixturevalue("leaky")
 
 
-def claims_of(name: str, run: Overheard | Followed, seed: int = 0) -> dict[str, Any]:
+def targets_of(run: Run) -> tuple[Party, ...]:
+    return run.targets if isinstance(run, Peopled) else TARGETS
+
+
+def claimed_anew(name: str, run: Run, seed: int = 0) -> dict[str, Any]:
     view = run.transcript.seen_by(SERVER)
-    return dict(ATTACKS[name]().infer(view, TARGETS, run.knowledge, Seed(seed)))
+    return dict(ATTACKS[name]().infer(view, targets_of(run), run.knowledge, Seed(seed)))
+
+
+claims_of = cache(claimed_anew)
+"""What an attack claims about a run, asked once."""
 
 
 def told(claim: Claim) -> tuple[float, ...]:
@@ -56,12 +74,12 @@ def told(claim: Claim) -> tuple[float, ...]:
     return (*claim.numbers(), *timeline.statistic, timeline.since)
 
 
-def mean_gain(name: str, run: Overheard) -> float:
+def mean_gain(name: str, run: Overheard | Peopled) -> float:
     """Of the headline figure over the best blind guess, averaged over targets."""
     scorer = SCORERS[ATTACKS[name].answers]
     gains = []
     for target, claim in claims_of(name, run).items():
-        truth = scorer.truth(run.truth, target, (0,))
+        truth = scorer.truth(run.truth, target, (0,), claim)
         scores = scorer.score(claim, truth, scorer.guesses(truth, run.knowledge))
         gains += [score.gain for score in scores if score.name == scorer.headline]
     return sum(gains) / len(gains)
@@ -101,20 +119,21 @@ class TestEveryAttack:
         assert ATTACKS[name].answers in SCORERS
 
     def test_claims_the_same_for_the_same_seed_bit_by_bit(self, name, heard):
-        first, again = (claims_of(name, heard) for _ in range(2))
-        assert first.keys() == set(TARGETS)
-        assert all(told(first[who]) == told(again[who]) for who in TARGETS)
+        first, again = claims_of(name, heard), claimed_anew(name, heard)
+        assert first.keys() == set(targets_of(heard))
+        assert all(told(first[who]) == told(again[who]) for who in first)
 
     def test_claims_the_same_about_a_target_whoever_else_is_asked_about(self, name, heard):
         together = claims_of(name, heard)
-        view = heard.transcript.seen_by(SERVER)
-        alone = ATTACKS[name]().infer(view, TARGETS[2:3], heard.knowledge, Seed(0))
-        assert told(alone[TARGETS[2]]) == pytest.approx(told(together[TARGETS[2]]), abs=1e-4)
+        view, who = heard.transcript.seen_by(SERVER), targets_of(heard)[2]
+        alone = ATTACKS[name]().infer(view, (who,), heard.knowledge, Seed(0))
+        assert told(alone[who]) == pytest.approx(told(together[who]), abs=1e-4)
+        assert alone[who].candidates() == together[who].candidates()
 
     def test_leaves_the_view_untouched(self, name, heard):
         view = heard.transcript.seen_by(SERVER)
         before = snapshot(view)
-        claims_of(name, heard)
+        ATTACKS[name]().infer(view, targets_of(heard), heard.knowledge, Seed(0))
         assert all(
             torch.equal(old, new) for old, new in zip(before, snapshot(view), strict=True)
         )
@@ -132,7 +151,7 @@ class TestEveryAttack:
 
     def test_is_not_refused_where_all_is_there(self, name, heard):
         view = heard.transcript.seen_by(SERVER)
-        check_needs(ATTACKS[name](), view, TARGETS[0], heard.knowledge)
+        check_needs(ATTACKS[name](), view, targets_of(heard)[0], heard.knowledge)
 
 
 @pytest.mark.parametrize("name", that_answer(LabelShares))
@@ -193,3 +212,38 @@ class TestEveryAttackOnShifts:
             assert after[who].evidence.statistic == pytest.approx(
                 before[who].evidence.statistic, abs=1e-4 * largest
             )
+
+
+def that_ask_of_people() -> list[str]:
+    return [name for question in PERSONAL for name in that_answer(question)]
+
+
+@pytest.mark.parametrize("name", that_ask_of_people())
+class TestEveryAttackOnPeople:
+    def test_beats_the_blind_guess_where_people_differ(self, name, different):
+        assert mean_gain(name, different) > 0.25
+
+    def test_does_not_beat_the_blind_guess_where_all_are_alike(self, name, alike):
+        assert mean_gain(name, alike) <= 0.15
+
+
+@pytest.mark.parametrize("name", that_answer(Identity))
+class TestEveryAttackOnIdentities:
+    def test_ranks_all_whom_the_attacker_may_name_and_nobody_else(self, name, different):
+        known = set(different.knowledge.people.priors)
+        assert all(set(c.users) == known for c in claims_of(name, different).values())
+
+
+@pytest.mark.parametrize("name", that_answer(SameSender))
+class TestEveryAttackOnSenders:
+    def test_compares_with_others_of_the_crowd_alone(self, name, different):
+        for who, claim in claims_of(name, different).items():
+            assert set(claim.others) <= set(different.targets) - {who}
+
+
+@pytest.mark.parametrize("name", that_answer(Attribute))
+class TestEveryAttackOnAttributes:
+    def test_tells_an_attribute_that_is_known_of_others_by_its_values(self, name, different):
+        told_of = different.knowledge.people.attributes
+        for claim in claims_of(name, different).values():
+            assert set(claim.values) == set(told_of[claim.attribute].values())

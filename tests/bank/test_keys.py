@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from overheard.bank.answers import Answers
-from overheard.bank.keys import Keys, text_key
+from overheard.bank.keys import Keys, key_of, text_key
 from overheard.bank.last_layer_change import LastLayerChange
 from overheard.core.knowledge import Knowledge
 from overheard.core.recipe import Recipe
@@ -95,3 +95,16 @@ def test_a_background_counts_where_a_defense_may_mix_it_in() -> None:
     }
     assert len(keys) == 3
     assert key(replace(KNOWN, background=blobs(5))) == key()
+
+
+def test_texts_and_numbers_make_a_key_in_their_order() -> None:
+    parts = ("a", torch.zeros(2), torch.ones(2))
+    assert key_of(*parts) == key_of("a", torch.zeros(2), torch.ones(2))
+    others = [
+        ("b", torch.zeros(2), torch.ones(2)),
+        ("a", torch.ones(2), torch.zeros(2)),
+        ("a", torch.zeros(2, 1), torch.ones(2)),
+        ("a", torch.zeros(2).double(), torch.ones(2)),
+        ("a", torch.zeros(2)),
+    ]
+    assert len({key_of(*other) for other in (parts, *others)}) == 6

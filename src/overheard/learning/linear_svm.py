@@ -50,8 +50,8 @@ def fit_linear_svm(
     This is what scikit-learn's `LinearSVC` minimises, the intercept being the weight of a
     constant 1, and by the same descent: Hsieh et al. 2008 (A Dual Coordinate Descent Method for
     Large-scale Linear SVM), Algorithm 1 with the squared hinge. But a step is taken for all
-    classes at once: of 2,400 examples of 5,000 numbers and 100 classes in 6 s on one core,
-    where `LinearSVC` takes 35.
+    classes at once: of 2,400 examples of 5,000 numbers and 100 classes in 8 s on one core of a
+    busy machine, where `LinearSVC` takes 35.
 
     Args:
         vectors: one an example.

@@ -1,0 +1,127 @@
+"""A perceptron that answers one or several questions about updates from one hidden layer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from overheard.core.seeds import Seed
+from overheard.learning.chance import seeded
+from overheard.learning.threads import one_thread
+
+UNKNOWN = -1
+"""The label of an update of which a head is told nothing."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Heads:
+    """What was learned: a hidden layer that all heads share, and one softmax each.
+
+    Args:
+        network: gives the logits of each head.
+
+    """
+
+    network: "_Network"
+
+    def log_probabilities(
+        self, vectors: Float[Tensor, "updates dims"]
+    ) -> tuple[Float[Tensor, "updates _classes"], ...]:
+        """The logarithm of what each head says of each label, in float64."""
+        with one_thread(), torch.no_grad():
+            return tuple(
+                logits.double().log_softmax(1) for logits in self.network(vectors.float())
+            )
+
+
+def fit_heads(
+    vectors: Float[Tensor, "updates dims"],
+    labels: Sequence[Int[Tensor, " updates"]],
+    classes: Sequence[int],
+    seed: Seed,
+    *,
+    hidden: int = 128,
+    rate: float = 0.01,
+    momentum: float = 0.9,
+    decay: float = 1e-6,
+    epochs: int = 100,
+    batch: int = 32,
+) -> Heads:
+    """Train a perceptron with one hidden layer of ReLUs, and one softmax for each question.
+
+    The attack model of Orekondy et al. 2018 (Gradient-Leaks, section 4.3 and Fig. 3a), and with
+    a second head that of its section 6.1.3 (Fig. 3d): minibatch SGD on the sum of the heads'
+    cross-entropies, all of one weight. Weights start as Keras does (Glorot and Bengio 2010,
+    eq. 16; biases 0), in which they wrote it. They do not say how many epochs, or in what
+    batches: Keras' 32 here. An update of unknown label adds nothing to the loss of that head.
+
+    Args:
+        vectors: one an update.
+        labels: of each head, one an update, 0 to classes - 1; `UNKNOWN` where it is not told.
+        classes: how many labels each head tells apart.
+        seed: of the fresh weights and of the batches.
+        hidden: units of the shared layer.
+        rate: the learning rate of the first step.
+        momentum: of SGD.
+        decay: of the rate, as Keras has it: rate / (1 + decay * step).
+        epochs: passes over the updates.
+        batch: updates a step.
+
+    """
+    if not classes or len(labels) != len(classes):
+        raise ValueError(f"one list of labels a head, got {len(labels)} for {len(classes)}")
+    if not len(vectors) or epochs < 1 or batch < 1:
+        raise ValueError("a network is fitted to one update or more, in one epoch or more")
+    inputs = vectors.float()
+    with one_thread():
+        with seeded(seed.child("weights")):
+            network = _Network(inputs.shape[1], hidden, classes)
+        optimizer = torch.optim.SGD(network.parameters(), lr=rate, momentum=momentum)
+        step = 0
+        for epoch in range(epochs):
+            order = torch.randperm(
+                len(inputs), generator=seed.child("order", epoch).generator()
+            )
+            for rows in torch.split(order, batch):
+                for group in optimizer.param_groups:
+                    group["lr"] = rate / (1 + decay * step)
+                optimizer.zero_grad()
+                told = network(inputs[rows])
+                torch.autograd.backward(_loss(told, [each[rows] for each in labels]))
+                optimizer.step()
+                step += 1
+    return Heads(network.eval().requires_grad_(False))
+
+
+def _loss(told: Sequence[Tensor], labels: Sequence[Tensor]) -> Tensor:
+    """By the size of the batch, so that an update weighs alike whoever else is unknown."""
+    total = torch.zeros(())
+    for logits, mine in zip(told, labels, strict=True):
+        total = total + cross_entropy(logits, mine, ignore_index=UNKNOWN, reduction="sum")
+    return total / len(labels[0])
+
+
+@final
+class _Network(nn.Module):
+    """A hidden layer, and one linear layer a head."""
+
+    def __init__(self, dims: int, hidden: int, classes: Sequence[int]) -> None:
+        super().__init__()
+        self.body = _glorot(dims, hidden)
+        self.heads = nn.ModuleList(_glorot(hidden, count) for count in classes)
+
+    def forward(self, vectors: Tensor) -> tuple[Tensor, ...]:
+        hidden = self.body(vectors).relu()
+        return tuple(head(hidden) for head in self.heads)
+
+
+def _glorot(dims: int, units: int) -> nn.Linear:
+    layer = nn.Linear(dims, units)
+    nn.init.xavier_uniform_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
