@@ -53,7 +53,7 @@ def test_the_example_attack_beats_a_blind_guess():
     run, scorer = federate(SKEWED), LabelSharesScorer()
     attack = home["RisingBias"]()
     claims = attack.infer(run.transcript.seen_by(SERVER), [client(0)], run.knowledge, Seed(0))
-    truth = scorer.truth(run.truth, client(0), (0,))
+    truth = scorer.truth(run.truth, client(0), (0,), claims[client(0)])
     l1 = scorer.score(claims[client(0)], truth, scorer.guesses(truth, run.knowledge))[0]
     assert l1.gain > 0.1
 

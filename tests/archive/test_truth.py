@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -5,7 +6,7 @@ import torch
 
 from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, read_truth, write_truth
-from overheard.core.errors import TranscriptError
+from overheard.core.errors import DataError, TranscriptError
 from overheard.core.parties import client
 from overheard.core.truth import GroundTruth
 
@@ -22,6 +23,35 @@ def test_gives_back_what_was_written(tmp_path: Path) -> None:
     assert all(torch.equal(found.counts[key], counts[key]) for key in counts)
 
 
+def test_gives_back_who_is_who_and_what_they_are_like(tmp_path: Path) -> None:
+    users = {client(0): "u017", client(1): "Zoë <b>"}
+    attributes = {"age": {"u017": "20s"}, "gender": {}}
+    truth = GroundTruth({}, {}, users=users, attributes=attributes)
+    write_truth(tmp_path, truth)
+    found = read_truth(tmp_path)
+    assert found.users == users
+    assert found.attributes == attributes
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, "a\x1b[31m", "a\nb", "\u202egpj"])
+def test_a_name_that_commands_a_terminal_or_fills_a_page_is_neither_written_nor_read(
+    tmp_path: Path, name: str
+) -> None:
+    for truth in (
+        GroundTruth({}, {}, users={client(0): name}),
+        GroundTruth({}, {}, attributes={name: {}}),
+        GroundTruth({}, {}, attributes={"age": {name: "20s"}}),
+        GroundTruth({}, {}, attributes={"age": {"u017": name}}),
+    ):
+        with pytest.raises(DataError, match=r"is no name of a .*; rename it in the data"):
+            write_truth(tmp_path, truth)
+        stored = {"users": dict(truth.users), "attributes": dict(truth.attributes)}
+        whole = json.dumps({"counts": [], "accuracy": [], **stored})
+        truth_path(tmp_path).write_text(whole)
+        with pytest.raises(TranscriptError, match="is no name of a"):
+            read_truth(tmp_path)
+
+
 def test_stands_outside_the_transcript(tmp_path: Path) -> None:
     assert truth_path(tmp_path).parent == tmp_path
 
@@ -32,9 +62,10 @@ def test_a_truth_that_was_kept_back_is_named(tmp_path: Path) -> None:
         read_truth(tmp_path)
 
 
-def test_a_truth_that_says_nothing_of_shifts_has_none(tmp_path: Path) -> None:
+def test_a_truth_that_says_nothing_of_shifts_and_users_has_none(tmp_path: Path) -> None:
     truth_path(tmp_path).write_text('{"counts": [], "accuracy": []}')
-    assert read_truth(tmp_path).shifts == {}
+    found = read_truth(tmp_path)
+    assert found.shifts == found.users == found.attributes == {}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +78,9 @@ def test_a_truth_that_says_nothing_of_shifts_has_none(tmp_path: Path) -> None:
         b'{"counts": [], "accuracy": [{"round": 0, "accuracy": NaN}]}',
         b'{"counts": [], "accuracy": [], "shifts": [{"party": "x", "rounds": ["1"]}]}',
         b'{"counts": [], "accuracy": [], "shifts": [{"party": "<x>", "rounds": [1]}]}',
+        b'{"counts": [], "accuracy": [], "users": {"../x": "u017"}}',
+        b'{"counts": [], "accuracy": [], "users": {"x": 17}}',
+        b'{"counts": [], "accuracy": [], "attributes": {"age": {"u017": 20}}}',
     ],
 )
 def test_a_damaged_truth_is_refused(tmp_path: Path, content: bytes) -> None:

@@ -64,3 +64,24 @@ def test_the_interval_covers_the_true_mean_about_as_often_as_it_says():
         assert told.high is not None
         covered += told.low <= 0 <= told.high
     assert 0.88 <= covered / audits <= 0.98
+
+
+def test_what_is_one_persons_is_drawn_whole():
+    # Two people of one run, ten values 0 and ten 1: in a quarter of the draws one is twice.
+    values, run = np.repeat([0.0, 1.0], 10), np.zeros(20, dtype=np.int64)
+    people = np.repeat([0, 1], 10)
+    told = estimate(values, run, SEED, people)
+    assert (told.mean, told.low, told.high) == (0.5, 0.0, 1.0)
+    apart = estimate(values, run, SEED)
+    assert apart.low is not None
+    assert apart.low > 0.2
+
+
+def test_people_who_are_each_their_own_are_drawn_as_values_are():
+    values, run = np.arange(6.0), np.array([0, 0, 0, 1, 1, 1])
+    assert estimate(values, run, SEED, np.arange(6)) == estimate(values, run, SEED)
+
+
+def test_one_person_alone_has_no_interval_however_many_values():
+    told = estimate(np.arange(6.0), np.zeros(6, dtype=np.int64), SEED, np.zeros(6, np.int64))
+    assert (told.mean, told.low, told.high) == (2.5, None, None)

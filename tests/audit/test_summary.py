@@ -1,5 +1,7 @@
 """Findings are summed up as means beside their guesses."""
 
+from dataclasses import replace
+
 import pytest
 
 from overheard.audit.finding import Cell, Finding
@@ -7,6 +9,8 @@ from overheard.audit.summary import summarise
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
+from tests.audit.recognised import found as recognised
+from tests.audit.recognised import run
 
 SEED = Seed(3)
 
@@ -105,3 +109,29 @@ def test_the_same_seed_gives_the_same_interval_to_the_last_bit():
     findings = [found(value, {"a": 1.0}, target=client(n)) for n, value in enumerate(values)]
     assert summarise(findings, SEED) == summarise(findings, SEED)
     assert summarise(findings, SEED) != summarise(findings, Seed(4))
+
+
+def test_of_a_question_about_people_the_control_stands_beside_the_mean():
+    # Named right: both of the run, none of the control.
+    findings = [recognised((1, 0, 0, 0), "a", number) for number in range(2)]
+    findings += [recognised((0, 1, 0, 0), "a", n, is_control=True) for n in range(2)]
+    row = next(row for row in summarise(findings, SEED) if row.score == "top1")
+    assert (row.value.mean, row.targets) == (1, 2)
+    assert dict(row.references) == {"IID control": 0}
+
+
+def test_all_that_is_one_persons_is_drawn_together():
+    # Every person is named right always or never: as clumped as can be.
+    clumped = [recognised((1, 0), "ab"[n // 8 % 2], n, users=("a", "b")) for n in range(16)]
+    (row,) = [row for row in summarise(clumped, SEED) if row.score == "top1"]
+    assert (row.value.mean, row.value.low, row.value.high) == (0.5, 0.0, 1.0)
+
+
+def test_the_chance_of_a_stranger_stands_beside_the_base_rate():
+    # One of four is a stranger: 1/4 * 3/4.
+    findings = [
+        replace(one, scores=(*one.scores, Score("unseen", 0.1, "lower", {"even": 0.25}, {})))
+        for one in run(1.0, people=3, strangers=1, updates=1)
+    ]
+    row = next(row for row in summarise(findings, SEED) if row.score == "unseen")
+    assert row.references["the base rate"] == pytest.approx(3 / 16)

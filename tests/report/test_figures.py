@@ -4,7 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.audit.estimate import Estimate
-from overheard.report.figures import NO_FIGURE, digits, measure, rounds_heard
+from overheard.audit.identification import CONTROL
+from overheard.audit.row import Row
+from overheard.report.figures import NO_FIGURE, beside, digits, measure, rounds_heard
 
 
 def test_total_variation_is_half_of_l1_in_percent() -> None:
@@ -42,3 +44,16 @@ def test_no_number_is_written_as_a_dash() -> None:
 
 def test_rounds_with_a_gap_are_no_span() -> None:
     assert rounds_heard((1, 2, 4)) == "1, 2, 4"
+
+
+def test_references_are_called_what_they_are() -> None:
+    with_control = row({CONTROL: 0.1})
+    assert beside([row({"told": 0.1})]) == beside([row({})]) == "told guess"
+    assert beside([with_control, row({})]) == "control"
+    assert beside([with_control, row({"the base rate": 0.1})]) == "told guess or control"
+
+
+def row(references: dict[str, float]) -> Row:
+    value = Estimate(0.5, None, None)
+    place = ("none", (), "ours", "identity", (0,), "top1", "higher")
+    return Row(*place, value, {}, references, None, None, 1, 1)

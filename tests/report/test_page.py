@@ -12,6 +12,13 @@ from overheard.audit.finding import Audit
 from overheard.core.seeds import Seed
 from overheard.report.write import write_report
 from tests.report.conftest import HOSTILE
+from tests.report.people import (
+    MLP,
+    attribute_findings,
+    identity_findings,
+    people_audit,
+    sender_findings,
+)
 from tests.report.shifts import shift_audit, shift_findings
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -144,12 +151,39 @@ def test_a_report_on_shifts_fits_can_be_read_and_has_a_table_for_every_chart(
     page.close()
 
 
-def test_a_report_without_shifts_does_not_speak_of_them(
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_report_on_people_fits_can_be_read_and_has_a_table_for_every_chart(
+    browser: "sync_api.Browser", tmp_path: Path, width: int
+) -> None:
+    findings = [
+        *identity_findings("none", "ours", 3.0),
+        *identity_findings("none", HOSTILE, 1.0, settings=MLP),
+        *identity_findings("mm_aug", "ours, knowing the defenses", 2.0),
+        *identity_findings("mm_aug", HOSTILE, 0.5, settings=MLP),
+        *sender_findings("none", "link", 2.0),
+        *attribute_findings("none", "age", 2.0),
+    ]
+    audit = people_audit(findings, {"none": 0.8, "mm_aug": 0.78})
+    write_report(audit, tmp_path, Seed(0))
+    page = browser.new_page(viewport={"width": width, "height": 900}, offline=True)
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(LOW_CONTRAST) == []
+    assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
+    # The frontier; who is who in either arm; the links.
+    assert page.locator("section[aria-labelledby=people] figure").count() == 4
+    assert page.locator("nav a[href='#people']").count() == 1
+    assert page.evaluate("document.scripts.length") == 0
+    page.close()
+
+
+def test_a_report_without_shifts_and_people_does_not_speak_of_them(
     browser: "sync_api.Browser", report: Path
 ) -> None:
     page = browser.new_page()
     page.goto(report.as_uri())
     assert page.locator("#shifts, nav a[href='#shifts']").count() == 0
+    assert page.locator("#people, nav a[href='#people']").count() == 0
     page.close()
 
 

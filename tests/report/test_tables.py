@@ -13,6 +13,7 @@ from overheard.core.seeds import Seed
 from overheard.report.exposures import arms
 from overheard.report.tables import COLUMNS, as_csv, as_json
 from tests.report.conftest import HOSTILE
+from tests.report.people import identity_findings, people_audit
 from tests.report.shifts import SINCE, shift_audit, shift_findings
 
 
@@ -93,6 +94,28 @@ def test_a_finding_without_a_score_has_a_line_too() -> None:
 def test_no_timeline_is_null(small: Audit) -> None:
     document = json.loads(as_json(small, ()))
     assert {one["timeline"] for one in document["findings"]} == {None}
+
+
+def test_a_choice_stands_whole_in_the_document_and_by_its_first_name_in_the_table() -> None:
+    one, other = identity_findings("none", "ours", 3.0, has_controls=False)[:2]
+    tied = replace(other, claimed=(0.0,) * len(other.claimed), none_of_them=None)
+    audit = people_audit([replace(one, true_user="=1+1"), tied], {"none": 0.8})
+    first, second = json.loads(as_json(audit, ()), parse_constant=refuse)["findings"]
+    assert tuple(first["candidates"]) == one.candidates
+    assert tuple(first["claimed"]) == one.claimed
+    assert (first["true_user"], first["none_of_them"]) == ("=1+1", one.none_of_them)
+    assert second["none_of_them"] is None
+    lines = list(csv.DictReader(StringIO(as_csv(audit))))
+    best = one.candidates[one.claimed.index(max(one.claimed))]
+    assert (lines[0]["named"], lines[0]["true_user"]) == (best, "'=1+1")
+    assert (lines[0]["claimed"], lines[0]["true"]) == ("", "")
+    assert (lines[-1]["named"], lines[-1]["none_of_them"]) == ("a tie of 12", "")
+
+
+def test_the_document_has_a_line_a_finding(small: Audit) -> None:
+    lines = as_json(small, ()).splitlines()
+    held = [json.loads(line.rstrip(",")) for line in lines if line.startswith('  {"arm"')]
+    assert len(held) == len(small.arms) + len(small.findings)
 
 
 def test_what_is_no_number_is_null(small: Audit) -> None:

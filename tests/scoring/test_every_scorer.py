@@ -6,9 +6,12 @@ import pytest
 import torch
 
 from overheard import scoring
+from overheard.core.claims import LabelShares, Shift, Timeline
 from overheard.core.discover import discover
 from overheard.core.examples import Examples
+from overheard.core.identities import Attribute, Identity, SameSender
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_users import KnownUsers
 from overheard.core.parties import client
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth
@@ -26,6 +29,16 @@ COUNTS = torch.tensor([6, 0, 3, 1, 0])
 AUXILIARY = torch.tensor([0, 1, 1, 2, 3, 4, 4, 4])
 ORDER = torch.tensor([3, 0, 4, 1, 2])
 ROUNDS = (0, 1)
+AGES = {"u0": "old", "u1": "young", "u2": "young"}
+
+ASKED = {
+    LabelShares: LabelShares(torch.full((5,), 0.2)),
+    Shift: Shift(Timeline()),
+    Identity: Identity(tuple(AGES), torch.zeros(3)),
+    SameSender: SameSender((client(1), client(2)), torch.zeros(2)),
+    Attribute: Attribute("age", ("old", "young"), torch.tensor([0.5, 0.5])),
+}
+"""A claim of each kind, of which only what it is about is looked at."""
 
 
 @pytest.fixture(params=sorted(SCORERS))
@@ -40,10 +53,14 @@ def truth_and_guesses(
         {(0, client(0)): before, (1, client(0)): counts},
         accuracy={1: 0.5},
         shifts={client(0): (1,)},
+        users={client(0): "u0", client(1): "u1", client(2): "u0"},
+        attributes={"age": AGES},
     )
     auxiliary = Examples(torch.zeros(len(labels), 2), labels)
-    truth = scorer.truth(held, client(0), ROUNDS)
-    return truth, scorer.guesses(truth, Knowledge(classes=5, auxiliary=auxiliary))
+    people = KnownUsers(dict.fromkeys(AGES, auxiliary), attributes={"age": AGES})
+    truth = scorer.truth(held, client(0), ROUNDS, ASKED[scorer.claim])
+    knowledge = Knowledge(classes=5, auxiliary=auxiliary, people=people)
+    return truth, scorer.guesses(truth, knowledge)
 
 
 def by_name(scores: tuple[Score, ...]) -> dict[str, Score]:

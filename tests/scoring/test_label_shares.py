@@ -21,6 +21,9 @@ from overheard.scoring._distances import KL_FLOOR
 from overheard.scoring.label_shares import LabelSharesScorer
 
 SCORER = LabelSharesScorer()
+ASKED = LabelShares(torch.tensor([0.5, 0.5]))
+"""A claim of which nothing is looked at to tell the truth."""
+
 DISTANCES = ("l1", "l2", "linf", "wasserstein", "kl", "js")
 
 
@@ -182,18 +185,18 @@ def test_the_truth_adds_up_the_rounds_asked_for() -> None:
         accuracy={},
     )
     # (3 + 0, 1 + 4, 0) of 8
-    own = SCORER.truth(truth, client(0), [1, 2])
+    own = SCORER.truth(truth, client(0), [1, 2], ASKED)
     assert own.shares.tolist() == [3 / 8, 5 / 8, 0]
     assert own.absent is not None
     assert own.absent.tolist() == [False, False, True]
     # (3 + 2, 1, 0) of 6
-    assert SCORER.truth(truth, COHORT, [1]).shares.tolist() == [5 / 6, 1 / 6, 0]
+    assert SCORER.truth(truth, COHORT, [1], ASKED).shares.tolist() == [5 / 6, 1 / 6, 0]
 
 
 def test_a_client_without_examples_has_no_true_shares() -> None:
     truth = GroundTruth({(1, client(0)): torch.tensor([0, 0])}, accuracy={})
     with pytest.raises(ValueError, match="client/0 held no examples"):
-        SCORER.truth(truth, client(0), [1])
+        SCORER.truth(truth, client(0), [1], ASKED)
 
 
 def test_a_claim_about_another_number_of_labels_is_refused() -> None:

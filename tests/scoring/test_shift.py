@@ -15,6 +15,8 @@ from overheard.scoring.shift import ShiftScorer
 
 SCORER = ShiftScorer()
 ROUNDS = tuple(range(6))
+ASKED = Shift(Timeline())
+"""A claim of which nothing is looked at to tell the truth."""
 
 SHIFTED = GroundTruth(
     {
@@ -61,7 +63,7 @@ def scores(
     ground: GroundTruth = SHIFTED,
     target: Party = client(0),  # noqa: B008
 ) -> dict[str, Score]:
-    truth = SCORER.truth(ground, target, ROUNDS)
+    truth = SCORER.truth(ground, target, ROUNDS, ASKED)
     guesses = SCORER.guesses(truth, Knowledge(classes=4))
     return {score.name: score for score in SCORER.score(claim, truth, guesses)}
 
@@ -72,14 +74,14 @@ def numbers(told: Measured | None) -> list[float]:
 
 
 def test_the_truth_is_the_shares_after_minus_those_before() -> None:
-    truth = SCORER.truth(SHIFTED, client(0), ROUNDS)
+    truth = SCORER.truth(SHIFTED, client(0), ROUNDS, ASKED)
     assert truth.evidence.since == 3
     assert truth.numbers() == pytest.approx(TRUE_CHANGE)
     assert numbers(truth.after) == pytest.approx([0.6, 0.2, 0.2, 0.0])
 
 
 def test_a_control_did_not_change_and_holds_what_it_held_in_all_rounds() -> None:
-    truth = SCORER.truth(NOTHING, client(1), ROUNDS)
+    truth = SCORER.truth(NOTHING, client(1), ROUNDS, ASKED)
     assert truth.evidence.since is None
     assert truth.numbers() == (0.0,) * 4
     assert numbers(truth.after) == pytest.approx([0.2, 0.2, 0.4, 0.2])
@@ -87,13 +89,13 @@ def test_a_control_did_not_change_and_holds_what_it_held_in_all_rounds() -> None
 
 def test_of_the_cohort_the_change_is_diluted_by_those_who_stay() -> None:
     # Before (4, 4, 8, 4) of 20, after (8, 4, 6, 2): half of client 0's change.
-    truth = SCORER.truth(SHIFTED, COHORT, ROUNDS)
+    truth = SCORER.truth(SHIFTED, COHORT, ROUNDS, ASKED)
     assert truth.evidence.since == 3
     assert truth.numbers() == pytest.approx([0.2, 0.0, -0.1, -0.1])
 
 
 def test_where_the_observer_itself_shifted_the_rest_did_not() -> None:
-    truth = SCORER.truth(SHIFTED.without([client(0)]), COHORT, ROUNDS)
+    truth = SCORER.truth(SHIFTED.without([client(0)]), COHORT, ROUNDS, ASKED)
     assert truth.evidence.since is None
     assert truth.numbers() == (0.0,) * 4
 
@@ -102,8 +104,8 @@ def test_who_sits_out_the_round_of_its_shift_shifts_when_it_is_heard_again() -> 
     held = {place: counts for place, counts in SHIFTED.counts.items() if place[0] != 3}
     held[3, client(1)] = torch.tensor([2, 2, 4, 2])
     ground = GroundTruth(held, {}, SHIFTED.shifts)
-    assert SCORER.truth(ground, client(0), ROUNDS).evidence.since == 4
-    assert SCORER.truth(ground, COHORT, ROUNDS).evidence.since == 4
+    assert SCORER.truth(ground, client(0), ROUNDS, ASKED).evidence.since == 4
+    assert SCORER.truth(ground, COHORT, ROUNDS, ASKED).evidence.since == 4
 
 
 def test_a_client_heard_on_one_side_only_counts_as_if_it_had_not_changed() -> None:
@@ -112,13 +114,13 @@ def test_a_client_heard_on_one_side_only_counts_as_if_it_had_not_changed() -> No
         for (number, who), counts in SHIFTED.counts.items()
         if who == client(0) or number >= 4
     }
-    truth = SCORER.truth(GroundTruth(held, {}, SHIFTED.shifts), COHORT, ROUNDS)
+    truth = SCORER.truth(GroundTruth(held, {}, SHIFTED.shifts), COHORT, ROUNDS, ASKED)
     assert truth.numbers() == pytest.approx([0.2, 0.0, -0.1, -0.1])
 
 
 @pytest.mark.parametrize("rounds", [(0, 1, 2), (3, 4, 5)])
 def test_a_shift_of_which_one_side_is_not_heard_is_none(rounds: tuple[int, ...]) -> None:
-    truth = SCORER.truth(SHIFTED, client(0), rounds)
+    truth = SCORER.truth(SHIFTED, client(0), rounds, ASKED)
     assert truth.evidence.since is None
     assert not any(truth.numbers())
 
@@ -128,17 +130,17 @@ def test_a_gradual_drift_is_held_against_where_it_led_to() -> None:
     ground = GroundTruth(
         {place: torch.tensor(counts) for place, counts in held.items()}, {}, {client(0): (1,)}
     )
-    truth = SCORER.truth(ground, client(0), (0, 1, 2))
+    truth = SCORER.truth(ground, client(0), (0, 1, 2), ASKED)
     assert numbers(truth.after) == pytest.approx([0.25, 0.75])
     assert truth.numbers() == pytest.approx([-0.75, 0.75])
 
 
 def test_there_is_no_truth_about_who_never_trained_or_on_nothing() -> None:
     with pytest.raises(ValueError, match="trained in none"):
-        SCORER.truth(SHIFTED, client(7), ROUNDS)
+        SCORER.truth(SHIFTED, client(7), ROUNDS, ASKED)
     empty = GroundTruth({(0, client(0)): torch.zeros(4, dtype=torch.long)}, {})
     with pytest.raises(ValueError, match="held no examples"):
-        SCORER.truth(empty, client(0), ROUNDS)
+        SCORER.truth(empty, client(0), ROUNDS, ASKED)
 
 
 def test_an_alarm_in_time_is_a_detection_with_its_delay() -> None:
@@ -245,7 +247,7 @@ def test_a_shift_that_leaves_labels_alone_has_no_direction() -> None:
 
 
 def test_the_auxiliary_examples_are_a_guess_at_the_new_shares() -> None:
-    truth = SCORER.truth(SHIFTED, client(0), ROUNDS)
+    truth = SCORER.truth(SHIFTED, client(0), ROUNDS, ASKED)
     auxiliary = Examples(torch.zeros(4, 1), torch.tensor([0, 0, 0, 1]))
     guesses = SCORER.guesses(truth, Knowledge(classes=4, auxiliary=auxiliary))
     (score,) = (

@@ -12,6 +12,8 @@ from overheard.scoring.label_shares import LabelSharesScorer
 
 SCORER = LabelSharesScorer()
 SHARES = torch.tensor([0.5, 0.5, 0.0, 0.0])
+ASKED = LabelShares(SHARES)
+"""A claim of which nothing is looked at to tell the truth."""
 TRUTH = GroundTruth(
     {
         (0, client(0)): torch.tensor([6, 4, 0, 0]),
@@ -24,7 +26,7 @@ TRUTH = GroundTruth(
 
 
 def scores(claim: LabelShares, rounds: tuple[int, ...] = (0, 1)) -> dict[str, Score]:
-    truth = SCORER.truth(TRUTH, client(0), rounds)
+    truth = SCORER.truth(TRUTH, client(0), rounds, ASKED)
     guesses = SCORER.guesses(truth, Knowledge(classes=4))
     return {score.name: score for score in SCORER.score(claim, truth, guesses)}
 
@@ -91,7 +93,7 @@ def test_a_size_outside_its_bounds_is_not_covered_and_one_without_bounds_says_no
 
 def test_the_cohorts_size_is_that_of_all_in_a_round() -> None:
     # 10 in round 0; 6 + 2 in round 1: 9 a round
-    size = SCORER.truth(TRUTH, COHORT, (0, 1)).size
+    size = SCORER.truth(TRUTH, COHORT, (0, 1), ASKED).size
     assert size is not None
     assert size.examples == 9
 

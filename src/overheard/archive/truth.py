@@ -1,6 +1,7 @@
 """The ground truth of a run, in a file of its own that can be kept back."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,9 +11,12 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from overheard.archive.atomic import write_bytes
 from overheard.archive.layout import truth_path
 from overheard.archive.manifest import told
-from overheard.core.errors import TranscriptError
-from overheard.core.parties import party
+from overheard.core.errors import DataError, TranscriptError
+from overheard.core.parties import Party, party
 from overheard.core.truth import GroundTruth
+
+LONGEST_NAME = 200
+"""Characters of a user's name, or of what is told of it, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +46,28 @@ class _Stored:
 
     counts: tuple[_Counts, ...]
     accuracy: tuple[_Accuracy, ...]
-    # May be left out, so that whoever writes a truth by hand need not say that nothing shifts.
+    # May be left out, so that whoever writes a truth by hand need not say that nothing shifts,
+    # and that clients are nobody in particular.
     shifts: tuple[_Shifts, ...] = ()
+    # By party; then by attribute and user.
+    users: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 _PARSER = TypeAdapter(_Stored)
 
 
 def write_truth(folder: Path, truth: GroundTruth) -> None:
-    """Write the ground truth beside the transcript of a run."""
+    """Write the ground truth beside the transcript of a run.
+
+    Raises:
+        DataError: if a user, or what is told of one, has a name that could not be read again.
+
+    """
+    try:
+        _check_names(truth.users, truth.attributes)
+    except ValueError as error:
+        raise DataError(f"{error}; rename it in the data") from error
     stored = _Stored(
         tuple(
             _Counts(number, who, tuple(counts.tolist()))
@@ -58,6 +75,8 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
         ),
         tuple(_Accuracy(number, share) for number, share in truth.accuracy.items()),
         tuple(_Shifts(who, rounds) for who, rounds in truth.shifts.items()),
+        {str(who): user for who, user in truth.users.items()},
+        {attribute: dict(values) for attribute, values in truth.attributes.items()},
     )
     write_bytes(truth_path(folder), _PARSER.dump_json(stored) + b"\n")
 
@@ -82,6 +101,8 @@ def read_truth(folder: Path) -> GroundTruth:
             for entry in stored.counts
         }
         shifts = {party(entry.party): entry.rounds for entry in stored.shifts}
+        users = {party(who): user for who, user in stored.users.items()}
+        _check_names(users, stored.attributes)
     except OSError as error:
         raise TranscriptError(
             f"{path} cannot be read ({error.strerror}): without it a run can be attacked, "
@@ -92,4 +113,27 @@ def read_truth(folder: Path) -> GroundTruth:
     except ValueError as error:
         raise TranscriptError(f"{path} is damaged: {error}; copy it anew") from error
     accuracy = {entry.round: entry.accuracy for entry in stored.accuracy}
-    return GroundTruth(counts, accuracy, shifts)
+    return GroundTruth(counts, accuracy, shifts, users, stored.attributes)
+
+
+def _check_names(
+    users: Mapping[Party, str], attributes: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Raise `ValueError` unless users, attributes and their values have printable, short names.
+
+    They come from data, and go to terminals and pages.
+    """
+    _check("user", users.values())
+    _check("attribute", attributes)
+    for attribute, values in attributes.items():
+        _check("user", values)
+        _check(f"value of {attribute}", values.values())
+
+
+def _check(what: str, names: Iterable[str]) -> None:
+    for name in names:
+        if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
+            raise ValueError(
+                f"{name[:LONGEST_NAME]!r} is no name of a {what}: names are printable and have "
+                f"1 to {LONGEST_NAME} characters"
+            )

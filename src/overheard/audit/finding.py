@@ -20,8 +20,9 @@ class Cell:
         settings: the attack's repr, its full record.
         question: name of the scorer that holds its claims against the truth.
         rounds: those that were listened to, in order.
-        is_control: True if the run is the control: examples are exchanged as in the arm's other
-            run of the same seed, and nothing shifts.
+        is_control: True if the run is the control of the arm's other run of the same seed:
+            examples are exchanged as in it, and nothing shifts; or, where clients are asked who
+            they are, examples were dealt anew among all of them by chance.
 
     """
 
@@ -50,6 +51,9 @@ class Finding:
         high: upper ends.
         timeline: of a question about time, how the evidence went.
         true_since: of a question about time, the first round of the change; None = none came.
+        candidates: of a question that is a choice, what each of the claimed numbers speaks for.
+        none_of_them: the chance, as claimed, that it is none of the candidates; None = unsaid.
+        true_user: who the target really is; None where it is nobody in particular.
 
     """
 
@@ -62,6 +66,9 @@ class Finding:
     high: tuple[float, ...] | None = None
     timeline: Timeline | None = None
     true_since: int | None = None
+    candidates: tuple[str, ...] = ()
+    none_of_them: float | None = None
+    true_user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

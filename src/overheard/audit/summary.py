@@ -4,10 +4,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overheard.audit.detection import detection_rows
 from overheard.audit.estimate import estimate
 from overheard.audit.finding import Finding
+from overheard.audit.identification import identification_rows, references_beside
 from overheard.audit.row import Row, place_of
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
@@ -21,18 +23,30 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
     (Field and Welsh 2007, two-stage bootstrap). With one seed only the targets are drawn: the
     interval then says nothing about other runs, and `seeds` tells.
 
-    What only many runs with a shift and their controls tell is appended: see
-    `audit.detection`.
+    Where it is known who stands behind the targets, what is drawn within a seed are these
+    people, each with all targets that are theirs. Of a question about them, the control's mean
+    stands beside as a reference.
+
+    What only many runs with a shift and their controls tell is appended, and what all targets
+    together tell of how well people are recognised: see `audit.detection` and
+    `audit.identification`.
     """
     groups: dict[tuple[object, ...], list[tuple[Finding, Score]]] = defaultdict(list)
+    controls: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
+        place = place_of(finding.cell)
+        if finding.candidates and finding.cell.is_control:
+            controls[place].append(finding)
+            continue
         for score in finding.scores:
-            groups[(*place_of(finding.cell), score.name)].append((finding, score))
-    rows = tuple(_row(members, seed) for members in groups.values())
-    return (*rows, *detection_rows(findings, seed))
+            groups[(*place, score.name)].append((finding, score))
+    rows = tuple(_row(held, controls[place[:-1]], seed) for place, held in groups.items())
+    return (*rows, *detection_rows(findings, seed), *identification_rows(findings, seed))
 
 
-def _row(members: Sequence[tuple[Finding, Score]], seed: Seed) -> Row:
+def _row(
+    members: Sequence[tuple[Finding, Score]], control: Sequence[Finding], seed: Seed
+) -> Row:
     cell, first = members[0][0].cell, members[0][1]
     scores = [score for _, score in members]
     seeds = np.array([finding.cell.seed for finding, _ in members])
@@ -41,6 +55,7 @@ def _row(members: Sequence[tuple[Finding, Score]], seed: Seed) -> Row:
     best = _best(blinds, first.better)
     sign = 1 if first.better == "higher" else -1
     draws = seed.child("bootstrap", cell.arm, cell.attack, first.name)
+    people = _people([finding for finding, _ in members])
     return Row(
         arm=cell.arm,
         observers=cell.observers,
@@ -49,21 +64,34 @@ def _row(members: Sequence[tuple[Finding, Score]], seed: Seed) -> Row:
         rounds=cell.rounds,
         score=first.name,
         better=first.better,
-        value=estimate(values, seeds, draws),
+        value=estimate(values, seeds, draws, people),
         blinds=blinds,
         references={
             name: _mean([score.references[name] for score in scores])
             for name in first.references
-        },
+        }
+        | references_beside(first.name, [finding for finding, _ in members], control),
         blind=None if best is None else blinds[best],
         gain=None
         if best is None
         else estimate(
-            sign * (values - np.array([score.blinds[best] for score in scores])), seeds, draws
+            sign * (values - np.array([score.blinds[best] for score in scores])),
+            seeds,
+            draws,
+            people,
         ),
         targets=len({finding.target for finding, _ in members}),
         seeds=len(set(seeds.tolist())),
     )
+
+
+def _people(findings: Sequence[Finding]) -> NDArray[np.int64] | None:
+    """Who stands behind each, numbered; None where that is not known of all."""
+    users = [finding.true_user for finding in findings]
+    if None in users:
+        return None
+    number = {who: place for place, who in enumerate(dict.fromkeys(users))}
+    return np.array([number[who] for who in users])
 
 
 def _mean(values: Sequence[float]) -> float:

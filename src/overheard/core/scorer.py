@@ -76,9 +76,7 @@ class Scorer(ABC, Generic[C]):
     source: ClassVar[str]
 
     @abstractmethod
-    def truth(
-        self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: C
-    ) -> C:
+    def truth(self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: C) -> C:
         """The answer that the ground truth gives for these rounds.
 
         Of the claim, which is to be held against it, only what it is about is looked at, where

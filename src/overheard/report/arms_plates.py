@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from overheard.report.charts import arms_chart
 from overheard.report.exposures import Arm, Case, Exposure, bare_arm, by_threat, headline_row
-from overheard.report.figures import NO_FIGURE, Measure, digits, measure, percent
+from overheard.report.figures import NO_FIGURE, Measure, beside, digits, measure, percent
 from overheard.report.names import shown
 from overheard.report.plates import Panel, Plate, Table
 
@@ -33,7 +33,7 @@ def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
                         f"Attack{told.unit}",
                         "95 % interval",
                         "Blind guess",
-                        "Told guess",
+                        _beside(exposures),
                         "Gain over blind",
                         "95 % interval",
                         "Accuracy",
@@ -50,6 +50,11 @@ def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
             )
         )
     return tuple(plates)
+
+
+def _beside(exposures: Sequence[Exposure]) -> str:
+    told = beside(case.row for exposure in exposures for case in exposure.cases)
+    return told[0].upper() + told[1:]
 
 
 def _accuracy(arm: Arm, bare: Arm | None) -> tuple[str, ...]:

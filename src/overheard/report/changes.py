@@ -7,6 +7,7 @@ from overheard.audit.row import Row
 from overheard.report.exposures import Arm, Exposure, bare_arm
 from overheard.report.figures import digits, measure, percent
 from overheard.report.names import shown
+from overheard.scoring.shift import ShiftScorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,10 @@ def _effect(after: Exposure, before: Exposure | None) -> str:
     if before is None or not before.cases:
         return "nothing to compare with, since it was not measured without defenses."
     if not after.cases:
-        why = "no control ran beside it" if after.rows else "no attack could run"
+        why = "no attack could run"
+        if after.rows:
+            is_shift = after.question == ShiftScorer.name
+            why = "no control ran beside it" if is_shift else "nobody known to it took part"
         return f"not measured, since {why}; that is no proof of protection."
     old, new = before.cases[0].row, after.cases[0].row
     told = measure(new.score)

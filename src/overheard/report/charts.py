@@ -13,7 +13,7 @@ from overheard.audit.estimate import Estimate
 from overheard.audit.row import Row
 from overheard.core.claims import Interval
 from overheard.report.exposures import Case
-from overheard.report.figures import Measure
+from overheard.report.figures import Measure, beside
 from overheard.report.names import shortened, told_apart
 from overheard.report.svg import ACCENT, INK, SERIES, SOFT, TRUTH, inline_svg
 
@@ -48,6 +48,7 @@ class Course:
 def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str) -> Markup:
     """A line per attack, gathered by arm: its figure with the interval, beside the guesses."""
     lines = sum(1 + len(held) for held in cases.values())
+    told = beside(case.row for held in cases.values() for case in held)
     width, height, left, bottom = 400.0, 80.0 + LINE * lines, 128.0, 76.0
 
     def draw(figure: Figure) -> None:
@@ -80,9 +81,7 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
             handles=[
                 Line2D([], [], color=ACCENT, marker="o", label="attack, 95 % interval"),
                 Line2D([], [], color=INK, marker="D", mfc="none", ls="", label="blind guess"),
-                Line2D(
-                    [], [], color=SOFT, marker="+", ms=9, mew=1.6, ls="", label="told guess"
-                ),
+                Line2D([], [], color=SOFT, marker="+", ms=9, mew=1.6, ls="", label=told),
             ],
             loc="lower left",
             ncols=3,

@@ -1,10 +1,12 @@
 """How figures are written for a reader: few digits, the interval beside the mean."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
 from overheard.audit.estimate import Estimate
+from overheard.audit.identification import CONTROL
+from overheard.audit.row import Row
 from overheard.core.scorer import Better
 
 NO_FIGURE = "–"
@@ -70,6 +72,19 @@ _MEASURES = {
     "signs_right": Measure("Signs right", f"{SPACE}%", 100.0),
     "risen_error": Measure("Share of risen classes off by", f"{SPACE}points", 100.0),
     "risen_coverage": Measure("That share inside its interval", f"{SPACE}%", 100.0),
+    "top1": Measure("Named right at the first try", f"{SPACE}%", 100.0),
+    "top5": Measure("Among the first five named", f"{SPACE}%", 100.0),
+    "unseen": Measure("Squared error of the stated chances of a stranger", "", 1.0),
+    "mean_average_precision": Measure("Average precision a user", f"{SPACE}%", 100.0),
+    "times_chance": Measure("Times chance", "", 1.0),
+    "matching_auc": Measure("Pairs told apart", f"{SPACE}of{SPACE}100", 100.0),
+    "equal_error_rate": Measure("Equal error rate", f"{SPACE}%", 100.0),
+    "dir_at_1_percent": Measure(f"Named right at 1{SPACE}% false alarms", f"{SPACE}%", 100.0),
+    "control_excess": Measure("The control's average precision", f"{SPACE}%", 100.0),
+    "gain_over_published": Measure("Gain over the published", f"{SPACE}points", 100.0),
+    "average_precision": Measure("Average precision a target", f"{SPACE}%", 100.0),
+    "accuracy": Measure("Values told right", f"{SPACE}%", 100.0),
+    "balanced_accuracy": Measure("The same, mean over values", f"{SPACE}%", 100.0),
 }
 
 
@@ -118,6 +133,14 @@ def rounds_heard(rounds: Sequence[int]) -> str:
     if len(rounds) > 2 and list(rounds) == list(range(rounds[0], rounds[-1] + 1)):
         return f"{rounds[0]} to {rounds[-1]}"
     return ", ".join(map(str, rounds))
+
+
+def beside(rows: Iterable[Row]) -> str:
+    """What the references of these rows are called together."""
+    names = {name for row in rows for name in row.references}
+    if CONTROL not in names:
+        return "told guess"
+    return "control" if names == {CONTROL} else "told guess or control"
 
 
 def direction(better: Better) -> str:

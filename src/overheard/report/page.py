@@ -18,6 +18,9 @@ from overheard.report.figures import (
     percent,
     rounds_heard,
 )
+from overheard.report.frontier_plates import frontier_plates
+from overheard.report.identity_plates import identity_plates
+from overheard.report.identity_tables import identity_tables
 from overheard.report.intervals import intervals_tables
 from overheard.report.limits import limit_words
 from overheard.report.names import shown, together
@@ -72,6 +75,9 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
         intervals=intervals_tables(every),
         detection=detection_tables(every),
         timelines=timeline_plates(audit, every),
+        identities=identity_tables(every),
+        recognised=identity_plates(every),
+        frontiers=frontier_plates(every),
         unmeasured=[
             f"{shown(arm.name)} · {held.title}"
             for arm in every

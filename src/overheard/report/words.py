@@ -10,9 +10,14 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.report.exposures import Case, Exposure, Verdict, arms
 from overheard.report.figures import NO_FIGURE, measure, percent
+from overheard.report.identity_words import identity_words
 from overheard.report.intervals import interval_words
 from overheard.report.names import all_others, called, possessive, shown, together, told_apart
 from overheard.report.shift_words import shift_words
+from overheard.scoring.attribute import AttributeScorer
+from overheard.scoring.identity import IdentityScorer
+from overheard.scoring.same_sender import SameSenderScorer
+from overheard.scoring.shift import ShiftScorer
 
 BADGES: dict[Verdict, str] = {
     "leaks": "Leaks",
@@ -48,6 +53,7 @@ def exposure_words(exposure: Exposure) -> tuple[str, ...]:
     return (
         _headline(exposure, case),
         *shift_words(case),
+        *identity_words(case),
         *_misplaced(exposure, case),
         *_read_best(exposure, case),
         *_absent(exposure),
@@ -58,6 +64,12 @@ def exposure_words(exposure: Exposure) -> tuple[str, ...]:
 
 def _unmeasured(exposure: Exposure) -> str:
     whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
+    if exposure.rows and exposure.question != ShiftScorer.name:
+        return (
+            f"How well {together(exposure.observers)} can tell who is behind {whom} was not "
+            "measured: there is nobody among them whom it knows, or there were only controls. "
+            "Not measured is not the same as no leak."
+        )
     if exposure.rows:
         return (
             f"How well {together(exposure.observers)} can tell a shift of {possessive(whom)} "
@@ -102,6 +114,37 @@ class _Reading:
     badly: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Personal:
+    """How a question about the person behind a target is spoken of."""
+
+    what: str
+    well: str
+    badly: str
+
+    def of(self, value: str) -> _Reading:
+        return _Reading(self.what, f"{self.well} {value}", f"{self.badly} {value}")
+
+
+_PERSONAL = {
+    IdentityScorer.name: _Personal(
+        "who is behind what is sent",
+        "names who is behind what is sent, right at the first try in",
+        "right at the first try in",
+    ),
+    SameSenderScorer.name: _Personal(
+        "which targets are of one sender",
+        "tells which targets are of one sender, with an average precision of",
+        "at an average precision of",
+    ),
+    AttributeScorer.name: _Personal(
+        "what the person behind a target is like",
+        "tells what the person behind a target is like, right in",
+        "right in",
+    ),
+}
+
+
 def _reading(row: Row, whose: str) -> _Reading:
     told = measure(row.score)
     value = told.tell(row.value.mean)
@@ -115,6 +158,8 @@ def _reading(row: Row, whose: str) -> _Reading:
             f"tells {what} from an exchange without shift in {value} pairs",
             f"right in {value} pairs of a shift and an exchange without",
         )
+    if row.question in _PERSONAL:
+        return _PERSONAL[row.question].of(value)
     figure = f"{told.title} {value}"
     what = f"{whose} {shown(row.question).replace('_', ' ')}"
     return _Reading(what, f"reads {what} with {figure}", f"at {figure}")
@@ -150,6 +195,9 @@ def _misplaced(exposure: Exposure, case: Case) -> tuple[str, ...]:
 def _read_best(exposure: Exposure, case: Case) -> tuple[str, ...]:
     """The client whose data are read best, by the score that the headline tells."""
     row = told_row(case)
+    if row.question in _PERSONAL:
+        # A person is behind many targets: user by user they are drawn as a histogram.
+        return ()
     targets = list(
         dict.fromkeys(
             finding.target
@@ -228,6 +276,9 @@ def _spread(row: Row) -> str:
     if row.value.low is None:
         return "One answer in one run: no interval can be given."
     if row.seeds == 1:
-        return "One run: the interval covers clients, not runs."
+        whom = "people" if row.question in _PERSONAL else "clients"
+        return f"One run: the interval covers {whom}, not runs."
+    if row.question in _PERSONAL:
+        return f"The interval covers those behind {row.targets} targets, and {row.seeds} runs."
     clients = "" if row.targets == 1 else f"{row.targets} clients and "
     return f"The interval covers {clients}{row.seeds} runs."

@@ -74,7 +74,9 @@ class LabelSharesScorer(Scorer[LabelShares]):
         "(PPA, NDSS 2023)"
     )
 
-    def truth(self, truth: GroundTruth, target: Party, rounds: Collection[int]) -> LabelShares:
+    def truth(
+        self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: LabelShares
+    ) -> LabelShares:
         """Shares among all examples that the target trained on in these rounds.
 
         Raises:

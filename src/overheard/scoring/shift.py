@@ -67,7 +67,9 @@ class ShiftScorer(Scorer[Shift]):
         "the shift's round against other rounds; the scores and the controls are ours"
     )
 
-    def truth(self, truth: GroundTruth, target: Party, rounds: Collection[int]) -> Shift:
+    def truth(
+        self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: Shift
+    ) -> Shift:
         """The first shift of which both sides were heard, and the shares on both.
 
         `since` is the first of these rounds in which the target trained on new data; None

@@ -1,0 +1,70 @@
+"""How people are recognised is drawn, and the numbers stand below."""
+
+from overheard.audit.finding import Audit, Finding
+from overheard.core.seeds import Seed
+from overheard.report.exposures import arms
+from overheard.report.identity_plates import ATTACKS, identity_plates
+from overheard.report.plates import Plate
+from tests.report.conftest import HOSTILE
+from tests.report.people import (
+    attribute_findings,
+    identity_findings,
+    people_audit,
+    sender_findings,
+)
+
+
+def plates(findings: list[Finding]) -> tuple[Plate, ...]:
+    return identity_plates(arms(people_audit(findings, {"none": 0.8}), Seed(0)))
+
+
+def test_strangers_are_drawn_only_where_there_are_some() -> None:
+    (plate,) = plates(identity_findings("none", "ours", 3.0))
+    (known,) = plates(identity_findings("none", "ours", 3.0, strangers=()))
+    assert [panel.heading for panel in plate.panels] == [
+        "Pairs told apart, by threshold",
+        "Right among the first so many named",
+        "User by user: ours",
+        "With users it does not know",
+    ]
+    assert len(known.panels) == 3
+    assert known.table.lines[0][-2:] == ("–", "–")
+
+
+def test_the_table_says_what_the_lines_show() -> None:
+    (plate,) = plates(identity_findings("none", "ours", 9.0, strangers=()))
+    figures = dict(zip(plate.table.heads, plate.table.lines[0], strict=True))
+    assert figures["Attack"] == "ours"
+    assert figures["Right among 1"] == figures["Half below"] == "100"
+    assert figures["True pairs at 1 % false alarms"] == "100"
+
+
+def test_only_the_best_attacks_are_drawn_and_the_note_says_so() -> None:
+    findings = [
+        one
+        for number in range(ATTACKS + 2)
+        for one in identity_findings("none", f"attack {number}", 0.5 * number)
+    ]
+    (plate,) = plates(findings)
+    assert {line[0] for line in plate.table.lines} == {
+        f"attack {number}" for number in range(2, ATTACKS + 2)
+    }
+    assert "2 more are in the tables" in plate.note
+
+
+def test_links_have_pairs_alone_and_attributes_no_curve() -> None:
+    (plate,) = plates(sender_findings("none", "link", 3.0))
+    assert [panel.heading for panel in plate.panels] == ["Pairs told apart, by threshold"]
+    assert plates(attribute_findings("none", "age", 3.0)) == ()
+
+
+def test_names_are_shown_and_escaped() -> None:
+    (plate,) = plates(identity_findings("none", f"{HOSTILE}\x1b[31m", 3.0))
+    assert plate.legend is not None
+    assert "<script" not in plate.legend
+    assert all("<script" not in panel.drawing for panel in plate.panels)
+    assert "\x1b" not in plate.table.lines[0][0]
+
+
+def test_shares_are_not_drawn_so(small: Audit) -> None:
+    assert identity_plates(arms(small, Seed(0))) == ()
