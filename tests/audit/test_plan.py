@@ -17,8 +17,10 @@ from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, parse_plan, read_pla
 from overheard.core.errors import PlanError
 from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.fashion_mnist import FashionMnist
+from overheard.data.people import People
 from overheard.data.schedule import Schedule, Shift
 from overheard.defenses.dropout import Dropout
+from tests.audit.peopled import Resemblance
 from tests.audit.plans import DATA, OPEN, SERVER_ALONE, SMALL, TINY, TRAINING
 
 GOOD = """
@@ -70,7 +72,9 @@ def test_the_resolved_plan_spells_out_every_default():
     assert tables["training"]["optimizer"] == "sgd"
     assert tables["data"]["split"] == {"kind": "dirichlet", "alpha": 1.0}
     assert tables["threats"][0]["attacks"][0]["calibrator"] is True
-    assert tables["arms"] == [{"name": "no defense", "defenses": []}]
+    assert tables["arms"] == [{"name": "no defense", "defenses": [], "shadows_defended": False}]
+    assert tables["threats"][0]["pseudonyms"] == "run"
+    assert "people" not in tables["data"]
     assert tables["seeds"] == [0]
 
 
@@ -329,6 +333,104 @@ def test_auxiliary_examples_that_cannot_be_are_told(line: str, place: str, words
     assert words in told[1]
 
 
+PEOPLED = GOOD.replace('{ kind = "dirichlet", alpha = 1 }', '"by_user"').replace(
+    "[training]", "[data.people]\n\n[training]"
+)
+
+
+def of_people(line: str) -> str:
+    return PEOPLED.replace("[data.people]", f"[data.people]\n{line}")
+
+
+def test_every_setting_of_people_is_read_and_written_back():
+    settings = (
+        'prior = "chronological_within_labels"\nshare = 0.25\nrecords = 20\nunseen = 1\n'
+        "holdout = 2\nshadow_devices = true\nper_label = 3"
+    )
+    arm = '\n[[arms]]\nname = "plain"\nshadows_defended = true\n'
+    plan = parse_plan(of_people(settings) + 'pseudonyms = "round"\n' + arm, "p")
+    assert plan.data.people is not None
+    assert plan.data.people.people == People(
+        "chronological_within_labels", 0.25, 20, 1, 2, shadow_devices=True, per_label=3
+    )
+    assert plan.threats[0].pseudonyms == "round"
+    assert plan.arms[0].shadows_defended
+    assert parse_plan(plan.toml(), "p") == plan
+    assert parse_plan(plan.toml(), "p").toml() == plan.toml()
+
+
+def test_what_is_left_out_of_people_is_a_chronological_half():
+    people = parse_plan(PEOPLED, "p").data.people
+    assert people is not None
+    assert people.people == People()
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "words"),
+    [
+        ('prior = "earlier"', "data.people.prior", "'random', 'chronological'"),
+        ("share = 1.0", "data.people", "share lies between 0 and 1, got 1.0"),
+        ("share = nan", "data.people", "share lies between 0 and 1"),
+        ("records = 0", "data.people.records", "greater than or equal to 1"),
+        ("unseen = -1", "data.people.unseen", "greater than or equal to 0"),
+        ("holdout = 1.5", "data.people.holdout", "valid integer"),
+        ('shadow_devices = "yes"', "data.people.shadow_devices", "valid boolean"),
+        ("per_label = 0", "data.people.per_label", "greater than or equal to 1"),
+        ('prior = "profile"\nunseen = 1', "data.people", "a profile is no user: leave out"),
+        ("known = 3", "data.people.known", "Extra inputs"),
+    ],
+)
+def test_what_cannot_be_of_people_is_told_with_its_place(line: str, place: str, words: str):
+    (told,) = mistakes_in(of_people(line)).items()
+    assert told[0] == place
+    assert words in told[1]
+
+
+def test_people_are_for_splits_that_go_by_users():
+    said = mistakes_in(PEOPLED.replace('"by_user"', '"iid"'))
+    assert list(said) == ["data"]
+    assert "by iid a client stands for no user: take a split that goes by users" in said["data"]
+
+
+def test_a_client_that_is_a_person_does_not_become_another():
+    shifts = "shifts = [{ client = 0, round = 1, new_user = true }]"
+    said = mistakes_in(PEOPLED.replace("clients = 3", f"clients = 3\n{shifts}"))
+    assert list(said) == ["data"]
+    assert "a client is one person throughout: leave new_user out" in said["data"]
+    # Its data may shift.
+    other = shifts.replace("new_user = true", "weights = [1, 2]")
+    parse_plan(PEOPLED.replace("clients = 3", f"clients = 3\n{other}"), "p")
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ('about = "cohort"', "pseudonyms a round hide single clients: take about = 'clients'"),
+        ('observers = ["server", "client/0"]', "a client knows its own: take observers = ["),
+        ('observers = ["client/0"]', "a client knows its own: take observers = ['server']"),
+    ],
+)
+def test_pseudonyms_a_round_are_kept_from_the_server_about_clients(lines: str, words: str):
+    said = mistakes_in(f'{GOOD}pseudonyms = "round"\n{lines}\n')
+    assert list(said) == ["threats.0"]
+    assert words in said["threats.0"]
+
+
+def test_how_long_a_pseudonym_lasts_is_part_of_the_name():
+    threats = (
+        ThreatPlan(attacks=(Decaf(),)),
+        ThreatPlan(attacks=(Decaf(),), pseudonyms="round"),
+    )
+    plan = Plan(data=DATA, training=TRAINING, threats=threats)
+    names = [threat.named(Decaf()) for threat in plan.threats]
+    assert names == ["decaf", "decaf, one pseudonym a round"]
+
+
+def test_who_a_cohort_is_cannot_be_asked():
+    with pytest.raises(ValueError, match="resemblance: a cohort is no person: take about ="):
+        ThreatPlan(attacks=(Decaf(), Resemblance()), about="cohort")
+
+
 def test_the_same_attack_may_be_tried_with_other_knowledge_and_by_others():
     threats = (
         ThreatPlan(attacks=(BiasInversion(),)),
@@ -367,6 +469,15 @@ def test_its_json_schema_knows_every_table():
         "threats",
     }
     assert schema["additionalProperties"] is False
+    people = schema["$defs"]["PeoplePlan"]["properties"]
+    assert people["prior"]["enum"] == [
+        "random",
+        "chronological",
+        "chronological_within_labels",
+        "profile",
+    ]
+    assert schema["$defs"]["ThreatPlan"]["properties"]["pseudonyms"]["default"] == "run"
+    assert schema["$defs"]["ArmPlan"]["properties"]["shadows_defended"]["default"] is False
 
 
 KEYS = st.sampled_from(

@@ -106,6 +106,15 @@ def with_shifts(party: str, *rounds: int) -> Callable[[Path], None]:
     return spoil
 
 
+def with_user(party: str) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        truth = json.loads(truth_path(folder).read_text())
+        truth["users"] = {party: "ann"}
+        truth_path(folder).write_text(json.dumps(truth))
+
+    return spoil
+
+
 def test_a_shift_that_a_recording_tells_of_is_the_truth(copy: Path, tmp_path: Path):
     with_shifts("client/1", 1)(copy)
     plan = changed(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
@@ -128,6 +137,7 @@ def test_a_shift_that_a_recording_tells_of_is_the_truth(copy: Path, tmp_path: Pa
         (with_shifts("client/9", 1), "client/9 shifts in the rounds"),
         (with_shifts("client/1", 0), "name its clients, and rounds from 1 on"),
         (with_shifts("client/1", 2), "its rounds end with 1"),
+        (with_user("client/9"), "says who client/9 are, but the run is of client/0, client/1"),
         (lambda folder: shutil.rmtree(folder / "transcript"), "holds no transcript"),
     ],
     ids=[
@@ -140,6 +150,7 @@ def test_a_shift_that_a_recording_tells_of_is_the_truth(copy: Path, tmp_path: Pa
         "a stranger shifts",
         "a shift at the start",
         "a shift after the end",
+        "a stranger is somebody",
         "empty",
     ],
 )

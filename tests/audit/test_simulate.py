@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.data_plan import ShiftPlan
+from overheard.audit.data_plan import PeoplePlan, ShiftPlan
 from overheard.audit.plan import ArmPlan, Known, ThreatPlan
 from overheard.audit.simulate import (
     Resources,
@@ -34,6 +34,7 @@ from overheard.defenses.dropout import Dropout
 from overheard.defenses.label_smoothing import LabelSmoothing
 from overheard.learning.models.mlp import Mlp
 from tests.audit.conftest import HERE, supplies_of
+from tests.audit.peopled import NAMING, plan_of
 from tests.audit.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
 
 THREE_ARMS = changed(
@@ -307,3 +308,63 @@ def test_the_split_of_the_plan_is_the_one_that_deals():
     # Of 20 to 30 examples of ten digits, an even share is 2 to 3.
     assert int(alike.held(0, 0).counts(10).max()) <= 4
     assert int(skewed.held(0, 0).counts(10).max()) > 4
+
+
+def test_the_attacker_of_people_has_the_same_beside_a_run_and_its_control(tmp_path: Path):
+    people = PeoplePlan(prior="random", unseen=1, holdout=1, shadow_devices=True)
+    plan = plan_of(tmp_path, NAMING, people=people)
+    dataset = load_data(plan, HERE)
+    run, control = (deal_examples(plan, dataset, 0, is_control) for is_control in (False, True))
+    assert run.who is not None
+    assert control.who is not None
+    assert run.who.users == control.who.users
+    known = knowledge_of(plan, plan.arms[0], 0, supplies_of(plan), NAMING).people
+    for who in (run.who.known, control.who.known):
+        assert list(who.priors) == list(known.priors)
+        assert who.devices == known.devices
+        for name, prior in who.examples().items():
+            assert torch.equal(prior.inputs, known.examples()[name].inputs)
+    # Clients hold others, shadow devices the same.
+    assert not torch.equal(run.rows[0][0], control.rows[0][0])
+    assert len(run.rows[0]) == 6 + 5 + 1
+    for one, other in zip(run.rows[0][6:], control.rows[0][6:], strict=True):
+        assert torch.equal(one, other)
+    # Where nobody asks who they are, nothing is exchanged.
+    unasked = plan_of(tmp_path, SERVER_ALONE, people=people)
+    plain, same = (
+        deal_examples(unasked, dataset, 0, is_control) for is_control in (False, True)
+    )
+    assert all(map(torch.equal, plain.rows[0], same.rows[0]))
+
+
+def test_a_federation_of_people_has_their_names_and_the_servers_devices(tmp_path: Path):
+    people = PeoplePlan(prior="random", shadow_devices=True)
+    plan = plan_of(tmp_path, NAMING, people=people)
+    dataset = load_data(plan, HERE)
+    dealt = deal_examples(plan, dataset, 0)
+    arms = (plan.arms[0], ArmPlan(name="adaptive", shadows_defended=True))
+    plain, adaptive = (federation_of(plan, arm, 0, dealt, dataset.task, HERE) for arm in arms)
+    assert plain.shadows == 6
+    assert plain.users == {client(n): plain.users[client(n)] for n in range(6)}
+    assert set(plain.attributes) == {"hand"}
+    assert not plain.are_shadows_defended
+    assert adaptive.are_shadows_defended
+    nobody = plan_of(tmp_path, SERVER_ALONE, people=None)
+    bare = federation_of(
+        nobody, arms[0], 0, deal_examples(nobody, dataset, 0), dataset.task, HERE
+    )
+    assert (bare.shadows, bare.users, bare.attributes, bare.background) == (0, {}, {}, None)
+
+
+def test_what_is_public_is_every_clients_and_the_attackers(tmp_path: Path):
+    plan = plan_of(tmp_path, NAMING, people=PeoplePlan())
+    shared = changed(plan, data=plan.data.model_copy(update={"background": 20}))
+    supplies = supplies_of(shared)
+    known = knowledge_of(shared, shared.arms[0], 0, supplies, NAMING).background
+    dealt = deal_examples(shared, supplies.dataset, 0)
+    there = federation_of(shared, shared.arms[0], 0, dealt, supplies.dataset.task, HERE)
+    assert known is not None
+    assert there.background is not None
+    assert len(known) == 20
+    assert torch.equal(known.inputs, there.background.inputs)
+    assert knowledge_of(plan, plan.arms[0], 0, supplies, NAMING).background is None

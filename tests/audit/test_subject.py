@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from overheard.archive.manifest import Manifest
-from overheard.audit.data_plan import ShiftPlan
+from overheard.audit.data_plan import PeoplePlan, ShiftPlan
 from overheard.audit.subject import subject_of_plan, subject_of_recording
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
@@ -53,10 +53,46 @@ def test_tells_whose_data_shift_and_whose_are_but_exchanged():
     )
 
 
+def of_people(people: PeoplePlan) -> str:
+    data = DATA.model_copy(update={"people": people})
+    return subject_of_plan(TINY.model_copy(update={"data": data})).partition("batches of 10")[2]
+
+
+def test_tells_whom_clients_stand_for_and_what_is_known_of_them():
+    assert of_people(PeoplePlan()) == (
+        "; clients stand for users, and the attacker has the earlier 50% of each one's records"
+    )
+    people = PeoplePlan(
+        prior="random",
+        share=0.25,
+        records=20,
+        unseen=3,
+        holdout=4,
+        per_label=8,
+        shadow_devices=True,
+    )
+    assert of_people(people) == (
+        "; clients stand for users, and the attacker has a random 25% of each one's records, "
+        "20 a user at most, each as a shadow device in the run; users are label-matched, 8 "
+        "private examples a label; of 3 clients it has nothing; 4 users that it has records of "
+        "take no part, as it knows"
+    )
+    assert of_people(PeoplePlan(prior="chronological_within_labels")).endswith(
+        "the earlier 50% of each one's records of each label"
+    )
+    assert of_people(PeoplePlan(prior="profile")).endswith(
+        "a random 50% of all records, sorted by label: a profile a label"
+    )
+
+
 def test_tells_of_a_recording_what_it_says_of_itself():
     told = subject_of_recording(TINY, MANIFEST)
     assert told.startswith("a recorded run of 3 parties over 7 rounds; model site.models:build")
     assert "a recipe it does not tell" in told
     assert "dirichlet" not in told
+    assert "users" not in told
+    data = DATA.model_copy(update={"people": PeoplePlan()})
+    of_users = subject_of_recording(TINY.model_copy(update={"data": data}), MANIFEST)
+    assert of_users.startswith(f"{told}; clients stand for users, and the attacker has")
     recipe = Recipe(rate=0.5, epochs=1, batch=4)
     assert "rate=0.5" in subject_of_recording(TINY, replace(MANIFEST, recipe=recipe))

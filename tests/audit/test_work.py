@@ -3,9 +3,12 @@
 import pytest
 
 from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.data_plan import ShiftPlan
+from overheard.audit.data_plan import PeoplePlan, ShiftPlan
 from overheard.audit.plan import Plan, ThreatPlan
-from overheard.audit.work import cells, controls, has_rounds, listens, pieces
+from overheard.audit.work import asks_who, cells, controls, has_rounds, listens, pieces
+from overheard.core.errors import PlanError
+from overheard.data.splits.by_user import ByUser
+from tests.audit.peopled import Likeness, Resemblance
 from tests.audit.plans import DATA, MASKED, OPEN, TINY, changed
 from tests.audit.planted import Pull
 
@@ -53,3 +56,44 @@ def test_counts_a_round_of_a_run_and_a_cell_as_one_piece_each():
     # Three seeds and two arms.
     assert pieces(plan(TRULY)) == 6 * (2 + 4 + 2 + 1)
     assert pieces(plan()) == 6 * (2 + 4)
+
+
+WHO = ThreatPlan(attacks=(Resemblance(), DOES_NOT, Likeness()))
+
+
+def of_people(*threats: ThreatPlan, shifts: tuple[ShiftPlan, ...] = ()) -> Plan:
+    people = {"split": ByUser(), "people": PeoplePlan(), "shifts": shifts}
+    return changed(TINY, data=DATA.model_copy(update=people), threats=threats)
+
+
+def test_a_run_of_people_has_a_control_where_somebody_asks_who_they_are():
+    assert controls(of_people(WHO)) == (False, True)
+    assert asks_who(of_people(WHO))
+    # Nobody asks, or nobody is anybody.
+    assert controls(of_people(ThreatPlan(attacks=(DOES_NOT,)))) == (False,)
+    assert controls(plan(threats=(WHO,))) == (False,)
+    assert not asks_who(plan(threats=(WHO,)))
+
+
+def test_who_asks_about_the_person_listens_to_controls_and_never_to_one_round():
+    for attack in (Resemblance(), Likeness()):
+        assert [listens(attack, True), listens(attack, False)] == [True, True]
+        assert not has_rounds(WHO, attack)
+    # Of the run one cell each of two attacks and three of the other, of the control two.
+    assert cells(of_people(WHO), 2, False) == 1 + 3 + 1
+    assert cells(of_people(WHO), 2, True) == 2
+    assert pieces(of_people(WHO)) == 2 + 5 + 2 + 2
+
+
+def test_one_plan_does_not_ask_who_shifts_and_who_somebody_is():
+    for threats in (
+        (ThreatPlan(attacks=(ASKS,)), WHO),
+        (ThreatPlan(attacks=(ASKS, Resemblance())),),
+    ):
+        with pytest.raises(PlanError, match="each question has a control of its own: make two"):
+            controls(of_people(*threats, shifts=(TRULY,)))
+        # Where nothing shifts, or data are but exchanged, there is one control.
+        assert controls(of_people(*threats)) == (False, True)
+        assert controls(of_people(*threats, shifts=(EXCHANGE,))) == (False, True)
+    # And where somebody shifts and nobody asks for it.
+    assert controls(of_people(WHO, shifts=(TRULY,))) == (False, True)

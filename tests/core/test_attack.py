@@ -13,6 +13,7 @@ from overheard.core.claims import LabelShares
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge, Need
+from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Aggregate, Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.prior import Prior
@@ -22,12 +23,14 @@ from overheard.core.transcript import Transcript
 from overheard.core.view import View
 
 ONE = client(1)
+PRIOR = Examples(torch.zeros(1, 1), torch.tensor([0]))
 WEIGHTS = {"w": torch.zeros(1)}
 ALL = Knowledge(
     2,
     build_model=lambda: nn.Linear(1, 2),
     auxiliary=Examples(torch.zeros(2, 1), torch.tensor([0, 1])),
     recipe=Recipe(rate=0.1, epochs=1, batch=1),
+    people=KnownUsers({"ann": PRIOR, "bob": PRIOR}),
 )
 
 
@@ -91,8 +94,17 @@ def test_lacks_nothing_where_all_is_heard_and_known():
         ),
         (replace(ALL, build_model=None), Need.MODEL),
         (replace(ALL, recipe=None, prior=GUESSING), Need.RECIPE),
+        (replace(ALL, people=KnownUsers()), Need.USERS),
+        (replace(ALL, people=KnownUsers({"ann": PRIOR}, {"cem": PRIOR})), Need.USERS),
     ],
-    ids=["no examples", "no examples of class 1", "no model", "no recipe"],
+    ids=[
+        "no examples",
+        "no examples of class 1",
+        "no model",
+        "no recipe",
+        "nobody",
+        "one to name",
+    ],
 )
 def test_names_the_one_thing_that_is_not_known(knowledge: Knowledge, need: Need):
     assert missing_needs(Greedy(), WHOLE, ONE, knowledge) == (need.value,)
@@ -131,5 +143,5 @@ def test_the_refusal_names_attack_target_and_every_missing_need():
         check_needs(Greedy(), heard(), ONE, Knowledge(2))
     message = str(refused.value)
     assert message.startswith("greedy on client/1 needs ")
-    for need in (Need.UPDATES, Need.AUXILIARY, Need.MODEL, Need.RECIPE):
+    for need in (Need.UPDATES, Need.AUXILIARY, Need.MODEL, Need.RECIPE, Need.USERS):
         assert need.value in message

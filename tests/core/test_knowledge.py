@@ -5,6 +5,7 @@ import torch
 
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge, Need
+from overheard.core.known_users import KnownUsers
 
 
 def labelled(*labels: int) -> Examples:
@@ -37,3 +38,9 @@ def test_no_defenses_and_unknown_defenses_are_different_things():
 def test_each_need_says_in_words_what_is_missing():
     assert len({need.value for need in Need}) == len(Need)
     assert all(" " in need.value for need in Need)
+
+
+def test_nobody_is_known_and_nothing_is_public_unless_it_is_told():
+    assert Knowledge(2).people == KnownUsers()
+    assert Knowledge(2).people.examples() == {}
+    assert Knowledge(2).background is None

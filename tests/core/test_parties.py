@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.core.parties import COHORT, SERVER, client, party
+from overheard.core.parties import COHORT, SERVER, client, is_shadow, party, shadow
 
 HOSTILE = (
     "",
@@ -82,6 +82,17 @@ def test_whatever_is_taken_is_of_plain_letters_and_no_path_upwards(name: str):
 @given(st.integers(0, 10**9))
 def test_the_name_of_every_client_is_a_partys(number: int):
     assert party(client(number)) == f"client/{number}"
+
+
+@given(st.integers(0, 10**9))
+def test_a_shadow_device_is_a_party_that_is_told_from_all_others(number: int):
+    assert party(shadow(number)) == f"shadow/{number}"
+    assert is_shadow(shadow(number))
+    assert not is_shadow(client(number))
+
+
+def test_who_is_only_called_alike_is_no_shadow_device():
+    assert not any(map(is_shadow, (SERVER, COHORT, party("shadow"), party("shadows/1"))))
 
 
 def test_the_names_of_the_house_are_parties():

@@ -1,5 +1,7 @@
 """What a run knows of itself."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -53,6 +55,24 @@ def test_tells_in_which_rounds_a_party_trained(truth: GroundTruth):
     assert truth.rounds_of(TWO) == {0}
     assert truth.rounds_of(COHORT) == {0, 1}
     assert truth.rounds_of(client(3)) == set()
+
+
+def test_without_the_observers_nobody_is_told_who_they_are_and_the_others_stay(
+    truth: GroundTruth,
+):
+    told = replace(
+        truth,
+        shifts={ONE: (1,), TWO: (1,)},
+        users={ONE: "ann", TWO: "bob"},
+        attributes={"hand": {"ann": "left", "bob": "right"}},
+    )
+    rest = told.without((ONE,))
+    assert rest.users == {TWO: "bob"}
+    assert rest.shifts == {TWO: (1,)}
+    # What an attribute is does not depend on who is asked about.
+    assert rest.attributes == told.attributes
+    assert rest.rounds_of(ONE) == set()
+    assert truth.users == truth.attributes == {}
 
 
 def test_without_the_observers_the_cohort_is_the_rest(truth: GroundTruth):

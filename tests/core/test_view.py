@@ -344,3 +344,27 @@ def test_what_is_heard_is_what_can_be_read():
     for view in views:
         for sender in (ONE, TWO, COHORT):
             assert view.heard(sender) == tuple(sorted(view.updates(sender)))
+
+
+def test_what_is_looked_up_is_what_the_messages_say():
+    view = OPEN.seen_by(SERVER)
+    assert view.senders() == (ONE, TWO)
+    assert view.heard(ONE) == (0, 1)
+    assert view.heard(TWO) == (0,)
+    assert view.heard(client(9)) == ()
+    assert view.updates(client(9)) == {}
+    assert list(view.broadcasts()) == [0, 1, 2]
+    later = view.during((1,))
+    assert later.heard(TWO) == ()
+    assert list(later.broadcasts()) == [1]
+    # What is handed out is the asker's own: to change it changes no view.
+    view.updates(ONE).clear()
+    view.broadcasts().clear()
+    assert len(view.updates(ONE)) == 2
+    assert len(view.broadcasts()) == 3
+
+
+def test_rounds_are_in_order_whatever_the_order_of_the_messages():
+    backwards = Transcript(tuple(reversed(OPEN.messages))).seen_by(SERVER)
+    assert backwards.heard(ONE) == (0, 1)
+    assert backwards == View(backwards.observers, backwards.messages)

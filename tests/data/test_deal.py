@@ -1,3 +1,6 @@
+from dataclasses import replace
+from itertools import combinations
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -5,6 +8,7 @@ from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
+from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.core.split import Split
 from overheard.core.task import Task
@@ -12,6 +16,7 @@ from overheard.data.composition import ratio_shares
 from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset
 from overheard.data.deal import Auxiliary, Deal, deal
+from overheard.data.people import People, PriorKind
 from overheard.data.schedule import Schedule, Shift
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet
@@ -48,6 +53,9 @@ def dealt(
     test: int | None = None,
     seed: int = 0,
     data: Dataset | None = None,
+    people: People | None = None,
+    is_exchanged: bool = False,
+    background: int | None = None,
 ) -> Deal:
     return deal(
         dataset() if data is None else data,
@@ -58,6 +66,9 @@ def dealt(
         test=test,
         schedule=Schedule(rounds=1) if schedule is None else schedule,
         seed=Seed(seed),
+        people=people,
+        is_exchanged=is_exchanged,
+        background=background,
     )
 
 
@@ -154,8 +165,8 @@ def test_a_client_that_is_a_user_stays_that_user_through_refreshes_and_shifts() 
     shift = Shift(2, 1, (0.7, 0.1, 0.1, 0.1))
     hands = dealt(ByUser(), schedule=Schedule(4, refresh_every=2, shifts=(shift,)))
     users = torch.arange(1200) // CLASSES % 6
-    for client in range(3):
-        held = torch.cat([hands.rows[number][client] for number in range(4)])
+    for who in range(3):
+        held = torch.cat([hands.rows[number][who] for number in range(4)])
         assert len(users[held].unique()) == 1
     assert hands.held(2, 1).counts(CLASSES).tolist() == [14, 2, 2, 2]
 
@@ -235,3 +246,207 @@ def test_explicit_shares_are_kept_through_the_deal() -> None:
     hands = dealt(Shares(((0.5, 0.5, 0.0, 0.0), (0.0, 0.0, 0.1, 0.9))), clients=2)
     counts = [hands.held(client, 0).counts(CLASSES).tolist() for client in range(2)]
     assert counts == [[10, 10, 0, 0], [0, 0, 2, 18]]
+
+
+EVERYBODY = People(unseen=1, holdout=1, shadow_devices=True)
+"""Six users of 200 examples; 100 of each are prior, save for what is auxiliary."""
+
+
+def numbers_of(examples: Examples) -> set[int]:
+    """Which examples these are: an input is its example's own number."""
+    return set(examples.inputs.flatten().long().tolist())
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    prior=st.sampled_from(["random", "chronological", "chronological_within_labels"]),
+    is_exchanged=st.booleans(),
+    refresh_every=st.sampled_from([None, 1]),
+    background=st.sampled_from([None, 30]),
+    per_class=st.integers(0, 5),
+    seed=st.integers(0, 999),
+)
+def test_no_example_of_the_attackers_is_a_clients_or_public(
+    prior: PriorKind,
+    is_exchanged: bool,
+    refresh_every: int | None,
+    background: int | None,
+    per_class: int,
+    seed: int,
+) -> None:
+    hands = dealt(
+        ByUser(),
+        sizes=(4, 7),
+        auxiliary=Auxiliary(per_class=per_class),
+        schedule=Schedule(3, refresh_every),
+        people=replace(EVERYBODY, prior=prior),
+        is_exchanged=is_exchanged,
+        background=background,
+        seed=seed,
+    )
+    assert hands.who is not None
+    known = set().union(*map(numbers_of, hands.who.known.examples().values()))
+    held = {int(row) for at in hands.rows for rows in at[:3] for row in rows}
+    public = set() if hands.background is None else numbers_of(hands.background)
+    auxiliary = numbers_of(hands.auxiliary)
+    sets = (known, held, public, auxiliary, numbers_of(hands.test))
+    assert all(not one & other for one, other in combinations(sets, 2))
+    assert len(public) == (background or 0)
+    # Who is held out gives nothing to the public either.
+    users = users_of_dataset()
+    (absent,) = (int(name.removeprefix("user ")) for name in hands.who.known.holdout)
+    assert absent not in set(users[list(held | public)].tolist())
+
+
+def users_of_dataset() -> torch.Tensor:
+    users = dataset().users
+    assert users is not None
+    return users
+
+
+def test_shadow_devices_hold_the_priors_after_the_clients_in_every_round() -> None:
+    schedule = Schedule(3, refresh_every=1)
+    hands = dealt(ByUser(), sizes=(8, 8), schedule=schedule, people=EVERYBODY)
+    assert hands.who is not None
+    priors = list(hands.who.known.examples().values())
+    assert len(priors) == 3 - 1 + 1
+    for held in hands.rows:
+        assert len(held) == 3 + len(priors)
+        for rows, prior in zip(held[3:], priors, strict=True):
+            assert hands.pool.inputs[rows].equal(prior.inputs)
+
+
+def test_a_client_holds_the_private_examples_of_the_user_that_it_stands_for() -> None:
+    hands = dealt(ByUser(), people=People(), auxiliary=Auxiliary())
+    assert hands.who is not None
+    users = users_of_dataset()
+    for number in range(3):
+        name = hands.who.users[client(number)]
+        (user,) = set(users[hands.rows[0][number]].tolist())
+        assert name == f"user {user}"
+        prior = hands.who.known.priors[name]
+        assert set(users[list(numbers_of(prior))].tolist()) == {user}
+        # Without times, those that come first in the file.
+        assert max(numbers_of(prior)) < int(hands.rows[0][number].min())
+
+
+def test_the_control_deals_the_same_examples_anew_and_leaves_the_attacker_all_it_has() -> None:
+    run, control = (
+        dealt(ByUser(), sizes=(20, 60), people=EVERYBODY, is_exchanged=exchanged)
+        for exchanged in (False, True)
+    )
+    held, mixed = run.rows[0][:3], control.rows[0][:3]
+    assert [len(rows) for rows in held] == [len(rows) for rows in mixed]
+    assert sorted(torch.cat(held).tolist()) == sorted(torch.cat(mixed).tolist())
+    users = users_of_dataset()
+    assert all(len(users[rows].unique()) == 1 for rows in held)
+    assert all(len(users[rows].unique()) > 1 for rows in mixed)
+    assert run.who is not None
+    assert control.who is not None
+    assert control.who.users == run.who.users
+    assert control.who.known.priors.keys() == run.who.known.priors.keys()
+    for name, prior in run.who.known.examples().items():
+        assert control.who.known.examples()[name].inputs.equal(prior.inputs)
+    for one, other in zip(run.rows[0][3:], control.rows[0][3:], strict=True):
+        assert one.equal(other)
+    assert control.auxiliary.inputs.equal(run.auxiliary.inputs)
+
+
+def test_the_control_stays_mixed_through_refreshes() -> None:
+    schedule = Schedule(3, refresh_every=1)
+    hands = dealt(ByUser(), people=People(), sizes=(8, 8), is_exchanged=True, schedule=schedule)
+    users = users_of_dataset()
+    for held in hands.rows:
+        # Each exchange brings examples of the same users and labels.
+        makeup = [(4 * users[rows] + hands.pool.labels[rows]).bincount() for rows in held]
+        before = [(4 * users[rows] + hands.pool.labels[rows]).bincount() for rows in
+                  hands.rows[0]]  # fmt: skip
+        assert all(one.equal(other) for one, other in zip(makeup, before, strict=True))
+    assert not set(hands.rows[0][0].tolist()) & set(hands.rows[1][0].tolist())
+
+
+def test_without_people_nobody_is_known_and_nothing_else_is_dealt() -> None:
+    plain = dealt(ByUser())
+    assert plain.who is None
+    assert plain.background is None
+    assert len(plain.rows[0]) == 3
+
+
+def test_a_client_that_shifts_goes_on_as_the_same_user_whose_prior_is_known() -> None:
+    shift = Shift(1, 1, (0.7, 0.1, 0.1, 0.1))
+    hands = dealt(ByUser(), people=People(), schedule=Schedule(2, shifts=(shift,)))
+    assert hands.who is not None
+    users = users_of_dataset()
+    (user,) = set(users[hands.rows[1][1]].tolist())
+    assert hands.who.users[client(1)] == f"user {user}"
+    assert hands.held(1, 1).counts(CLASSES).tolist() == [14, 2, 2, 2]
+
+
+def test_devices_and_distorted_inputs_do_not_go_together() -> None:
+    schedule = Schedule(2, shifts=(Shift(0, 1, distortion=0.5),))
+    with pytest.raises(PlanError, match="leave out shadow_devices or the shift by distortion"):
+        dealt(ByUser(), people=EVERYBODY, schedule=schedule)
+    hands = dealt(ByUser(), people=People(), schedule=schedule)
+    assert len(hands.rows[1]) == 3
+
+
+def test_matched_users_bring_all_that_they_have_or_are_refused() -> None:
+    # Of every label 10 private and 10 prior examples: 40 of each user.
+    people = People("chronological_within_labels", per_label=10)
+    hands = dealt(ByUser(), people=people, sizes=(40, 60), auxiliary=Auxiliary())
+    assert hands.who is not None
+    assert [hands.held(who, 0).counts(CLASSES).tolist() for who in range(3)] == [[10] * 4] * 3
+    for prior in hands.who.known.priors.values():
+        assert prior.counts(CLASSES).tolist() == [10] * 4
+    with pytest.raises(PlanError, match="have 40 private examples each: let examples be 40 or"):
+        dealt(ByUser(), people=people, sizes=(39, 60), auxiliary=Auxiliary())
+
+
+def test_public_examples_are_of_users_who_take_no_part() -> None:
+    hands = dealt(ByUser(), background=50)
+    assert hands.background is not None
+    assert len(numbers_of(hands.background)) == 50
+    users = users_of_dataset()
+    busy = {int(users[rows[0]]) for rows in hands.rows[0]}
+    assert not busy & set(users[list(numbers_of(hands.background))].tolist())
+    # Six users, three of whom take part: 600 less the auxiliary ones.
+    with pytest.raises(PlanError, match="601 public examples are wanted, and users who take"):
+        dealt(ByUser(), background=601)
+    # Of whom the attacker has nothing no example is spared for it; one user is held out.
+    bare = Auxiliary()
+    known = dealt(ByUser(), background=400, people=People(holdout=1), auxiliary=bare)
+    assert known.background is not None
+    assert len(numbers_of(known.background)) == 400
+    with pytest.raises(PlanError, match="users who take no part have 400"):
+        dealt(ByUser(), background=401, people=People(holdout=1), auxiliary=bare)
+
+
+def test_public_examples_of_the_data_set_itself_come_first() -> None:
+    own = replace(dataset(), background=examples(9000, 40))
+    assert numbers_of(dealt(ByUser(), data=own).background or own.test) == {*range(9000, 9040)}
+    some = dealt(ByUser(), data=own, background=25).background
+    assert some is not None
+    assert len(numbers_of(some)) == 25
+    assert numbers_of(some) < {*range(9000, 9040)}
+    again = dealt(ByUser(), data=own, background=25, is_exchanged=True, people=People())
+    assert again.background is not None
+    assert again.background.inputs.equal(some.inputs)
+
+
+def test_public_examples_without_users_to_have_them_of_are_refused() -> None:
+    nameless = replace(dataset(), users=None)
+    assert dealt(Iid(), data=nameless).background is None
+    with pytest.raises(PlanError, match="no public examples and names no users"):
+        dealt(Iid(), data=nameless, background=5)
+
+
+def test_of_a_record_that_the_attacker_has_an_example_of_nobody_holds_another() -> None:
+    # Records of five examples each, all of one user.
+    records = torch.arange(1200) // 5
+    cut = replace(dataset(), users=records % 6, records=records)
+    hands = dealt(Iid(), data=cut, sizes=(100, 100), auxiliary=Auxiliary(total=30))
+    known = set(records[list(numbers_of(hands.auxiliary))].tolist())
+    assert not known & set(records[torch.cat(hands.rows[0])].tolist())
+    # Thirty at least of 240 records.
+    with pytest.raises(PlanError):
+        dealt(Iid(), data=cut, sizes=(360, 360), auxiliary=Auxiliary(total=30))

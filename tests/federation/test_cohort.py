@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from overheard.core.defense import Defense, Moment
 from overheard.core.examples import Examples
-from overheard.core.parties import client
+from overheard.core.parties import Party, client, is_shadow, shadow
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -162,6 +162,31 @@ def test_a_defense_of_the_data_gives_each_client_its_changed_examples(
     assert [one.labels.tolist() for one in learned] == [[0, 1], [1, 1, 1, 0, 0, 0]]
     assert [one.inputs.flatten().tolist() for one in learned] == [[2.0] * 2, [4.0] * 6]
     assert small.pool.labels.tolist() == [0, 1, 1, 1]
+
+
+def test_a_shadow_device_learns_from_its_examples_as_they_are_unless_it_is_defended(
+    small: Federation,
+) -> None:
+    # Client 1 is now the server's device: of two parties the last.
+    mixed = replace(small, shadows=1, defenses=(Mirror(),))
+    plain, defended = (
+        gather(replace(mixed, are_shadows_defended=is_defended), 0)
+        for is_defended in (False, True)
+    )
+    assert [member.name for member in plain.members] == [client(0), shadow(0)]
+    assert [len(member.rows) for member in plain.members] == [2, 3]
+    assert [len(member.rows) for member in defended.members] == [2, 6]
+    own = plain.pool.take(plain.members[1].rows)
+    assert own.inputs.equal(small.pool.inputs[1:])
+
+
+def test_a_shadow_device_is_asked_and_fails_as_clients_do(crowd: Federation) -> None:
+    failing = replace(crowd, shadows=10, participation=0.5, failure_rate=0.5)
+    cohorts = [gather(failing, number) for number in range(3)]
+    answered = {member.name for cohort in cohorts for member in cohort.members}
+    missing = {who for cohort in cohorts for who in cohort.missing}
+    assert any(map(is_shadow, map(Party, answered)))
+    assert any(map(is_shadow, missing))
 
 
 def test_defenses_of_the_data_act_in_order(small: Federation) -> None:

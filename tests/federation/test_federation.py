@@ -6,7 +6,7 @@ import torch
 
 from overheard.core.defense import Defense
 from overheard.core.examples import Examples
-from overheard.core.parties import client
+from overheard.core.parties import client, shadow
 from overheard.federation.federation import Federation
 
 NOBODY = Examples(torch.zeros(0, 1), torch.zeros(0, dtype=torch.int64))
@@ -52,6 +52,9 @@ class Masks(Still):
         ({"shifts": {client(1): (0,)}}, r"rounds from 1 to 1, in order, got \(0,\)"),
         ({"shifts": {client(1): (2,)}}, r"rounds from 1 to 1, in order, got \(2,\)"),
         ({"shifts": {client(1): (1, 1)}}, "in order"),
+        ({"shadows": -1}, "a client or more is no shadow device, got -1"),
+        ({"shadows": 2}, "a client or more is no shadow device, got 2"),
+        ({"shadows": 1, "shifts": {client(1): (1,)}}, "clients shift, got client/1"),
     ],
 )
 def test_a_federation_that_cannot_be_run_is_refused(
@@ -63,6 +66,27 @@ def test_a_federation_that_cannot_be_run_is_refused(
 
 def test_clients_are_numbered_in_the_order_of_their_rows(small: Federation) -> None:
     assert small.clients == (client(0), client(1))
+
+
+def test_the_last_of_those_who_hold_rows_are_shadow_devices(crowd: Federation) -> None:
+    parties = replace(crowd, shadows=3).clients
+    assert parties == (*map(client, range(17)), shadow(0), shadow(1), shadow(2))
+
+
+class AtTheServer(Still):
+    name = "at the server"
+    enforced_at = "server"
+
+
+def test_who_holds_a_shadow_device_may_leave_out_what_clients_enforce(
+    small: Federation,
+) -> None:
+    defended = (Still(), AtTheServer())
+    plain = replace(small, shadows=1, defenses=defended)
+    assert plain.defenses_of(client(0)) == defended
+    assert plain.defenses_of(shadow(0)) == defended[1:]
+    adaptive = replace(plain, are_shadows_defended=True)
+    assert adaptive.defenses_of(shadow(0)) == adaptive.defenses_of(client(0)) == defended
 
 
 def test_one_defense_that_masks_makes_the_run_masked(small: Federation) -> None:

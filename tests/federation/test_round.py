@@ -11,7 +11,7 @@ from overheard.core.defense import Defense, Moment, Training
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Broadcast, Message, Missing, Update
-from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.parties import COHORT, SERVER, Party, client, shadow
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -214,6 +214,19 @@ def test_defenses_of_updates_act_in_order_and_sizes_can_be_hidden(
     assert deltas(last, SERVER) == {client(0): [3.0, -1.0], client(1): [-3.0, 5.0]}
     # Sizes being hidden, all weigh alike: ((3, -1) + (-3, 5)) / 2.
     assert next_weights(other, 0, last)["weight"].flatten().tolist() == [0.0, 2.0]
+
+
+def test_a_shadow_device_sends_what_it_learned_unless_it_is_defended(
+    small: Federation, tmp_path: Path
+) -> None:
+    # Client 1, whose update is (-2, 2), is now the server's device.
+    shadowed = replace(small, shadows=1, defenses=(AddOne(),))
+    plain = held(shadowed, tmp_path / "plain")
+    assert deltas(plain, SERVER) == {client(0): [2.0, 0.0], shadow(0): [-2.0, 2.0]}
+    adaptive = held(replace(shadowed, are_shadows_defended=True), tmp_path / "adaptive")
+    assert deltas(adaptive, SERVER) == {client(0): [2.0, 0.0], shadow(0): [-1.0, 3.0]}
+    # It takes part in the mean, where both weigh alike, as client 0 hides its size.
+    assert next_weights(shadowed, 0, plain)["weight"].flatten().tolist() == [0.0, 1.0]
 
 
 def test_a_defense_of_the_training_changes_it_for_all(

@@ -6,7 +6,7 @@ import torch
 from overheard.core.defense import Defense, Moment
 from overheard.core.examples import Examples
 from overheard.core.messages import Missing
-from overheard.core.parties import COHORT, client
+from overheard.core.parties import COHORT, client, is_shadow, shadow
 from overheard.defenses.class_balanced import ClassBalanced
 from overheard.federation.cohort import gather
 from overheard.federation.federation import Federation
@@ -76,6 +76,28 @@ def test_knows_the_accuracy_of_every_broadcast_and_of_the_final_model(
     assert truth.accuracy[0] == 0.25
     assert truth.accuracy[1] == 0.75
     assert list(truth.accuracy) == [0, 1, 2]
+
+
+def test_tells_who_clients_are_and_of_shadow_devices_nothing(
+    small: Federation, tmp_path: Path
+) -> None:
+    told = replace(
+        small,
+        shadows=1,
+        users={client(0): "ann"},
+        attributes={"hand": {"ann": "left", "bob": "right"}},
+    )
+    transcript, truth = run(told, tmp_path)
+    assert truth.users == {client(0): "ann"}
+    assert truth.attributes == {"hand": {"ann": "left", "bob": "right"}}
+    assert {who for _, who in truth.counts} == {client(0)}
+    assert truth.label_counts(COHORT, (0, 1)).tolist() == [2, 0]
+    senders = {m.sender for m in transcript.messages}
+    assert [who for who in senders if is_shadow(who)] == [shadow(0)]
+    # Opened once more it is the same.
+    again = run(told, tmp_path)[1]
+    assert again.users == truth.users
+    assert again.attributes == truth.attributes
 
 
 def test_knows_who_shifts_and_that_moves_nothing_that_is_said(

@@ -11,6 +11,7 @@ from overheard.audit.table import Positive, Table
 from overheard.core.errors import PlanError
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
+from overheard.data.people import People, PriorKind
 from overheard.data.schedule import Shift
 
 MOST_CLIENTS = 1_000_000
@@ -61,6 +62,53 @@ class ShiftPlan(Table):
         )
 
 
+class PeoplePlan(Table):
+    """What an attacker has of single users beforehand; clients stand for users.
+
+    Args:
+        prior: how a user's examples are parted into prior ones, which the attacker has, and
+            private ones: by chance, the earlier ones, the earlier ones of each label, or one
+            profile a label in place of users.
+        share: of each user's records that is prior.
+        records: prior records a user at most, those nearest to the private ones; left out: all.
+        unseen: so many clients are users of whom the attacker has nothing.
+        holdout: so many users take no part, and the attacker knows that.
+        shadow_devices: whether the attacker lets each prior take part as a device of its own.
+        per_label: label-matched users: so many private and so many prior examples of every
+            label that most users have; left out: as they are.
+
+    """
+
+    prior: PriorKind = "chronological"
+    share: float = 0.5
+    records: Positive | None = None
+    unseen: Annotated[int, Field(ge=0)] = 0
+    holdout: Annotated[int, Field(ge=0)] = 0
+    shadow_devices: bool = False
+    per_label: Positive | None = None
+
+    @model_validator(mode="after")
+    def _fit_each_other(self) -> "PeoplePlan":
+        try:
+            self.people  # noqa: B018 - they check themselves when they are made
+        except PlanError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def people(self) -> People:
+        """What an attacker has of them."""
+        return People(
+            self.prior,
+            self.share,
+            self.records,
+            self.unseen,
+            self.holdout,
+            self.shadow_devices,
+            self.per_label,
+        )
+
+
 class DataPlan(Table):
     """Whose data are trained on.
 
@@ -75,6 +123,12 @@ class DataPlan(Table):
         refresh_every: rounds after which each client gets new examples of the same make-up.
         shifts: clients whose data change in kind, when and how. Attacks that ask about shifts
             listen besides to a control of each run: the same exchanges, and nothing shifts.
+        people: what attackers have of the users whom clients stand for; left out: nothing.
+            Attacks that ask who somebody is listen besides to a control of each run, in which
+            private examples are dealt among the clients by chance.
+        background: public examples that everyone has, for defenses that mix them in: as many
+            at most of those that the data set has or, where it has none, of users who take no
+            part; left out: all that the data set has.
 
     """
 
@@ -87,6 +141,8 @@ class DataPlan(Table):
     test: Positive | None = None
     refresh_every: Positive | None = None
     shifts: tuple[ShiftPlan, ...] = ()
+    people: PeoplePlan | None = None
+    background: Positive | None = None
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -94,9 +150,18 @@ class DataPlan(Table):
         return self.examples if isinstance(self.examples, tuple) else (self.examples,) * 2
 
     @model_validator(mode="after")
-    def _one_auxiliary(self) -> "DataPlan":
+    def _fits_itself(self) -> "DataPlan":
         if self.auxiliary_per_class is not None and self.auxiliary is not None:
             raise ValueError("give auxiliary_per_class or auxiliary, not both")
         if self.sizes[0] > self.sizes[1]:
             raise ValueError(f"examples: the range {list(self.sizes)} runs backwards")
+        if self.people is not None and not self.split.keeps_users:
+            raise ValueError(
+                f"people: by {self.split.name} a client stands for no user: take a split that "
+                "goes by users, such as by_user"
+            )
+        if self.people is not None and any(shift.new_user for shift in self.shifts):
+            raise ValueError(
+                "people: a client is one person throughout: leave new_user out of the shifts"
+            )
         return self

@@ -20,6 +20,7 @@ from overheard.audit.virtual import RecipePlan, VirtualPlan
 from overheard.core.attack import Attack
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
+from overheard.core.identities import PERSONAL
 from overheard.core.parties import SERVER, Party, party
 from overheard.data.dataset import DataSource
 from overheard.data.schedule import Schedule
@@ -49,10 +50,20 @@ class TrainingPlan(RecipePlan):
 
 
 class ArmPlan(Table):
-    """A variant of the federation, with these defenses in this order."""
+    """A variant of the federation, with these defenses in this order.
+
+    Args:
+        name: what it is called.
+        defenses: in force.
+        shadows_defended: whether the attacker's shadow devices change what they learn from and
+            send by the defenses as clients do: so does an attacker who adapts. What a defense
+            makes of the training itself all follow.
+
+    """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]{0,63}$")]
     defenses: tuple[Annotated[Defense, PartOf(overheard.defenses, Defense)], ...] = ()
+    shadows_defended: bool = False
 
     @field_validator("defenses")
     @classmethod
@@ -71,6 +82,8 @@ class ThreatPlan(Table):
         observers: parties that pool what they read.
         attacks: tried one by one.
         about: each client by itself, or all clients of a round as one.
+        pseudonyms: how long a sender's name lasts: for the run, so that evidence of its rounds
+            can be summed, or for a round, with updates in an order that tells nothing.
         knows: what the attacker knows; attacks that need more are refused.
         by_round: whether each round is also listened to alone, for error by round.
         virtual: the clients that an attacker trains for itself, if it does.
@@ -87,6 +100,7 @@ class ThreatPlan(Table):
         Field(min_length=1),
     ]
     about: Literal["clients", "cohort"] = "clients"
+    pseudonyms: Literal["run", "round"] = "run"
     knows: tuple[Known, ...] = ("auxiliary", "model", "recipe")
     by_round: bool = True
     virtual: VirtualPlan = VirtualPlan()
@@ -101,6 +115,8 @@ class ThreatPlan(Table):
         if self.about == "cohort":
             rival = any(who != SERVER for who in self.listeners)
             words.append(f"about the {'other clients' if rival else 'cohort'}")
+        if self.pseudonyms == "round":
+            words.append("one pseudonym a round")
         if "defenses" in self.knows:
             words.append("knowing the defenses")
         unknown = [one for one in ("auxiliary", "model", "recipe") if one not in self.knows]
@@ -114,6 +130,18 @@ class ThreatPlan(Table):
 
     @model_validator(mode="after")
     def _fits_what_it_knows(self) -> "ThreatPlan":
+        if self.pseudonyms == "round" and self.about == "cohort":
+            raise ValueError("pseudonyms a round hide single clients: take about = 'clients'")
+        if self.pseudonyms == "round" and self.listeners != (SERVER,):
+            raise ValueError(
+                "pseudonyms a round are kept from the server, and a client knows its own: take "
+                "observers = ['server']"
+            )
+        persons = [attack.name for attack in self.attacks if attack.answers in PERSONAL]
+        if persons and self.about == "cohort":
+            raise ValueError(
+                f"{', '.join(persons)}: a cohort is no person: take about = 'clients'"
+            )
         elsewhere = self.auxiliary_from is not None or self.auxiliary_shift
         if elsewhere and "auxiliary" not in self.knows:
             raise ValueError(

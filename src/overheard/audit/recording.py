@@ -27,6 +27,7 @@ from overheard.audit.simulate import (
 )
 from overheard.core.errors import PlanError, TranscriptError
 from overheard.core.messages import Update
+from overheard.core.parties import is_shadow
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
@@ -152,7 +153,11 @@ def _refuse_incomplete_truth(
             )
     for message in transcript.messages:
         place = (message.round, message.sender)
-        if isinstance(message.body, Update) and place not in truth.counts:
+        if (
+            isinstance(message.body, Update)
+            and not is_shadow(message.sender)
+            and place not in truth.counts
+        ):
             raise TranscriptError(
                 f"{truth_path(recording)}: has nothing on {message.sender} in round "
                 f"{message.round}, which sent an update then: add its label counts"
@@ -166,6 +171,12 @@ def _refuse_incomplete_truth(
                 f"run is of {', '.join(parties)}, and its rounds end with {last}: name its "
                 "clients, and rounds from 1 on"
             )
+    strangers = sorted(truth.users.keys() - set(parties))
+    if strangers:
+        raise TranscriptError(
+            f"{truth_path(recording)}: says who {', '.join(strangers)} are, but the run is of "
+            f"{', '.join(parties)}: name its clients"
+        )
 
 
 def _arm_in_force(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:

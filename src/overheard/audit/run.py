@@ -16,6 +16,7 @@ from overheard.audit.finding import Audit, Cell, Finding, Refusal
 from overheard.audit.folder import AuditFolder
 from overheard.audit.heard import Heard, simulated
 from overheard.audit.plan import Plan, ThreatPlan
+from overheard.audit.pseudonyms import Renamed, renamed
 from overheard.audit.recording import identity, recorded
 from overheard.audit.simulate import Resources, deal_examples, supply
 from overheard.audit.subject import subject_of_plan, subject_of_recording
@@ -25,9 +26,10 @@ from overheard.core.claims import Claim
 from overheard.core.discover import discover
 from overheard.core.errors import NeedsError, PlanError
 from overheard.core.knowledge import Knowledge
-from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.parties import COHORT, SERVER, Party, client, is_shadow
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.core.view import View
 from overheard.learning.threads import one_thread
@@ -119,28 +121,33 @@ def _threaten(
     run: Heard, threat: ThreatPlan, store: CellStore, ticker: "_Ticker"
 ) -> Iterator[CellResult]:
     """All cells of one threat to one run."""
-    view = run.transcript.seen_by(*threat.listeners)
+    said = Renamed(run.transcript, run.truth)
+    if threat.pseudonyms == "round":
+        said = renamed(run.transcript, run.truth, Seed(run.record.seed).child("pseudonyms"))
+    view = said.transcript.seen_by(*threat.listeners)
     # Observers know their own data: asked about all, they are asked about the rest.
-    truth = run.truth.without(threat.listeners)
-    targets = _targets(run, threat)
+    truth = said.truth.without(threat.listeners)
+    targets = _targets(said.transcript, threat)
     heard = {who: truth.rounds_of(who).intersection(view.heard(who)) for who in targets}
     knowledge = cache(partial(run.knowledge, threat))
     for attack in threat.attacks:
         if not listens(attack, run.record.is_control):
             continue
+        scorer = _scorer(attack)
         cell = Cell(
             arm=run.record.arm,
             seed=run.record.seed,
             observers=threat.listeners,
             attack=threat.named(attack),
             settings=repr(attack),
-            question=_scorer(attack).name,
+            question=scorer.name,
             rounds=run.rounds,
             is_control=run.record.is_control,
         )
         run_name = f"seed {cell.seed}{', control' if cell.is_control else ''}"
         what = f"{cell.arm}, {run_name}: {cell.attack}"
-        listen = partial(_listen, attack, view, truth, partial(_told, knowledge, ticker), store)
+        told = partial(_told, knowledge, ticker)
+        listen = partial(_listen, attack, scorer, view, truth, told, store)
         whole = listen(cell, targets, what)
         yield whole
         ticker.tick(what)
@@ -162,6 +169,7 @@ def _told(knowledge: Callable[[], Knowledge], ticker: "_Ticker", what: str) -> K
 
 def _listen(
     attack: Attack[Any],
+    scorer: Scorer[Any],
     view: View,
     truth: GroundTruth,
     knowledge_at: Callable[[str], Knowledge],
@@ -188,10 +196,13 @@ def _listen(
                 claims |= attack.infer(heard, (target,), knowledge, seed)
             except NeedsError as error:
                 refusals.append(Refusal(cell, target, (str(error),)))
-    findings = [
-        _finding(cell, target, claim, _scorer(attack), truth, knowledge)
-        for target, claim in claims.items()
-    ]
+    findings = list[Finding]()
+    for target, claim in claims.items():
+        try:
+            findings.append(_finding(cell, target, claim, scorer, truth, knowledge))
+        except NeedsError as error:
+            # The truth does not say what was claimed, as of who is behind a client.
+            refusals.append(Refusal(cell, target, (str(error),)))
     result = CellResult(cell, tuple(findings), tuple(refusals))
     store.save(result)
     return result
@@ -215,7 +226,7 @@ def _finding(
     truth: GroundTruth,
     knowledge: Knowledge,
 ) -> Finding:
-    true: Claim = scorer.truth(truth, target, cell.rounds)
+    true: Claim = scorer.truth(truth, target, cell.rounds, claim)
     scores = scorer.score(claim, true, scorer.guesses(true, knowledge))
     interval = claim.interval()
     return Finding(
@@ -228,6 +239,9 @@ def _finding(
         None if interval is None else interval.high,
         claim.timeline(),
         None if (told := true.timeline()) is None else told.since,
+        claim.candidates(),
+        claim.none_of_them(),
+        truth.users.get(target),
     )
 
 
@@ -239,10 +253,14 @@ def _scorer(attack: Attack[Any]) -> Scorer[Any]:
     raise TypeError(f"no scorer takes the claims of {attack.name}: {attack.answers.__name__}")
 
 
-def _targets(run: Heard, threat: ThreatPlan) -> tuple[Party, ...]:
+def _targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, ...]:
     if threat.about == "cohort":
         return (COHORT,)
-    clients = [who for who in run.transcript.parties() if who not in (SERVER, COHORT)]
+    parties = transcript.parties()
+    if threat.pseudonyms == "round":
+        # Clients stay the readers of what is broadcast; what they send is under other names.
+        parties = tuple({message.sender for message in transcript.messages})
+    clients = [who for who in parties if who not in (SERVER, COHORT) and not is_shadow(who)]
     return tuple(sorted(set(clients) - set(threat.listeners), key=_natural))
 
 

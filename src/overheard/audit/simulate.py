@@ -8,10 +8,12 @@ from pathlib import Path
 
 from overheard.audit.auxiliary import drawn_from
 from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
+from overheard.audit.work import asks_who
 from overheard.core.defense import Training
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_users import KnownUsers
 from overheard.core.means import Means, MemoryShelf, Shelf
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -99,8 +101,8 @@ def load_data(plan: Plan, resources: Resources) -> Dataset:
 def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = False) -> Deal:
     """Who gets which examples under this seed; the same in every arm.
 
-    Up to the first shift the control is dealt the same as the run that shifts, and so are the
-    attacker and the test throughout.
+    The attacker and the test have the same in the run and in its control. Up to the first shift
+    clients do too, unless some attack asks who they are: see `audit.work.controls`.
     """
     data = plan.data
     return deal(
@@ -112,6 +114,9 @@ def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = Fa
         test=data.test,
         schedule=plan.schedule.control() if is_control else plan.schedule,
         seed=Seed(seed).child("data"),
+        people=None if data.people is None else data.people.people,
+        is_exchanged=is_control and asks_who(plan),
+        background=data.background,
     )
 
 
@@ -119,7 +124,7 @@ def federation_of(
     plan: Plan, arm: ArmPlan, seed: int, dealt: Deal, task: Task, resources: Resources
 ) -> Federation:
     """The federation that one arm runs under one seed, on these examples."""
-    training = plan.training
+    training, who = plan.training, dealt.who
     return Federation(
         build_model=partial(training.model.build, task),
         model=repr(training.model),
@@ -137,6 +142,11 @@ def federation_of(
         workers=resources.workers,
         device=str(choose_device(resources.device)),
         shifts=dealt.shifts,
+        shadows=0 if who is None else len(who.devices),
+        are_shadows_defended=arm.shadows_defended,
+        users={} if who is None else who.users,
+        attributes={} if who is None else who.attributes,
+        background=dealt.background,
     )
 
 
@@ -145,7 +155,8 @@ def knowledge_of(
 ) -> Knowledge:
     """What the attacker of a threat knows before it listens to this arm and seed."""
     knows, virtual, resources = threat.knows, threat.virtual, supplies.resources
-    auxiliary = _auxiliary(plan, seed, threat, supplies)
+    dealt = deal_examples(plan, supplies.dataset, seed)
+    auxiliary = _auxiliary(plan, seed, threat, supplies, dealt)
     training = _training_known(plan, threat, arm, plan.training.recipe, supplies.dataset)
     guesses = [
         _training_known(plan, threat, arm, guess, supplies.dataset).recipe
@@ -166,6 +177,8 @@ def knowledge_of(
             workers=resources.workers,
             cluster=resources.cluster,
         ),
+        people=KnownUsers() if dealt.who is None else dealt.who.known,
+        background=dealt.background,
     )
 
 
@@ -185,8 +198,7 @@ def simulate(
         plan: which federation.
         arm: name of the arm; left out: the first without defenses.
         seed: one of the plan's or another; left out: the plan's first.
-        is_control: whether clients exchange their examples when the plan has them shift, and
-            nothing shifts.
+        is_control: whether to run the control: see `audit.work.controls`.
         folder: where the transcript is streamed to and, if it is there already, taken up
             again; left out: a temporary folder that is never removed by us, as the transcript
             is read from it lazily.
@@ -241,10 +253,12 @@ def _wanted(plan: Plan) -> Auxiliary:
     return Auxiliary(per_class=plan.data.auxiliary_per_class, total=plan.data.auxiliary)
 
 
-def _auxiliary(plan: Plan, seed: int, threat: ThreatPlan, supplies: Supplies) -> Examples:
+def _auxiliary(
+    plan: Plan, seed: int, threat: ThreatPlan, supplies: Supplies, dealt: Deal
+) -> Examples:
     """The attacker's own examples, as its threat has them come about."""
     if threat.auxiliary_from is None:
-        auxiliary = deal_examples(plan, supplies.dataset, seed).auxiliary
+        auxiliary = dealt.auxiliary
     else:
         auxiliary = _from_elsewhere(plan, seed, threat.auxiliary_from, supplies)
     if not threat.auxiliary_shift or not len(auxiliary):

@@ -1,9 +1,17 @@
 """One sentence on what was audited."""
 
 from overheard.archive.manifest import Manifest
-from overheard.audit.data_plan import ShiftPlan
+from overheard.audit.data_plan import PeoplePlan, ShiftPlan
 from overheard.audit.part import label
 from overheard.audit.plan import Plan
+from overheard.data.people import PriorKind
+
+_PRIORS: dict[PriorKind, str] = {
+    "random": "a random {share} of each one's records",
+    "chronological": "the earlier {share} of each one's records",
+    "chronological_within_labels": "the earlier {share} of each one's records of each label",
+    "profile": "a random {share} of all records, sorted by label: a profile a label",
+}
 
 
 def subject_of_plan(plan: Plan) -> str:
@@ -17,6 +25,7 @@ def subject_of_plan(plan: Plan) -> str:
         f"FedAvg, {training.epochs} local epoch{'s' if training.epochs > 1 else ''} of "
         f"{training.optimizer} at rate {training.rate:g} with batches of {training.batch}"
         + "".join(map(_told, data.shifts))
+        + _known(data.people)
     )
 
 
@@ -27,11 +36,28 @@ def _told(shift: ShiftPlan) -> str:
     return f"; the data of client {shift.client} {verb} in {when}"
 
 
+def _known(people: PeoplePlan | None) -> str:
+    if people is None:
+        return ""
+    told = _PRIORS[people.prior].format(share=f"{people.share:.0%}")
+    if people.records is not None:
+        told += f", {people.records} a user at most"
+    if people.shadow_devices:
+        told += ", each as a shadow device in the run"
+    if people.per_label is not None:
+        told += f"; users are label-matched, {people.per_label} private examples a label"
+    if people.unseen:
+        told += f"; of {people.unseen} clients it has nothing"
+    if people.holdout:
+        told += f"; {people.holdout} users that it has records of take no part, as it knows"
+    return f"; clients stand for users, and the attacker has {told}"
+
+
 def subject_of_recording(plan: Plan, manifest: Manifest) -> str:
     """What the audit of a recording is about; of the plan, only what attackers were given."""
     recipe = "a recipe it does not tell" if manifest.recipe is None else repr(manifest.recipe)
     return (
         f"a recorded run of {len(manifest.parties)} parties over {manifest.rounds} rounds; "
         f"model {manifest.model}; clients trained by {recipe}; auxiliary examples from "
-        f"{plan.data.source.name}"
+        f"{plan.data.source.name}" + _known(plan.data.people)
     )

@@ -5,6 +5,8 @@ from typing import Any
 from overheard.audit.plan import Plan, ThreatPlan
 from overheard.core.attack import Attack
 from overheard.core.claims import Shift
+from overheard.core.errors import PlanError
+from overheard.core.identities import PERSONAL
 
 
 def controls(plan: Plan) -> tuple[bool, ...]:
@@ -12,24 +14,45 @@ def controls(plan: Plan) -> tuple[bool, ...]:
 
     There is one where some client shifts and some attack asks who does. In it the same clients
     exchange their examples in the same rounds, and nothing shifts; up to the first shift it is
-    the same run.
+    the same run. And there is one where some attack asks who clients are: in it their examples
+    were dealt anew among them by chance.
+
+    Raises:
+        PlanError: if both are asked: what controls the one tells of the other nothing.
+
     """
     shifts = any(not shift.shift.is_exchange for shift in plan.data.shifts)
     asked = any(
         _asks_for_shifts(attack) for threat in plan.threats for attack in threat.attacks
     )
-    return (False, True) if shifts and asked else (False,)
+    if shifts and asked and asks_who(plan):
+        raise PlanError(
+            "threats: some attacks ask whose data shift and some who clients are, and each "
+            "question has a control of its own: make two plans"
+        )
+    return (False, True) if (shifts and asked) or asks_who(plan) else (False,)
+
+
+def asks_who(plan: Plan) -> bool:
+    """Whether clients are persons of a plan, and some attack asks about the person."""
+    return plan.data.people is not None and any(
+        _asks_who(attack) for threat in plan.threats for attack in threat.attacks
+    )
 
 
 # Any: an attack answers a question of its own.
 def listens(attack: Attack[Any], is_control: bool) -> bool:
-    """Whether an attack listens to such a run: a control tells of shifts alone."""
-    return _asks_for_shifts(attack) or not is_control
+    """Whether an attack listens to such a run: a control tells of shifts and persons alone."""
+    return _asks_for_shifts(attack) or _asks_who(attack) or not is_control
 
 
 def has_rounds(threat: ThreatPlan, attack: Attack[Any]) -> bool:
-    """Whether rounds are listened to one by one besides: one alone can tell of no shift."""
-    return threat.by_round and not _asks_for_shifts(attack)
+    """Whether rounds are listened to one by one besides.
+
+    One alone can tell of no shift; and what a round tells of a person is asked by a threat
+    with a pseudonym a round, where attackers learn from all of them.
+    """
+    return threat.by_round and not _asks_for_shifts(attack) and not _asks_who(attack)
 
 
 def pieces(plan: Plan) -> int:
@@ -51,3 +74,7 @@ def cells(plan: Plan, rounds: int, is_control: bool) -> int:
 
 def _asks_for_shifts(attack: Attack[Any]) -> bool:
     return attack.answers is Shift
+
+
+def _asks_who(attack: Attack[Any]) -> bool:
+    return issubclass(attack.answers, PERSONAL)

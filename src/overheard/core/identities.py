@@ -107,6 +107,10 @@ class Attribute(Claim):
         return self.values
 
 
+PERSONAL = (Identity, SameSender, Attribute)
+"""The questions about the person behind a sender."""
+
+
 def _check_choice(candidates: tuple[str, ...], scores: Float[Tensor, " candidates"]) -> None:
     if not candidates or len(set(candidates)) < len(candidates):
         raise ClaimError(f"a choice is among different candidates, one or more: {candidates}")

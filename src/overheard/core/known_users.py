@@ -23,8 +23,9 @@ class KnownUsers:
     No example of it is held by any client, or stands in the test.
 
     Args:
-        priors: prior examples of each user whom the attacker may name, the earliest first
-            where the data have a time. One of them may send nothing.
+        priors: prior examples of each user whom the attacker may name, in such an order that
+            an earlier piece is to a later one what all of them are to private ones, as far as
+            the attacker can tell: the earliest first, or by chance. A user may send nothing.
         holdout: the same of users who take no part: what a user looks like whom it does not
             know.
         devices: shadow devices, on which the attacker lets prior examples take part in the

@@ -1,5 +1,6 @@
 """What really was the case: read by scorers, never by attacks."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -26,6 +27,8 @@ class GroundTruth:
         shifts: by client, the rounds in which what it holds changed in kind, in order: from
             each on it trained on data of another composition or look. An exchange for fresh
             examples of the same kind is none.
+        users: who stands behind each client that is one person.
+        attributes: values of sensitive attributes, by attribute and user.
 
     """
 
@@ -34,6 +37,16 @@ class GroundTruth:
     shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
     users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
+    # Looked up for each of many targets, as the messages of a `View` are.
+    _rounds: Mapping[Party, frozenset[int]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Sort the rounds by who trained in them, once."""
+        rounds = defaultdict[Party, set[int]](set)
+        for number, who in self.counts:
+            rounds[who].add(number)
+        own = {who: frozenset(numbers) for who, numbers in rounds.items()}
+        object.__setattr__(self, "_rounds", own)
 
     def label_counts(self, target: Party, rounds: Collection[int]) -> Int[Tensor, " classes"]:
         """Label counts of one party summed over these rounds; of all clients for `COHORT`.
@@ -42,10 +55,11 @@ class GroundTruth:
             ValueError: if the party trained in none of them.
 
         """
+        parties = tuple(self._rounds) if target == COHORT else (target,)
         held = [
-            counts
-            for (number, who), counts in self.counts.items()
-            if number in rounds and (target in (who, COHORT))
+            self.counts[number, who]
+            for who in parties
+            for number in sorted(self._rounds.get(who, frozenset()).intersection(rounds))
         ]
         if not held:
             raise ValueError(f"{target} trained in none of the rounds {sorted(rounds)}")
@@ -56,7 +70,9 @@ class GroundTruth:
 
     def rounds_of(self, target: Party) -> frozenset[int]:
         """The rounds in which the party trained; in which anyone did, for `COHORT`."""
-        return frozenset(number for number, who in self.counts if target in (who, COHORT))
+        if target == COHORT:
+            return frozenset[int]().union(*self._rounds.values())
+        return self._rounds.get(target, frozenset())
 
     def without(self, parties: Collection[Party]) -> "GroundTruth":
         """The truth about all others: so `COHORT` is the rest, for those who observe."""

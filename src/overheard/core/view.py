@@ -1,7 +1,8 @@
 """What an observer of a run can read."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from torch import Tensor
@@ -28,6 +29,24 @@ class View:
     observers: frozenset[Party]
     messages: Sequence[Message]
     closings: Sequence[Message] = ()
+    # Looked up for each of many targets: 5,000 pseudonyms of a round each would read 5,000
+    # messages each.
+    _broadcasts: Mapping[int, Weights] = field(init=False, repr=False, compare=False)
+    _updates: Mapping[Party, Mapping[int, Update]] = field(
+        init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        """Sort the messages by who sent them, once."""
+        broadcasts = dict[int, Weights]()
+        updates = defaultdict[Party, dict[int, Update]](dict)
+        for message in self.messages:
+            if isinstance(message.body, Broadcast):
+                broadcasts[message.round] = message.body.weights
+            elif isinstance(message.body, Update):
+                updates[message.sender][message.round] = message.body
+        object.__setattr__(self, "_broadcasts", broadcasts)
+        object.__setattr__(self, "_updates", dict(updates))
 
     def rounds(self) -> tuple[int, ...]:
         """The rounds in which something was heard, in order."""
@@ -48,7 +67,7 @@ class View:
 
     def broadcasts(self) -> dict[int, Weights]:
         """The global model of each round, by round."""
-        return {m.round: m.body.weights for m in self.messages if isinstance(m.body, Broadcast)}
+        return dict(self._broadcasts)
 
     def updates(self, sender: Party) -> dict[int, Update]:
         """What one client sent in the clear, by round.
@@ -75,25 +94,13 @@ class View:
                 for number, said in self._by_round().items()
                 if _others(said, self.observers)
             }
-        return {
-            m.round: m.body
-            for m in self.messages
-            if isinstance(m.body, Update) and m.sender == sender
-        }
+        return dict(self._updates.get(sender, {}))
 
     def heard(self, sender: Party) -> tuple[int, ...]:
         """The rounds of `updates`, in order, without reading any weight."""
         if sender == COHORT:
             return tuple(self.cohort_sizes())
-        return tuple(
-            sorted(
-                {
-                    m.round
-                    for m in self.messages
-                    if isinstance(m.body, Update) and m.sender == sender
-                }
-            )
-        )
+        return tuple(sorted(self._updates.get(sender, ())))
 
     def cohort_sizes(self) -> dict[int, int]:
         """Of how many clients the update of `COHORT` is the mean, by round, as far as told."""
@@ -102,9 +109,7 @@ class View:
 
     def senders(self) -> tuple[Party, ...]:
         """Who sent an update that can be read, in order of first appearance."""
-        return tuple(
-            dict.fromkeys(m.sender for m in self.messages if isinstance(m.body, Update))
-        )
+        return tuple(self._updates)
 
     def _by_round(self) -> dict[int, "_Said"]:
         ends = {

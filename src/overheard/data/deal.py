@@ -19,8 +19,10 @@ from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset
 from overheard.data.draw import check_supply, draw
 from overheard.data.exchanges import holdings
-from overheard.data.people import People, Who, exchanged, part_users, who_is_known
+from overheard.data.people import People
+from overheard.data.priors import Parted, part_users
 from overheard.data.schedule import Schedule
+from overheard.data.who import Who, exchanged, who_is_known
 
 _HELD_ONCE = WeakTensorKeyDictionary()
 """The marks of `_held_once`, by the inputs of the training part and then of the test."""
@@ -95,7 +97,8 @@ def deal(
 
     The attacker is served first, from examples whose content the training and the test part
     hold once only; then the clients' first examples are split, and whatever is exchanged
-    later comes from what nobody has held so far.
+    later comes from what nobody has held so far. Of a record that the attacker has an example
+    of no client holds any other.
 
     Args:
         dataset: what is dealt.
@@ -122,11 +125,11 @@ def deal(
         )
     labels, classes = dataset.train.labels, dataset.task.classes
     known = _auxiliary_rows(dataset, auxiliary, seed.child("auxiliary"))
-    free = torch.ones(len(labels), dtype=torch.bool)
-    free[known] = False
+    free = absent = _untouched(dataset, known)
     if people is not None:
         parted = part_users(dataset, free, people, seed.child("people"))
         free = parted.private.clone()
+        _refuse_unmatched(dataset, parted, people, sizes[0])
     rest = free.nonzero().flatten()
     size = torch.randint(
         sizes[0], sizes[1] + 1, (clients,), generator=seed.child("sizes").generator()
@@ -137,9 +140,11 @@ def deal(
     who = None
     if people is not None:
         who = who_is_known(dataset, parted, held, people, seed.child("who"))
+        # Of others who take no part nothing is known, so all that they have may be public.
+        absent = absent & ~who.kept_out
     devices = who.devices if who is not None else ()
     draws = seed.child("background")
-    public = _background_rows(dataset, free, held, background, draws)
+    public = _background_rows(dataset, absent, held, background, draws)
     free[public] = False
     if is_exchanged:
         held = exchanged(held, seed.child("exchanged"))
@@ -178,6 +183,27 @@ def _auxiliary_rows(dataset: Dataset, auxiliary: Auxiliary, seed: Seed) -> Rows:
     return unique[drawn]
 
 
+def _untouched(dataset: Dataset, known: Rows) -> Bool[Tensor, " examples"]:
+    """Mark the examples of all records of which the attacker has none."""
+    free = torch.ones(len(dataset.train), dtype=torch.bool)
+    free[known] = False
+    if dataset.records is not None:
+        free &= ~torch.isin(dataset.records, dataset.records[known])
+    return free
+
+
+def _refuse_unmatched(dataset: Dataset, parted: Parted, people: People, size: int) -> None:
+    """Label-matched users are so no longer where clients hold a part of them by chance."""
+    if people.per_label is None or dataset.users is None:
+        return
+    each = int(dataset.users[parted.private].bincount().max())
+    if size < each:
+        raise PlanError(
+            f"people: label-matched users have {each} private examples each: let examples be "
+            f"{each} or more, or lower per_label"
+        )
+
+
 def _held_once(dataset: Dataset) -> Bool[Tensor, " examples"]:
     """Mark the training examples of whose content there is no copy, in the test neither.
 
@@ -199,7 +225,7 @@ def _held_once(dataset: Dataset) -> Bool[Tensor, " examples"]:
 
 def _background_rows(
     dataset: Dataset,
-    free: Bool[Tensor, " examples"],
+    absent: Bool[Tensor, " examples"],
     held: tuple[Rows, ...],
     wanted: int | None,
     seed: Seed,
@@ -213,7 +239,7 @@ def _background_rows(
             "could take no part: leave background out"
         )
     busy = dataset.users[torch.cat(held)]
-    rest = (free & ~torch.isin(dataset.users, busy)).nonzero().flatten()
+    rest = (absent & ~torch.isin(dataset.users, busy)).nonzero().flatten()
     if len(rest) < wanted:
         raise PlanError(
             f"background: {wanted} public examples are wanted, and users who take no part have "

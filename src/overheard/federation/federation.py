@@ -42,7 +42,8 @@ class Federation:
         shifts: by client, the rounds from which on what it holds is of another kind; told in
             the ground truth, and without any effect on the run.
         shadows: so many of those who hold rows, the last, are shadow devices of the server.
-        are_shadows_defended: whether defenses act on shadow devices as on clients.
+        are_shadows_defended: whether defenses that clients enforce act on what shadow devices
+            learn from and send, too. What a defense makes of the training itself all follow.
         users: who stands behind each client that is one person; told in the ground truth.
         attributes: values of sensitive attributes, by attribute and user; told likewise.
         background: public examples of the task, which every client has besides its own, for

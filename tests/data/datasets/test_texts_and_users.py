@@ -45,7 +45,8 @@ def wisdm_table(rows: int) -> pd.DataFrame:
 
 def test_missing_cells_count_as_the_training_mean(tmp_path: Path) -> None:
     table = wisdm_table(10)
-    table.loc[0, "XPEAK"] = np.nan
+    # Rows 2 and 6 are drawn for the test.
+    table["XPEAK"] = [np.nan, 1, 90, 2, 3, 4, 90, 5, 6, 7]
     table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
     dataset = Wisdm().load(tmp_path)
     assert len(dataset.train) == 8
@@ -62,7 +63,8 @@ def test_the_axes_that_are_not_read_are_another_modality(
     table = wisdm_table(10)
     for number, name in enumerate(COLUMNS):
         # Each column is one row high and 0 elsewhere; each axis has a row of its own.
-        row = "XYZ".index(name[0]) if name != "RESULTANT" else 3
+        # Row 2 is drawn for the test.
+        row = (0, 1, 3)["XYZ".index(name[0])] if name != "RESULTANT" else 4
         table[name] = [float(place == row) * (number + 1) for place in range(10)]
     table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
     dataset = Wisdm(axes=axes).load(tmp_path)
@@ -83,8 +85,23 @@ def test_times_of_sensor_windows_are_rows_of_the_file(tmp_path: Path) -> None:
     table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
     dataset = Wisdm().load(tmp_path)
     assert dataset.times is not None
-    # Row 4 is the last of user 7, row 9 the last of user 3: both are the test.
-    assert dataset.times.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
+    # Drawn for the test are row 2, of user 7, and row 6, of user 3.
+    assert dataset.times.tolist() == [0, 1, 3, 4, 5, 7, 8, 9]
+
+
+def test_a_fifth_of_each_persons_windows_is_the_test_from_all_that_they_did(
+    tmp_path: Path,
+) -> None:
+    # Each of two users does six things in turn, ten windows each.
+    table = pd.concat([wisdm_table(60), wisdm_table(60).assign(user=3)])
+    table["label"] = np.tile(np.arange(60) // 10, 2)
+    table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
+    dataset, again = (Wisdm().load(tmp_path) for _ in "12")
+    assert dataset.users is not None
+    assert dataset.users.bincount().tolist() == [48, 48]
+    # Of the last things alone there would be 24.
+    assert (dataset.test.counts(6) > 0).sum() >= 5
+    assert dataset.test.labels.equal(again.test.labels)
 
 
 def test_a_table_without_a_sensor_is_refused(tmp_path: Path) -> None:

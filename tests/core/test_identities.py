@@ -1,0 +1,92 @@
+"""Claims of who somebody is that can be answers, and those that cannot."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.core.errors import ClaimError
+from overheard.core.identities import PERSONAL, Attribute, Identity, SameSender
+from overheard.core.parties import Party, client
+
+WHO = ("ann", "bob")
+
+
+@pytest.mark.parametrize(
+    ("users", "scores"),
+    [
+        ((), []),
+        (("ann", "ann"), [0.1, 0.2]),
+        (WHO, [0.1]),
+        (WHO, [0.1, 0.2, 0.3]),
+        (WHO, [math.nan, 0.2]),
+        (WHO, [math.inf, 0.2]),
+        (WHO, [0.1, -math.inf]),
+    ],
+    ids=["nobody", "twice", "too few", "too many", "no number", "infinite", "below all"],
+)
+def test_refuses_scores_that_rank_nobody(users: tuple[str, ...], scores: list[float]) -> None:
+    with pytest.raises(ClaimError):
+        Identity(users, torch.tensor(scores))
+    with pytest.raises(ClaimError):
+        SameSender(tuple(map(Party, users)), torch.tensor(scores))
+
+
+@given(st.lists(st.floats(-1000, 1000, width=32), min_size=1, max_size=6))
+def test_any_finite_scores_rank_ties_too(scores: list[float]) -> None:
+    users = tuple(f"user {number}" for number in range(len(scores)))
+    claim = Identity(users, torch.tensor(scores))
+    assert claim.candidates() == users
+    assert claim.numbers() == tuple(torch.tensor(scores).tolist())
+    assert claim.none_of_them() is None
+
+
+@pytest.mark.parametrize("unseen", [-0.01, 1.01, math.nan])
+def test_refuses_a_chance_that_is_none(unseen: float) -> None:
+    with pytest.raises(ClaimError, match="an unseen user lies in"):
+        Identity(WHO, torch.zeros(2), unseen)
+
+
+@pytest.mark.parametrize("unseen", [0.0, 0.5, 1.0])
+def test_tells_the_chance_that_it_is_none_of_them(unseen: float) -> None:
+    assert Identity(WHO, torch.zeros(2), unseen).none_of_them() == unseen
+
+
+def test_a_link_is_to_other_targets() -> None:
+    claim = SameSender((client(3), client(5)), torch.tensor([0.25, -1.0]))
+    assert claim.candidates() == (client(3), client(5))
+    assert claim.numbers() == (0.25, -1.0)
+    assert claim.none_of_them() is None
+
+
+@pytest.mark.parametrize(
+    ("values", "probabilities"),
+    [
+        (("left",), [1.0]),
+        (("left", "left"), [0.5, 0.5]),
+        (("left", "right"), [0.5, 0.6]),
+        (("left", "right"), [1.5, -0.5]),
+        (("left", "right"), [math.nan, 1.0]),
+        (("left", "right"), [1.0]),
+    ],
+    ids=["no choice", "one twice", "above 1", "below 0", "no number", "too few"],
+)
+def test_refuses_probabilities_that_are_none(
+    values: tuple[str, ...], probabilities: list[float]
+) -> None:
+    with pytest.raises(ClaimError):
+        Attribute("hand", values, torch.tensor(probabilities))
+
+
+def test_an_attribute_is_a_choice_between_its_values() -> None:
+    claim = Attribute("hand", ("left", "right"), torch.tensor([0.25, 0.75]))
+    assert claim.candidates() == ("left", "right")
+    assert claim.numbers() == (0.25, 0.75)
+    # Up to rounding.
+    Attribute("hand", ("left", "right"), torch.tensor([0.25, 0.75004]))
+
+
+def test_three_questions_are_about_the_person() -> None:
+    assert set(PERSONAL) == {Identity, SameSender, Attribute}
