@@ -1,0 +1,102 @@
+"""How near updates of different rounds lie tells whether they are of one sender: ours."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+
+from overheard.bank.layers import Layer
+from overheard.bank.prior_updates import Source, known_updates, sent_updates
+from overheard.bank.told_beside import crowd_of
+from overheard.bank.user_evidence import learn_evidence
+from overheard.core.attack import Attack
+from overheard.core.errors import NeedsError
+from overheard.core.identities import SameSender
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LinkWccn(Attack[SameSender]):
+    """The nearness of two pseudonyms in the spaces of `reidentify_wccn`.
+
+    Spaces and weights come from known users, and neither sender need be one of them. Each
+    target is compared with all others but those of its own rounds, as nobody answers twice in
+    one; the score of two is the mean nearness of their updates, -1..1. As with `link_siamese`,
+    who keeps the same examples sends alike, whoever it is: a control in which examples were
+    exchanged among clients does not bring it down to chance.
+
+    Args:
+        updates: where labelled updates come from.
+        layers: which parts of an update are read, each by itself.
+        pieces: into which a prior is cut, where users are trained; at least 2.
+        most_rounds: in which known users are trained.
+
+    """
+
+    updates: Source = "simulated"
+    layers: tuple[Layer, ...] = ("last_bias", -1, "all")
+    pieces: int = 4
+    most_rounds: int = 6
+
+    name: ClassVar[str] = "link_wccn"
+    answers: ClassVar = SameSender
+    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    source: ClassVar[str] = "ours; see reidentify_wccn"
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        if not self.layers or len(set(self.layers)) < len(self.layers):
+            raise ValueError(f"layers are different, one or more, got {self.layers}")
+        if self.pieces < 2 or self.most_rounds < 1:
+            raise ValueError(f"pieces are 2 or more and most_rounds 1 or more, got {self}")
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, SameSender]:
+        """Claim how near each target lies to all others.
+
+        Raises:
+            NeedsError: if updates of known users cannot be had, or nobody was heard in other
+                rounds alone.
+
+        """
+        known = {
+            layer: known_updates(
+                view, knowledge, self.updates, layer, self.pieces, self.most_rounds
+            )
+            for layer in self.layers
+        }
+        evidence = learn_evidence(known)
+        crowd = crowd_of(view, knowledge.people.devices)
+        sent = {layer: sent_updates(view, crowd, layer) for layer in self.layers}
+        some = sent[self.layers[0]]
+        near = evidence.nearness(
+            evidence.places({layer: one.vectors for layer, one in sent.items()}, some.rounds)
+        )
+        numbers = {who: place for place, who in enumerate(crowd)}
+        senders = torch.tensor([numbers[who] for who in some.senders])
+        counts = senders.bincount(minlength=len(crowd))
+        claims = {}
+        for target in targets:
+            mine = senders == numbers[target]
+            apart = torch.ones(len(crowd), dtype=torch.bool)
+            apart[senders[torch.isin(some.rounds, some.rounds[mine])]] = False
+            others = apart.nonzero().flatten()
+            if not len(others):
+                raise NeedsError(
+                    f"{self.name} on {target} needs senders that were heard in other rounds "
+                    "alone: a sender whose name stays the same is nobody else (pseudonyms = "
+                    "'round')"
+                )
+            sums = torch.zeros(len(crowd), dtype=near.dtype)
+            sums.index_add_(0, senders, near[mine].mean(0))
+            claims[target] = SameSender(
+                tuple(crowd[place] for place in others.tolist()),
+                (sums / counts)[others].float(),
+            )
+        return claims

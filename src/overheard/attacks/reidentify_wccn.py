@@ -1,0 +1,151 @@
+"""Known users as points in spaces where one user's updates are near each other: ours."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from overheard.bank.layers import Layer
+from overheard.bank.linked import linked
+from overheard.bank.one_each import one_each
+from overheard.bank.prior_updates import Source, known_updates, sent_updates
+from overheard.bank.told_beside import crowd_of
+from overheard.bank.user_classes import UNHEARD, classes_of
+from overheard.bank.user_evidence import learn_evidence
+from overheard.bank.user_space import mean_by
+from overheard.core.attack import Attack
+from overheard.core.identities import Identity
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+
+LAYERS: tuple[Layer, ...] = ("last_bias", -1, "all")
+
+ROUNDS = 6
+"""In which known users are trained: of more rounds the same data were read, at more cost."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReidentifyWccn(Attack[Identity]):
+    """Known users as points, and how near to each of them an update lies.
+
+    1. Each prior is cut into pieces in the order of time, each of which is trained at some
+       broadcasts as a client of its own. What the pieces of one user differ by is what its
+       private data may differ by from its prior.
+    2. An update is scaled to length 1, less the mean of its round, and turned so that the
+       pieces of one user differ alike in all directions (`bank.user_space`); the cosine with
+       each user is evidence. Several layers are read so.
+    3. Weights of the cosines are learned on the prior alone: from halves of the pieces the
+       other halves are told apart (`bank.user_evidence`). They turn cosines into chances.
+    4. Updates of pseudonyms that last a round are linked first, where they lie so near that
+       they are of the same data; those of one sender are taken together.
+    5. Nobody answers twice in a round, nor under two names that last: chances are made to fit
+       that (`bank.one_each`). `unseen` is calibrated on users left out, and on holdout users.
+
+    It misleads where private data differ from the prior in ways in which pieces of the prior do
+    not differ. `unseen` takes seen and unseen users to be equally likely beforehand.
+
+    Args:
+        updates: where labelled updates come from.
+        layers: which parts of an update are read, each by itself.
+        pieces: into which a prior is cut, where users are trained; at least 2.
+        most_rounds: in which known users are trained.
+        link: whether updates of short-lived pseudonyms are linked.
+        at_most_one: whether nobody is taken to stand behind two senders.
+
+    """
+
+    updates: Source = "simulated"
+    layers: tuple[Layer, ...] = LAYERS
+    pieces: int = 4
+    most_rounds: int = ROUNDS
+    link: bool = True
+    at_most_one: bool = True
+
+    name: ClassVar[str] = "reidentify_wccn"
+    answers: ClassVar = Identity
+    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    source: ClassVar[str] = (
+        "ours; within-class covariance normalisation: Hatch, Kajarekar and Stolcke 2006; "
+        "cosine scoring: Dehak et al. 2011; the threat: Orekondy et al. 2018 (arXiv 1805.05838)"
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        if not self.layers or len(set(self.layers)) < len(self.layers):
+            raise ValueError(f"layers are different, one or more, got {self.layers}")
+        if self.pieces < 2 or self.most_rounds < 1:
+            raise ValueError(f"pieces are 2 or more and most_rounds 1 or more, got {self}")
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, Identity]:
+        """Claim the chances of each known user for each target.
+
+        Raises:
+            NeedsError: if updates of known users cannot be had.
+
+        """
+        known = {
+            layer: known_updates(
+                view, knowledge, self.updates, layer, self.pieces, self.most_rounds
+            )
+            for layer in self.layers
+        }
+        classes = classes_of(known[self.layers[0]], self.name)
+        evidence = learn_evidence(known)
+        crowd = crowd_of(view, knowledge.people.devices)
+        sent = {layer: sent_updates(view, crowd, layer) for layer in self.layers}
+        some = sent[self.layers[0]]
+        rounds, numbers = some.rounds, {who: place for place, who in enumerate(crowd)}
+        senders = torch.tensor([numbers[who] for who in some.senders])
+        places = evidence.places({layer: one.vectors for layer, one in sent.items()}, rounds)
+        lasts = len(senders) > len(crowd)
+        together = senders
+        if self.link and not lasts:
+            together = linked(evidence.nearness(places), rounds, evidence.least)
+        count = int(together.max()) + 1
+        means = [mean_by(own, together, count) for own in places]
+        scores = evidence.scores(means, together.bincount(minlength=count))
+        scores = scores[:, evidence.heard][_first_of(together, senders, len(crowd))]
+        largest = scores.amax(1)  # (senders)
+        chances = scores.log_softmax(1)
+        if self.at_most_one:
+            chances = _one_each(chances, senders, rounds, lasts)
+        return {
+            target: classes.identity(
+                chances[numbers[target]].clamp(min=UNHEARD).float(),
+                evidence.unseen.chance(float(largest[numbers[target]])),
+            )
+            for target in targets
+        }
+
+
+def _first_of(
+    together: Int[Tensor, " updates"], senders: Int[Tensor, " updates"], count: int
+) -> Int[Tensor, " senders"]:
+    """With whom each sender was taken together."""
+    found = torch.zeros(count, dtype=torch.long)
+    found[senders] = together
+    return found
+
+
+def _one_each(
+    chances: Float[Tensor, "senders users"],
+    senders: Int[Tensor, " updates"],
+    rounds: Int[Tensor, " updates"],
+    lasts: bool,
+) -> Float[Tensor, "senders users"]:
+    """Let no user stand behind two senders who are two: of one round, or of names that last."""
+    if lasts:
+        return one_each(chances)
+    fitted = chances.clone()
+    for number in sorted(set(rounds.tolist())):
+        those = senders[rounds == number]
+        fitted[those] = one_each(chances[those])
+    return fitted
