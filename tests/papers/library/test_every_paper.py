@@ -31,7 +31,8 @@ def test_every_experiment_has_plans_that_read_back_the_same(
 @pytest.mark.parametrize("experiment", EVERY)
 def test_a_quick_run_is_a_smaller_one(experiment: Experiment) -> None:
     full, quick = experiment.plans(quick=False), experiment.plans(quick=True)
-    assert full.keys() == quick.keys()
+    # One in a hurry may leave out whole data sets.
+    assert quick
     for name, plan in quick.items():
         sizes = (len(plan.seeds), plan.training.rounds, plan.data.sizes[1])
         whole = full[name]

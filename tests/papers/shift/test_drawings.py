@@ -1,7 +1,8 @@
 import pytest
 
 from overheard.papers.experiment import Figure
-from overheard.papers.shift.drawings import bands_of, normalised, numbers_table, plate, spreads
+from overheard.papers.numbers_table import numbers_table
+from overheard.papers.shift.drawings import bands_of, normalised, plate, spreads
 from overheard.papers.shift.followed import Followed
 from overheard.papers.shift.measure import LOSS
 from overheard.report.band_charts import Spread

@@ -1,17 +1,15 @@
 """Draws measures as the paper does: by round, and the divergence of one against another's."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from statistics import fmean, stdev
 
 from markupsafe import Markup
 
 from overheard.papers.experiment import Figure
+from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.followed import Followed, Series
 from overheard.report.band_charts import Band, Spread, bands_chart, bands_legend
-from overheard.report.figures import NO_FIGURE, digits
-from overheard.report.names import shown
-from overheard.report.plates import Panel, Plate, Table
+from overheard.report.plates import Panel, Plate
 
 
 def bands_of(followed: Followed, name: str, place: int) -> tuple[Band, Band]:
@@ -96,24 +94,4 @@ def _scaled(shifted: Series, control: Series) -> tuple[Series, Series]:
     return (
         {number: (value - low) / width for number, value in shifted.items()},
         {number: (value - low) / width for number, value in control.items()},
-    )
-
-
-def numbers_table(caption: str, figures: Sequence[Figure]) -> Table:
-    """The figures behind a drawing."""
-    return Table(
-        caption,
-        ("Figure", "Of", "Mean", "95 % interval"),
-        tuple(
-            (
-                shown(one.name),
-                shown(one.setting.partition("; ")[2]),
-                digits(one.ours),
-                f"{digits(one.low)} to {digits(one.high)}"
-                if one.low is not None and isfinite(one.low)
-                else NO_FIGURE,
-            )
-            for one in figures
-        ),
-        2,
     )

@@ -7,6 +7,7 @@ from statistics import correlation
 from typing import final
 
 from overheard.audit.plan import Plan
+from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.differences import common
 from overheard.papers.shift.divergence import (
     Divergence,
@@ -17,7 +18,6 @@ from overheard.papers.shift.divergence import (
     less,
     mean_by_run,
 )
-from overheard.papers.shift.drawings import numbers_table
 from overheard.papers.shift.experiment import (
     Answer,
     Followings,

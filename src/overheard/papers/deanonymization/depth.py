@@ -1,0 +1,173 @@
+"""Table 5 and Figure 9: who sent an update by one layer of it at a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import final
+
+from overheard.audit.plan import Plan
+from overheard.bank.layers import Layer
+from overheard.learning.models.mlp import Mlp
+from overheard.papers.deanonymization.differences import common
+from overheard.papers.deanonymization.drawings import Series, series_plate
+from overheard.papers.deanonymization.identifiers import SOURCES, published
+from overheard.papers.deanonymization.plans import every_update, people, plan, setting
+from overheard.papers.deanonymization.printed import at_depth
+from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
+from overheard.papers.deanonymization.world import AGES, BLOGS, HURRIED, OMNIGLOT, WISDM, World
+from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.runs import Runs
+
+TEXT: Mapping[str, Layer] = {
+    "embedding": 0,
+    "lstm": 1,
+    "fully_connected": 2,
+    "output_bias": "last_bias",
+    "all": "all",
+}
+
+CONVOLUTIONS: Mapping[str, Layer] = {
+    **{f"convolution_{depth // 2 + 1}": depth for depth in (0, 8, 16, 24, 32, 40, 48, 52)},
+    "fully_connected": -1,
+    "all": "all",
+}
+"""Of MobileNet's 27 convolutions, each of which a normalisation follows, every fourth."""
+
+PERCEPTRON: Mapping[str, Layer] = {
+    "hidden_1": 0,
+    "hidden_2": 1,
+    "fully_connected": 2,
+    "output_bias": "last_bias",
+    "all": "all",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """A data set, and the layers of the model that is trained on it, first to last."""
+
+    world: World
+    layers: Mapping[str, Layer]
+
+
+DEEP = replace(WISDM, model=Mlp((64, 64)))
+
+RECURRENT = (Layered(BLOGS, TEXT), Layered(AGES, TEXT), Layered(DEEP, PERCEPTRON))
+
+CONVOLUTIONAL = (Layered(OMNIGLOT, CONVOLUTIONS), Layered(DEEP, PERCEPTRON))
+
+REDUCED = (Layered(replace(HURRIED, model=Mlp((64, 64))), PERCEPTRON),)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DepthExperiment(Experiment, Drawn):
+    """The published attack on one layer at a time.
+
+    Args:
+        name: of the table or figure.
+        panels: data sets with their layers.
+        reduced: those of a run in a hurry.
+
+    """
+
+    name: str
+    panels: tuple[Layered, ...]
+    reduced: tuple[Layered, ...] = REDUCED
+
+    @property
+    def title(self) -> str:
+        """What it shows."""
+        return "Who sent an update, by the depth of the layer that is read"
+
+    @property
+    def differences(self) -> str:
+        """How our setting departs from the paper's."""
+        return (
+            f"{common(one.world for one in self.panels)} The prior is random. Bubbles of the "
+            "paper's figure tell numbers of parameters, and their heights are lost. A layer of "
+            "more than 8,192 numbers is sketched to 2,048. Perceptrons are ours."
+        )
+
+    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
+        """One audit a data set, with the attack on each layer."""
+        return {
+            one.world.key: plan(
+                one.world,
+                people("random"),
+                (
+                    every_update(
+                        tuple(
+                            published(one.world, source, layer)
+                            for source in SOURCES
+                            for layer in one.layers.values()
+                        )
+                    ),
+                ),
+            )
+            for one in (self.reduced if quick else self.panels)
+        }
+
+    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+        """Average precision and times chance by layer."""
+        full = self.plans(quick=False)
+        return tuple(
+            figure
+            for one in self.panels
+            if (key := one.world.key) in runs.audits
+            for figure in _read(
+                one,
+                rows_of(runs.audits[key]),
+                runs.plans[key],
+                setting(one.world, runs.plans[key], full.get(key)),
+            )
+        )
+
+    def drawing(self, runs: Runs) -> Drawing:
+        """Average precision by depth, a line a source."""
+        figures = {one.name: one for one in self.figures(runs)}
+        plates = []
+        for one in self.panels:
+            if one.world.key in runs.audits:
+                lines = [
+                    Series(
+                        f"{source} updates",
+                        range(len(one.layers)),
+                        [
+                            figures[f"{one.world.key}_{source}_{layer}_{PRECISION}"]
+                            for layer in one.layers
+                        ],
+                    )
+                    for source in SOURCES
+                ]
+                names = ", ".join(f"{n} = {name}" for n, name in enumerate(one.layers))
+                plates.append(
+                    series_plate(
+                        f"By depth: {one.world.name}", lines, f"layer ({names})", PRECISION
+                    )
+                )
+        return Drawing(tuple(plates))
+
+
+def _read(one: Layered, rows: Rows, run: Plan, where: str) -> list[Figure]:
+    (threat,), key = run.threats, one.world.key
+    places = [(source, name) for source in SOURCES for name in one.layers]
+    figures = []
+    for attack, (source, layer) in zip(threat.attacks, places, strict=True):
+        figures += [
+            rows.figure(
+                f"{key}_{source}_{layer}_{score}",
+                f"{where}; {layer.replace('_', ' ')}, {source} updates: "
+                + score.replace("_", " "),
+                (threat.named(attack), score),
+                at_depth(one.world.paper, layer)
+                if (source, score) == ("shadow", PRECISION)
+                else None,
+            )
+            for score in (PRECISION, "times_chance")
+        ]
+        figures += rows.beside(
+            f"{key}_{source}_{layer}", f"{where}; {layer}, {source}", threat.named(attack)
+        )
+    return figures

@@ -1,0 +1,168 @@
+"""Draws what the paper draws: lines by a number, scatters of users, and heat maps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from jaxtyping import Float
+from markupsafe import Markup
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Rectangle
+
+from overheard.papers.experiment import Figure
+from overheard.papers.numbers_table import numbers_table
+from overheard.report.charts import legend_chart
+from overheard.report.figures import digits, measure
+from overheard.report.line_charts import Axis, Line, lines_chart
+from overheard.report.names import shortened
+from overheard.report.plates import Panel, Plate
+from overheard.report.svg import ACCENT, INK, SERIES, SOFT, inline_svg
+
+CELL = 34.0
+"""Pixels a side of a cell of a heat map."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line through some figures, in order.
+
+    Args:
+        name: in the legend.
+        x: where each stands.
+        figures: which; one that was not measured is left out.
+
+    """
+
+    name: str
+    x: Sequence[int]
+    figures: Sequence[Figure]
+
+
+def series_plate(title: str, lines: Sequence[Series], across: str, score: str) -> Plate:
+    """Figures by a number, one chart.
+
+    Args:
+        title: of all.
+        lines: that are drawn.
+        across: what the number is.
+        score: what the figures are.
+
+    """
+    told = measure(score)
+    drawn = []
+    for place, line in enumerate(lines):
+        points = [
+            (float(x), told.factor * one.ours)
+            for x, one in zip(line.x, line.figures, strict=True)
+            if one.ours is not None
+        ]
+        drawn.append(Line(place, [x for x, _ in points], [y for _, y in points]))
+    ends = [x for line in drawn for x in line.x] or [0.0, 1.0]
+    tops = [y for line in drawn for y in line.y] or [1.0]
+    room = 0.03 * (max(ends) - min(ends)) or 0.5
+    return Plate(
+        title,
+        "Means over users and seeds; their intervals stand in the table.",
+        legend_chart([line.name for line in lines], False, f"Legend: {title}"),
+        (
+            Panel(
+                "",
+                lines_chart(
+                    drawn,
+                    None,
+                    Axis(across, min(ends) - room, max(ends) + room),
+                    Axis(f"{told.title}{told.unit and ','}{told.unit}", 0.0, 1.08 * max(tops)),
+                    title,
+                ),
+            ),
+        ),
+        numbers_table(title, [one for line in lines for one in line.figures]),
+        True,
+    )
+
+
+def scatter_chart(
+    x: Float[np.ndarray, " dots"],
+    y: Float[np.ndarray, " dots"],
+    across: str,
+    up: str,
+    label: str,
+) -> Markup:
+    """A dot a user on scales alike, and the line on which both numbers are the same."""
+    width, height, left, bottom = 360.0, 340.0, 56.0, 46.0
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.add_axes(
+            (left / width, bottom / height, (width - left - 16) / width, 0.96 - bottom / height)
+        )
+        low, high = float(min(x.min(), y.min())), float(max(x.max(), y.max()))
+        room = 0.05 * (high - low) or 0.05
+        ends = [low - room, high + room]
+        axes.plot(ends, ends, color=INK, lw=1.3, ls="--")
+        axes.plot(x, y, "o", color=SERIES[0], ms=5, alpha=0.7)
+        axes.set_xlim(*ends)
+        axes.set_ylim(*ends)
+        axes.tick_params(axis="both", labelcolor=SOFT, labelsize=11)
+        axes.set_xlabel(across)
+        axes.set_ylabel(up)
+        axes.grid()
+
+    return inline_svg(draw, width, height, label)
+
+
+def heat_map(
+    values: Float[np.ndarray, "lines columns"],
+    lines: Sequence[str],
+    columns: Sequence[str],
+    titles: tuple[str, str],
+    label: str,
+) -> Markup:
+    """Squares, the stronger the larger the number in it; it is written there too.
+
+    Args:
+        values: 0 or more.
+        lines: names, from above.
+        columns: names, from the left.
+        titles: of the upright and of the level axis.
+        label: what the chart shows; different for each chart of a page.
+
+    """
+    left, bottom = 84.0, 84.0
+    width = left + 8 + CELL * len(columns)
+    height = bottom + 8 + CELL * len(lines)
+    top = float(np.nanmax(values, initial=0.0)) or 1.0
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.add_axes(
+            (
+                left / width,
+                bottom / height,
+                CELL * len(columns) / width,
+                CELL * len(lines) / height,
+            )
+        )
+        for line, column in np.argwhere(np.isfinite(values)):
+            value = float(values[line, column])
+            axes.add_patch(
+                Rectangle((column, line), 1, 1, color=ACCENT, alpha=0.6 * value / top, lw=0)
+            )
+            axes.text(
+                column + 0.5, line + 0.5, digits(value), ha="center", va="center", fontsize=9
+            )
+        axes.set_xlim(0, len(columns))
+        axes.set_ylim(len(lines), 0)
+        axes.set_xticks(
+            np.arange(len(columns)) + 0.5,
+            [shortened(name, 10) for name in columns],
+            rotation=60,
+            fontsize=10,
+        )
+        axes.set_yticks(
+            np.arange(len(lines)) + 0.5, [shortened(name, 10) for name in lines], fontsize=10
+        )
+        axes.set_ylabel(titles[0])
+        axes.set_xlabel(titles[1])
+
+    return inline_svg(draw, width, height, label)

@@ -1,0 +1,22 @@
+from pathlib import Path
+
+from overheard.audit.simulate import Resources
+from overheard.papers.deanonymization.attributes import Asked, AttributesExperiment
+from overheard.papers.deanonymization.world import World
+
+
+def test_an_attribute_of_known_users_is_told_and_one_of_strangers_by_no_mark_is_not(
+    tiny: World, resources: Resources, tmp_path: Path
+) -> None:
+    panels = (Asked(tiny, ("kind",), 6),)
+    experiment = AttributesExperiment(panels, panels)
+    run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
+    told = {one.name: one.ours for one in run}
+    # Kinds alternate and nothing else goes with them: only who is recognised is told.
+    known = told["tiny_known_kind_attribute_single"]
+    strangers = told["tiny_strangers_kind_attribute_single"]
+    assert known is not None
+    assert strangers is not None
+    assert known > 0.7 > strangers
+    assert told["tiny_known_kind_identity_joint"] is not None
+    assert told["tiny_known_identity_single"] is not None

@@ -1,0 +1,25 @@
+from dataclasses import replace
+from pathlib import Path
+
+from overheard.audit.simulate import Resources
+from overheard.papers.deanonymization.depth import DepthExperiment, Layered
+from overheard.papers.deanonymization.world import World
+
+
+def test_each_layer_has_its_own_precision_and_the_first_reads_habits(
+    tiny: World, resources: Resources, tmp_path: Path
+) -> None:
+    panels = (
+        Layered(replace(tiny, paper="blog"), {"embedding": 0, "output_bias": "last_bias"}),
+    )
+    experiment = DepthExperiment("table5", panels, panels)
+    run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
+    figures = {one.name: one for one in run}
+    first = figures["tiny_simulated_embedding_mean_average_precision"].ours
+    bias = figures["tiny_simulated_output_bias_mean_average_precision"].ours
+    assert first is not None
+    assert bias is not None
+    # Habits lie in columns that go with no label.
+    assert first > bias
+    printed = {name for name, one in figures.items() if one.published is not None}
+    assert printed == {"tiny_shadow_embedding_mean_average_precision"}

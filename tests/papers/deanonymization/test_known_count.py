@@ -1,0 +1,29 @@
+from pathlib import Path
+
+import torch
+
+from overheard.audit.simulate import Resources
+from overheard.bank.prior_updates import KnownUpdates
+from overheard.core.seeds import Seed
+from overheard.papers.deanonymization.known_count import KnownCountExperiment, some_of_each
+from overheard.papers.deanonymization.world import World
+
+
+def test_each_user_has_so_many_updates_or_all_that_there_are() -> None:
+    people = torch.tensor([0, 0, 0, 1, 2, 2])
+    known = KnownUpdates(torch.zeros(6, 1), people, people, people, ("a", "b", "c"), 3)
+    for seed in range(5):
+        chosen = some_of_each(known, 2, Seed(seed))
+        assert people[chosen].bincount().tolist() == [2, 1, 2]
+
+
+def test_all_updates_tell_no_less_than_one(
+    tiny: World, resources: Resources, tmp_path: Path
+) -> None:
+    experiment = KnownCountExperiment((tiny,), (tiny,), (1, 2), steps=400)
+    run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
+    told = {one.name: one.ours for one in run}
+    one, every = told["tiny_updates_1"], told["tiny_updates_all"]
+    assert one is not None
+    assert every is not None
+    assert 0.3 < one <= every

@@ -1,0 +1,28 @@
+from pathlib import Path
+
+from overheard.audit.simulate import Resources
+from overheard.papers.deanonymization.open_world import OpenWorldExperiment
+from overheard.papers.deanonymization.world import World
+
+
+def test_strangers_are_as_many_as_the_share_leaves(tiny: World) -> None:
+    plans = OpenWorldExperiment((tiny,), (tiny,)).plans(quick=True)
+    # Of 12 users 4 are held out; of the 8 others a quarter, a half, three quarters, all known.
+    unseen = [plan.data.people.unseen for plan in plans.values() if plan.data.people]
+    assert unseen == [6, 4, 2, 0]
+    assert all(plan.data.clients == 8 for plan in plans.values())
+
+
+def test_false_alarms_are_told_only_where_there_are_strangers(
+    tiny: World, resources: Resources, tmp_path: Path
+) -> None:
+    experiment = OpenWorldExperiment((tiny,), (tiny,), (50, 100), pairs=2000)
+    run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
+    figures = {one.name: one for one in run}
+    assert "tiny_seen_50_reidentify_mlp_dir_at_1_percent" in figures
+    assert "tiny_seen_100_reidentify_mlp_dir_at_1_percent" not in figures
+    linked = figures["tiny_seen_50_link_siamese_matching_auc"].ours
+    assert linked is not None
+    assert linked > 0.6
+    # A legend and a chart for each of two scores.
+    assert (tmp_path / "figures.html").read_text(encoding="utf-8").count("<svg") == 4

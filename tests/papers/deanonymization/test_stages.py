@@ -1,0 +1,24 @@
+from pathlib import Path
+
+from overheard.audit.simulate import Resources
+from overheard.papers.deanonymization.stages import StagesExperiment, ranges_of
+from overheard.papers.deanonymization.world import World
+
+
+def test_ranges_hold_every_round_once() -> None:
+    for rounds, count in ((24, 4), (10, 4), (3, 3)):
+        parts = ranges_of(rounds, count)
+        assert [number for part in parts for number in part] == list(range(rounds))
+
+
+def test_every_pair_of_ranges_is_told_and_drawn(
+    tiny: World, resources: Resources, tmp_path: Path
+) -> None:
+    experiment = StagesExperiment((tiny,), (tiny,), 2)
+    run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
+    told = {one.name: one.ours for one in run}
+    # Two by two pairs, their diagonal, and the rest.
+    assert len(told) == 6
+    cells = [told[f"tiny_learned_{one}_told_{two}"] for one in (1, 2) for two in (1, 2)]
+    assert all(cell is not None and cell > 0.3 for cell in cells)
+    assert "learned from" in (tmp_path / "figures.html").read_text(encoding="utf-8")
