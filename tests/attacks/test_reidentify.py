@@ -127,6 +127,28 @@ def test_chances_of_the_network_over_users_and_the_unseen_sum_to_one(different) 
         assert float(claim.scores.exp().sum()) + claim.unseen == pytest.approx(1)
 
 
+class TestPieces:
+    def test_people_are_told_apart_by_pieces_of_their_priors(self, different) -> None:
+        assert named(different, claims(ReidentifyMlp(pieces=2), different)) > 0.5
+
+    def test_whoever_has_one_example_has_one_piece(self) -> None:
+        few = [replace(person(number), size=1) for number in range(3)]
+        run = federate_people(few, Seed(0), known=2)
+        one, four = (claims(ReidentifyMlp(pieces=pieces), run) for pieces in (1, 4))
+        assert all(one[who].scores.equal(four[who].scores) for who in run.targets)
+
+    def test_shadow_devices_hold_their_priors_whole(self, different) -> None:
+        one, four = (
+            claims(ReidentifyMlp(updates="shadow", pieces=pieces), different)
+            for pieces in (1, 4)
+        )
+        assert all(one[who].scores.equal(four[who].scores) for who in different.targets)
+
+    def test_no_piece_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="pieces"):
+            ReidentifyMlp(pieces=0)
+
+
 class TestNeighbours:
     def test_shares_of_neighbours_sum_to_one(self, different) -> None:
         for claim in claims(ReidentifyKnn(), different).values():

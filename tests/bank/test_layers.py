@@ -1,6 +1,6 @@
 import pytest
 
-from overheard.bank.layers import tensors_of
+from overheard.bank.layers import telling_layers, tensors_of
 from overheard.core.errors import NeedsError
 
 NAMES = (
@@ -42,3 +42,8 @@ def test_a_last_layer_without_a_bias_has_none_to_look_at() -> None:
 
 def test_weights_that_stand_alone_are_a_layer() -> None:
     assert tensors_of(0, ("weight", "bias")) == ("weight", "bias")
+
+
+def test_a_last_layer_without_a_bias_is_read_whole_and_with_all_others() -> None:
+    assert telling_layers(NAMES) == ("last_bias", -1, "all")
+    assert telling_layers(NAMES[:5]) == (-1, "all")

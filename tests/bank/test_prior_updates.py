@@ -39,6 +39,12 @@ class TestSentUpdates:
         with pytest.raises(NeedsError, match="no update can be read of anon/9-9"):
             sent_updates(heard(), (ANN, Party("anon/9-9")), -1)
 
+    @pytest.mark.parametrize("height", [float("nan"), float("inf"), -float("inf")])
+    def test_what_is_no_number_is_refused_with_its_sender_and_round(self, height) -> None:
+        said = (sent(0, ANN), sent(3, BEN, height), sent(4, BEN))
+        with pytest.raises(NeedsError, match=r"of anon/1-1 in round 3 hold NaN.*recording"):
+            sent_updates(View(frozenset({SERVER}), said), (ANN, BEN), "all")
+
 
 class TestShadowUpdates:
     def test_are_those_of_the_devices_each_under_its_user(self) -> None:
@@ -55,6 +61,11 @@ class TestShadowUpdates:
         known = known_updates(view, knowing(), "shadow", -1)
         assert set(known.people.tolist()) == {0, 2}
         assert known.names == ("ann", "ben", "cid", "dot")
+
+    def test_a_device_that_sent_no_number_is_refused_by_name(self) -> None:
+        said = (*heard().messages, sent(2, shadow(1), float("nan")))
+        with pytest.raises(NeedsError, match="of shadow/1 in round 2 hold NaN"):
+            known_updates(replace(heard(), messages=said), knowing(), "shadow", -1)
 
     @pytest.mark.parametrize("devices", [(), tuple(DEVICES)])
     def test_without_devices_that_were_heard_the_mend_is_told(self, devices) -> None:

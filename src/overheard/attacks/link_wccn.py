@@ -6,9 +6,9 @@ from typing import ClassVar, final
 
 import torch
 
+from overheard.bank.crowd_places import crowd_places, layers_in
 from overheard.bank.layers import Layer
-from overheard.bank.prior_updates import Source, known_updates, sent_updates
-from overheard.bank.told_beside import crowd_of
+from overheard.bank.prior_updates import Source, known_updates
 from overheard.bank.user_evidence import learn_evidence
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
@@ -32,14 +32,15 @@ class LinkWccn(Attack[SameSender]):
 
     Args:
         updates: where labelled updates come from.
-        layers: which parts of an update are read, each by itself.
+        layers: which parts of an update are read, each by itself; None = the last layer's bias,
+            where it has one, that layer, and all of them.
         pieces: into which a prior is cut, where users are trained; at least 2.
         most_rounds: in which known users are trained.
 
     """
 
     updates: Source = "simulated"
-    layers: tuple[Layer, ...] = ("last_bias", -1, "all")
+    layers: tuple[Layer, ...] | None = None
     pieces: int = 4
     most_rounds: int = 6
 
@@ -50,7 +51,7 @@ class LinkWccn(Attack[SameSender]):
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
-        if not self.layers or len(set(self.layers)) < len(self.layers):
+        if self.layers is not None and not 0 < len(set(self.layers)) == len(self.layers):
             raise ValueError(f"layers are different, one or more, got {self.layers}")
         if self.pieces < 2 or self.most_rounds < 1:
             raise ValueError(f"pieces are 2 or more and most_rounds 1 or more, got {self}")
@@ -69,23 +70,18 @@ class LinkWccn(Attack[SameSender]):
             layer: known_updates(
                 view, knowledge, self.updates, layer, self.pieces, self.most_rounds
             )
-            for layer in self.layers
+            for layer in self.layers or layers_in(view)
         }
         evidence = learn_evidence(known)
-        crowd = crowd_of(view, knowledge.people.devices)
-        sent = {layer: sent_updates(view, crowd, layer) for layer in self.layers}
-        some = sent[self.layers[0]]
-        near = evidence.nearness(
-            evidence.places({layer: one.vectors for layer, one in sent.items()}, some.rounds)
-        )
-        numbers = {who: place for place, who in enumerate(crowd)}
-        senders = torch.tensor([numbers[who] for who in some.senders])
+        heard = crowd_places(view, knowledge.people.devices, evidence)
+        near = evidence.nearness(heard.places)
+        crowd, senders, rounds = tuple(heard.numbers), heard.senders, heard.rounds
         counts = senders.bincount(minlength=len(crowd))
         claims = {}
         for target in targets:
-            mine = senders == numbers[target]
+            mine = senders == heard.number(target)
             apart = torch.ones(len(crowd), dtype=torch.bool)
-            apart[senders[torch.isin(some.rounds, some.rounds[mine])]] = False
+            apart[senders[torch.isin(rounds, rounds[mine])]] = False
             others = apart.nonzero().flatten()
             if not len(others):
                 raise NeedsError(

@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from overheard.bank.crowd_places import crowd_places, layers_in
 from overheard.bank.layers import Layer
 from overheard.bank.linked import linked
 from overheard.bank.one_each import one_each
-from overheard.bank.prior_updates import Source, known_updates, sent_updates
-from overheard.bank.told_beside import crowd_of
+from overheard.bank.prior_updates import Source, known_updates
 from overheard.bank.user_classes import UNHEARD, classes_of
 from overheard.bank.user_evidence import learn_evidence
 from overheard.bank.user_space import mean_by
@@ -22,8 +22,6 @@ from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-
-LAYERS: tuple[Layer, ...] = ("last_bias", -1, "all")
 
 ROUNDS = 6
 """In which known users are trained: of more rounds the same data were read, at more cost."""
@@ -48,11 +46,14 @@ class ReidentifyWccn(Attack[Identity]):
        that (`bank.one_each`). `unseen` is calibrated on users left out, and on holdout users.
 
     It misleads where private data differ from the prior in ways in which pieces of the prior do
-    not differ. `unseen` takes seen and unseen users to be equally likely beforehand.
+    not differ. So it does with shadow devices, each of which holds the same data in all rounds:
+    `unseen` is then too high, the more the fainter users differ. `unseen` takes seen and unseen
+    users to be equally likely beforehand.
 
     Args:
         updates: where labelled updates come from.
-        layers: which parts of an update are read, each by itself.
+        layers: which parts of an update are read, each by itself; None = the last layer's bias,
+            where it has one, that layer, and all of them.
         pieces: into which a prior is cut, where users are trained; at least 2.
         most_rounds: in which known users are trained.
         link: whether updates of short-lived pseudonyms are linked.
@@ -61,7 +62,7 @@ class ReidentifyWccn(Attack[Identity]):
     """
 
     updates: Source = "simulated"
-    layers: tuple[Layer, ...] = LAYERS
+    layers: tuple[Layer, ...] | None = None
     pieces: int = 4
     most_rounds: int = ROUNDS
     link: bool = True
@@ -77,7 +78,7 @@ class ReidentifyWccn(Attack[Identity]):
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
-        if not self.layers or len(set(self.layers)) < len(self.layers):
+        if self.layers is not None and not 0 < len(set(self.layers)) == len(self.layers):
             raise ValueError(f"layers are different, one or more, got {self.layers}")
         if self.pieces < 2 or self.most_rounds < 1:
             raise ValueError(f"pieces are 2 or more and most_rounds 1 or more, got {self}")
@@ -95,34 +96,31 @@ class ReidentifyWccn(Attack[Identity]):
             layer: known_updates(
                 view, knowledge, self.updates, layer, self.pieces, self.most_rounds
             )
-            for layer in self.layers
+            for layer in self.layers or layers_in(view)
         }
-        classes = classes_of(known[self.layers[0]], self.name)
+        classes = classes_of(next(iter(known.values())), self.name)
         evidence = learn_evidence(known)
-        crowd = crowd_of(view, knowledge.people.devices)
-        sent = {layer: sent_updates(view, crowd, layer) for layer in self.layers}
-        some = sent[self.layers[0]]
-        rounds, numbers = some.rounds, {who: place for place, who in enumerate(crowd)}
-        senders = torch.tensor([numbers[who] for who in some.senders])
-        places = evidence.places({layer: one.vectors for layer, one in sent.items()}, rounds)
-        lasts = len(senders) > len(crowd)
+        heard = crowd_places(view, knowledge.people.devices, evidence)
+        senders, rounds, count = heard.senders, heard.rounds, len(heard.numbers)
+        lasts = len(senders) > count
         together = senders
         if self.link and not lasts:
-            together = linked(evidence.nearness(places), rounds, evidence.least)
-        count = int(together.max()) + 1
-        means = [mean_by(own, together, count) for own in places]
-        scores = evidence.scores(means, together.bincount(minlength=count))
-        scores = scores[:, evidence.heard][_first_of(together, senders, len(crowd))]
+            together = linked(evidence.nearness(heard.places), rounds, evidence.least)
+        groups = int(together.max()) + 1
+        means = [mean_by(own, together, groups) for own in heard.places]
+        scores = evidence.scores(means, together.bincount(minlength=groups))
+        scores = scores[:, evidence.heard][_first_of(together, senders, count)]
         largest = scores.amax(1)  # (senders)
         chances = scores.log_softmax(1)
         if self.at_most_one:
             chances = _one_each(chances, senders, rounds, lasts)
+        numbers = {target: heard.number(target) for target in targets}
         return {
             target: classes.identity(
-                chances[numbers[target]].clamp(min=UNHEARD).float(),
-                evidence.unseen.chance(float(largest[numbers[target]])),
+                chances[number].clamp(min=UNHEARD).float(),
+                evidence.unseen.chance(float(largest[number])),
             )
-            for target in targets
+            for target, number in numbers.items()
         }
 
 

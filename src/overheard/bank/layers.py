@@ -44,3 +44,19 @@ def tensors_of(layer: Layer, names: Iterable[str]) -> tuple[str, ...]:
         told = ", ".join(f"{depth} = {name!r}" for depth, name in enumerate(layers))
         raise NeedsError(f"layer = {layer} needs a model with one there: choose one of {told}")
     return tuple(in_order[layer])
+
+
+def telling_layers(names: Iterable[str]) -> tuple[Layer, ...]:
+    """Those that are read where none is chosen: the last bias, the last layer, all of them.
+
+    The last layer's bias tells labels, the last layer what goes with them, and all of them what
+    inputs look like. A model whose last layer has no bias is read by the two others.
+
+    >>> telling_layers(("embed.weight", "out.weight", "out.bias"))
+    ('last_bias', -1, 'all')
+    >>> telling_layers(("embed.weight", "out.weight"))
+    (-1, 'all')
+    """
+    last = tensors_of(-1, names)
+    has_bias = any(name.rpartition(".")[2] == "bias" for name in last)
+    return ("last_bias", -1, "all") if has_bias else (-1, "all")

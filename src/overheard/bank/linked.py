@@ -7,9 +7,6 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from torch import Tensor
 
-APART = 10.0
-"""The distance of updates of one round, which are of different senders; cosines reach 2."""
-
 
 def linked(
     nearness: Float[Tensor, "updates updates"], rounds: Int[Tensor, " updates"], least: float
@@ -17,14 +14,23 @@ def linked(
     """Number the senders of updates: those that link have one number.
 
     Average linkage (Sokal and Michener 1958), cut where a mean nearness falls below `least`.
+    No two updates of one round are linked, as nobody answers twice.
+
+    Args:
+        nearness: of each two, -1..1.
+        rounds: of each.
+        least: mean nearness of two groups that are linked.
+
     """
     if len(rounds) < 2:
         return torch.zeros(len(rounds), dtype=torch.long)
-    distance = 1 - (nearness + nearness.T) / 2
-    distance[rounds[:, None] == rounds[None]] = APART
+    distance = (1 - (nearness + nearness.T) / 2).clamp(min=0)
+    # One such pair among the at most n^2 / 4 of two groups puts their mean at 4 or more, and
+    # other distances reach 2.
+    distance[rounds[:, None] == rounds[None]] = float(len(rounds)) ** 2
     distance.fill_diagonal_(0)
     tree = linkage(squareform(distance.numpy(), checks=False), "average")
-    found = fcluster(tree, 1 - least, "distance")
+    found = fcluster(tree, min(2.0, 1 - least), "distance")
     return torch.from_numpy(np.unique(found, return_inverse=True)[1].astype(np.int64))
 
 
@@ -35,8 +41,9 @@ def least_nearness(
 ) -> float:
     """Where as many pairs of one person are missed as pairs of two are taken for one, in share.
 
-    Pairs of different rounds alone; infinity where no person has two of them, so that nothing
-    is linked.
+    The lowest such, as spaces that were learned on these very pairs make those of one person
+    nearer than they are. Pairs of different rounds alone; infinity where no person has two of
+    them, so that nothing is linked.
     """
     apart = torch.ones_like(nearness, dtype=torch.bool).triu(1)
     apart &= rounds[:, None] != rounds[None]

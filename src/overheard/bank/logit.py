@@ -33,7 +33,12 @@ class Logit:
 
 
 def fit_logit(statistic: Float[Tensor, " cases"], holds: Bool[Tensor, " cases"]) -> Logit:
-    """Platt's calibration (1999), both outcomes weighed as equally likely beforehand."""
+    """Platt's calibration (1999), both outcomes weighed as equally likely beforehand.
+
+    In place of his smoothed targets, half the squared slope (by a standard deviation of the
+    statistic) is added to the loss: outcomes told apart without fail keep a finite slope. Cases
+    whose statistic is infinite are left out; where one outcome is left, the chance is 1/2.
+    """
     finite = statistic.isfinite()
     told, held = statistic[finite].double(), holds[finite]
     if not bool(held.any()) or bool(held.all()):

@@ -13,7 +13,8 @@ def one_each(scores: Float[Tensor, "senders users"]) -> Float[Tensor, "senders u
 
     Sinkhorn's scaling (1967) with sums of at most 1 over the senders, as some users sent
     nothing: who is claimed by several senders is made dearer for all of them until its chances
-    sum to 1 or less. A soft form of the assignment problem, of which it keeps the doubt.
+    sum to 1 or less. A soft form of the assignment problem, of which it keeps the doubt. Where
+    senders are more than users, the chances of each user sum to senders / users.
     """
     price = torch.zeros(scores.shape[1], dtype=scores.dtype)
     for _ in range(ROUNDS):

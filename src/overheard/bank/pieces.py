@@ -59,7 +59,7 @@ def joined(
     own, place = torch.unique(
         known.people[rows] * width + known.rounds[rows], return_inverse=True
     )
-    sums = torch.zeros(len(own), known.vectors.shape[1], dtype=torch.float64)
-    sums.index_add_(0, place, known.vectors[rows].double())
-    means = sums / place.bincount(minlength=len(own))[:, None]
+    sums = known.vectors.new_zeros(len(own), known.vectors.shape[1])
+    sums.index_add_(0, place, known.vectors[rows])
+    means = sums.div_(place.bincount(minlength=len(own))[:, None])
     return Joined(means, own // width, own % width)

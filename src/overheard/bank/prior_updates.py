@@ -78,7 +78,8 @@ def sent_updates(view: View, senders: Sequence[Party], layer: Layer) -> SentUpda
     """Read one layer of all that these parties sent, one tensor of one update at a time.
 
     Raises:
-        NeedsError: if the model has no such layer, or nothing of a sender can be read.
+        NeedsError: if the model has no such layer, nothing of a sender can be read, or what it
+            sent is no number.
 
     """
     heard: dict[Party, dict[int, Weights]] = {who: {} for who in senders}
@@ -89,8 +90,16 @@ def sent_updates(view: View, senders: Sequence[Party], layer: Layer) -> SentUpda
     if silent:
         raise NeedsError(f"no update can be read of {', '.join(silent)}: ask about others")
     sent = [(who, number) for who, own in heard.items() for number in sorted(own)]
+    vectors = _vectors([heard[who][number] for who, number in sent], layer)
+    broken = [sent[row] for row in (~vectors.isfinite().all(1)).nonzero().flatten().tolist()]
+    if broken:
+        told = ", ".join(f"{who} in round {number}" for who, number in broken)
+        raise NeedsError(
+            f"the updates of {told} hold NaN, or numbers too large to add up, and lie near to "
+            "none: leave them out of the recording"
+        )
     return SentUpdates(
-        _vectors([heard[who][number] for who, number in sent], layer),
+        vectors,
         tuple(who for who, _ in sent),
         torch.tensor([number for _, number in sent], dtype=torch.long),
     )

@@ -77,15 +77,6 @@ class UserEvidence:
     unseen: Logit
     least: float
 
-    def places(
-        self, vectors: Mapping[Layer, Tensor], rounds: Int[Tensor, " updates"]
-    ) -> tuple[Float[Tensor, "updates _"], ...]:
-        """Where updates lie in each layer's plane."""
-        return tuple(
-            reading.places(vectors[layer], rounds)
-            for layer, reading in zip(self.layers, self.readings, strict=True)
-        )
-
     def scores(
         self, places: Sequence[Float[Tensor, "senders _"]], counts: Int[Tensor, " senders"]
     ) -> Float[Tensor, "senders users"]:
