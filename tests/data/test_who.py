@@ -168,12 +168,16 @@ def test_more_labels_than_profiles_may_be_are_refused() -> None:
     known_in(many, People("random"), (0, 1))
 
 
-def test_what_is_exchanged_is_the_same_examples_in_hands_as_large() -> None:
+def test_what_is_exchanged_is_the_same_examples_in_hands_of_the_same_sizes() -> None:
     held = [torch.arange(10), torch.arange(10, 50), torch.arange(50, 51)]
     mixed = exchanged(held, Seed(0))
-    assert [len(rows) for rows in mixed] == [10, 40, 1]
+    assert sorted(len(rows) for rows in mixed) == [1, 10, 40]
     assert sorted(torch.cat(mixed).tolist()) == list(range(51))
-    # Of ten from 51 two are a hand's own in the mean.
-    assert len(set(mixed[0].tolist()) & set(range(10))) <= 6
+    (ten,) = (rows for rows in mixed if len(rows) == 10)
+    # Of ten from 51 two are of those of one hand in the mean.
+    assert len(set(ten.tolist()) & set(range(10))) <= 6
+    # Who gets how many is drawn: over ten seeds the first hand has each of the three sizes.
+    first = {len(exchanged(held, Seed(seed))[0]) for seed in range(10)}
+    assert first == {1, 10, 40}
     assert torch.cat(exchanged(held, Seed(0))).equal(torch.cat(mixed))
     assert not torch.cat(exchanged(held, Seed(1))).equal(torch.cat(mixed))

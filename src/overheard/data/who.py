@@ -93,13 +93,15 @@ def who_is_known(
 
 
 def exchanged(held: Sequence[Rows], seed: Seed) -> tuple[Rows, ...]:
-    """The same examples dealt anew by chance, as many to each as before.
+    """The same examples dealt anew by chance, and how many each gets likewise.
 
-    The control of an attack on identities: what a client holds says nothing of who it is.
+    The control of an attack on identities: neither what a client holds nor how much of it says
+    anything of who it is. How much shows in an update besides: as a number of steps.
     """
     together = torch.cat(tuple(held))
     mixed = together[torch.randperm(len(together), generator=seed.generator())]
-    return tuple(torch.split(mixed, [len(rows) for rows in held]))
+    order = torch.randperm(len(held), generator=seed.child("sizes").generator())
+    return tuple(torch.split(mixed, [len(held[place]) for place in order.tolist()]))
 
 
 def _seen(
