@@ -7,7 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-BY_THE_HOUR = {"label_shares", "shift"}
+BY_THE_HOUR = {"identity", "identity_scale", "label_shares", "shift"}
 """Run by hand, as they take hours and go on where they were stopped."""
 
 

@@ -26,8 +26,8 @@ def test_the_plan_of_the_readme_is_a_plan():
     assert [arm.name for arm in plan.arms] == ["no defense", "local DP"]
 
 
-def test_there_is_an_example_plan_of_a_shift():
-    assert "shift.toml" in [path.name for path in PLANS]
+def test_there_is_an_example_plan_of_a_shift_and_one_of_identity():
+    assert [path.name for path in PLANS] == ["identity.toml", "shift.toml"]
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.name)
@@ -45,6 +45,14 @@ def test_the_plan_of_a_shift_has_as_many_weights_as_labels_and_shifts_at_an_exch
     assert len(shift.weights) == 10
     assert data.refresh_every is not None
     assert shift.round % data.refresh_every == 0
+
+
+def test_the_plan_of_identity_hides_names_and_lets_one_attacker_know_the_defenses():
+    plan = read_plan(ROOT / "plans" / "identity.toml")
+    assert plan.data.people is not None
+    assert plan.data.background is not None
+    assert {threat.pseudonyms for threat in plan.threats} == {"round", "run"}
+    assert [("defenses" in threat.knows) for threat in plan.threats] == [False, True, False]
 
 
 def test_the_example_attack_beats_a_blind_guess():

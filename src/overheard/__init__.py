@@ -9,14 +9,28 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from overheard.attacks.amortised import Amortised
+    from overheard.attacks.attribute_forest import AttributeForest
+    from overheard.attacks.attribute_mlp import AttributeMlp
     from overheard.attacks.bias_inversion import BiasInversion
     from overheard.attacks.decaf import Decaf
     from overheard.attacks.ilrg import Ilrg
     from overheard.attacks.ldia import Ldia
+    from overheard.attacks.link_siamese import LinkSiamese
+    from overheard.attacks.link_wccn import LinkWccn
     from overheard.attacks.llg import Llg
+    from overheard.attacks.match_cross_modal import MatchCrossModal
+    from overheard.attacks.match_siamese import MatchSiamese
     from overheard.attacks.mean_softmax import MeanSoftmax
+    from overheard.attacks.metadata import Metadata
+    from overheard.attacks.metadata_link import MetadataLink
     from overheard.attacks.ppa import Ppa
+    from overheard.attacks.profile import Profile
     from overheard.attacks.ramakrishna import Ramakrishna
+    from overheard.attacks.reidentify_jointly import ReidentifyJointly
+    from overheard.attacks.reidentify_knn import ReidentifyKnn
+    from overheard.attacks.reidentify_mlp import ReidentifyMlp
+    from overheard.attacks.reidentify_svm import ReidentifySvm
+    from overheard.attacks.reidentify_wccn import ReidentifyWccn
     from overheard.attacks.shift import ShiftTrend
     from overheard.attacks.shift_tracking import ShiftTracking
     from overheard.attacks.validation_shift import ValidationShift
@@ -28,22 +42,42 @@ if TYPE_CHECKING:
     from overheard.audit.simulate import Resources, knowledge, simulate
     from overheard.core.seeds import Seed
     from overheard.report.write import write_report
+    from overheard.scoring.attribute import AttributeScorer
+    from overheard.scoring.identity import IdentityScorer
     from overheard.scoring.label_shares import LabelSharesScorer
+    from overheard.scoring.same_sender import SameSenderScorer
     from overheard.scoring.shift import ShiftScorer
 
 __all__ = [
     "Amortised",
+    "AttributeForest",
+    "AttributeMlp",
+    "AttributeScorer",
     "BiasInversion",
     "Decaf",
+    "IdentityScorer",
     "Ilrg",
     "LabelSharesScorer",
     "Ldia",
+    "LinkSiamese",
+    "LinkWccn",
     "Llg",
+    "MatchCrossModal",
+    "MatchSiamese",
     "MeanSoftmax",
+    "Metadata",
+    "MetadataLink",
     "Plan",
     "Ppa",
+    "Profile",
     "Ramakrishna",
+    "ReidentifyJointly",
+    "ReidentifyKnn",
+    "ReidentifyMlp",
+    "ReidentifySvm",
+    "ReidentifyWccn",
     "Resources",
+    "SameSenderScorer",
     "Seed",
     "ShiftScorer",
     "ShiftTracking",
@@ -62,17 +96,34 @@ __all__ = [
 # Read on first use: a worker process that only trains need not load the report's libraries.
 _HOMES = {
     "Amortised": "attacks.amortised",
+    "AttributeForest": "attacks.attribute_forest",
+    "AttributeMlp": "attacks.attribute_mlp",
+    "AttributeScorer": "scoring.attribute",
     "BiasInversion": "attacks.bias_inversion",
     "Decaf": "attacks.decaf",
+    "IdentityScorer": "scoring.identity",
     "Ilrg": "attacks.ilrg",
     "LabelSharesScorer": "scoring.label_shares",
     "Ldia": "attacks.ldia",
+    "LinkSiamese": "attacks.link_siamese",
+    "LinkWccn": "attacks.link_wccn",
     "Llg": "attacks.llg",
+    "MatchCrossModal": "attacks.match_cross_modal",
+    "MatchSiamese": "attacks.match_siamese",
     "MeanSoftmax": "attacks.mean_softmax",
+    "Metadata": "attacks.metadata",
+    "MetadataLink": "attacks.metadata_link",
     "Plan": "audit.plan",
     "Ppa": "attacks.ppa",
+    "Profile": "attacks.profile",
     "Ramakrishna": "attacks.ramakrishna",
+    "ReidentifyJointly": "attacks.reidentify_jointly",
+    "ReidentifyKnn": "attacks.reidentify_knn",
+    "ReidentifyMlp": "attacks.reidentify_mlp",
+    "ReidentifySvm": "attacks.reidentify_svm",
+    "ReidentifyWccn": "attacks.reidentify_wccn",
     "Resources": "audit.simulate",
+    "SameSenderScorer": "scoring.same_sender",
     "Seed": "core.seeds",
     "ShiftScorer": "scoring.shift",
     "ShiftTracking": "attacks.shift_tracking",

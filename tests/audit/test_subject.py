@@ -8,6 +8,7 @@ from overheard.audit.subject import subject_of_plan, subject_of_recording
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
+from overheard.data.splits.by_user import ByUser
 from tests.audit.plans import DATA, TINY, TRAINING, changed
 
 MANIFEST = Manifest(
@@ -35,6 +36,11 @@ def test_one_size_and_several_epochs_are_told_as_such():
     )
     assert "3 clients with 25 examples each" in subject_of_plan(plan)
     assert "3 local epochs of sgd" in subject_of_plan(plan)
+
+
+def test_where_clients_are_users_sizes_are_what_they_hold_at_most():
+    plan = TINY.model_copy(update={"data": DATA.model_copy(update={"split": ByUser()})})
+    assert "3 clients with up to 30 examples each" in subject_of_plan(plan)
 
 
 def test_tells_whose_data_shift_and_whose_are_but_exchanged():

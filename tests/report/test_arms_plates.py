@@ -1,6 +1,7 @@
 """All arms stand side by side, those not measured too."""
 
 from dataclasses import replace
+from html import escape
 
 from overheard.audit.finding import Audit, Cell, Refusal
 from overheard.core.parties import SERVER, client
@@ -27,3 +28,12 @@ def test_an_arm_that_was_not_measured_has_its_line(small: Audit) -> None:
     (plate,) = arms_plates(arms(refused, Seed(0)))
     assert plate.table.lines[1][:3] == ("noise", "not measured", "–")
     assert "noise: not measured" in plate.panels[0].drawing
+
+
+def test_names_too_long_for_the_room_beside_the_chart_are_drawn_in_full(small: Audit) -> None:
+    name = "reidentify_mlp(updates='shadow', layer='last_bias')"
+    findings = tuple(
+        replace(one, cell=replace(one.cell, attack=name)) for one in small.findings
+    )
+    (plate,) = arms_plates(arms(replace(small, findings=findings), Seed(0)))
+    assert escape(name, quote=False) in plate.panels[0].drawing

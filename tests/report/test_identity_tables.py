@@ -35,7 +35,7 @@ def test_attacks_have_a_line_in_each_table_of_which_they_say_something() -> None
         "Gain over the published attack, user by user": ["ours"],
     }
     (gain,) = held["Gain over the published attack, user by user"].lines
-    assert gain[-1] == "mlp"
+    assert gain[2] == "mlp"
 
 
 def test_chance_stands_beside_as_a_random_order_and_as_one_in_the_users() -> None:
@@ -52,6 +52,14 @@ def test_the_control_is_inside_the_null() -> None:
     (line,) = held["The control: examples dealt anew among all clients"].lines
     assert line[-1] == "inside"
     assert " to " in line[-2]
+
+
+def test_a_figure_that_nobody_has_makes_no_column() -> None:
+    table = tables(identity_findings("none", "ours", 4.0))["Pairs told apart by one threshold"]
+    # The average precision of a target is a figure of links alone.
+    assert "Average precision a target" not in table.heads
+    linked = tables(sender_findings("none", "link", 2.0))["Pairs told apart by one threshold"]
+    assert "Average precision a target" in linked.heads
 
 
 def test_links_and_attributes_have_tables_of_their_own() -> None:

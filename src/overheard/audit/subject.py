@@ -19,6 +19,8 @@ def subject_of_plan(plan: Plan) -> str:
     data, training = plan.data, plan.training
     low, high = data.sizes
     sizes = f"{low}" if low == high else f"{low} to {high}"
+    if data.split.keeps_users:
+        sizes = f"up to {high}"
     return (
         f"{data.clients} clients with {sizes} examples each of {data.source.name}, shared out "
         f"by {label(data.split)}; model {label(training.model)}; {training.rounds} rounds of "

@@ -14,7 +14,7 @@ from overheard.audit.row import Row
 from overheard.core.claims import Interval
 from overheard.report.exposures import Case
 from overheard.report.figures import Measure, beside
-from overheard.report.names import shortened, told_apart
+from overheard.report.names import shortened, shown, told_apart
 from overheard.report.svg import ACCENT, INK, SERIES, SOFT, TRUTH, inline_svg
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -23,6 +23,12 @@ LINE = 22
 """Pixels from one line of a list to the next."""
 
 BLIND_DASHES = (0, (5, 3))
+
+GUTTER = 18
+"""Characters for which there is room beside a chart of arms; longer names stand above."""
+
+MARGIN = 34
+"""Characters for which there is room in a legend of the usual width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,31 +52,50 @@ class Course:
 
 
 def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str) -> Markup:
-    """A line per attack, gathered by arm: its figure with the interval, beside the guesses."""
-    lines = sum(1 + len(held) for held in cases.values())
+    """A line per attack, gathered by arm: its figure with the interval, beside the guesses.
+
+    Names stand beside the lines, or above them where one is too long for that.
+    """
+    short = told_apart([case.attack for held in cases.values() for case in held])
+    is_above = any(len(name) > GUTTER for name in short.values())
+    pitch, left = (2, 16.0) if is_above else (1, 128.0)
+    lines = sum(1 + pitch * len(held) for held in cases.values())
     told = beside(case.row for held in cases.values() for case in held)
-    width, height, left, bottom = 400.0, 80.0 + LINE * lines, 128.0, 76.0
+    width, height, bottom = 400.0, 80.0 + LINE * lines, 76.0
+    edge = -left / (width - left - 12)
 
     def draw(figure: Figure) -> None:
         axes = figure.add_axes(
             (left / width, bottom / height, (width - left - 12) / width, 1 - bottom / height)
         )
-        line = 0
+        line, names = 0, dict[int, str]()
         for arm, held in cases.items():
             axes.text(
-                -left / (width - left - 12),
+                edge,
                 line + 0.1,
                 shortened(arm, 44) if held else f"{shortened(arm, 30)}: not measured",
                 transform=axes.get_yaxis_transform(),
                 weight="bold",
                 va="center",
             )
-            for number, case in enumerate(held, line + 1):
-                _draw_row(axes, number, case.row, measure.factor)
-            line += 1 + len(held)
-        axes.set_yticks(
-            [n for n, _ in _attack_lines(cases)], [name for _, name in _attack_lines(cases)]
-        )
+            for number, case in enumerate(held, 1):
+                place = line + pitch * number
+                _draw_row(axes, place, case.row, measure.factor)
+                names[place] = short[case.attack]
+            line += 1 + pitch * len(held)
+        if is_above:
+            axes.set_yticks([])
+            for place, name in names.items():
+                axes.text(
+                    edge,
+                    place - 0.8,
+                    shortened(name, 62),
+                    transform=axes.get_yaxis_transform(),
+                    fontsize=11,
+                    va="center",
+                )
+        else:
+            axes.set_yticks(list(names), list(map(shown, names.values())))
         axes.set_ylim(lines - 0.4, -0.6)
         axes.set_xlim(left=min(0, axes.get_xlim()[0]))
         axes.tick_params(axis="y", length=0)
@@ -92,17 +117,6 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
         )
 
     return inline_svg(draw, width, height, label)
-
-
-def _attack_lines(cases: Mapping[str, Sequence[Case]]) -> list[tuple[int, str]]:
-    short = told_apart([case.attack for held in cases.values() for case in held])
-    names, line = [], 0
-    for held in cases.values():
-        names += [
-            (n, shortened(short[case.attack], 18)) for n, case in enumerate(held, line + 1)
-        ]
-        line += 1 + len(held)
-    return names
 
 
 def _draw_row(axes: Axes, line: int, row: Row, factor: float) -> None:
@@ -241,7 +255,8 @@ def _draw_points(
 
 def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
     """What the lines of the charts over rounds stand for, one name a line."""
-    width, height = 300.0, 4.0 + LINE * (len(names) + has_blind)
+    width = 300.0 if all(len(name) <= MARGIN for name in names) else 460.0
+    height = 4.0 + LINE * (len(names) + has_blind)
 
     def draw(figure: Figure) -> None:
         lines = [
@@ -251,7 +266,7 @@ def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
                 marker=MARKERS[place % len(MARKERS)],
                 ls=DASHES[place // 6 % 4],
                 ms=5.5,
-                label=shortened(name, 34),
+                label=shortened(name, 60),
             )
             for place, name in enumerate(names)
         ]  # fmt: skip

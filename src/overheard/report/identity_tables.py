@@ -59,11 +59,12 @@ def _base(row: Row) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One figure of a table: of which score, and what of its row."""
+    """One figure of a table: of which score, and what of its row; words come first."""
 
     score: str
     head: str
     cell: Cell
+    is_word: bool = False
 
 
 def _measured(score: str) -> _Column:
@@ -126,8 +127,8 @@ _TABLES: tuple[tuple[str, tuple[_Column, ...]], ...] = (
     (
         "Gain over the published attack, user by user",
         (
+            _Column("gain_over_published", "Over", _base, is_word=True),
             _measured("gain_over_published"),
-            _Column("gain_over_published", "Over", _base),
         ),
     ),
 )
@@ -147,7 +148,13 @@ def identity_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
             if exposure.question in PERSONAL
             for case in exposure.cases
         ]
-        for title, columns in _TABLES:
+        for title, every_column in _TABLES:
+            # A score of another question would be a column of dashes.
+            columns = [
+                column
+                for column in every_column
+                if any(column.score in case.whole for _, case in held)
+            ]
             lines = tuple(
                 _line(arm, case, columns)
                 for arm, case in held
@@ -155,7 +162,9 @@ def identity_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
             )
             if lines:
                 heads = ("Arm", "Attack", *(column.head for column in columns))
-                tables.append(Table(f"{title} (95{SPACE}% interval): {asked}", heads, lines, 2))
+                told = f"{title} (95{SPACE}% interval): {asked}"
+                words = 2 + sum(column.is_word for column in columns)
+                tables.append(Table(told, heads, lines, words))
     return tuple(tables)
 
 

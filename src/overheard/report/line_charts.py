@@ -141,7 +141,7 @@ def frontier_legend(
     names: Sequence[str], trades: Sequence[Trade], has_blind: bool, label: str
 ) -> Markup:
     """What the lines of a frontier stand for, one attack a line, in the order of `trades`."""
-    width, height = 400.0, 4.0 + LINE * (len(names) + has_blind)
+    width, height = 460.0, 4.0 + LINE * (len(names) + has_blind)
 
     def draw(figure: Figure) -> None:
         lines = [

@@ -1,0 +1,51 @@
+"""Federations behind each defense, heard by attackers who do not adapt and who do."""
+
+from _identity.bars import Lowered
+from _identity.case import Case
+from _identity.lineup import Lineup, adapted, every_update
+from _identity.measured import Place
+from overheard.attacks.reidentify_mlp import ReidentifyMlp
+from overheard.audit.data_plan import DataPlan
+from overheard.audit.plan import ArmPlan, TrainingPlan
+from overheard.defenses.bkg_repl import BkgRepl
+from overheard.defenses.dp_fedavg import DpFedavg
+from overheard.defenses.mm_aug import MmAug
+from overheard.defenses.noise import Noise
+from overheard.defenses.rand_aug import RandAug
+
+
+def arm(defense: BkgRepl | RandAug | MmAug | Noise | DpFedavg, setting: str) -> ArmPlan:
+    """An arm of one defense."""
+    return ArmPlan(name=f"{defense.name} {setting}", defenses=(defense,))
+
+
+def frontier(modes: tuple[int, ...]) -> tuple[ArmPlan, ...]:
+    """Each defense at some levels, and `mm_aug` at alpha 0.5 with each number of modes."""
+    return (
+        *(arm(BkgRepl(alpha), f"{alpha:g}") for alpha in (0.25, 0.5, 0.75)),
+        *(arm(RandAug(alpha), f"{alpha:g}") for alpha in (0.5, 1.0, 2.0)),
+        *(arm(MmAug(0.5, number), f"0.5 M{number}") for number in modes),
+        *(arm(MmAug(alpha, modes[0]), f"{alpha:g} M{modes[0]}") for alpha in (1.0, 2.0, 4.0)),
+        *(arm(Noise(level), f"{level:g}") for level in (0.01, 0.03, 0.1)),
+        *(arm(DpFedavg(1.0, level), f"{level:g} clip 1") for level in (0.1, 1.0)),
+    )
+
+
+def defended(
+    about: str,
+    data: DataPlan,
+    training: TrainingPlan,
+    arms: tuple[ArmPlan, ...],
+    lineup: Lineup,
+    seeds: int,
+) -> Case:
+    """A federation behind each defense, heard by attackers who do not adapt and who do."""
+    simulated = ReidentifyMlp("simulated", lineup.layer, most_rounds=lineup.most_rounds)
+    plainly = every_update((lineup.published.attack, simulated, lineup.ours.attack))
+    adapting = adapted(every_update((simulated, lineup.ours.attack)))
+    mixing = tuple(one.name for one in arms if one.name.startswith("mm_aug 0.5"))
+    bars = tuple(
+        Lowered(f"average precision gone, {place.told}", place, mixing, 0.75, 0.95)
+        for place in (Place(plainly, lineup.published.attack), Place(plainly, simulated))
+    )
+    return Case(about, data, training, (plainly, adapting), seeds, bars, arms)
