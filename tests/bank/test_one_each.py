@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overheard.bank.one_each import one_each
@@ -53,6 +53,7 @@ scores_of = st.tuples(st.integers(0, 999), st.integers(1, 6), st.integers(0, 3))
 )
 
 
+@settings(deadline=None, max_examples=30)
 @given(scores_of)
 def test_no_user_stands_behind_two_and_every_sender_is_somebody(scores) -> None:
     chances = one_each(scores).exp()
@@ -60,6 +61,7 @@ def test_no_user_stands_behind_two_and_every_sender_is_somebody(scores) -> None:
     assert chances.sum(1).allclose(torch.ones(len(chances)).double())
 
 
+@settings(deadline=None, max_examples=30)
 @given(scores_of, st.floats(-50, 50))
 def test_what_favours_all_users_of_a_sender_alike_moves_nothing(scores, level) -> None:
     moved = scores.clone()
@@ -67,6 +69,7 @@ def test_what_favours_all_users_of_a_sender_alike_moves_nothing(scores, level) -
     assert one_each(moved).allclose(one_each(scores), atol=1e-6)
 
 
+@settings(deadline=None, max_examples=30)
 @given(scores_of, st.randoms(use_true_random=False))
 def test_another_order_of_senders_and_users_is_the_same_in_another_order(
     scores, random
@@ -78,6 +81,7 @@ def test_another_order_of_senders_and_users_is_the_same_in_another_order(
     )
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.permutations(range(5)), st.integers(0, 99))
 def test_where_all_is_clear_everyone_stays_who_it_is(order, seed) -> None:
     scores = torch.randn(5, 5, generator=Seed(seed).generator(), dtype=torch.float64)

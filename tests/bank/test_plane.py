@@ -2,7 +2,7 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overheard.bank import plane
@@ -51,6 +51,7 @@ def test_the_shorter_way_finds_the_same_plane() -> None:
     assert (few @ few.T).allclose(many @ many.T, atol=1e-9)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.permutations(range(8)), st.integers(0, 99), st.sampled_from([3, 20]))
 def test_the_order_of_updates_moves_no_place(order, seed, dims) -> None:
     vectors, rounds = drawn(8, dims, seed), torch.tensor([0, 0, 0, 1, 1, 2, 2, 2])
@@ -59,6 +60,7 @@ def test_the_order_of_updates_moves_no_place(order, seed, dims) -> None:
     assert (shuffled @ shuffled.T).allclose(there @ there.T, atol=1e-8)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.floats(1e-6, 1e6), st.integers(0, 99))
 def test_how_long_an_update_is_moves_no_place(length, seed) -> None:
     vectors, rounds = drawn(5, 9, seed), torch.zeros(5, dtype=torch.long)

@@ -7,7 +7,8 @@ from rich.console import Console
 
 from overheard.audit.plan import Plan
 from overheard.cli.figures import print_figures
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 
 

@@ -12,7 +12,8 @@ from overheard.audit.simulate import Resources
 from overheard.core.errors import DataError
 from overheard.papers.decaf.benchmark import FER2013, Benchmark
 from overheard.papers.decaf.plans import Size, plan
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 
 RESOURCES = Resources(engine="sequential")

@@ -5,7 +5,7 @@ from overheard.attacks.ramakrishna import Ramakrishna
 from overheard.audit.simulate import Resources
 from overheard.papers.decaf.benchmark import Benchmark
 from overheard.papers.decaf.plans import Size, plan
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.papers.protocol import Panel, ProtocolExperiment
 
 

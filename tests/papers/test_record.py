@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import OutputError
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.papers.find import find_experiment
 from overheard.papers.record import read_figures, write_figures
 

@@ -39,12 +39,18 @@ class ReidentifyMlp(Attack[Identity]):
     more than 8,192 numbers is sketched (`bank.sketch`). Of simulated updates, 24 rounds are
     learned from at most.
 
+    Whoever trains known users behind a defense that draws something once a client, such as the
+    mode of `mm_aug`, sees it draw once for each of them: one draw a user looks like a mark of
+    the user. Several pieces of a prior are several clients, with a draw each.
+
     Args:
         updates: where labelled updates come from: "shadow" as published.
         layer: which part of an update is read.
         epochs: passes over the known updates.
         batch: updates a step.
         most_rounds: in which known users are trained.
+        pieces: into which the prior of each is cut then, every one a client of its own; 1 as
+            published. Shadow devices hold their priors whole.
 
     """
 
@@ -53,6 +59,7 @@ class ReidentifyMlp(Attack[Identity]):
     epochs: int = 100
     batch: int = 32
     most_rounds: int = MOST_ROUNDS
+    pieces: int = 1
 
     name: ClassVar[str] = "reidentify_mlp"
     answers: ClassVar = Identity
@@ -63,8 +70,10 @@ class ReidentifyMlp(Attack[Identity]):
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
-        if self.epochs < 1 or self.batch < 1 or self.most_rounds < 1:
-            raise ValueError(f"epochs, batch and most_rounds must be 1 or more, got {self}")
+        if min(self.epochs, self.batch, self.most_rounds, self.pieces) < 1:
+            raise ValueError(
+                f"epochs, batch, most_rounds and pieces must be 1 or more, got {self}"
+            )
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -76,7 +85,7 @@ class ReidentifyMlp(Attack[Identity]):
 
         """
         known = known_updates(
-            view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
+            view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
         )
         classes = classes_of(known, self.name)
         heads = fit_heads(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 from overheard.report.experiment_page import Reading
 from overheard.report.plates import Plate
@@ -29,5 +30,5 @@ class Drawn(ABC):
     """An experiment whose page has drawings."""
 
     @abstractmethod
-    def drawing(self, runs: Runs) -> Drawing:
-        """The drawings, read off the audits that were run."""
+    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
+        """The drawings, read off the audits that were run and off the figures of these."""

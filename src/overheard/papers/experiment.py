@@ -1,8 +1,7 @@
-"""The contract of a paper's experiment, and the figures that it gives."""
+"""The contract of a paper's experiment."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -14,9 +13,9 @@ from overheard.audit.plan import Plan
 from overheard.audit.run import OnStep, Step, audit
 from overheard.audit.simulate import Resources
 from overheard.core.errors import DataError
-from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
 from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 from overheard.report.experiment_page import ExperimentPage
 from overheard.report.figures import direction, measure
@@ -29,32 +28,6 @@ PAGE = "figures.html"
 
 REPORT_SEED = Seed(0)
 """Of the bootstrap in the reports of an experiment: the same runs, the same bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One number of ours beside the one that was published.
-
-    Args:
-        name: unique within the experiment.
-        setting: what it was measured on, in words.
-        ours: the mean over users and seeds; None where it could not be measured, for a reason
-            that `setting` gives.
-        low: lower end of its 95 % bootstrap interval; None where there is nothing to draw from.
-        high: upper end.
-        published: what the paper says; None where it says nothing, or its text is lost.
-        better: the direction of a better attack or, for an accuracy, of a better model; None
-            for what is only shown, such as a share.
-
-    """
-
-    name: str
-    setting: str
-    ours: float | None
-    low: float | None
-    high: float | None
-    published: float | None
-    better: Better | None
 
 
 class Experiment(ABC):
@@ -137,7 +110,7 @@ class Experiment(ABC):
             *self.figures(runs),
             *(_not_measured(name, error) for name, error in missing.items()),
         )
-        drawing = self.drawing(runs) if isinstance(self, Drawn) else Drawing()
+        drawing = self.drawing(runs, figures) if isinstance(self, Drawn) else Drawing()
         page = ExperimentPage(
             self.name,
             self.title,

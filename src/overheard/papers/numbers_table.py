@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.report.figures import NO_FIGURE, digits
 from overheard.report.names import shown
 from overheard.report.plates import Table

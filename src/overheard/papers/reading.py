@@ -14,7 +14,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import Party
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 
 BOOTSTRAP = Seed(0).child("papers")
 

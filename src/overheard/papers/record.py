@@ -9,7 +9,8 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from overheard.archive.atomic import write_text
 from overheard.core.errors import OutputError
 from overheard.core.scorer import Better
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 
 FILE = "figures.json"
 

@@ -12,7 +12,7 @@ from overheard.data.datasets.own import Own
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.deanonymization.world import WISDM, World
 
-USERS, EACH, LABELS = 12, 30, 3
+USERS, EACH, LABELS = 12, 24, 3
 
 
 @pytest.fixture(scope="session")
@@ -46,8 +46,8 @@ def tiny(table: Path) -> World:
         examples=EACH,
         rate=0.3,
         batch=8,
-        rounds=3,
-        most_rounds=3,
+        rounds=2,
+        most_rounds=2,
         participation=1.0,
         seeds=(0,),
         test=50,

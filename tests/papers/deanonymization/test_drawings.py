@@ -6,7 +6,7 @@ from overheard.papers.deanonymization.drawings import (
     scatter_chart,
     series_plate,
 )
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 
 
 def figure(value: float | None) -> Figure:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -5,7 +6,13 @@ import torch
 from overheard.audit.simulate import Resources
 from overheard.bank.prior_updates import KnownUpdates
 from overheard.core.seeds import Seed
-from overheard.papers.deanonymization.known_count import KnownCountExperiment, some_of_each
+from overheard.papers.deanonymization.identifiers import published
+from overheard.papers.deanonymization.known_count import (
+    KnownCountExperiment,
+    counts_of,
+    some_of_each,
+)
+from overheard.papers.deanonymization.plans import every_sender, people, plan
 from overheard.papers.deanonymization.world import World
 
 
@@ -15,6 +22,13 @@ def test_each_user_has_so_many_updates_or_all_that_there_are() -> None:
     for seed in range(5):
         chosen = some_of_each(known, 2, Seed(seed))
         assert people[chosen].bincount().tolist() == [2, 1, 2]
+
+
+def test_numbers_that_leave_no_update_out_are_not_told_beside_all(tiny: World) -> None:
+    world = replace(tiny, rounds=9, most_rounds=8)
+    threats = (every_sender((published(world, "simulated"),)),)
+    run = plan(world, people("random"), threats)
+    assert counts_of(world, run, (1, 4, 8, 16)) == (1, 4)
 
 
 def test_all_updates_tell_no_less_than_one(

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 from overheard.audit.simulate import Resources
@@ -12,12 +11,12 @@ from overheard.papers.deanonymization.world import World
 def test_more_prior_examples_tell_more(
     tiny: World, resources: Resources, tmp_path: Path
 ) -> None:
-    panels = (Counted(replace(tiny, rounds=2), (1,), ("simulated",)),)
+    panels = (Counted(tiny, (1,), ("shadow",)),)
     experiment = PriorExamplesExperiment(panels, panels)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     told = {one.name: one.ours for one in run}
-    one = told["tiny_records_1_simulated_reidentify_svm_mean_average_precision"]
-    every = told["tiny_records_all_simulated_reidentify_svm_mean_average_precision"]
+    one = told["tiny_records_1_shadow_reidentify_svm_mean_average_precision"]
+    every = told["tiny_records_all_shadow_reidentify_svm_mean_average_precision"]
     assert one is not None
     assert every is not None
     assert every > one

@@ -6,7 +6,7 @@ from overheard.audit.simulate import Resources
 from overheard.papers.decaf.benchmark import FER2013, Benchmark
 from overheard.papers.decaf.by_round import RoundsExperiment
 from overheard.papers.decaf.plans import Size
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from overheard.audit.simulate import Resources
 from overheard.papers.decaf.benchmark import Benchmark
 from overheard.papers.decaf.plans import Size
 from overheard.papers.decaf.table import TableExperiment
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 
 RESOURCES = Resources(engine="sequential")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.drawings import bands_of, normalised, plate, spreads
 from overheard.papers.shift.followed import Followed

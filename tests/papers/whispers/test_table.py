@@ -2,7 +2,7 @@ import pytest
 
 from overheard.audit.simulate import Resources
 from overheard.data.splits.dirichlet import Dirichlet
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.papers.whispers.benchmark import FER2013, Benchmark
 from overheard.papers.whispers.methods import Method
 from overheard.papers.whispers.scenario import Scenario, alike

@@ -16,7 +16,8 @@ from overheard.papers.deanonymization.plans import every_update, people, plan, s
 from overheard.papers.deanonymization.printed import told_attribute
 from overheard.papers.deanonymization.rows import Rows, rows_of
 from overheard.papers.deanonymization.world import BLOGS, OMNIGLOT, World
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 
 
@@ -44,9 +45,7 @@ PANELS = (
 )
 
 HURRIED = Asked(
-    replace(
-        OMNIGLOT, model=Mlp(), batch=16, rounds=8, participation=0.5, most_rounds=8, seeds=(0,)
-    ),
+    replace(OMNIGLOT, model=Mlp(), rounds=8, seeds=(0,)),
     ("alphabet",),
     40,
 )
@@ -84,7 +83,7 @@ class AttributesExperiment(Experiment):
             "the very users whom it is asked about, so that to recognise them is enough; "
             "beside it stands what it tells of people whose attribute it is told nothing of, "
             "having learned from as many holdout users as the folder says. Shadow devices "
-            "give the labelled updates. A run in a hurry trains a perceptron on Omniglot."
+            "give the labelled updates."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

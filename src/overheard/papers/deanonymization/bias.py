@@ -1,6 +1,6 @@
 """Figure 11: the bias of a user, class by class, in prior and in private updates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -21,7 +21,8 @@ from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.plans import every_sender, people, plan, setting
 from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
 from overheard.papers.drawn import Drawing, Drawn
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure
 from overheard.papers.runs import Runs
@@ -114,7 +115,7 @@ class BiasExperiment(Experiment, Drawn):
                 )
         return tuple(figures)
 
-    def drawing(self, runs: Runs) -> Drawing:
+    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
         """Heat maps of some users, prior and private."""
         plates = []
         for world in self.worlds:

@@ -20,7 +20,8 @@ from overheard.papers.deanonymization.printed import said
 from overheard.papers.deanonymization.rows import rows_of
 from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
 from overheard.papers.deanonymization.worth import mean_of_seeds
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.reading import figure
 from overheard.papers.runs import Runs
 

@@ -1,6 +1,6 @@
 """Figure 2: examples of one user lie nearer to each other than to those of others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import final
@@ -31,7 +31,8 @@ from overheard.papers.deanonymization.world import (
 )
 from overheard.papers.deanonymization.worth import last_weights
 from overheard.papers.drawn import Drawing, Drawn
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure
 from overheard.papers.runs import Runs
@@ -115,7 +116,7 @@ class DistancesExperiment(Experiment, Drawn):
                 figures += _told(f"{world.key}_{prefix}", f"{where}; {words}", told)
         return tuple(figures)
 
-    def drawing(self, runs: Runs) -> Drawing:
+    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
         """A dot a user, of the first run."""
         plates = []
         for world in self.worlds:

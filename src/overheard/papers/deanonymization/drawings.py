@@ -10,7 +10,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Rectangle
 
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.report.charts import legend_chart
 from overheard.report.figures import digits, measure

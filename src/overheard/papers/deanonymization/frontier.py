@@ -15,6 +15,9 @@ from overheard.report.line_charts import (
 from overheard.report.names import shown
 from overheard.report.plates import Panel, Plate, Table
 
+ADAPTIVE = "_adaptive"
+"""How the name of an attacker ends who knows the defense."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -38,49 +41,43 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
 
     Args:
         title: of the plate.
-        points: by attacker.
+        points: by attacker; one who adapts is called as one who does not, with `ADAPTIVE`
+            behind it, and shares the panel of that one.
 
     """
-    best = best_arms([point for held in points.values() for point in held])
-    trades = [
-        Trade(
-            place,
-            "adaptive" in name,
-            [
-                Operating(
-                    point.arm
-                    if point.arm in best and point == _strongest(points, point)
-                    else "",
-                    100 * point.read,
-                    100 * point.kept,
-                )
-                for point in held
-            ],
-        )
-        for place, (name, held) in enumerate(points.items())
-    ]
-    ends = [one for trade in trades for one in trade.points]
-    names = [name.replace("_", " ") for name in points]
+    every = [point for held in points.values() for point in held]
+    best = best_arms(every)
+    across = Axis("average precision a user, %", 0.0, 108 * max(p.read for p in every))
+    low, high = min(0.95, *(p.kept for p in every)), max(1.0, *(p.kept for p in every))
+    room = 0.1 * (high - low)
+    up = Axis("utility kept, %", 100 * (low - room), 100 * (high + room))
+    groups: dict[str, list[Trade]] = {}
+    for name, held in points.items():
+        is_adaptive = name.endswith(ADAPTIVE)
+        named = [
+            Operating(
+                point.arm if point.arm in best and point == _strongest(points, point) else "",
+                100 * point.read,
+                100 * point.kept,
+            )
+            for point in held
+        ]
+        group = groups.setdefault(name.removesuffix(ADAPTIVE), [])
+        group.append(Trade(int(is_adaptive), is_adaptive, named))
     return Plate(
         title,
-        "Further to the left less is read, further up the model is worth more; dashed: the "
-        f"attacker adapts. No other beats these both ways: {', '.join(map(shown, best))}.",
-        frontier_legend(names, trades, False, f"Legend: {title}"),
-        (
-            Panel(
-                "",
-                frontier_chart(
-                    trades,
-                    None,
-                    Axis("average precision a user, %", 0.0, 1.08 * max(p.x for p in ends)),
-                    Axis(
-                        "utility kept, %",
-                        min(0.0, *(p.y for p in ends)),
-                        1.08 * max(100.0, *(p.y for p in ends)),
-                    ),
-                    title,
-                ),
-            ),
+        "Further to the left less is read, further up the model is worth more. By the "
+        "strongest attacker upon each, no other arm beats these both ways: "
+        f"{', '.join(map(shown, best))}; each stands where that attacker found it.",
+        frontier_legend(
+            ["knows nothing of the defense", "adapts to it"],
+            [Trade(0, False, []), Trade(1, True, [])],
+            False,
+            f"Legend: {title}",
+        ),
+        tuple(
+            Panel(name, frontier_chart(trades, None, across, up, f"{title}, {name}"))
+            for name, trades in groups.items()
         ),
         Table(
             title,

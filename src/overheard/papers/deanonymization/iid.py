@@ -11,8 +11,9 @@ from overheard.papers.deanonymization.identifiers import SOURCES, published
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
 from overheard.papers.deanonymization.printed import said
 from overheard.papers.deanonymization.rows import PRECISION, plain, rows_of
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, OMNIGLOT, WISDM, World
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 
 ENDS = ("null 2.5 %", "null 97.5 %")
@@ -30,7 +31,7 @@ class IidExperiment(Experiment):
 
     """
 
-    worlds: tuple[World, ...] = (BLOGS, OMNIGLOT, WISDM)
+    worlds: tuple[World, ...] = (BLOGS, WISDM)
     reduced: tuple[World, ...] = (HURRIED,)
     name: str = "iid"
 

@@ -1,6 +1,6 @@
 """Figure 8: how many updates of a known user the attacker needs to learn from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -22,9 +22,10 @@ from overheard.papers.deanonymization.heard import (
 from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.plans import every_sender, people, plan, setting
 from overheard.papers.deanonymization.rows import PRECISION
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
+from overheard.papers.deanonymization.world import BLOGS_OFTEN, HURRIED, WISDM, World
 from overheard.papers.drawn import Drawing, Drawn
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 
 BATCH = 32
@@ -39,7 +40,7 @@ class KnownCountExperiment(Experiment, Drawn):
     Args:
         worlds: the data sets.
         reduced: those of a run in a hurry.
-        counts: of updates of each user; all are tried besides.
+        counts: of updates of each user, as far as there are more; all are tried besides.
         source: of these updates.
         steps: that the network is trained: as many passes as fit, so that one of few updates is
             not stopped before it learned.
@@ -47,7 +48,7 @@ class KnownCountExperiment(Experiment, Drawn):
 
     """
 
-    worlds: tuple[World, ...] = (BLOGS, WISDM)
+    worlds: tuple[World, ...] = (BLOGS_OFTEN, WISDM)
     reduced: tuple[World, ...] = (HURRIED,)
     counts: tuple[int, ...] = (1, 2, 4, 8, 16)
     source: Source = "simulated"
@@ -92,14 +93,17 @@ class KnownCountExperiment(Experiment, Drawn):
             )
         )
 
-    def drawing(self, runs: Runs) -> Drawing:
+    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
         """Average precision by the number of known updates."""
-        figures = {one.name: one for one in self.figures(runs)}
+        told = {one.name: one for one in figures}
         lines = [
             Series(
                 world.name,
-                self.counts,
-                [figures[f"{world.key}_updates_{n}"] for n in self.counts],
+                counts_of(world, runs.plans[world.key], self.counts),
+                [
+                    told[f"{world.key}_updates_{n}"]
+                    for n in counts_of(world, runs.plans[world.key], self.counts)
+                ],
             )
             for world in self.worlds
             if world.key in runs.audits
@@ -109,8 +113,9 @@ class KnownCountExperiment(Experiment, Drawn):
 
     def _of(self, runs: Runs, world: World, where: str) -> list[Figure]:
         told: dict[str, dict[int, Mapping[str, float]]] = {}
+        counts = counts_of(world, runs.plans[world.key], self.counts)
         for updates in updates_of(runs, world, self.source):
-            for count in (*self.counts, None):
+            for count in (*counts, None):
                 draws = Seed(updates.seed).child("some")
                 chosen = (
                     every(len(updates.known.people))
@@ -121,7 +126,7 @@ class KnownCountExperiment(Experiment, Drawn):
                     updates, chosen, self.steps
                 )
         figures = []
-        for many in (*map(str, self.counts), "all"):
+        for many in (*map(str, counts), "all"):
             value = mean_over_users(told[many])
             words = f"{where}; learned from {many} {self.source} updates a user"
             figures.append(
@@ -136,6 +141,12 @@ class KnownCountExperiment(Experiment, Drawn):
                 )
             )
         return figures
+
+
+def counts_of(world: World, run: Plan, counts: Sequence[int]) -> tuple[int, ...]:
+    """Those of the counts below which some updates of a user are left out."""
+    most = min(world.most_rounds, run.training.rounds)
+    return tuple(count for count in counts if count < most)
 
 
 def some_of_each(known: KnownUpdates, count: int, seed: Seed) -> Bool[Tensor, " updates"]:

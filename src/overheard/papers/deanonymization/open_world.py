@@ -1,6 +1,6 @@
 """Figure 6: who sent an update where some senders are strangers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -15,7 +15,8 @@ from overheard.papers.deanonymization.plans import every_update, people, plan, s
 from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
 from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
 from overheard.papers.drawn import Drawing, Drawn
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 
 HOLDOUT = 3
@@ -99,9 +100,9 @@ class OpenWorldExperiment(Experiment, Drawn):
             )
         )
 
-    def drawing(self, runs: Runs) -> Drawing:
+    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
         """Average precision and matching by share."""
-        figures = {one.name: one for one in self.figures(runs)}
+        told = {one.name: one for one in figures}
         plates = []
         for world in self.worlds:
             if _key(world, self.shares[0]) not in runs.audits:
@@ -115,7 +116,7 @@ class OpenWorldExperiment(Experiment, Drawn):
                     Series(
                         name,
                         self.shares,
-                        [figures[f"{_key(world, n)}_{name}_{score}"] for n in self.shares],
+                        [told[f"{_key(world, n)}_{name}_{score}"] for n in self.shares],
                     )
                     for name in attacks
                 ]

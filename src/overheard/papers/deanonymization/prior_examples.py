@@ -1,6 +1,6 @@
 """Figure 7: how many prior examples of a user the attacker needs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -14,7 +14,8 @@ from overheard.papers.deanonymization.printed import said
 from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
 from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
 from overheard.papers.drawn import Drawing, Drawn
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 
 FIRST = "the text says of PIPA that one prior example gives 0.134, 7 times chance"
@@ -66,7 +67,7 @@ class PriorExamplesExperiment(Experiment, Drawn):
         """How our setting departs from the paper's."""
         return (
             f"{common(one.world for one in self.panels)} The figure's heights are lost; "
-            "{FIRST}. The prior is random, and half of each user's records, of which the "
+            f"{FIRST}. The prior is random, and half of each user's records, of which the "
             "server has at most so many; a record of blogs is a post, of which several windows "
             "of words are cut, where the paper counts sentences. Where it has fewer, the "
             "shadow device of the user holds fewer, and the federation learns from these."
@@ -98,9 +99,9 @@ class PriorExamplesExperiment(Experiment, Drawn):
                     figures += _read(rows_of(runs.audits[key]), key, run, panel, where)
         return tuple(figures)
 
-    def drawing(self, runs: Runs) -> Drawing:
+    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
         """Average precision by number, a line an attack."""
-        figures = {one.name: one for one in self.figures(runs)}
+        told = {one.name: one for one in figures}
         plates = []
         for panel in self.panels:
             counts = [n for n in panel.counts if _key(panel.world, n) in runs.audits]
@@ -115,7 +116,7 @@ class PriorExamplesExperiment(Experiment, Drawn):
                 Series(
                     name.replace("_", " "),
                     counts,
-                    [figures[f"{_key(panel.world, n)}_{name}_{PRECISION}"] for n in counts],
+                    [told[f"{_key(panel.world, n)}_{name}_{PRECISION}"] for n in counts],
                 )
                 for name in names
             ]

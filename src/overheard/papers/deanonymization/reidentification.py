@@ -21,11 +21,11 @@ from overheard.papers.deanonymization.world import (
     AGES,
     BLOGS,
     HURRIED,
-    OMNIGLOT,
     WISDM,
     World,
 )
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 
 
@@ -47,7 +47,6 @@ OF_TIME: tuple[PriorKind, ...] = ("random", "chronological")
 PANELS = (
     Panel(BLOGS, OF_TIME),
     Panel(AGES, OF_TIME),
-    Panel(OMNIGLOT, ("random",)),
     Panel(WISDM, (*OF_TIME, "chronological_within_labels")),
 )
 

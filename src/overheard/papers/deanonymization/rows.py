@@ -10,7 +10,7 @@ from overheard.audit.plan import UNDEFENDED
 from overheard.audit.row import Row
 from overheard.audit.summary import summarise
 from overheard.core.scorer import Better
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.papers.reading import BOOTSTRAP
 
 PRECISION = "mean_average_precision"

@@ -16,9 +16,10 @@ from overheard.papers.deanonymization.drawings import heat_map
 from overheard.papers.deanonymization.heard import mean_over_users, updates_of
 from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.plans import every_sender, people, plan, setting
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
+from overheard.papers.deanonymization.world import BLOGS_OFTEN, HURRIED, WISDM, World
 from overheard.papers.drawn import Drawing, Drawn
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.runs import Runs
 from overheard.report.plates import Panel, Plate
@@ -41,7 +42,7 @@ class StagesExperiment(Experiment, Drawn):
 
     """
 
-    worlds: tuple[World, ...] = (BLOGS, WISDM)
+    worlds: tuple[World, ...] = (BLOGS_OFTEN, WISDM)
     reduced: tuple[World, ...] = (HURRIED,)
     ranges: int = 4
     source: Source = "simulated"
@@ -86,14 +87,14 @@ class StagesExperiment(Experiment, Drawn):
             )
         )
 
-    def drawing(self, runs: Runs) -> Drawing:
+    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
         """A heat map a data set."""
         plates = []
         for world in self.worlds:
             if world.key not in runs.audits:
                 continue
-            figures = self._of(runs, world, world.name)
-            told = {one.name: one.ours for one in figures}
+            own = [one for one in figures if one.name.startswith(f"{world.key}_")]
+            told = {one.name: one.ours for one in own}
             names = ranges_of(runs.plans[world.key].training.rounds, self.ranges)
             values = np.array(
                 [
@@ -116,7 +117,7 @@ class StagesExperiment(Experiment, Drawn):
                             ),
                         ),
                     ),
-                    numbers_table(title, figures),
+                    numbers_table(title, own),
                     True,
                 )
             )

@@ -31,7 +31,8 @@ from overheard.papers.deanonymization.worth import (
     worth,
     worth_of_arm,
 )
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.reading import figure
 from overheard.papers.runs import Runs
 

@@ -13,13 +13,15 @@ from overheard.data.people import PriorKind
 from overheard.learning.model import Model
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
-from overheard.learning.models.mobilenet import MobileNet
 from overheard.papers.deanonymization.printed import PaperData
 
-Utility = Literal["accuracy", "balanced_accuracy", "top5", "absolute_error"]
-"""By what a model is judged on the test set; balanced: the mean over labels."""
+Utility = Literal["accuracy", "top5", "absolute_error"]
+"""By what a model is judged on the test set."""
 
 SEEDS = (0, 1, 2)
+
+FEW_SEEDS = (0, 1)
+"""Where one run takes minutes."""
 
 
 @final
@@ -82,20 +84,25 @@ BLOGS = World(
     note=(
         "of the same corpus the paper has 55 bloggers of 1,000 posts or more, cut into "
         "sentences; ours are 89 bloggers of 300 posts, of which a fifth is the test, the first "
-        "60 words of each in windows at every fourth word"
+        "60 words of each in windows at every fourth word. At rate 1 in place of 2 the model "
+        "learned less, with an accuracy of 0.074 and not 0.093 after 12 rounds"
     ),
     source=Blogs(task="next_word", tokens=60, stride=4),
     model=Lstm(),
     layer="last_bias",
     clients=89,
     examples=4000,
-    rate=1.0,
+    rate=2.0,
     batch=32,
     rounds=24,
     participation=0.1,
-    most_rounds=12,
+    most_rounds=6,
+    seeds=FEW_SEEDS,
     utility="top5",
 )
+
+BLOGS_OFTEN = replace(BLOGS, most_rounds=12)
+"""Where the rounds and the number of known updates are what is asked about."""
 
 AGES = World(
     key="ages",
@@ -115,7 +122,8 @@ AGES = World(
     batch=16,
     rounds=24,
     participation=0.1,
-    most_rounds=12,
+    most_rounds=6,
+    seeds=FEW_SEEDS,
     utility="absolute_error",
     loss="squared_error",
 )
@@ -125,21 +133,25 @@ OMNIGLOT = World(
     name="Omniglot by drawer",
     paper="pipa",
     note=(
-        "the paper has 33,051 photos of 53 users and 19 labels that a photo may have several "
-        "of; ours are 2,176 characters drawn by 100 people, about 11 of each on either side, "
-        "one of 136 labels each, none of them drawn twice by one person, so that no label is "
-        "on both sides of a person"
+        "the paper has 33,051 photos of 53 users, 19 labels that a photo may have several of, "
+        "and a MobileNet that knows ImageNet; ours are 2,176 characters drawn by 100 people, "
+        "about 11 of each on either side, one of 136 labels each, and a perceptron. Nobody "
+        "drew a character twice, so that no label is on both sides of a person: in a trial of "
+        "one run what the published attack told lay within what swapped identities come to in "
+        "the control, and in one more a fresh MobileNet learned nothing in 24 rounds. So these "
+        "data stand only where examples or alphabets are what is asked about"
     ),
     source=OmniglotWriters(),
-    model=MobileNet(alpha=0.25),
+    model=Mlp((128,)),
     layer=-1,
     clients=100,
     examples=100,
-    rate=0.1,
+    rate=0.3,
     batch=8,
     rounds=24,
-    participation=0.2,
-    most_rounds=12,
+    participation=0.5,
+    most_rounds=6,
+    seeds=FEW_SEEDS,
     test=544,
 )
 
@@ -149,10 +161,9 @@ WISDM = World(
     paper=None,
     note=(
         "the paper has no such data: windows of a phone's accelerometer of 36 people, labelled "
-        "with one of six activities. The last fifth of each one's rows, which is the test, "
-        "holds other activities than the others do, so that accuracies are means over "
-        "activities, and a chronological prior is one within each activity, but in Tables 2 "
-        "and 3, which have both"
+        "with one of six activities. People do one activity after another, so that the first "
+        "half of one's rows holds other activities than the second: a chronological prior is "
+        "one within each activity, but in Tables 2 and 3, which have it across them too"
     ),
     source=Wisdm(),
     model=Mlp(),
@@ -165,13 +176,13 @@ WISDM = World(
     participation=0.5,
     most_rounds=24,
     test=1000,
-    utility="balanced_accuracy",
-    background=500,
-    modes=30,
+    background=1000,
+    modes=20,
     in_time="chronological_within_labels",
 )
 
 HURRIED = replace(WISDM, rounds=10, most_rounds=10, seeds=(0,))
 """What a run in a hurry is about, whatever else the experiment is about."""
 
-WORLDS = (BLOGS, AGES, OMNIGLOT, WISDM)
+WORLDS = (BLOGS, AGES, WISDM)
+"""Those whose users can be told apart."""

@@ -14,11 +14,7 @@ from overheard.core.messages import Weights
 from overheard.core.parties import SERVER
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
-from overheard.learning.evaluate import (
-    logits_of_cohort,
-    mean_absolute_error,
-    top_k_accuracy,
-)
+from overheard.learning.evaluate import mean_absolute_error, top_k_accuracy
 from overheard.papers.deanonymization.world import Utility, World
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.runs import Runs
@@ -36,9 +32,6 @@ def worth(world: World, task: Task, weights: Weights, test: Examples) -> float:
             return mean_absolute_error(build, weights, test)
         case "accuracy":
             return top_k_accuracy(build, weights, test, 1)
-        case "balanced_accuracy":
-            (logits,) = logits_of_cohort(build, [weights], test.inputs)
-            return _mean_recall(logits.argmax(1), test.labels)
 
 
 def guessed(utility: Utility, labels: Int[Tensor, " examples"], classes: int) -> float:
@@ -46,7 +39,7 @@ def guessed(utility: Utility, labels: Int[Tensor, " examples"], classes: int) ->
     match utility:
         case "top5":
             return TOP / classes
-        case "accuracy" | "balanced_accuracy":
+        case "accuracy":
             return 1 / classes
         case "absolute_error":
             distances = (labels[:, None] - torch.arange(classes)).abs()
@@ -81,12 +74,3 @@ def last_weights(runs: Runs, name: str, arm: str, seed: int) -> Weights:
 def mean_of_seeds(values: Sequence[float]) -> Estimate:
     """The mean of one number a seed."""
     return estimate(np.array(values), np.arange(len(values)), BOOTSTRAP)
-
-
-def _mean_recall(claimed: Int[Tensor, " examples"], labels: Int[Tensor, " examples"]) -> float:
-    right = (claimed == labels).double()
-    return float(
-        torch.stack(
-            [right[labels == one].mean() for one in np.unique(labels.numpy()).tolist()]
-        ).mean()
-    )

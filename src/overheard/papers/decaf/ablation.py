@@ -14,7 +14,8 @@ from overheard.papers.decaf.plans import Size, plan, setting
 from overheard.papers.decaf.printed import printed_mean
 from overheard.papers.decaf.scores import DISTANCES
 from overheard.papers.decaf.users import tables
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.reading import Place, best_round, figure, mean
 from overheard.papers.runs import Runs
 

@@ -16,7 +16,8 @@ from overheard.papers.decaf.benchmark import BENCHMARKS, SKIN_CANCER, Benchmark
 from overheard.papers.decaf.differences import COMMON
 from overheard.papers.decaf.plans import Size, plan, setting
 from overheard.papers.decaf.scores import ATTACK, DISTANCES
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.reading import Place, figure, found, mean, mean_of
 from overheard.papers.runs import Runs
 from overheard.scoring.label_shares import LabelSharesScorer

@@ -7,7 +7,7 @@ from overheard.audit.finding import Audit
 from overheard.core.parties import client
 from overheard.papers.decaf.printed import printed
 from overheard.papers.decaf.users import User
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.papers.reading import Place, figure, mean
 
 

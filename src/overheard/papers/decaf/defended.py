@@ -13,7 +13,8 @@ from overheard.papers.decaf.differences import common
 from overheard.papers.decaf.plans import Size, plan, setting
 from overheard.papers.decaf.scores import ATTACK, DISTANCES, VERDICTS, direction, told_as
 from overheard.papers.decaf.users import accuracies
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.reading import figure, mean_accuracy, mean_over_rounds
 from overheard.papers.runs import Runs
 

@@ -11,7 +11,8 @@ from overheard.papers.decaf.benchmark import FASHION_MNIST, MNIST, Benchmark
 from overheard.papers.decaf.differences import common
 from overheard.papers.decaf.plans import Size, plan, setting
 from overheard.papers.decaf.scores import ATTACK, DISTANCES
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.reading import figure, mean_over_rounds
 from overheard.papers.runs import Runs
 

@@ -15,7 +15,8 @@ from overheard.papers.decaf.differences import common
 from overheard.papers.decaf.plans import Size, plan, setting
 from overheard.papers.decaf.printed import printed_mean, printed_mean_guess
 from overheard.papers.decaf.scores import ATTACK, DISTANCES, VERDICTS, direction, told_as
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.reading import Place, best_round, figure, mean, mean_guess
 from overheard.papers.runs import Runs
 

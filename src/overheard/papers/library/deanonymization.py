@@ -9,9 +9,12 @@ from overheard.papers.deanonymization.bias import BiasExperiment
 from overheard.papers.deanonymization.cross_modal import CrossModalExperiment
 from overheard.papers.deanonymization.defended import DefendedExperiment
 from overheard.papers.deanonymization.depth import (
-    CONVOLUTIONAL,
-    RECURRENT,
+    DEEP,
+    SHALLOW,
+    TEXT,
     DepthExperiment,
+    Layered,
+    perceptron,
 )
 from overheard.papers.deanonymization.distances import DistancesExperiment
 from overheard.papers.deanonymization.iid import IidExperiment
@@ -21,6 +24,7 @@ from overheard.papers.deanonymization.prior_examples import PriorExamplesExperim
 from overheard.papers.deanonymization.reidentification import ReidentificationExperiment
 from overheard.papers.deanonymization.stages import StagesExperiment
 from overheard.papers.deanonymization.utility import UtilityExperiment
+from overheard.papers.deanonymization.world import AGES, BLOGS, HURRIED, WISDM
 from overheard.papers.experiment import Experiment, Paper
 
 
@@ -47,8 +51,14 @@ class Deanonymization(Paper):
             AttributesExperiment(),
             PriorExamplesExperiment(),
             KnownCountExperiment(),
-            DepthExperiment("table5", RECURRENT),
-            DepthExperiment("figure9", CONVOLUTIONAL),
+            DepthExperiment(
+                "table5",
+                (Layered(BLOGS, TEXT), Layered(AGES, TEXT), perceptron(WISDM, SHALLOW)),
+                (perceptron(HURRIED, SHALLOW),),
+            ),
+            DepthExperiment(
+                "figure9", (perceptron(WISDM, DEEP),), (perceptron(HURRIED, DEEP),)
+            ),
             StagesExperiment(),
             BiasExperiment(),
             DefendedExperiment(),

@@ -5,7 +5,7 @@ from statistics import fmean, stdev
 
 from markupsafe import Markup
 
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.followed import Followed, Series
 from overheard.report.band_charts import Band, Spread, bands_chart, bands_legend

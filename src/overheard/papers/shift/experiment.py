@@ -1,13 +1,14 @@
 """The contract of the shift paper's experiments: audits, and measures followed through each."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from overheard.audit.plan import Plan
 from overheard.papers.drawn import Drawing, Drawn
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
 from overheard.papers.shift.divergence import (
@@ -117,7 +118,7 @@ class ShiftExperiment(Experiment, Drawn):
         numbers = tuple(figure for one in told.values() for figure in one.figures)
         return (*numbers, *reading_figures(self._readings(told)))
 
-    def drawing(self, runs: Runs) -> Drawing:
+    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
         """The drawings, and whether the sentences hold."""
         told = self._told(runs)
         return Drawing(self.plates(told), self._readings(told))

@@ -8,7 +8,7 @@ from overheard.audit.finding import Audit
 from overheard.audit.plan import Plan
 from overheard.audit.row import Row
 from overheard.core.scorer import Better
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.shift.divergence import BEFORE, Divergence, mean_by_run
 from overheard.papers.shift.measure import Measure

@@ -6,7 +6,7 @@ from typing import final
 
 from overheard.audit.finding import Audit
 from overheard.audit.plan import UNDEFENDED, Plan
-from overheard.papers.experiment import Figure
+from overheard.papers.figure import Figure
 from overheard.papers.reading import figure, mean, mean_guess
 from overheard.papers.whispers.methods import SCORES, UNIFORM, Method
 from overheard.papers.whispers.plans import place_of

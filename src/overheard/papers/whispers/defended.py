@@ -6,7 +6,8 @@ from typing import final
 
 from overheard.audit.plan import UNDEFENDED, Plan
 from overheard.data.splits.dirichlet import Dirichlet
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.reading import figure, last_accuracy
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting

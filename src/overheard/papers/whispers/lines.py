@@ -7,7 +7,8 @@ from typing import final
 from overheard.audit.finding import Audit
 from overheard.audit.plan import UNDEFENDED, Plan
 from overheard.core.parties import client
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.reading import figure, found, mean
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting

@@ -12,7 +12,8 @@ from overheard.audit.estimate import Estimate, estimate
 from overheard.audit.plan import UNDEFENDED, Plan
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER, client
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.reading import BOOTSTRAP, figure, mean
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting

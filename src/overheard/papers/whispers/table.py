@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.audit.plan import Plan
-from overheard.papers.experiment import Experiment, Figure
+from overheard.papers.experiment import Experiment
+from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
 from overheard.papers.whispers.columns import Column, distances

@@ -1,0 +1,84 @@
+"""Which defenses are tried on a data set, and how strong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import final
+
+from overheard.audit.plan import UNDEFENDED, ArmPlan
+from overheard.core.defense import Defense
+from overheard.defenses.bkg_repl import BkgRepl
+from overheard.defenses.dp_fedavg import DpFedavg
+from overheard.defenses.mm_aug import MmAug
+from overheard.defenses.noise import Noise
+from overheard.defenses.rand_aug import RandAug
+from overheard.papers.deanonymization.world import World
+
+REPLACED = (0.25, 0.5, 0.75, 1.0)
+ADDED = (0.5, 1.0, 2.0)
+"""Of both the published alpha 0 is the arm without defenses."""
+
+CLIP = 50.0
+MULTIPLIERS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+VARIANCES = (1e-2, 1e-1, 1.0, 10.0, 100.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shielded:
+    """A data set, users who take part, and the defenses that are tried on it.
+
+    Args:
+        world: whose data.
+        clients: users who take part; the background is of others, or of a file.
+        replaced: alphas of `bkg_repl`.
+        added: alphas of `rand_aug` and `mm_aug`.
+        multipliers: of `dp_fedavg`.
+        variances: of `noise`.
+
+    """
+
+    world: World
+    clients: int
+    replaced: tuple[float, ...] = REPLACED
+    added: tuple[float, ...] = ADDED
+    multipliers: tuple[float, ...] = MULTIPLIERS
+    variances: tuple[float, ...] = VARIANCES
+
+    def of_data(self) -> Mapping[str, Defense]:
+        """Those that mix examples in, which shadow devices may follow."""
+        return {
+            **{f"bkg_repl {alpha:g}": BkgRepl(alpha) for alpha in self.replaced},
+            **{f"rand_aug {alpha:g}": RandAug(alpha) for alpha in self.added},
+            **{f"mm_aug {alpha:g}": MmAug(alpha, self.world.modes) for alpha in self.added},
+        }
+
+    def of_updates(self) -> Mapping[str, Defense]:
+        """Those that perturb."""
+        return {
+            **{
+                f"dp_fedavg {one:g}": DpFedavg(clip=CLIP, noise_multiplier=one)
+                for one in self.multipliers
+            },
+            **{f"noise {one:g}": Noise(sqrt(one)) for one in self.variances},
+        }
+
+    def arms(self) -> tuple[ArmPlan, ...]:
+        """One a defense, and one without."""
+        return (
+            ArmPlan(name=UNDEFENDED),
+            *(
+                ArmPlan(name=name, defenses=(one,))
+                for name, one in {**self.of_data(), **self.of_updates()}.items()
+            ),
+        )
+
+    def adapted(self) -> tuple[ArmPlan, ...]:
+        """Those in which shadow devices follow the defense, and one without."""
+        return (
+            ArmPlan(name=UNDEFENDED),
+            *(
+                ArmPlan(name=name, defenses=(one,), shadows_defended=True)
+                for name, one in self.of_data().items()
+            ),
+        )
