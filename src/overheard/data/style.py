@@ -10,7 +10,7 @@ from jaxtyping import Float, Float32, Int64
 from scipy.linalg import eigh
 from torch import Tensor
 
-BITS = 11
+BITS = 10
 """Of the number into which a character 3-gram is hashed."""
 
 BUCKETS = 2**BITS
