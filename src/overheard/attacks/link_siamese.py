@@ -7,13 +7,13 @@ from typing import ClassVar, final
 import torch
 from torch.nn.functional import normalize
 
+from overheard.bank.heard_apart import same_sender
 from overheard.bank.layers import Layer
 from overheard.bank.match_pairs import update_pairs
 from overheard.bank.matcher import fit_siamese
 from overheard.bank.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.bank.told_beside import crowd_of
 from overheard.core.attack import Attack
-from overheard.core.errors import NeedsError
 from overheard.core.identities import SameSender
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import Party
@@ -85,23 +85,9 @@ class LinkSiamese(Attack[SameSender]):
         vectors, rows = normalize(sent.vectors), sent.rows()
         places = {who: place for place, who in enumerate(crowd)}
         senders = torch.tensor([places[who] for who in sent.senders])
-        counts = senders.bincount(minlength=len(crowd))
         claims = {}
         for target in targets:
             mine = rows[target]
-            at_once = torch.isin(sent.rounds, sent.rounds[mine])
-            apart = torch.ones(len(crowd), dtype=torch.bool)
-            apart[senders[at_once]] = False
-            others = apart.nonzero().flatten()
-            if not len(others):
-                raise NeedsError(
-                    f"{self.name} on {target} needs senders that were heard in other rounds "
-                    "alone: a sender whose name stays the same is nobody else (pseudonyms = "
-                    "'round')"
-                )
-            chances = matcher.probabilities(vectors[mine], vectors).mean(0)  # (updates)
-            sums = chances.new_zeros(len(crowd)).index_add_(0, senders, chances)
-            claims[target] = SameSender(
-                tuple(crowd[place] for place in others.tolist()), (sums / counts)[others]
-            )
+            chances = matcher.probabilities(vectors[mine], vectors)  # (own, updates)
+            claims[target] = same_sender(self.name, crowd, senders, sent.rounds, mine, chances)
         return claims

@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import torch
-
 from overheard.bank.crowd_places import crowd_places, layers_in
+from overheard.bank.heard_apart import same_sender
 from overheard.bank.layers import Layer
 from overheard.bank.prior_updates import Source, known_updates
 from overheard.bank.user_evidence import learn_evidence
 from overheard.core.attack import Attack
-from overheard.core.errors import NeedsError
 from overheard.core.identities import SameSender
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import Party
@@ -76,23 +74,8 @@ class LinkWccn(Attack[SameSender]):
         heard = crowd_places(view, knowledge.people.devices, evidence)
         near = evidence.nearness(heard.places)
         crowd, senders, rounds = tuple(heard.numbers), heard.senders, heard.rounds
-        counts = senders.bincount(minlength=len(crowd))
-        claims = {}
-        for target in targets:
-            mine = senders == heard.number(target)
-            apart = torch.ones(len(crowd), dtype=torch.bool)
-            apart[senders[torch.isin(rounds, rounds[mine])]] = False
-            others = apart.nonzero().flatten()
-            if not len(others):
-                raise NeedsError(
-                    f"{self.name} on {target} needs senders that were heard in other rounds "
-                    "alone: a sender whose name stays the same is nobody else (pseudonyms = "
-                    "'round')"
-                )
-            sums = torch.zeros(len(crowd), dtype=near.dtype)
-            sums.index_add_(0, senders, near[mine].mean(0))
-            claims[target] = SameSender(
-                tuple(crowd[place] for place in others.tolist()),
-                (sums / counts)[others].float(),
-            )
-        return claims
+        return {
+            target: same_sender(self.name, crowd, senders, rounds, mine, near[mine].float())
+            for target in targets
+            for mine in ((senders == heard.number(target)).nonzero().flatten(),)
+        }

@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from overheard.bank.told_beside import ToldBeside, crowd_of, told_beside
+from overheard.bank.heard_apart import same_sender
+from overheard.bank.told_beside import crowd_of, told_beside
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.identities import SameSender
@@ -79,33 +80,16 @@ class MetadataLink(Attack[SameSender]):
         places = {who: place for place, who in enumerate(crowd)}
         senders = torch.tensor([places[who] for who in told.senders])
         return {
-            target: self._link(target, rows, told, crowd, senders)
-            for target, rows in told.rows(targets).items()
-        }
-
-    def _link(
-        self,
-        target: Party,
-        mine: Int[Tensor, " own"],
-        told: ToldBeside,
-        crowd: tuple[Party, ...],
-        senders: Int[Tensor, " updates"],
-    ) -> SameSender:
-        at_once = torch.isin(told.rounds, told.rounds[mine])
-        apart = torch.ones(len(crowd), dtype=torch.bool)
-        apart[senders[at_once]] = False
-        others = apart.nonzero().flatten()
-        if not len(others):
-            raise NeedsError(
-                f"{self.name} on {target} needs senders that were heard in other rounds alone: "
-                "a sender whose name stays the same is nobody else (pseudonyms = 'round')"
+            target: same_sender(
+                self.name,
+                crowd,
+                senders,
+                told.rounds,
+                mine,
+                self._sizes(told.sizes, mine) + self._numbers(told.numbers, mine),
             )
-        pairs = self._sizes(told.sizes, mine) + self._numbers(told.numbers, mine)
-        # The mean over the target's updates, then over those of each other sender.
-        summed = torch.zeros(len(crowd), dtype=torch.float64)
-        summed = summed.index_add(0, senders, pairs.mean(0))
-        means = summed / senders.bincount(minlength=len(crowd))
-        return SameSender(tuple(crowd[place] for place in others.tolist()), means[others])
+            for target, mine in told.rows(targets).items()
+        }
 
     def _sizes(
         self, sizes: Float[Tensor, " updates"], mine: Int[Tensor, " own"]
