@@ -9,7 +9,7 @@ folder of its own: stopped at any moment and given again, the same command goes 
 page to open for each case (report.html), DIR/table.md and, for scripts, DIR/summary.json.
 
 A seed of the blogs has some 3 GB of transcripts, and 12 GB behind defenses. With --lean they
-are removed as soon as the seed is measured; then a case is done again only as a whole.
+are removed as soon as the seed is measured; its findings stay.
 
 Blogs are to be told apart with 100 users in mind: 11 of the 100 bloggers are copies of others,
 whom nobody could tell apart, and are left out. How much memory and time 100 users of 50 rounds
@@ -26,7 +26,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from _identity.bars import Check
 from _identity.case import Case
@@ -35,6 +35,7 @@ from _identity.labels_alone import MOST_CLASSES, labels_alone
 from _identity.measured import DRAWS, together
 from _identity.page import checks_table, page
 from overheard.archive.atomic import write_text
+from overheard.audit.finding import Audit
 from overheard.audit.run import Step, audit
 from overheard.audit.simulate import Resources, load_data
 from overheard.core.errors import AuditError
@@ -57,7 +58,7 @@ class Told:
     checks: tuple[Check, ...]
 
 
-TOLD = TypeAdapter(Told)
+TOLD, AUDIT = TypeAdapter(Told), TypeAdapter(Audit)
 
 
 def main() -> None:
@@ -111,23 +112,12 @@ def measure(
 ) -> Told:
     """Audit a case seed by seed, and hold it against its bars."""
     began, audits = time.perf_counter(), []
-    resources = Resources(data=request.data, workers=request.workers)
     for seed in seeds:
-        bar = bars.add_task(f"{case.about}, seed {seed}")
-
-        def on_step(step: Step, bar: TaskID = bar) -> None:
-            bars.update(bar, completed=step.done, total=step.total)
-
-        home = folder / str(seed)
-        audits.append(audit(case.plan((seed,)), home, resources=resources, on_step=on_step))
-        bars.remove_task(bar)
-        if request.lean:
-            for bulky in ("runs", "bank"):
-                shutil.rmtree(home / bulky, ignore_errors=True)
+        audits.append(of_seed(request, case, folder / str(seed), seed, bars))
     plan = case.plan(tuple(seeds))
     measured = together(plan, audits)
     write_report(measured.audit, folder, DRAWS)
-    dataset = load_data(plan, resources)
+    dataset = load_data(plan, resources_of(request))
     few = dataset.task.classes <= MOST_CLASSES
     labels = labels_alone(plan, dataset, DRAWS) if few else None
     return Told(
@@ -135,6 +125,34 @@ def measure(
         page(measured, labels, time.perf_counter() - began),
         tuple(bar.check(measured) for bar in case.bars),
     )
+
+
+def of_seed(
+    request: argparse.Namespace, case: Case, home: Path, seed: int, bars: Progress
+) -> Audit:
+    """The audit of one seed, from its folder where it is whole there."""
+    plan, kept = case.plan((seed,)), home / "audit.json"
+    if kept.exists():
+        done = AUDIT.validate_json(kept.read_text(encoding="utf-8"))
+        if done.plan == plan.toml():
+            return done
+    bar = bars.add_task(f"{case.about}, seed {seed}")
+
+    def on_step(step: Step) -> None:
+        bars.update(bar, completed=step.done, total=step.total)
+
+    done = audit(plan, home, resources=resources_of(request), on_step=on_step)
+    bars.remove_task(bar)
+    write_text(kept, AUDIT.dump_json(done).decode())
+    if request.lean:
+        for bulky in ("runs", "bank"):
+            shutil.rmtree(home / bulky, ignore_errors=True)
+    return done
+
+
+def resources_of(request: argparse.Namespace) -> Resources:
+    """Where the data lie, and what the work is done on."""
+    return Resources(data=request.data, workers=request.workers)
 
 
 def summary(told: dict[str, Told]) -> str:
