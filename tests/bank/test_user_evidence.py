@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from overheard.bank.prior_updates import KnownUpdates
+from overheard.bank.stranger import UNKNOWN
 from overheard.bank.user_evidence import SHRINKAGES, WARMTH, UserEvidence, learn_evidence
 from overheard.bank.user_space import mean_by
 from overheard.core.seeds import Seed
@@ -80,15 +81,12 @@ def test_scores_are_log_chances_that_hold() -> None:
     assert float(chances.amax(1).mean()) == pytest.approx(right, abs=0.15)
 
 
-def test_an_unseen_user_is_told_by_less_evidence_than_a_known_one() -> None:
+def test_a_stranger_is_told_from_a_known_user() -> None:
     strangers = torch.randn(USERS, DIMS, generator=Seed(9).generator())
-    largest = []
-    for trait in (traits()[:USERS], strangers):
-        # The seed is that of the known updates, so rounds taught the same.
-        sent = updates(trait, 1.0, 1, 2)
-        largest.append(told(LEARNED, {-1: sent}).amax(1))
+    # The seed is that of the known updates, so rounds taught the same.
     seen, unseen = (
-        torch.tensor([LEARNED.unseen.chance(float(one)) for one in own]) for own in largest
+        LEARNED.stranger.chances(told(LEARNED, {-1: updates(trait, 1.0, 1, 2)}))
+        for trait in (traits()[:USERS], strangers)
     )
     assert float((unseen[:, None] > seen[None]).double().mean()) > 0.8
     # As many of either: the mean chance is about the share.
@@ -148,7 +146,7 @@ def test_without_two_pieces_of_anyone_all_spaces_weigh_alike_and_nothing_is_cali
     )
     evidence = learn_evidence({-1: alone})
     assert evidence.of_one.tolist() == [WARMTH / SPACES] * SPACES
-    assert evidence.unseen.chance(3.0) == 0.5
+    assert evidence.stranger is UNKNOWN
     assert evidence.least == float("inf")
 
 

@@ -48,7 +48,7 @@ class ReidentifyWccn(Attack[Identity]):
     It misleads where private data differ from the prior in ways in which pieces of the prior do
     not differ. So it does with shadow devices, each of which holds the same data in all rounds:
     `unseen` is then too high, the more the fainter users differ. `unseen` takes seen and unseen
-    users to be equally likely beforehand.
+    users to be equally likely beforehand (`bank.stranger`).
 
     Args:
         updates: where labelled updates come from.
@@ -110,7 +110,7 @@ class ReidentifyWccn(Attack[Identity]):
         means = [mean_by(own, together, groups) for own in heard.places]
         scores = evidence.scores(means, together.bincount(minlength=groups))
         scores = scores[:, evidence.heard][_first_of(together, senders, count)]
-        largest = scores.amax(1)  # (senders)
+        strange = evidence.stranger.chances(scores)
         chances = scores.log_softmax(1)
         if self.at_most_one:
             chances = _one_each(chances, senders, rounds, lasts)
@@ -118,7 +118,7 @@ class ReidentifyWccn(Attack[Identity]):
         return {
             target: classes.identity(
                 chances[number].clamp(min=UNHEARD).float(),
-                evidence.unseen.chance(float(largest[number])),
+                float(strange[number]),
             )
             for target, number in numbers.items()
         }

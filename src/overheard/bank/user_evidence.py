@@ -12,10 +12,11 @@ from torch.nn.functional import normalize
 
 from overheard.bank.layers import Layer
 from overheard.bank.linked import least_nearness
-from overheard.bank.logit import Logit, fit_logit, fit_weights
+from overheard.bank.logit import fit_weights
 from overheard.bank.pieces import Joined, joined, pieces_of
 from overheard.bank.plane import Plane, RoundMeans, plane_of, round_means
 from overheard.bank.prior_updates import KnownUpdates
+from overheard.bank.stranger import UNKNOWN, Stranger, fit_stranger
 from overheard.bank.user_space import UserSpace, mean_by, turn_within
 
 SHRINKAGES = (0.1, 0.3)
@@ -63,7 +64,7 @@ class UserEvidence:
         of_one: weights of the cosines where one update is heard.
         of_many: the same where as many are heard as known users have.
         many: how many these are.
-        unseen: the chance that it is none of the known users, from the largest evidence.
+        stranger: the chance that it is none of the known users.
         least: nearness above which two updates of different rounds are taken for one sender's.
 
     """
@@ -74,7 +75,7 @@ class UserEvidence:
     of_one: Float[Tensor, " spaces"]
     of_many: Float[Tensor, " spaces"]
     many: int
-    unseen: Logit
+    stranger: Stranger
     least: float
 
     def scores(
@@ -133,11 +134,18 @@ def learn_evidence(known: Mapping[Layer, KnownUpdates]) -> UserEvidence:
     heard[some.people[some.people < some.named]] = True
     count, many = len(layers) * len(SHRINKAGES), len(set(some.rounds.tolist()))
     of_one = of_many = torch.full((count,), WARMTH / count, dtype=torch.float64)
-    unseen = Logit(0.0, 0.0)
+    stranger = UNKNOWN
     if trials:
         of_one = fit_weights([(t.of_one, t.users, t.able) for t in trials])
         of_many = fit_weights([(t.of_many, t.users_of_many, t.able) for t in trials])
-        unseen = _unseen(trials, of_one, of_many)
+        stranger = fit_stranger(
+            (cosines @ weights, users, t.able)
+            for t in trials
+            for cosines, users, weights in (
+                (t.of_one, t.users, of_one),
+                (t.of_many, t.users_of_many, of_many),
+            )
+        )
     wholes = [joined(one, pieces, every) for one in known.values()]
     places = [
         reading.places(whole.vectors, whole.rounds)
@@ -146,7 +154,7 @@ def learn_evidence(known: Mapping[Layer, KnownUpdates]) -> UserEvidence:
     least = least_nearness(
         _nearness(readings, places, of_one), wholes[0].people, wholes[0].rounds
     )
-    return UserEvidence(layers, readings, heard, of_one, of_many, many, unseen, least)
+    return UserEvidence(layers, readings, heard, of_one, of_many, many, stranger, least)
 
 
 def _nearness(
@@ -230,29 +238,3 @@ def _trial(
         torch.stack(of_many, 2)[people],
         label[people],
     )
-
-
-def _unseen(
-    trials: Sequence[_Trial],
-    of_one: Float[Tensor, " spaces"],
-    of_many: Float[Tensor, " spaces"],
-) -> Logit:
-    """Learn the chance of an unseen user from the largest evidence, seen and unseen alike.
-
-    An update plays an unseen user's where its own user is left out; those of holdout users are
-    of unseen ones as they are.
-    """
-    largest, are_unseen = [], []
-    for trial in trials:
-        for cosines, users, weights in (
-            (trial.of_one, trial.users, of_one),
-            (trial.of_many, trial.users_of_many, of_many),
-        ):
-            scores = (cosines @ weights).masked_fill(~trial.able, -torch.inf)
-            own = users >= 0
-            largest.append(scores[own].amax(1))
-            are_unseen.append(torch.zeros(int(own.sum()), dtype=torch.bool))
-            scores[own, users[own]] = -torch.inf
-            largest.append(scores.amax(1))
-            are_unseen.append(torch.ones(len(scores), dtype=torch.bool))
-    return fit_logit(torch.cat(largest), torch.cat(are_unseen))
