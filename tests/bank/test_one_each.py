@@ -2,6 +2,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 from overheard.bank.one_each import one_each
 from overheard.core.seeds import Seed
@@ -87,3 +88,15 @@ def test_where_all_is_clear_everyone_stays_who_it_is(order, seed) -> None:
     scores = torch.randn(5, 5, generator=Seed(seed).generator(), dtype=torch.float64)
     scores[range(5), list(order)] += 12
     assert one_each(scores).argmax(1).tolist() == list(order)
+
+
+@pytest.mark.parametrize("scale", [300.0, 10000.0])
+def test_scores_far_apart_leave_the_best_assignment(scale: float) -> None:
+    draw = Seed(0).generator()
+    scores = scale * torch.randn(40, 40, generator=draw, dtype=torch.float64)
+    senders, users = linear_sum_assignment(scores.numpy(), maximize=True)
+    told = one_each(scores)
+    # By each sender's own scores, several would be one user.
+    assert len(set(scores.argmax(1).tolist())) < 35
+    assert told.argmax(1)[senders].tolist() == users.tolist()
+    assert float(told.exp().sum(0).max()) <= 1.02

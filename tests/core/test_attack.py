@@ -94,6 +94,10 @@ def test_lacks_nothing_where_all_is_heard_and_known():
         ),
         (replace(ALL, build_model=None), Need.MODEL),
         (replace(ALL, recipe=None, prior=GUESSING), Need.RECIPE),
+        (
+            replace(ALL, recipe=Recipe(0.1, 1, 8, loss="squared_error")),
+            Need.CROSS_ENTROPY,
+        ),
         (replace(ALL, people=KnownUsers()), Need.USERS),
         (replace(ALL, people=KnownUsers({"ann": PRIOR}, {"cem": PRIOR})), Need.USERS),
     ],
@@ -102,6 +106,7 @@ def test_lacks_nothing_where_all_is_heard_and_known():
         "no examples of class 1",
         "no model",
         "no recipe",
+        "another loss",
         "nobody",
         "one to name",
     ],

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from overheard.core.defense import Training
+from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -89,3 +90,9 @@ def test_no_smoothing_is_the_same_recipe() -> None:
 def test_a_smoothing_that_leaves_nothing_of_the_label_is_refused(smoothing: float) -> None:
     with pytest.raises(ValueError, match="smoothing lies in"):
         LabelSmoothing(smoothing)
+
+
+def test_clients_who_train_towards_a_rating_cannot_smooth_classes() -> None:
+    rating = Recipe(rate=1.0, epochs=1, batch=8, loss="squared_error")
+    with pytest.raises(PlanError, match="squared_error: leave the defense out"):
+        smoothed(0.1, rating)

@@ -46,7 +46,14 @@ class BiasInversion(Attack[LabelShares]):
     name: ClassVar[str] = "bias_inversion"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset(
-        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPE}
+        {
+            Need.UPDATES,
+            Need.BROADCASTS,
+            Need.AUXILIARY,
+            Need.MODEL,
+            Need.RECIPE,
+            Need.CROSS_ENTROPY,
+        }
     )
     source: ClassVar[str] = (
         "Ramakrishna and Dan 2022 (AISec), soft-label form, with Chen and Vikalo's 2024 "

@@ -52,7 +52,9 @@ class Ilrg(Attack[LabelShares]):
 
     name: ClassVar[str] = "ilrg"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset({Need.UPDATES, Need.BROADCASTS, Need.MODEL, Need.RECIPE})
+    needs: ClassVar = frozenset(
+        {Need.UPDATES, Need.BROADCASTS, Need.MODEL, Need.RECIPE, Need.CROSS_ENTROPY}
+    )
     source: ClassVar[str] = (
         "Ma et al. 2023 (Instance-wise Batch Label Restoration via Gradients in Federated "
         "Learning, ICLR), iLRG, and the authors' code"

@@ -58,7 +58,7 @@ class Llg(Attack[LabelShares]):
 
     name: ClassVar[str] = "llg"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset({Need.UPDATES, Need.MODEL})
+    needs: ClassVar = frozenset({Need.UPDATES, Need.MODEL, Need.CROSS_ENTROPY})
     source: ClassVar[str] = (
         "Wainakh et al. 2022 (User-Level Label Leakage from Gradients in Federated Learning, "
         "PETS), Algorithm 1; m and s as in the authors' code"

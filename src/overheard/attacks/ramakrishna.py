@@ -76,7 +76,14 @@ class Ramakrishna(Attack[LabelShares]):
     name: ClassVar[str] = "ramakrishna"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset(
-        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPE}
+        {
+            Need.UPDATES,
+            Need.BROADCASTS,
+            Need.AUXILIARY,
+            Need.MODEL,
+            Need.RECIPE,
+            Need.CROSS_ENTROPY,
+        }
     )
     source: ClassVar[str] = (
         "Ramakrishna and Dan 2022 (Inferring Class-Label Distribution in Federated Learning, "

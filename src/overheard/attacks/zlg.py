@@ -55,7 +55,14 @@ class Zlg(Attack[LabelShares]):
     name: ClassVar[str] = "zlg"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset(
-        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPE}
+        {
+            Need.UPDATES,
+            Need.BROADCASTS,
+            Need.AUXILIARY,
+            Need.MODEL,
+            Need.RECIPE,
+            Need.CROSS_ENTROPY,
+        }
     )
     source: ClassVar[str] = (
         "Geng et al. 2021 (Towards General Deep Leakage in Federated Learning, arXiv "

@@ -57,6 +57,8 @@ def missing_needs(
         Need.MODEL: knowledge.build_model is not None,
         Need.RECIPE: knowledge.recipe is not None,
         Need.RECIPES: bool(knowledge.recipes()),
+        Need.CROSS_ENTROPY: knowledge.recipe is None
+        or knowledge.recipe.loss == "cross_entropy",
         Need.USERS: len(knowledge.people.priors) > 1,
     }
     return tuple(need.value for need in Need if need in attack.needs and not met[need])

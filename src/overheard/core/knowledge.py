@@ -23,6 +23,7 @@ class Need(Enum):
     MODEL = "the architecture of the model"
     RECIPE = "how clients train: optimizer, rate, epochs, batch size"
     RECIPES = "how clients train, or guesses at it (recipes of the virtual clients)"
+    CROSS_ENTROPY = "clients who make the cross-entropy small, as far as is known"
     USERS = "prior examples of two users or more whom it may name (data.people)"
 
 

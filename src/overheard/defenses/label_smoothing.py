@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from overheard.core.defense import Defense, Site, Training
+from overheard.core.errors import PlanError
 
 
 @final
@@ -46,7 +47,16 @@ class LabelSmoothing(Defense):
 
         Labels that the recipe smooths already by s are smoothed once more: what is left of the
         one-hot target is (1 - s) (1 - smoothing).
+
+        Raises:
+            PlanError: if clients do not train towards classes.
+
         """
+        if training.recipe.loss != "cross_entropy":
+            raise PlanError(
+                "label_smoothing spreads a target over classes, and these clients train by "
+                f"{training.recipe.loss}: leave the defense out, or train by cross_entropy"
+            )
         before = training.recipe.label_smoothing
         together = before + self.smoothing - before * self.smoothing
         return replace(training, recipe=replace(training.recipe, label_smoothing=together))
