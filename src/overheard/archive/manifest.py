@@ -52,6 +52,7 @@ class Manifest:
             committed, the last of which holds the final model and no answers.
         participation: share of the clients asked in a round; None where not known.
         failure_rate: how often a client that was asked gave no answer, by design.
+        are_shadows_defended: whether defenses that clients enforce acted on shadow devices too.
         seed: None for a recording of a run that had none.
         data: digest of all examples and who held them when; "" for a recording.
 
@@ -69,6 +70,7 @@ class Manifest:
     rounds: int
     participation: float | None = None
     failure_rate: float = 0.0
+    are_shadows_defended: bool = False
     seed: int | None = None
     data: str = ""
     overheard: str = _OVERHEARD

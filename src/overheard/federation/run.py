@@ -110,6 +110,7 @@ def manifest_of(federation: Federation, data: str) -> Manifest:
         rounds=federation.rounds,
         participation=federation.participation,
         failure_rate=federation.failure_rate,
+        are_shadows_defended=federation.are_shadows_defended,
         seed=federation.seed.value,
         data=data,
     )
