@@ -14,6 +14,8 @@ from overheard.core.task import Task
 from overheard.learning.initial import initial_weights
 from overheard.learning.last_layer import last_layer
 from overheard.learning.model import Model
+from overheard.learning.models.alexnet import AlexNet
+from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.decaf_modules import DecafModules
 from overheard.learning.models.ldia_conv import LdiaConv
@@ -25,6 +27,7 @@ from overheard.learning.models.resnet18 import ResNet18
 from overheard.learning.models.shift_census import ShiftCensus
 from overheard.learning.models.shift_conv import ShiftConv
 from overheard.learning.models.text_bag import TextBag
+from overheard.learning.models.tiny_resnet import TinyResnet
 from overheard.learning.models.vgg16 import Vgg16
 
 TEN = tuple("0123456789")
@@ -62,6 +65,13 @@ MODELS = [name for name in discover(overheard.learning.models, Model) if name !=
         (DecafModules(), COLOURS, 75_344),
         # 5,000 x 100 + 4 x 64 (100 + 64 + 2) + 65 x 5,000
         (Lstm(), WINDOWS, 867_496),
+        # 3 blocks of (9 c + 1) 128 + 2 x 128 with c = 3, 128, 128, then (128 x 4 x 4 + 1) 10
+        (ConvNet(), COLOURS, 320_010),
+        # (75 + 1) 128 + (25 x 128 + 1) 192 + (9 x 192 + 1) 256 + (9 x 256 + 1) 192
+        # + (9 x 192 + 1) 192 + (192 x 4 x 4 + 1) 10
+        (AlexNet(), COLOURS, 1_872_202),
+        # (9 + 1) 64 + 2 (9 x 64 + 1) 64 + (64 x 4 x 4 + 1) 10
+        (TinyResnet(), DIGITS, 84_746),
         # 1,000 x 50 + 4 x 128 (50 + 128 + 2) + 129 x 5
         (Lstm(dim=50, hidden=128), REVIEWS, 142_805),
     ],

@@ -1,0 +1,1 @@
+"""Few synthetic examples that teach what many real ones do."""

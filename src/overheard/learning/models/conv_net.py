@@ -1,0 +1,56 @@
+"""The network that dataset distillation is measured with."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from torch import nn
+
+from overheard.core.task import Task
+from overheard.learning.model import Model
+from overheard.learning.shapes import image
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConvNet(Model):
+    """Blocks of a 3 x 3 convolution, instance norm, ReLU and a mean over 2 x 2; the classes.
+
+    Instance norm is group norm with a channel a group, as the authors' code has it.
+
+    Args:
+        blocks: each of which halves the pixels a side.
+        width: channels of each convolution.
+
+    """
+
+    name: ClassVar[str] = "conv_net"
+    source: ClassVar[str] = (
+        "Zhao and Bilen 2021 (Dataset Condensation with Differentiable Siamese Augmentation, "
+        "ICML), after Gidaris and Komodakis 2018; in FLiP (arXiv 2410.19548), Section VI-A"
+    )
+
+    blocks: int = 3
+    width: int = 128
+
+    def __post_init__(self) -> None:
+        """Refuse a network without blocks or channels."""
+        if self.blocks < 1 or self.width < 1:
+            raise ValueError(f"blocks and width are 1 or more, got {self}")
+
+    def build(self, task: Task) -> nn.Module:
+        """Give the network with fresh weights."""
+        # Two pixels a side before the last mean: the norm of a single one leaves nothing.
+        channels, height, width = image(task, self.name, smallest=2**self.blocks)
+        layers: list[nn.Module] = []
+        for _ in range(self.blocks):
+            layers += [
+                nn.Conv2d(channels, self.width, 3, padding=1),
+                nn.GroupNorm(self.width, self.width),
+                nn.ReLU(inplace=True),
+                nn.AvgPool2d(2),
+            ]
+            channels = self.width
+        pixels = (height >> self.blocks) * (width >> self.blocks)
+        return nn.Sequential(
+            *layers, nn.Flatten(), nn.Linear(self.width * pixels, task.classes)
+        )

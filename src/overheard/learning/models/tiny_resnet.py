@@ -1,0 +1,59 @@
+"""A convolution and one residual block."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+from overheard.core.task import Task
+from overheard.learning.model import Model
+from overheard.learning.shapes import image
+
+WIDTH = 64
+"""Channels of the block, as published."""
+
+PIXELS = 4
+"""A side, to which the block's output is averaged."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TinyResnet(Model):
+    """A 3 x 3 convolution, a residual block of two more, a mean down to 4 x 4, the classes.
+
+    The paper names the block's kernel and its 64 channels. That the first convolution has as
+    many, where the mean stands and that it leaves 4 x 4 are ours. There is no norm: batch norm
+    keeps what is no weight, and means nothing for a batch of one example.
+    """
+
+    name: ClassVar[str] = "tiny_resnet"
+    source: ClassVar[str] = "FLiP (arXiv 2410.19548), Section VI-A; block: He et al. 2016"
+
+    def build(self, task: Task) -> nn.Module:
+        """Give the network with fresh weights."""
+        channels, height, width = image(task, self.name, smallest=PIXELS)
+        tall, wide = height // PIXELS, width // PIXELS
+        pixels = (height // tall) * (width // wide)
+        return nn.Sequential(
+            nn.Conv2d(channels, WIDTH, 3, padding=1),
+            nn.ReLU(inplace=True),
+            Block(),
+            nn.AvgPool2d((tall, wide)),
+            nn.Flatten(),
+            nn.Linear(WIDTH * pixels, task.classes),
+        )
+
+
+@final
+class Block(nn.Module):
+    """Two convolutions beside a shortcut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(WIDTH, WIDTH, 3, padding=1)
+        self.second = nn.Conv2d(WIDTH, WIDTH, 3, padding=1)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Add what the convolutions make of the inputs to them."""
+        return relu(inputs + self.second(relu(self.first(inputs))))

@@ -1,0 +1,94 @@
+from functools import partial
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.learning.cohort import Member
+from overheard.learning.distillation.distil import Distiller
+from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.moments import forgotten
+from overheard.learning.distillation.synthetic import noise
+from overheard.learning.evaluate import accuracy
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.lstm import Lstm
+from overheard.learning.models.mlp import Mlp
+
+TASK = Task((4,), ("a", "b", "c"))
+CLASSES = 3
+BUILD = partial(Mlp(hidden=(8,)).build, TASK)
+START = initial_weights(BUILD, Seed(0))
+HOW = Flip(samples=2, batch=20)
+
+
+def examples(seed: int, size: int = 120) -> Examples:
+    """Three heaps, which a straight line cannot tell from one label to the next."""
+    draw = Seed(seed).generator()
+    labels = torch.randint(CLASSES, (size,), generator=draw)
+    heaps = 2 * torch.eye(CLASSES, 4)
+    return Examples(heaps[labels] + 0.3 * torch.randn(size, 4, generator=draw), labels)
+
+
+POOL = examples(0)
+MEMBERS = [Member("client/0", torch.arange(60)), Member("client/1", torch.arange(60, 120))]
+
+
+def rounds(count: int, how: Flip = HOW, members=MEMBERS):
+    distiller = Distiller(BUILD, START)
+    shared = noise(TASK, how.samples, how.first_rate, Seed(1))
+    moments = forgotten(shared, len(members))
+    for number in range(count):
+        done = distiller.distil(
+            shared, POOL, members, moments, how, round=number, scale=1.0, seed=Seed(2)
+        )
+        moments = done.moments
+        shared = done.examples.map(lambda one: one.mean(0))
+    return distiller, shared, done
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_model_learns_from_what_was_distilled(steps: int) -> None:
+    how = Flip(samples=2, batch=20, steps=steps, first_rate=0.2, rate_rate=0.01)
+    distiller, shared, done = rounds(60 // steps, how)
+    (taught,) = distiller.train(shared.map(lambda one: one[None]))
+    assert accuracy(BUILD, taught, examples(9)) > 0.9
+    noisy = noise(TASK, 2, how.first_rate, Seed(1)).map(lambda one: one[None])
+    assert accuracy(BUILD, distiller.train(noisy)[0], examples(9)) < 0.8
+    assert done.moments.steps.tolist() == [60, 60]
+
+
+def test_who_else_distils_moves_nobody() -> None:
+    _, _, both = rounds(1)
+    _, _, alone = rounds(1, members=MEMBERS[1:])
+    assert both.examples.inputs[1].allclose(alone.examples.inputs[0], atol=1e-6)
+    assert not both.examples.inputs[0].allclose(both.examples.inputs[1], atol=1e-3)
+
+
+def test_the_loss_told_is_that_of_the_members_own_examples() -> None:
+    how = Flip(samples=2, batch=1000)
+    distiller, _, done = rounds(1, how)
+    start = noise(TASK, 2, how.first_rate, Seed(1)).map(lambda one: one[None])
+    (weights,) = distiller.train(start)
+    model = BUILD()
+    model.load_state_dict(dict(weights))
+    own = POOL.take(MEMBERS[1].rows)
+    expected = cross_entropy(model(own.inputs), own.labels).item()
+    assert float(done.losses[1]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_steps_of_a_round_look_at_one_batch_after_the_other() -> None:
+    # Three batches of 20 out of 60 differ from the same one three times.
+    seen = rounds(1, Flip(samples=2, batch=20, steps=3))[2]
+    whole = rounds(1, Flip(samples=2, batch=60, steps=3))[2]
+    assert not seen.examples.inputs.allclose(whole.examples.inputs, atol=1e-4)
+
+
+def test_texts_cannot_be_distilled() -> None:
+    texts = Task((5,), ("a", "b"), vocabulary=9)
+    build = partial(Lstm().build, texts)
+    with pytest.raises(PlanError, match="take images or tables"):
+        Distiller(build, initial_weights(build, Seed(0)))

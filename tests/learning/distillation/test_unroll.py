@@ -1,0 +1,125 @@
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from overheard.core.seeds import Seed
+from overheard.learning.distillation.synthetic import Synthetic, stack
+from overheard.learning.distillation.unroll import Unroll, bytes_kept, stretch
+
+STEPS, CLASSES, MEMBERS = 7, 3, 2
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 3, 3, padding=1),
+        nn.GroupNorm(3, 3),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(3 * 9, CLASSES),
+    ).double()
+
+
+def examples(seed: int) -> Synthetic:
+    draw = Seed(seed).generator()
+    return Synthetic(
+        torch.randn(STEPS, 1, 6, 6, generator=draw, dtype=torch.float64),
+        torch.rand(STEPS, CLASSES, generator=draw, dtype=torch.float64),
+        0.05 + 0.1 * torch.rand(STEPS, generator=draw, dtype=torch.float64),
+    )
+
+
+NETWORK = network()
+NAMES = [name for name, _ in NETWORK.named_parameters()]
+START = [one.detach() for one in NETWORK.parameters()]
+REAL = torch.randn(MEMBERS, 5, 1, 6, 6, generator=Seed(9).generator(), dtype=torch.float64)
+TRUE = torch.randint(CLASSES, (MEMBERS, 5), generator=Seed(8).generator())
+
+
+def logits(weights: list[Tensor], inputs: Tensor) -> Tensor:
+    return functional_call(NETWORK, dict(zip(NAMES, weights, strict=True)), (inputs,))
+
+
+def outer(weights: list[Tensor], member: int) -> Tensor:
+    return nn.functional.cross_entropy(logits(weights, REAL[member]), TRUE[member])
+
+
+def by_autograd(one: Synthetic, member: int) -> tuple[list[Tensor], Synthetic]:
+    """The whole training as one graph, gone back through by torch."""
+    leaves = one.map(lambda tensor: tensor.clone().requires_grad_())
+    weights = [one.clone().requires_grad_() for one in START]
+    for x, y, rate in zip(*leaves, strict=True):
+        loss = -(y * logits(weights, x[None])[0].log_softmax(0)).sum()
+        slopes = torch.autograd.grad(loss, weights, create_graph=True)
+        weights = [w - rate * slope for w, slope in zip(weights, slopes, strict=True)]
+    told = torch.autograd.grad(outer(weights, member), list(leaves))
+    return [w.detach() for w in weights], Synthetic(*told)
+
+
+def after(weights: list[Tensor]) -> list[Tensor]:
+    """Slopes of both members' losses: each after its own weights, or after the shared ones."""
+    each = []
+    for member in range(MEMBERS):
+        apart = weights[0].ndim > START[0].ndim
+        own = [(w[member] if apart else w).clone().requires_grad_() for w in weights]
+        with torch.enable_grad():
+            each.append(torch.autograd.grad(outer(own, member), own))
+    return [torch.stack(pair) for pair in zip(*each, strict=True)]
+
+
+def same(one: Synthetic, other: Synthetic) -> bool:
+    return all(a.allclose(b, rtol=1e-8, atol=1e-10) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("most_bytes", [10**9, 1])
+def test_slopes_of_each_members_own_set_are_those_of_the_whole_graph(most_bytes) -> None:
+    sets = [examples(1), examples(2)]
+    unroll = Unroll(NETWORK, most_bytes)
+    told = unroll.slopes(START, stack(sets), after)
+    ends = unroll.train(START, stack(sets))
+    for member, one in enumerate(sets):
+        weights, expected = by_autograd(one, member)
+        assert same(told.map(lambda tensor, m=member: tensor[m]), expected)
+        assert all(e[member].allclose(w) for e, w in zip(ends, weights, strict=True))
+
+
+@pytest.mark.parametrize("most_bytes", [10**9, 1])
+def test_slopes_of_a_shared_set_are_those_of_the_whole_graph(most_bytes) -> None:
+    told = Unroll(NETWORK, most_bytes).slopes(START, examples(3), after)
+    for member in range(MEMBERS):
+        weights, expected = by_autograd(examples(3), member)
+        assert same(told.map(lambda tensor, m=member: tensor[m]), expected)
+    ends = Unroll(NETWORK).train(START, examples(3))
+    assert all(e.allclose(w) for e, w in zip(ends, weights, strict=True))
+
+
+def test_what_is_kept_twice_is_the_same_to_the_last_bit() -> None:
+    whole = Unroll(NETWORK, 10**9).slopes(START, examples(3), after)
+    thrifty = Unroll(NETWORK, 1).slopes(START, examples(3), after)
+    assert all(torch.equal(a, b) for a, b in zip(whole, thrifty, strict=True))
+
+
+def test_weights_are_kept_as_memory_allows() -> None:
+    assert stretch(100, 10, 1000) == 1
+    assert bytes_kept(100, 10, 1000) == 1000
+    # Every tenth of 100, and the ten of a stretch.
+    assert stretch(100, 10, 999) == 10
+    assert bytes_kept(100, 10, 999) == 200
+    # Every tenth of 95: the last stretch is of 5.
+    assert bytes_kept(95, 10, 0) == 200
+
+
+def test_training_is_one_step_of_gradient_descent_an_example() -> None:
+    # Two classes, weights 0: softmax (1/2, 1/2), slope of the bias (1/2 - y) for a whole label.
+    line = nn.Linear(1, 2).double()
+    start = [torch.zeros_like(one) for one in line.parameters()]
+    one = Synthetic(
+        torch.tensor([[2.0]]).double(),
+        torch.tensor([[1.0, 0.0]]).double(),
+        torch.tensor([0.5]).double(),
+    )
+    weight, bias = Unroll(line).train(start, one)
+    assert bias.tolist() == pytest.approx([0.25, -0.25])
+    assert weight.flatten().tolist() == pytest.approx([0.5, -0.5])
