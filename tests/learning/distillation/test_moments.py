@@ -70,7 +70,7 @@ def test_who_sits_out_keeps_what_is_remembered_of_it() -> None:
     moments = forgotten(some(0), 3)
     those = torch.tensor([2, 0])
     _, theirs = step(
-        stack([some(0)] * 2), stack([slopes(1), slopes(2)]), moments.of(those), HOW, 1
+        stack([some(0)] * 2), stack([slopes(1), slopes(2)]), moments.of(those), HOW, 1.0
     )
     after = moments.with_those(those, theirs)
     assert after.steps.tolist() == [1, 0, 1]
