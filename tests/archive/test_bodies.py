@@ -60,7 +60,10 @@ def test_an_update_before_the_broadcast_of_its_round_is_refused(folder: Path) ->
 @pytest.fixture
 def distilled(tmp_path: Path, manifest: Manifest) -> Path:
     whole = DistilledSet(
-        torch.ones(3, 1, 2, 2), torch.tensor([[1.0, 0.0]] * 3), torch.tensor([0.1, 0.2, 0.3])
+        torch.ones(3, 1, 2, 2),
+        torch.tensor([[1.0, 0.0]] * 3),
+        torch.tensor([0.1, 0.2, 0.3]),
+        torch.tensor([1.0, 0.0, 1.0]),
     )
     recorder = Recorder(tmp_path, manifest)
     with recorder.round() as now:
@@ -74,14 +77,16 @@ def test_a_distilled_set_comes_back_whole(distilled: Path) -> None:
     assert message.body.inputs.shape == (3, 1, 2, 2)
     assert message.body.labels.tolist() == [[1.0, 0.0]] * 3
     assert torch.equal(message.body.rates, torch.tensor([0.1, 0.2, 0.3]))
+    assert message.body.counts.tolist() == [1.0, 0.0, 1.0]
 
 
 def test_a_distilled_set_without_a_rate_for_each_input_is_refused(distilled: Path) -> None:
     (file,) = distilled.rglob("*.safetensors")
     size = file.stat().st_size
     short = {"inputs": torch.ones(3, 4), "labels": torch.ones(3, 2), "rates": torch.ones(2)}
+    short["counts"] = torch.ones(3)
     save_file(short, file)
     edit(distilled, 0, "body", "examples", "size", to=file.stat().st_size)
     assert size != file.stat().st_size
-    with pytest.raises(TranscriptError, match="one rate for each input"):
+    with pytest.raises(TranscriptError, match="one rate and one count for each input"):
         open_transcript(distilled)

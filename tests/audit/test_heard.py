@@ -7,7 +7,9 @@ import pytest
 from overheard.audit import heard
 from overheard.audit.folder import AuditFolder
 from overheard.audit.heard import simulated
-from overheard.core.parties import SERVER
+from overheard.audit.plan import ArmPlan
+from overheard.core.parties import SERVER, client
+from overheard.learning.distillation.flip import Flip
 from tests.audit.conftest import supplies_of
 from tests.audit.plans import MASKED, OPEN, TINY, changed
 
@@ -47,3 +49,18 @@ def test_what_is_heard_of_a_run_is_its_own(tmp_path: Path):
     assert mine is not None
     assert theirs is not None
     assert not mine.inputs.equal(theirs.inputs)
+
+
+def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):
+    flip = ArmPlan(name="flip", flip=Flip(samples=1, batch=10))
+    plan = changed(TINY, arms=(flip,))
+    assert [arm.name for arm in plan.arms] == ["no defense", "flip"]
+    weights, told = simulated(plan, supplies_of(plan), AuditFolder(tmp_path), lambda *_: None)
+    assert weights.record.defenses == ()
+    (record,) = told.record.defenses
+    assert record.settings == repr(Flip(samples=1, batch=10))
+    assert record.enforced_at == "client"
+    view = told.transcript.seen_by(SERVER)
+    assert view.heard(client(0)) == (0, 1)
+    assert told.record.answers == 6
+    assert told.truth.counts.keys() == weights.truth.counts.keys()

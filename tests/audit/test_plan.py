@@ -20,6 +20,7 @@ from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.people import People
 from overheard.data.schedule import Schedule, Shift
 from overheard.defenses.dropout import Dropout
+from overheard.learning.distillation.flip import Flip
 from tests.audit.peopled import Resemblance
 from tests.audit.plans import DATA, OPEN, SERVER_ALONE, SMALL, TINY, TRAINING
 
@@ -87,6 +88,37 @@ def test_arms_that_are_all_defended_get_an_undefended_one_first():
     arms = '[[arms]]\nname = "dropout"\ndefenses = ["dropout"]\n'
     plan = parse_plan(arms + GOOD, "plan.toml")
     assert [arm.name for arm in plan.arms] == ["no defense", "dropout"]
+
+
+FLIP = '[[arms]]\nname = "FLiP 10"\nflip = { samples = 10, optimizer = "sgd" }\n'
+
+
+def test_an_arm_in_which_distilled_data_travel_is_read_and_written_back():
+    plan = parse_plan(FLIP + GOOD, "plan.toml")
+    assert [arm.name for arm in plan.arms] == ["no defense", "FLiP 10"]
+    assert plan.arms[1].flip == Flip(samples=10, optimizer="sgd")
+    assert parse_plan(plan.toml(), "p") == plan
+
+
+def test_distilled_data_have_no_weights_to_defend():
+    told = mistakes_in(FLIP + 'defenses = ["dropout"]\n' + GOOD)
+    assert "make two arms" in told["arms.0"]
+
+
+def test_what_a_distillation_cannot_be_is_told_with_its_place():
+    told = mistakes_in(FLIP.replace("samples = 10", "samples = 0") + GOOD)
+    assert "samples, steps and batch are 1 or more" in told["arms.0.flip"]
+
+
+def test_distilled_data_have_no_name_of_the_undefended_arm():
+    told = mistakes_in(FLIP.replace("FLiP 10", "no defense") + GOOD)
+    assert "rename this one" in told["arms"]
+
+
+def test_no_shadow_device_distils():
+    plan = of_people("shadow_devices = true") + "\n" + FLIP
+    with pytest.raises(PlanError, match="no shadow device takes part"):
+        parse_plan(plan, "p")
 
 
 def test_an_undefended_arm_of_another_name_is_enough():

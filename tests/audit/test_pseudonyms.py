@@ -1,6 +1,7 @@
 """Under a new name each round nobody is known by name or place, and the truth knows all."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.audit.pseudonyms import Renamed, renamed
-from overheard.core.messages import Aggregate, Broadcast, Message, Missing, Update
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    DistilledSet,
+    Message,
+    Missing,
+    Update,
+)
 from overheard.core.parties import COHORT, SERVER, Party, client, is_shadow, party, shadow
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -183,3 +191,29 @@ def test_a_run_in_which_nobody_answers_names_nobody(rounds: int) -> None:
     found = hidden(said(rounds, 2, absent=[(0, 0), (0, 1)]))
     assert found.truth.users == {}
     assert {message.sender for message in found.transcript.messages} <= {SERVER, shadow(0)}
+
+
+def test_a_distilled_set_goes_with_the_update_that_follows_from_it() -> None:
+    messages = []
+    for message in said(2, 4).messages:
+        if isinstance(message.body, Update) and not is_shadow(message.sender):
+            number = float(number_of(message.sender))
+            messages.append(replace(message, body=distilled(number)))
+        messages.append(message)
+    whole = Transcript((Message(0, SERVER, TO_SERVER, distilled(9.0)), *messages))
+    told = renamed(whole, truth_of(whole), Seed(3)).transcript.messages
+    sets = {m.sender: m.body.rates for m in told if isinstance(m.body, DistilledSet)}
+    assert float(sets.pop(SERVER)) == 9
+    updates = {
+        m.sender: m.body.delta["w"]
+        for m in told
+        if isinstance(m.body, Update) and not is_shadow(m.sender)
+    }
+    assert sets.keys() == updates.keys()
+    assert all(float(sets[who]) == float(updates[who]) % 100 for who in sets)
+    assert not any(who.startswith("client") for who in sets)
+
+
+def distilled(number: float) -> DistilledSet:
+    one = torch.tensor([number])
+    return DistilledSet(torch.zeros(1, 2), torch.zeros(1, 2), one, torch.ones(1))

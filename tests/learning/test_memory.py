@@ -22,10 +22,10 @@ def test_small_models_are_held_back_by_speed_alone(lesson):
 
 
 def test_less_memory_means_fewer_members_but_one_at_least(lesson, monkeypatch):
-    monkeypatch.setattr(memory, "_free_bytes", lambda device: 100_000)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 100_000)
     few = members_that_fit(MLP(), lesson, MEMBERS)
     assert 1 < few < LARGEST_CHUNK["cpu"]
     larger = replace(lesson, recipe=replace(lesson.recipe, batch=16))
     assert members_that_fit(MLP(), larger, MEMBERS) < few
-    monkeypatch.setattr(memory, "_free_bytes", lambda device: 0)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 0)
     assert members_that_fit(MLP(), lesson, MEMBERS) == 1

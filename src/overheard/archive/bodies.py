@@ -27,7 +27,7 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import party
 
-DISTILLED = ("inputs", "labels", "rates")
+DISTILLED = ("inputs", "labels", "rates", "counts")
 """The tensors of a distilled set."""
 
 
@@ -117,16 +117,16 @@ def _body_of(
 def _distilled(path: Path) -> DistilledSet:
     """Read at once: a distilled set is small, and has no names by which to fetch its parts."""
     read = read_tensors(path, DISTILLED)
-    inputs, labels, rates = (read[name] for name in DISTILLED)
+    inputs, labels, rates, counts = (read[name] for name in DISTILLED)
     if not (
         inputs.ndim >= 1
         and labels.ndim == 2
-        and rates.ndim == 1
-        and len(inputs) == len(labels) == len(rates)
+        and rates.ndim == counts.ndim == 1
+        and len(inputs) == len(labels) == len(rates) == len(counts)
     ):
         raise TranscriptError(
-            f"{path}: inputs {tuple(inputs.shape)}, labels {tuple(labels.shape)} and rates "
-            f"{tuple(rates.shape)} are no distilled set: record one label row and one rate "
-            "for each input"
+            f"{path}: inputs {tuple(inputs.shape)}, labels {tuple(labels.shape)}, rates "
+            f"{tuple(rates.shape)} and counts {tuple(counts.shape)} are no distilled set: "
+            "record one label row, one rate and one count for each input"
         )
-    return DistilledSet(inputs, labels, rates)
+    return DistilledSet(inputs, labels, rates, counts)

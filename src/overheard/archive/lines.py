@@ -57,7 +57,7 @@ class AggregateLine:
 
 @dataclass(frozen=True, slots=True)
 class DistilledLine:
-    """A distilled set: the file holds `inputs`, `labels` and `rates`."""
+    """A distilled set: the file holds `inputs`, `labels`, `rates` and `counts`."""
 
     kind: Literal["distilled"]
     examples: StoredFile

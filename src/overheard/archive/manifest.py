@@ -53,6 +53,7 @@ class Manifest:
         participation: share of the clients asked in a round; None where not known.
         failure_rate: how often a client that was asked gave no answer, by design.
         are_shadows_defended: whether defenses that clients enforce acted on shadow devices too.
+        protocol: what travels and how, with its settings; "fedavg" where weights do.
         seed: None for a recording of a run that had none.
         data: digest of all examples and who held them when; "" for a recording.
 
@@ -71,6 +72,7 @@ class Manifest:
     participation: float | None = None
     failure_rate: float = 0.0
     are_shadows_defended: bool = False
+    protocol: str = "fedavg"
     seed: int | None = None
     data: str = ""
     overheard: str = _OVERHEARD

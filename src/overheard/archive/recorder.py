@@ -172,7 +172,7 @@ class OpenRound:
                 cohort = tuple(sorted(party(name) for name in body.cohort))
                 return AggregateLine("aggregate", file, body.examples, cohort)
             case DistilledSet():
-                tensors = (body.inputs, body.labels, body.rates)
+                tensors = (body.inputs, body.labels, body.rates, body.counts)
                 named = dict(zip(DISTILLED, tensors, strict=True))
                 return DistilledLine("distilled", self._put(message.sender, "distilled", named))
             case Missing():

@@ -17,6 +17,9 @@ from overheard.core.truth import GroundTruth
 from overheard.federation.cohort import sampling_rate
 from overheard.federation.run import run_together
 
+NOBODY_ELSE = "nobody: under this protocol no weights travel"
+"""Who could switch off that distilled data travel."""
+
 LARGEST_BATCH = 32
 """Federations trained side by side at most: beyond it their examples fill the memory."""
 
@@ -128,7 +131,12 @@ def _count(on_round: Callable[[str, int], None], what: str, runs: int, number: i
 def _in_force(plan: Plan, arm: ArmPlan) -> tuple[DefenseRecord, ...]:
     share = plan.training.participation
     promised = Run(plan.training.rounds, share, sampling_rate(plan.data.clients, share))
-    return tuple(
+    records = [
         DefenseRecord(repr(one), one.enforced_at, one.switched_off_by, one.promise(promised))
         for one in arm.defenses
-    )
+    ]
+    if arm.flip is not None:
+        records.append(
+            DefenseRecord(repr(arm.flip), "client", NOBODY_ELSE, "no formal promise")
+        )
+    return tuple(records)

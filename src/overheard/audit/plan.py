@@ -24,6 +24,7 @@ from overheard.core.identities import PERSONAL
 from overheard.core.parties import SERVER, Party, party
 from overheard.data.dataset import DataSource
 from overheard.data.schedule import Schedule
+from overheard.learning.distillation.flip import Flip
 from overheard.learning.model import Model
 
 UNDEFENDED = "no defense"
@@ -58,12 +59,22 @@ class ArmPlan(Table):
         shadows_defended: whether the attacker's shadow devices change what they learn from and
             send by the defenses as clients do: so does an attacker who adapts. What a defense
             makes of the training itself all follow.
+        flip: how clients distil, where distilled data travel in place of weights.
 
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]{0,63}$")]
     defenses: tuple[Annotated[Defense, PartOf(overheard.defenses, Defense)], ...] = ()
     shadows_defended: bool = False
+    flip: Flip | None = None
+
+    @model_validator(mode="after")
+    def _has_weights_to_defend(self) -> "ArmPlan":
+        if self.flip is not None and self.defenses:
+            raise ValueError(
+                "defenses act on weights, and under flip distilled data travel: make two arms"
+            )
+        return self
 
     @field_validator("defenses")
     @classmethod
@@ -184,9 +195,11 @@ class Plan(Table):
     @field_validator("arms")
     @classmethod
     def _with_undefended(cls, arms: tuple[ArmPlan, ...]) -> tuple[ArmPlan, ...]:
-        if any(arm.defenses and arm.name.casefold() == UNDEFENDED for arm in arms):
+        bare = [not arm.defenses and arm.flip is None for arm in arms]
+        named = [arm.name.casefold() == UNDEFENDED for arm in arms]
+        if any(name and not one for name, one in zip(named, bare, strict=True)):
             raise ValueError(f"{UNDEFENDED!r} is the arm without defenses: rename this one")
-        if all(arm.defenses for arm in arms):
+        if not any(bare):
             arms = (ArmPlan(name=UNDEFENDED), *arms)
         # As the folders of their runs are named, on a disk that does not tell "a" from "A".
         refuse_repeats([arm.name.casefold().replace(" ", "_") for arm in arms])
@@ -223,6 +236,12 @@ class Plan(Table):
             self.schedule  # noqa: B018 - a schedule checks itself when it is made
         except PlanError as error:
             raise ValueError(f"data.shifts: {error}") from error
+        people = self.data.people
+        if people is not None and people.shadow_devices and any(arm.flip for arm in self.arms):
+            raise ValueError(
+                "data.people.shadow_devices: where distilled data travel no shadow device "
+                "takes part: leave them out, or the arms with flip"
+            )
         count = self.data.auxiliary_per_class or self.data.auxiliary
         for number, threat in enumerate(self.threats):
             if threat.auxiliary_from is not None and count is None:

@@ -7,11 +7,14 @@ from typing import final
 
 import torch
 
-from overheard.core.messages import Message, Missing, Update
-from overheard.core.parties import Party, is_shadow
+from overheard.core.messages import DistilledSet, Message, Missing, Update
+from overheard.core.parties import SERVER, Party, is_shadow
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
+
+ANSWERS = (Update, DistilledSet)
+"""What a client sends; where it distils, what follows from its set goes with the set."""
 
 
 @final
@@ -42,11 +45,12 @@ def renamed(transcript: Transcript, truth: GroundTruth, seed: Seed) -> Renamed:
         by_round[message.round].append(message)
     messages, names = list[Message](), dict[tuple[int, Party], Party]()
     for number, said in by_round.items():
-        sent = [
-            one for one in said if isinstance(one.body, Update) and not is_shadow(one.sender)
-        ]
-        order = torch.randperm(len(sent), generator=seed.child("round", number).generator())
-        hidden = {one.sender for one in sent}
+        sent = defaultdict[Party, list[Message]](list)
+        for one in said:
+            if isinstance(one.body, ANSWERS) and not _keeps_its_name(one.sender):
+                sent[one.sender].append(one)
+        hidden = list(sent)
+        order = torch.randperm(len(hidden), generator=seed.child("round", number).generator())
         messages += [
             one
             for one in said
@@ -54,9 +58,13 @@ def renamed(transcript: Transcript, truth: GroundTruth, seed: Seed) -> Renamed:
         ]
         for rank, place in enumerate(order.tolist()):
             name = Party(f"anon/{number}-{rank}")
-            names[number, sent[place].sender] = name
-            messages.append(replace(sent[place], sender=name))
+            names[number, hidden[place]] = name
+            messages += [replace(one, sender=name) for one in sent[hidden[place]]]
     return Renamed(Transcript(tuple(messages)), _renamed_truth(truth, names))
+
+
+def _keeps_its_name(who: Party) -> bool:
+    return who == SERVER or is_shadow(who)
 
 
 def _renamed_truth(truth: GroundTruth, names: Mapping[tuple[int, Party], Party]) -> GroundTruth:

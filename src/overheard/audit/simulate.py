@@ -147,6 +147,7 @@ def federation_of(
         users={} if who is None else who.users,
         attributes={} if who is None else who.attributes,
         background=dealt.background,
+        flip=arm.flip,
     )
 
 
@@ -231,7 +232,7 @@ def knowledge(
 
 def _arm(plan: Plan, name: str | None) -> ArmPlan:
     if name is None:
-        return next(arm for arm in plan.arms if not arm.defenses)
+        return next(arm for arm in plan.arms if not arm.defenses and arm.flip is None)
     names = [arm.name for arm in plan.arms]
     if name not in names:
         raise PlanError(f"the plan has no arm {name!r}; it has {', '.join(names)}")

@@ -1,7 +1,7 @@
 """Tells what a transcript holds and what each observer of it sees."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE
@@ -21,7 +21,7 @@ from overheard.core.messages import (
     Missing,
     Update,
 )
-from overheard.core.parties import COHORT, Party
+from overheard.core.parties import COHORT, SERVER, Party
 
 COLUMNS: dict[str, type[Body]] = {
     "broadcasts": Broadcast,
@@ -79,13 +79,15 @@ def _row(messages: Iterable[Message]) -> list[str | Text]:
     ]
 
 
-def _who_reads_whom(messages: Iterable[Message], observers: Iterable[Party]) -> Text:
+def _who_reads_whom(messages: Sequence[Message], observers: Iterable[Party]) -> Text:
     lines = Text()
-    sent = [message for message in messages if isinstance(message.body, Update)]
-    for who in observers:
-        others = {m.sender for m in sent if who in m.readers and m.sender != who}
-        if others:
-            lines.append(f"{who} reads the updates of {len(others)} others one by one.\n")
+    told: dict[str, type[Body]] = {"updates": Update, "distilled sets": DistilledSet}
+    for what, kind in told.items():
+        sent = [m for m in messages if isinstance(m.body, kind) and m.sender != SERVER]
+        for who in observers:
+            others = {m.sender for m in sent if who in m.readers and m.sender != who}
+            if others:
+                lines.append(f"{who} reads the {what} of {len(others)} others one by one.\n")
     if not lines:
         lines.append("Nobody reads another party's single updates.\n")
     return lines

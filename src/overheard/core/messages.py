@@ -55,11 +55,21 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class DistilledSet:
-    """Synthetic examples sent in place of weights (FLiP)."""
+    """Synthetic examples sent in place of weights (FLiP).
+
+    Args:
+        inputs: as the task's, in the order in which they are learned from.
+        labels: soft targets.
+        rates: step sizes.
+        counts: how much each counts in the mean over clients: 0 where its sender has nothing to
+            say of its class.
+
+    """
 
     inputs: Float[Tensor, "examples ..."]
     labels: Float[Tensor, "examples classes"]
     rates: Float[Tensor, " examples"]
+    counts: Float[Tensor, " examples"]
 
 
 @dataclass(frozen=True, slots=True)

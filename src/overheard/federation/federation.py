@@ -14,6 +14,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.truth import NO_ATTRIBUTES, NO_SHIFTS, NO_USERS
+from overheard.learning.distillation.flip import Flip
 from overheard.learning.train import Engine
 
 
@@ -48,6 +49,8 @@ class Federation:
         attributes: values of sensitive attributes, by attribute and user; told likewise.
         background: public examples of the task, which every client has besides its own, for
             defenses that mix them in; None = there are none.
+        flip: how clients distil, where distilled data travel in place of weights; None =
+            FedAvg.
 
     """
 
@@ -72,6 +75,7 @@ class Federation:
     users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
     background: Examples | None = None
+    flip: Flip | None = None
 
     def __post_init__(self) -> None:
         """Refuse a federation that cannot be run."""
@@ -100,6 +104,10 @@ class Federation:
         if self.background is not None:
             _refuse_strange_labels(self.background, self.task.classes)
             _refuse_other_inputs(self.background, self.pool)
+        if self.flip is not None and (self.defenses or self.shadows):
+            raise ValueError(
+                "where distilled data travel, no defense of weights and no shadow device acts"
+            )
         for who, shifted in self.shifts.items():
             _refuse_strange_shifts(who, shifted, self.clients, self.rounds)
         names = [defense.name for defense in self.defenses]

@@ -15,7 +15,9 @@ from overheard.core.parties import SERVER
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.digest import data_digests
+from overheard.federation.distilling import Distillation
 from overheard.federation.federation import Federation
+from overheard.federation.rebuilt import rebuilt
 from overheard.federation.round import (
     Session,
     broadcast,
@@ -87,6 +89,11 @@ def run_together(
         )
     check_together(federations)
     with one_thread():
+        if any(one.flip is not None for one in federations):
+            return tuple(
+                _distil(one, folder, on_round)
+                for one, folder in zip(federations, folders, strict=True)
+            )
         runs = [
             _Run(federation, folder, Recorder(folder, manifest_of(federation, digest)))
             for federation, folder, digest in zip(
@@ -97,6 +104,24 @@ def run_together(
         if not all(were_complete):
             _go_on(runs, on_round)
         return tuple(map(_told, runs, were_complete))
+
+
+def _distil(
+    federation: Federation, folder: Path, on_round: Callable[[int], None] | None
+) -> tuple[Transcript, GroundTruth]:
+    """Run a federation that shares distilled data, and rebuild what follows from them."""
+    (digest,) = data_digests((federation,))
+    manifest = manifest_of(federation, digest)
+    recorder = Recorder(folder, manifest)
+    was_complete = recorder.committed() > federation.rounds
+    distillation = Distillation(federation, folder)
+    distillation.go_on(recorder, on_round)
+    transcript = rebuilt(
+        open_transcript(folder), distillation.distiller, distillation.start, manifest, folder
+    )
+    if not (was_complete and has_truth(folder)):
+        write_truth(folder, truth_of(federation, transcript))
+    return transcript, read_truth(folder)
 
 
 def manifest_of(federation: Federation, data: str) -> Manifest:
@@ -111,6 +136,7 @@ def manifest_of(federation: Federation, data: str) -> Manifest:
         participation=federation.participation,
         failure_rate=federation.failure_rate,
         are_shadows_defended=federation.are_shadows_defended,
+        protocol="fedavg" if federation.flip is None else repr(federation.flip),
         seed=federation.seed.value,
         data=data,
     )

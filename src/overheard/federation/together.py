@@ -49,6 +49,7 @@ def _shared(federation: Federation) -> Mapping[str, object]:
         "engine": federation.engine,
         "workers": federation.workers,
         "device": federation.device,
+        "protocol": federation.flip,
         "defenses of the training": tuple(
             defense
             for defense in federation.defenses

@@ -30,7 +30,7 @@ def members_that_fit(model: nn.Module, lesson: Lesson, members: Sequence[Member]
     batch = min(lesson.recipe.batch, max((len(member.rows) for member in members), default=1))
     # Activations are kept for the way back, where each meets a gradient of its size.
     each = COPIES_OF_WEIGHTS * weights + 2 * batch * _activations(model, lesson)
-    return max(1, min(largest, int(SHARE * _free_bytes(lesson.device) / each)))
+    return max(1, min(largest, int(SHARE * free_bytes(lesson.device) / each)))
 
 
 def _activations(model: nn.Module, lesson: Lesson) -> int:
@@ -52,7 +52,8 @@ def _activations(model: nn.Module, lesson: Lesson) -> int:
     return kept
 
 
-def _free_bytes(device: torch.device) -> int:
+def free_bytes(device: torch.device) -> int:
+    """How much memory nobody uses."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     try:

@@ -1,0 +1,85 @@
+"""The weights that whoever reads distilled data can train from them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from overheard.archive.manifest import Manifest
+from overheard.archive.reader import open_transcript, read_round
+from overheard.archive.recorder import OpenRound, Recorder
+from overheard.core.messages import Broadcast, DistilledSet, Message, Update, Weights
+from overheard.core.parties import SERVER
+from overheard.core.transcript import Transcript
+from overheard.federation.distilling import synthetic
+from overheard.learning.distillation.distil import Distiller
+from overheard.learning.distillation.synthetic import stack
+
+
+def rebuilt(
+    transcript: Transcript,
+    distiller: Distiller,
+    start: Weights,
+    manifest: Manifest,
+    folder: Path,
+) -> Transcript:
+    """The same messages, and beside each distilled set what follows from it.
+
+    A set and the first weights, which every party has, say what model is trained on the set
+    (FLiP, equation (5)). So the server's set of a round stands for a global model, which is
+    given as a broadcast, and each client's set for a model that it would have arrived at, given
+    as an update: that model less the global one. Their readers are the sets' readers, and no
+    size or loss stands beside them. A set that trains to no numbers stands for the model before
+    it; of a client's it is left out.
+
+    Args:
+        transcript: what was said.
+        distiller: trains on a set.
+        start: the first weights.
+        manifest: of the run.
+        folder: where the trained weights are written to, `rebuilt/` in it; what is there is not
+            trained again.
+
+    """
+    home = folder / "rebuilt"
+    recorder = Recorder(home, manifest)
+    by_round: dict[int, list[Message]] = {}
+    for message in transcript.messages:
+        by_round.setdefault(message.round, []).append(message)
+    for number in sorted(by_round)[recorder.committed() :]:
+        before = _broadcast_of(home, number - 1) if number else start
+        with recorder.round() as said:
+            _say(said, by_round[number], distiller, before)
+    return open_transcript(home)
+
+
+def _say(
+    said: OpenRound, messages: Sequence[Message], distiller: Distiller, before: Weights
+) -> None:
+    """Write a round down, with what follows from it."""
+    sets = [m for m in messages if isinstance(m.body, DistilledSet)]
+    bodies = [m.body for m in sets if isinstance(m.body, DistilledSet)]
+    trained = distiller.train(stack([synthetic(body) for body in bodies]))
+    models = {m.sender: weights for m, weights in zip(sets, trained, strict=True)}
+    shared = models[SERVER] if _is_finite(models[SERVER]) else before
+    readers = next(m.readers for m in sets if m.sender == SERVER)
+    said.send(Message(messages[0].round, SERVER, readers, Broadcast(shared)))
+    for message in messages:
+        if isinstance(message.body, Broadcast):
+            continue
+        said.send(message)
+        own = models.get(message.sender)
+        if message.sender != SERVER and own is not None and _is_finite(own):
+            change = Update({name: one - shared[name] for name, one in own.items()})
+            said.send(Message(message.round, message.sender, message.readers, change))
+
+
+def _broadcast_of(home: Path, number: int) -> Weights:
+    for message in read_round(home, number):
+        if isinstance(message.body, Broadcast):
+            return message.body.weights
+    raise AssertionError("every round that was rebuilt begins with a broadcast")
+
+
+def _is_finite(weights: Weights) -> bool:
+    return all(bool(torch.isfinite(one).all()) for one in weights.values())
