@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from _identity.bars import PRECISION, AtLeast, Bar, InsideNull, More, NotBelow
 from _identity.case import Case
-from _identity.defended import defended, frontier
+from _identity.defended import defended, few, frontier
 from _identity.lineup import Lineup, every_update
 from overheard.attacks.attribute_forest import AttributeForest
 from overheard.attacks.attribute_mlp import AttributeMlp
@@ -224,7 +224,7 @@ CASES: Mapping[str, Case] = {
         "Blogs, every twelfth word, public posts of 200 others",
         blogging(half("chronological"), Blogs("next_word", tokens=60, stride=12)),
         WORDS.model_copy(update={"rounds": 12, "participation": 0.2}),
-        frontier((300, 30)),
+        few(),
         Lineup("last_bias", most_rounds=4),
         1,
     ),

@@ -31,6 +31,18 @@ def frontier(modes: tuple[int, ...]) -> tuple[ArmPlan, ...]:
     )
 
 
+def few() -> tuple[ArmPlan, ...]:
+    """Each kind of augmentation at a level or two, and noise: an arm of the blogs takes long."""
+    return (
+        arm(MmAug(0.5, 300), "0.5 M300"),
+        arm(MmAug(0.5, 30), "0.5 M30"),
+        arm(MmAug(2.0, 300), "2 M300"),
+        arm(Noise(0.03), "0.03"),
+        arm(BkgRepl(0.5), "0.5"),
+        arm(RandAug(1.0), "1"),
+    )
+
+
 def defended(
     about: str,
     data: DataPlan,
