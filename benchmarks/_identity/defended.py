@@ -32,7 +32,7 @@ def frontier(modes: tuple[int, ...]) -> tuple[ArmPlan, ...]:
 
 
 def few() -> tuple[ArmPlan, ...]:
-    """Each kind of augmentation at a level or two, and noise: an arm of the blogs takes long."""
+    """Each kind of augmentation at a level or two, and noise: an arm takes ten minutes."""
     return (
         arm(MmAug(0.5, 300), "0.5 M300"),
         arm(MmAug(0.5, 30), "0.5 M30"),
