@@ -6,6 +6,7 @@ from overheard.core.seeds import Seed
 from tests.attacks import planted_shift
 from tests.attacks.planted import EVEN, SKEWED, Overheard, federate, hold
 from tests.attacks.planted_identity import EVERYONE, Peopled, anybody, federate_people, person
+from tests.attacks.planted_membership import Remembered, federate_records
 from tests.attacks.planted_shift import Followed, federate_on
 
 
@@ -38,6 +39,18 @@ def still() -> tuple[Followed, ...]:
 def different() -> Peopled:
     """Everyone has favourite labels, a look and a size, in prior and private examples alike."""
     return federate_people([person(number) for number in EVERYONE], Seed(0))
+
+
+@pytest.fixture(scope="session")
+def by_heart() -> Remembered:
+    """Clients learned the records in question by heart."""
+    return federate_records(by_heart=True)
+
+
+@pytest.fixture(scope="session")
+def never_seen() -> Remembered:
+    """No client ever saw any of the records in question."""
+    return federate_records(by_heart=False)
 
 
 @pytest.fixture(scope="session")

@@ -18,12 +18,14 @@ from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.identities import Attribute, Identity, SameSender
 from overheard.core.knowledge import Knowledge, Need
+from overheard.core.membership import Membership
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from tests.attacks.planted import CLASSES, Overheard, hold
 from tests.attacks.planted_identity import Peopled
+from tests.attacks.planted_membership import Remembered
 from tests.attacks.planted_shift import SINCE, SOON, Followed, renumbered
 
 ATTACKS = discover(overheard.attacks, Attack)
@@ -35,7 +37,7 @@ ORDER = torch.tensor([2, 0, 3, 1])
 PERSONAL = (Identity, SameSender, Attribute)
 """Questions about the people behind pseudonyms."""
 
-Run = Overheard | Followed | Peopled
+Run = Overheard | Followed | Peopled | Remembered
 
 
 def that_answer(question: type[Claim]) -> list[str]:
@@ -49,6 +51,8 @@ def heard(name, request) -> Run:
         return request.getfixturevalue("shifting")[0]
     if ATTACKS[name].answers in PERSONAL:
         return request.getfixturevalue("different")
+    if ATTACKS[name].answers is Membership:
+        return request.getfixturevalue("by_heart")
     return request.getfixturevalue("leaky")
 
 
@@ -74,7 +78,7 @@ def told(claim: Claim) -> tuple[float, ...]:
     return (*claim.numbers(), *timeline.statistic, timeline.since)
 
 
-def mean_gain(name: str, run: Overheard | Peopled) -> float:
+def mean_gain(name: str, run: Overheard | Peopled | Remembered) -> float:
     """Of the headline figure over the best blind guess, averaged over targets."""
     scorer = SCORERS[ATTACKS[name].answers]
     gains = []
@@ -212,6 +216,19 @@ class TestEveryAttackOnShifts:
             assert after[who].evidence.statistic == pytest.approx(
                 before[who].evidence.statistic, abs=1e-4 * largest
             )
+
+
+@pytest.mark.parametrize("name", that_answer(Membership))
+class TestEveryAttackOnMembership:
+    def test_beats_the_blind_guess_where_records_are_learned_by_heart(self, name, by_heart):
+        assert mean_gain(name, by_heart) > 0.2
+
+    def test_does_not_beat_the_blind_guess_where_nobody_saw_them(self, name, never_seen):
+        assert abs(mean_gain(name, never_seen)) <= 0.06
+
+    def test_speaks_of_every_record(self, name, by_heart):
+        count = len(by_heart.knowledge.candidates)
+        assert {len(claim.scores) for claim in claims_of(name, by_heart).values()} == {count}
 
 
 def that_ask_of_people() -> list[str]:

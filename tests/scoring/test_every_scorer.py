@@ -12,6 +12,7 @@ from overheard.core.examples import Examples
 from overheard.core.identities import Attribute, Identity, SameSender
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
+from overheard.core.membership import Membership
 from overheard.core.parties import client
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth
@@ -36,6 +37,7 @@ ASKED = {
     Shift: Shift(Timeline()),
     Identity: Identity(tuple(AGES), torch.zeros(3)),
     SameSender: SameSender((client(1), client(2)), torch.zeros(2)),
+    Membership: Membership(torch.zeros(6)),
     Attribute: Attribute("age", ("old", "young"), torch.tensor([0.5, 0.5])),
 }
 """A claim of each kind, of which only what it is about is looked at."""
@@ -55,6 +57,7 @@ def truth_and_guesses(
         shifts={client(0): (1,)},
         users={client(0): "u0", client(1): "u1", client(2): "u0"},
         attributes={"age": AGES},
+        members={client(0): (1, 4), client(1): (0,)},
     )
     auxiliary = Examples(torch.zeros(len(labels), 2), labels)
     people = KnownUsers(dict.fromkeys(AGES, auxiliary), attributes={"age": AGES})

@@ -52,6 +52,8 @@ class _Stored:
     # By party; then by attribute and user.
     users: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Places of the records in question, by party.
+    members: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 _PARSER = TypeAdapter(_Stored)
@@ -77,6 +79,7 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
         tuple(_Shifts(who, rounds) for who, rounds in truth.shifts.items()),
         {str(who): user for who, user in truth.users.items()},
         {attribute: dict(values) for attribute, values in truth.attributes.items()},
+        {str(who): places for who, places in truth.members.items()},
     )
     write_bytes(truth_path(folder), _PARSER.dump_json(stored) + b"\n")
 
@@ -102,6 +105,9 @@ def read_truth(folder: Path) -> GroundTruth:
         }
         shifts = {party(entry.party): entry.rounds for entry in stored.shifts}
         users = {party(who): user for who, user in stored.users.items()}
+        members = {party(who): places for who, places in stored.members.items()}
+        if any(place < 0 for places in members.values() for place in places):
+            raise ValueError("members are places of records, from 0 on")
         _check_names(users, stored.attributes)
     except OSError as error:
         raise TranscriptError(
@@ -113,7 +119,7 @@ def read_truth(folder: Path) -> GroundTruth:
     except ValueError as error:
         raise TranscriptError(f"{path} is damaged: {error}; copy it anew") from error
     accuracy = {entry.round: entry.accuracy for entry in stored.accuracy}
-    return GroundTruth(counts, accuracy, shifts, users, stored.attributes)
+    return GroundTruth(counts, accuracy, shifts, users, stored.attributes, members)
 
 
 def _check_names(

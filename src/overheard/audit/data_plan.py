@@ -109,6 +109,19 @@ class PeoplePlan(Table):
         )
 
 
+class CandidatesPlan(Table):
+    """Records of which attackers ask whether a client trained on them.
+
+    Args:
+        members: so many of each client; all that it holds, where it holds fewer.
+        outsiders: so many of nobody.
+
+    """
+
+    members: Positive = 100
+    outsiders: Positive = 1000
+
+
 class DataPlan(Table):
     """Whose data are trained on.
 
@@ -129,6 +142,8 @@ class DataPlan(Table):
         background: public examples that everyone has, for defenses that mix them in: as many
             at most of those that the data set has or, where it has none, of users who take no
             part; left out: all that the data set has.
+        candidates: records of which attackers ask whether a client trained on them, from the
+            first round on; left out: none.
 
     """
 
@@ -143,6 +158,7 @@ class DataPlan(Table):
     shifts: tuple[ShiftPlan, ...] = ()
     people: PeoplePlan | None = None
     background: Positive | None = None
+    candidates: CandidatesPlan | None = None
 
     @property
     def sizes(self) -> tuple[int, int]:

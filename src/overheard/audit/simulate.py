@@ -20,6 +20,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
+from overheard.data.candidates import Candidates
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.deal import Auxiliary, Deal, deal
 from overheard.data.distortion import distorted
@@ -117,6 +118,9 @@ def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = Fa
         people=None if data.people is None else data.people.people,
         is_exchanged=is_control and asks_who(plan),
         background=data.background,
+        candidates=None
+        if data.candidates is None
+        else Candidates(data.candidates.members, data.candidates.outsiders),
     )
 
 
@@ -146,6 +150,7 @@ def federation_of(
         are_shadows_defended=arm.shadows_defended,
         users={} if who is None else who.users,
         attributes={} if who is None else who.attributes,
+        members=dealt.members,
         background=dealt.background,
         flip=arm.flip,
     )
@@ -180,6 +185,7 @@ def knowledge_of(
         ),
         people=KnownUsers() if dealt.who is None else dealt.who.known,
         background=dealt.background,
+        candidates=dealt.candidates,
     )
 
 

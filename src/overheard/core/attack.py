@@ -59,6 +59,7 @@ def missing_needs(
         Need.RECIPES: bool(knowledge.recipes()),
         Need.CROSS_ENTROPY: knowledge.recipe is None
         or knowledge.recipe.loss == "cross_entropy",
+        Need.CANDIDATES: knowledge.candidates is not None,
         Need.USERS: len(knowledge.people.priors) > 1,
     }
     return tuple(need.value for need in Need if need in attack.needs and not met[need])

@@ -24,6 +24,7 @@ class Need(Enum):
     RECIPE = "how clients train: optimizer, rate, epochs, batch size"
     RECIPES = "how clients train, or guesses at it (recipes of the virtual clients)"
     CROSS_ENTROPY = "clients who make the cross-entropy small, as far as is known"
+    CANDIDATES = "records to ask about (data.candidates)"
     USERS = "prior examples of two users or more whom it may name (data.people)"
 
 
@@ -40,6 +41,7 @@ class Knowledge:
         prior: what clients are like, as far as the attacker can tell without listening.
         means: what it computes with.
         people: what is known of single users; empty = nothing.
+        candidates: records of which it asks whether a target trained on them; None = none.
         background: public examples of the task that everyone has, clients too, who may mix
             them with their own (see `core.defense.Moment`).
 
@@ -54,6 +56,7 @@ class Knowledge:
     means: Means = field(default_factory=Means)
     people: KnownUsers = field(default_factory=KnownUsers)
     background: Examples | None = None
+    candidates: Examples | None = None
 
     def __post_init__(self) -> None:
         """Refuse a task without a choice of labels."""

@@ -12,6 +12,7 @@ from overheard.core.parties import COHORT, Party
 
 NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_USERS: Mapping[Party, str] = MappingProxyType({})
+NO_MEMBERS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_ATTRIBUTES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
@@ -29,6 +30,7 @@ class GroundTruth:
             examples of the same kind is none.
         users: who stands behind each client that is one person.
         attributes: values of sensitive attributes, by attribute and user.
+        members: by client, the places of the records in question that it trains on.
 
     """
 
@@ -37,6 +39,7 @@ class GroundTruth:
     shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
     users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
+    members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
     # Looked up for each of many targets, as the messages of a `View` are.
     _rounds: Mapping[Party, frozenset[int]] = field(init=False, repr=False, compare=False)
 
@@ -82,7 +85,14 @@ class GroundTruth:
             {who: rounds for who, rounds in self.shifts.items() if who not in parties},
             {who: user for who, user in self.users.items() if who not in parties},
             self.attributes,
+            {who: places for who, places in self.members.items() if who not in parties},
         )
+
+    def members_of(self, target: Party) -> tuple[int, ...]:
+        """Which of the records in question the party trains on; anyone, for `COHORT`."""
+        if target != COHORT:
+            return self.members.get(target, ())
+        return tuple(sorted({place for own in self.members.values() for place in own}))
 
     def shifts_of(self, target: Party) -> tuple[int, ...]:
         """The rounds in which the party's data shifted; anyone's, for `COHORT`; in order."""

@@ -1,7 +1,7 @@
 """Deals a data set out: to clients round by round, to the attacker and to the test."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -11,10 +11,12 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.core.parties import Party
+from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
+from overheard.core.truth import NO_MEMBERS
 from overheard.data.apportion import apportion
+from overheard.data.candidates import Candidates, ask_about
 from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset
 from overheard.data.draw import check_supply, draw
@@ -63,6 +65,8 @@ class Deal:
         who: who takes part and what is known of them, with the rows that shadow devices hold;
             None where nobody asked for it.
         background: public examples of nobody who takes part; None = there are none.
+        candidates: records of which an attacker asks whether somebody trains on them.
+        members: by client, the places of those that it holds from the first round on.
 
     """
 
@@ -73,6 +77,8 @@ class Deal:
     shifts: Mapping[Party, tuple[int, ...]]
     who: Who | None = None
     background: Examples | None = None
+    candidates: Examples | None = None
+    members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
 
     def held(self, client: int, number: int) -> Examples:
         """What a client holds in a round."""
@@ -92,6 +98,7 @@ def deal(
     people: People | None = None,
     is_exchanged: bool = False,
     background: int | None = None,
+    candidates: Candidates | None = None,
 ) -> Deal:
     """Deal out a data set; no example of the training part goes to two hands, ever.
 
@@ -113,6 +120,7 @@ def deal(
         is_exchanged: whether the clients' first examples are dealt anew among them by chance.
         background: public examples at most: of those that the data set has or, where it has
             none, of users who take no part; None = all that the data set has.
+        candidates: how many records an attacker asks about; None = none.
 
     Raises:
         PlanError: if the data set is too small for it.
@@ -148,6 +156,10 @@ def deal(
     free[public] = False
     if is_exchanged:
         held = exchanged(held, seed.child("exchanged"))
+    asked = None
+    if candidates is not None:
+        asked = ask_about(candidates, held, free, _held_once(dataset), seed.child("candidates"))
+        free[asked.outsiders] = False
     kept = dataset.users if split.keeps_users else None
     course = holdings(dataset, kept, held, free, schedule, seed.child("exchanges"))
     if devices and course.pool is not dataset.train:
@@ -163,6 +175,8 @@ def deal(
         course.shifts,
         who,
         _public(dataset, public, background, draws),
+        None if asked is None else dataset.train.take(asked.rows),
+        {client(number): own for number, own in enumerate(asked.members)} if asked else {},
     )
 
 

@@ -13,7 +13,7 @@ from overheard.core.parties import Party, client, is_shadow, shadow
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.core.truth import NO_ATTRIBUTES, NO_SHIFTS, NO_USERS
+from overheard.core.truth import NO_ATTRIBUTES, NO_MEMBERS, NO_SHIFTS, NO_USERS
 from overheard.learning.distillation.flip import Flip
 from overheard.learning.train import Engine
 
@@ -47,6 +47,7 @@ class Federation:
             learn from and send, too. What a defense makes of the training itself all follow.
         users: who stands behind each client that is one person; told in the ground truth.
         attributes: values of sensitive attributes, by attribute and user; told likewise.
+        members: by client, places of the records in question that it holds; told likewise.
         background: public examples of the task, which every client has besides its own, for
             defenses that mix them in; None = there are none.
         flip: how clients distil, where distilled data travel in place of weights; None =
@@ -74,6 +75,7 @@ class Federation:
     are_shadows_defended: bool = False
     users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
+    members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
     background: Examples | None = None
     flip: Flip | None = None
 

@@ -31,5 +31,10 @@ def truth_of(federation: Federation, transcript: Transcript) -> GroundTruth:
                 device=federation.device,
             )
     return GroundTruth(
-        counts, accuracies, federation.shifts, federation.users, federation.attributes
+        counts,
+        accuracies,
+        federation.shifts,
+        federation.users,
+        federation.attributes,
+        federation.members,
     )

@@ -12,10 +12,12 @@ from overheard.report.exposures import Case, Exposure, Verdict, arms
 from overheard.report.figures import NO_FIGURE, measure, percent
 from overheard.report.identity_words import identity_words
 from overheard.report.intervals import interval_words
+from overheard.report.membership_words import membership_words
 from overheard.report.names import all_others, called, possessive, shown, together, told_apart
 from overheard.report.shift_words import shift_words
 from overheard.scoring.attribute import AttributeScorer
 from overheard.scoring.identity import IdentityScorer
+from overheard.scoring.membership import MembershipScorer
 from overheard.scoring.same_sender import SameSenderScorer
 from overheard.scoring.shift import ShiftScorer
 
@@ -54,6 +56,7 @@ def exposure_words(exposure: Exposure) -> tuple[str, ...]:
         _headline(exposure, case),
         *shift_words(case),
         *identity_words(case),
+        *membership_words(case),
         *_misplaced(exposure, case),
         *_read_best(exposure, case),
         *_absent(exposure),
@@ -157,6 +160,13 @@ def _reading(row: Row, whose: str) -> _Reading:
             what,
             f"tells {what} from an exchange without shift in {value} pairs",
             f"right in {value} pairs of a shift and an exchange without",
+        )
+    if row.question == MembershipScorer.name:
+        what = f"which records are among {whose} data"
+        return _Reading(
+            what,
+            f"tells {what}, right in {value} pairs of one that is and one of nobody",
+            f"right in {value} pairs of one that is and one of nobody",
         )
     if row.question in _PERSONAL:
         return _PERSONAL[row.question].of(value)

@@ -1,0 +1,91 @@
+"""Clients who learn their few examples by heart, and records in question among them."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.means import Means, MemoryShelf
+from overheard.core.messages import Broadcast, Message, Update
+from overheard.core.parties import SERVER, Party, client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
+from overheard.core.view import mean_update
+from overheard.learning.cohort import Member
+from overheard.learning.initial import initial_weights
+from overheard.learning.train import train_cohort
+
+CLASSES, FEATURES, CLIENTS, EACH, OUTSIDERS, ROUNDS = 4, 20, 4, 20, 100, 2
+
+RECIPE = Recipe(rate=0.2, epochs=10, batch=5)
+
+
+def build() -> nn.Module:
+    return nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Linear(32, CLASSES))
+
+
+def examples(count: int, seed: Seed) -> Examples:
+    """Labels that no rule tells: they can only be learned by heart."""
+    draw = seed.generator()
+    return Examples(
+        torch.randn(count, FEATURES, generator=draw),
+        torch.randint(CLASSES, (count,), generator=draw),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered:
+    """A run, its truth and what the attacker knows."""
+
+    transcript: Transcript
+    truth: GroundTruth
+    knowledge: Knowledge
+
+
+def federate_records(*, by_heart: bool) -> Remembered:
+    """Two rounds of four clients.
+
+    Args:
+        by_heart: whether clients trained on the records that the truth says they hold, or on
+            others, of which nobody asks.
+
+    """
+    records = examples(CLIENTS * EACH + OUTSIDERS, Seed(1))
+    held = records if by_heart else examples(len(records), Seed(2))
+    members = [
+        Member(client(number), torch.arange(number * EACH, (number + 1) * EACH))
+        for number in range(CLIENTS)
+    ]
+    everyone = [client(number) for number in range(CLIENTS)]
+    said, start = [], dict(initial_weights(build, Seed(3)))
+    for number in range(ROUNDS):
+        said.append(Message(number, SERVER, frozenset(everyone), Broadcast(start)))
+        trained = train_cohort(
+            build, start, held, members, RECIPE, seed=Seed(4), round=number, workers=1
+        )
+        updates = [Update(dict(one.delta), EACH) for one in trained]
+        said += [
+            Message(number, who, frozenset({SERVER}), update)
+            for who, update in zip(everyone, updates, strict=True)
+        ]
+        mean = mean_update(updates)
+        start = {name: weight + mean.delta[name] for name, weight in start.items()}
+    counts = torch.ones(CLASSES, dtype=torch.int64)
+    truth = GroundTruth(
+        {(number, who): counts for number in range(ROUNDS) for who in everyone},
+        {},
+        members={Party(one.name): tuple(one.rows.tolist()) for one in members},
+    )
+    knowledge = Knowledge(
+        CLASSES,
+        build,
+        examples(120, Seed(5)),
+        RECIPE,
+        means=Means(shelf=MemoryShelf(), workers=1),
+        candidates=records,
+    )
+    return Remembered(Transcript(tuple(said)), truth, knowledge)
