@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from overheard.attacks.ldia import Ldia
     from overheard.attacks.link_siamese import LinkSiamese
     from overheard.attacks.link_wccn import LinkWccn
+    from overheard.attacks.lira import Lira
     from overheard.attacks.llg import Llg
+    from overheard.attacks.loss_membership import LossMembership
     from overheard.attacks.match_cross_modal import MatchCrossModal
     from overheard.attacks.match_siamese import MatchSiamese
     from overheard.attacks.mean_softmax import MeanSoftmax
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from overheard.attacks.reidentify_mlp import ReidentifyMlp
     from overheard.attacks.reidentify_svm import ReidentifySvm
     from overheard.attacks.reidentify_wccn import ReidentifyWccn
+    from overheard.attacks.shadow_membership import ShadowMembership
     from overheard.attacks.shift import ShiftTrend
     from overheard.attacks.shift_tracking import ShiftTracking
     from overheard.attacks.validation_shift import ValidationShift
@@ -41,10 +44,12 @@ if TYPE_CHECKING:
     from overheard.audit.run import audit
     from overheard.audit.simulate import Resources, knowledge, simulate
     from overheard.core.seeds import Seed
+    from overheard.learning.distillation.flip import Flip
     from overheard.report.write import write_report
     from overheard.scoring.attribute import AttributeScorer
     from overheard.scoring.identity import IdentityScorer
     from overheard.scoring.label_shares import LabelSharesScorer
+    from overheard.scoring.membership import MembershipScorer
     from overheard.scoring.same_sender import SameSenderScorer
     from overheard.scoring.shift import ShiftScorer
 
@@ -55,16 +60,20 @@ __all__ = [
     "AttributeScorer",
     "BiasInversion",
     "Decaf",
+    "Flip",
     "IdentityScorer",
     "Ilrg",
     "LabelSharesScorer",
     "Ldia",
     "LinkSiamese",
     "LinkWccn",
+    "Lira",
     "Llg",
+    "LossMembership",
     "MatchCrossModal",
     "MatchSiamese",
     "MeanSoftmax",
+    "MembershipScorer",
     "Metadata",
     "MetadataLink",
     "Plan",
@@ -79,6 +88,7 @@ __all__ = [
     "Resources",
     "SameSenderScorer",
     "Seed",
+    "ShadowMembership",
     "ShiftScorer",
     "ShiftTracking",
     "ShiftTrend",
@@ -101,16 +111,20 @@ _HOMES = {
     "AttributeScorer": "scoring.attribute",
     "BiasInversion": "attacks.bias_inversion",
     "Decaf": "attacks.decaf",
+    "Flip": "learning.distillation.flip",
     "IdentityScorer": "scoring.identity",
     "Ilrg": "attacks.ilrg",
     "LabelSharesScorer": "scoring.label_shares",
     "Ldia": "attacks.ldia",
     "LinkSiamese": "attacks.link_siamese",
     "LinkWccn": "attacks.link_wccn",
+    "Lira": "attacks.lira",
     "Llg": "attacks.llg",
+    "LossMembership": "attacks.loss_membership",
     "MatchCrossModal": "attacks.match_cross_modal",
     "MatchSiamese": "attacks.match_siamese",
     "MeanSoftmax": "attacks.mean_softmax",
+    "MembershipScorer": "scoring.membership",
     "Metadata": "attacks.metadata",
     "MetadataLink": "attacks.metadata_link",
     "Plan": "audit.plan",
@@ -125,6 +139,7 @@ _HOMES = {
     "Resources": "audit.simulate",
     "SameSenderScorer": "scoring.same_sender",
     "Seed": "core.seeds",
+    "ShadowMembership": "attacks.shadow_membership",
     "ShiftScorer": "scoring.shift",
     "ShiftTracking": "attacks.shift_tracking",
     "ShiftTrend": "attacks.shift",

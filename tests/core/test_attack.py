@@ -31,6 +31,7 @@ ALL = Knowledge(
     auxiliary=Examples(torch.zeros(2, 1), torch.tensor([0, 1])),
     recipe=Recipe(rate=0.1, epochs=1, batch=1),
     people=KnownUsers({"ann": PRIOR, "bob": PRIOR}),
+    candidates=PRIOR,
 )
 
 
@@ -98,6 +99,7 @@ def test_lacks_nothing_where_all_is_heard_and_known():
             replace(ALL, recipe=Recipe(0.1, 1, 8, loss="squared_error")),
             Need.CROSS_ENTROPY,
         ),
+        (replace(ALL, candidates=None), Need.CANDIDATES),
         (replace(ALL, people=KnownUsers()), Need.USERS),
         (replace(ALL, people=KnownUsers({"ann": PRIOR}, {"cem": PRIOR})), Need.USERS),
     ],
@@ -107,6 +109,7 @@ def test_lacks_nothing_where_all_is_heard_and_known():
         "no model",
         "no recipe",
         "another loss",
+        "no records",
         "nobody",
         "one to name",
     ],

@@ -1,6 +1,7 @@
 """Holds what is claimed of who trained on which records against who did."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
@@ -21,6 +22,7 @@ FALSE_POSITIVES = ((0.01, "tpr_at_1_percent"), (0.001, "tpr_at_0.1_percent"))
 
 
 @final
+@dataclass(frozen=True, slots=True)
 class MembershipScorer(Scorer[Membership]):
     """How well records that the target trained on are told from those of nobody.
 
