@@ -52,7 +52,7 @@ def rounds(count: int, how: Flip = HOW, members=MEMBERS):
 
 @pytest.mark.parametrize("steps", [1, 3])
 def test_a_model_learns_from_what_was_distilled(steps: int) -> None:
-    how = Flip(samples=2, batch=20, steps=steps, first_rate=0.2, rate_rate=0.01)
+    how = Flip(2, steps, 20, first_rate=0.2, rate_rate=0.01)
     distiller, shared, done = rounds(60 // steps, how)
     (taught,) = distiller.train(shared.map(lambda one: one[None]))
     assert accuracy(BUILD, taught, examples(9)) > 0.9

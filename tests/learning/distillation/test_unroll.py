@@ -1,3 +1,5 @@
+from functools import cache
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -20,6 +22,12 @@ def network() -> nn.Module:
         nn.Flatten(),
         nn.Linear(3 * 9, CLASSES),
     ).double()
+
+
+@cache
+def unroll(most_bytes: int = 10**9) -> Unroll:
+    """Recorded once for all tests."""
+    return Unroll(NETWORK, most_bytes)
 
 
 def examples(seed: int) -> Synthetic:
@@ -76,9 +84,8 @@ def same(one: Synthetic, other: Synthetic) -> bool:
 @pytest.mark.parametrize("most_bytes", [10**9, 1])
 def test_slopes_of_each_members_own_set_are_those_of_the_whole_graph(most_bytes) -> None:
     sets = [examples(1), examples(2)]
-    unroll = Unroll(NETWORK, most_bytes)
-    told = unroll.slopes(START, stack(sets), after)
-    ends = unroll.train(START, stack(sets))
+    told = unroll(most_bytes).slopes(START, stack(sets), after)
+    ends = unroll(most_bytes).train(START, stack(sets))
     for member, one in enumerate(sets):
         weights, expected = by_autograd(one, member)
         assert same(told.map(lambda tensor, m=member: tensor[m]), expected)
@@ -87,17 +94,17 @@ def test_slopes_of_each_members_own_set_are_those_of_the_whole_graph(most_bytes)
 
 @pytest.mark.parametrize("most_bytes", [10**9, 1])
 def test_slopes_of_a_shared_set_are_those_of_the_whole_graph(most_bytes) -> None:
-    told = Unroll(NETWORK, most_bytes).slopes(START, examples(3), after)
+    told = unroll(most_bytes).slopes(START, examples(3), after)
     for member in range(MEMBERS):
         weights, expected = by_autograd(examples(3), member)
         assert same(told.map(lambda tensor, m=member: tensor[m]), expected)
-    ends = Unroll(NETWORK).train(START, examples(3))
+    ends = unroll().train(START, examples(3))
     assert all(e.allclose(w) for e, w in zip(ends, weights, strict=True))
 
 
 def test_what_is_kept_twice_is_the_same_to_the_last_bit() -> None:
-    whole = Unroll(NETWORK, 10**9).slopes(START, examples(3), after)
-    thrifty = Unroll(NETWORK, 1).slopes(START, examples(3), after)
+    whole = unroll().slopes(START, examples(3), after)
+    thrifty = unroll(1).slopes(START, examples(3), after)
     assert all(torch.equal(a, b) for a, b in zip(whole, thrifty, strict=True))
 
 
