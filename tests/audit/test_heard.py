@@ -52,7 +52,7 @@ def test_what_is_heard_of_a_run_is_its_own(tmp_path: Path):
 
 
 def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):
-    flip = ArmPlan(name="flip", flip=Flip(samples=1, batch=10))
+    flip = ArmPlan(name="flip", flip=Flip(samples=1, batch=10), rounds=3)
     plan = changed(TINY, arms=(flip,))
     assert [arm.name for arm in plan.arms] == ["no defense", "flip"]
     weights, told = simulated(plan, supplies_of(plan), AuditFolder(tmp_path), lambda *_: None)
@@ -61,6 +61,8 @@ def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):
     assert record.settings == repr(Flip(samples=1, batch=10))
     assert record.enforced_at == "client"
     view = told.transcript.seen_by(SERVER)
-    assert view.heard(client(0)) == (0, 1)
-    assert told.record.answers == 6
-    assert told.truth.counts.keys() == weights.truth.counts.keys()
+    assert weights.rounds == (0, 1)
+    assert told.rounds == view.heard(client(0)) == (0, 1, 2)
+    assert told.record.answers == 9
+    counts = weights.truth.counts
+    assert told.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()

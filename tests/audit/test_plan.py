@@ -115,6 +115,13 @@ def test_distilled_data_have_no_name_of_the_undefended_arm():
     assert "rename this one" in told["arms"]
 
 
+def test_an_arm_of_its_own_length_has_data_that_stay():
+    arm = '[[arms]]\nname = "long"\nrounds = 9\n'
+    plan = parse_plan(arm + GOOD, "p")
+    assert [plan.rounds_of(one) for one in plan.arms] == [9]
+    assert "data that change" in mistakes_in(arm + with_line("refresh_every = 1"))["plan"]
+
+
 def test_no_shadow_device_distils():
     plan = of_people("shadow_devices = true") + "\n" + FLIP
     with pytest.raises(PlanError, match="no shadow device takes part"):

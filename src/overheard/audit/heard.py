@@ -98,14 +98,14 @@ def _trained(
     trained = run_together(
         federations, folders, on_round=partial(_count, on_round, what, len(batch))
     )
-    on_round(what, len(batch) * plan.training.rounds)
+    on_round(what, len(batch) * plan.rounds_of(arm))
     for (seed, is_control), (transcript, truth) in zip(batch, trained, strict=True):
         record = run_record(arm.name, seed, _in_force(plan, arm), transcript, truth)
         yield Heard(
             replace(record, is_control=is_control),
             transcript,
             truth,
-            tuple(range(plan.training.rounds)),
+            tuple(range(plan.rounds_of(arm))),
             partial(knowledge_of, plan, arm, seed, supplies),
         )
 
@@ -130,7 +130,7 @@ def _count(on_round: Callable[[str, int], None], what: str, runs: int, number: i
 
 def _in_force(plan: Plan, arm: ArmPlan) -> tuple[DefenseRecord, ...]:
     share = plan.training.participation
-    promised = Run(plan.training.rounds, share, sampling_rate(plan.data.clients, share))
+    promised = Run(plan.rounds_of(arm), share, sampling_rate(plan.data.clients, share))
     records = [
         DefenseRecord(repr(one), one.enforced_at, one.switched_off_by, one.promise(promised))
         for one in arm.defenses

@@ -60,6 +60,7 @@ class ArmPlan(Table):
             send by the defenses as clients do: so does an attacker who adapts. What a defense
             makes of the training itself all follow.
         flip: how clients distil, where distilled data travel in place of weights.
+        rounds: how many, in place of the training's: distilled data take more of them.
 
     """
 
@@ -67,6 +68,7 @@ class ArmPlan(Table):
     defenses: tuple[Annotated[Defense, PartOf(overheard.defenses, Defense)], ...] = ()
     shadows_defended: bool = False
     flip: Flip | None = None
+    rounds: Positive | None = None
 
     @model_validator(mode="after")
     def _has_weights_to_defend(self) -> "ArmPlan":
@@ -236,6 +238,13 @@ class Plan(Table):
             self.schedule  # noqa: B018 - a schedule checks itself when it is made
         except PlanError as error:
             raise ValueError(f"data.shifts: {error}") from error
+        if any(arm.rounds for arm in self.arms) and (
+            self.data.shifts or self.data.refresh_every is not None
+        ):
+            raise ValueError(
+                "arms with rounds of their own: data that change do so in rounds of the "
+                "training: leave out arms.rounds, or data.shifts and data.refresh_every"
+            )
         people = self.data.people
         if people is not None and people.shadow_devices and any(arm.flip for arm in self.arms):
             raise ValueError(
@@ -250,6 +259,10 @@ class Plan(Table):
                     "are by data.auxiliary_per_class or data.auxiliary"
                 )
         return self
+
+    def rounds_of(self, arm: ArmPlan) -> int:
+        """How many rounds an arm runs."""
+        return arm.rounds or self.training.rounds
 
     @property
     def schedule(self) -> Schedule:

@@ -128,16 +128,17 @@ def federation_of(
     plan: Plan, arm: ArmPlan, seed: int, dealt: Deal, task: Task, resources: Resources
 ) -> Federation:
     """The federation that one arm runs under one seed, on these examples."""
-    training, who = plan.training, dealt.who
+    training, who, rounds = plan.training, dealt.who, plan.rounds_of(arm)
     return Federation(
         build_model=partial(training.model.build, task),
         model=repr(training.model),
         task=task,
         recipe=training.recipe,
         pool=dealt.pool,
-        rows=dealt.rows,
+        # Those of an arm that goes on for longer stay as they are.
+        rows=[dealt.rows[min(number, len(dealt.rows) - 1)] for number in range(rounds)],
         test=dealt.test,
-        rounds=training.rounds,
+        rounds=rounds,
         participation=training.participation,
         failure_rate=training.failure_rate,
         defenses=arm.defenses,

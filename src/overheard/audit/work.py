@@ -57,9 +57,12 @@ def has_rounds(threat: ThreatPlan, attack: Attack[Any]) -> bool:
 
 def pieces(plan: Plan) -> int:
     """How many pieces of work the audit of a plan's own federations is made of."""
-    rounds = plan.training.rounds
-    of_seed = sum(rounds + cells(plan, rounds, is_control) for is_control in controls(plan))
-    return len(plan.seeds) * len(plan.arms) * of_seed
+    every = [
+        rounds + cells(plan, rounds, is_control)
+        for rounds in map(plan.rounds_of, plan.arms)
+        for is_control in controls(plan)
+    ]
+    return len(plan.seeds) * sum(every)
 
 
 def cells(plan: Plan, rounds: int, is_control: bool) -> int:
