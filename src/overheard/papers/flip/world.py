@@ -1,0 +1,135 @@
+"""The federations of the paper, and how much of them is run."""
+
+from dataclasses import dataclass, replace
+from typing import final
+
+from overheard.audit.data_plan import CandidatesPlan, DataPlan
+from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.data.dataset import DataSource
+from overheard.data.datasets.cifar10 import Cifar10
+from overheard.data.datasets.mnist import Mnist
+from overheard.data.splits.dirichlet import Dirichlet
+from overheard.learning.distillation.flip import Flip
+from overheard.learning.model import Model
+from overheard.learning.models.conv_net import ConvNet
+
+ALIKE = Dirichlet(alpha=10_000.0)
+"""Clients get their examples by chance, as the paper has it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class World:
+    """A data set and a network.
+
+    Args:
+        name: of the data, as the paper's table has it.
+        source: the data.
+        model: the network.
+        examples: of each client.
+        rounds: of FedAvg.
+        flip: how clients distil.
+        flip_rounds: how often.
+        samples: synthetic examples of each class, an arm each.
+        seeds: of the runs.
+        rate: of FedAvg's local training.
+        batch: of it.
+        epochs: of it.
+
+    """
+
+    name: str
+    source: DataSource
+    model: Model
+    examples: int
+    rounds: int
+    flip: Flip
+    flip_rounds: int
+    samples: tuple[int, ...]
+    seeds: tuple[int, ...]
+    rate: float = 0.1
+    batch: int = 64
+    epochs: int = 1
+
+    def plan(
+        self,
+        threats: tuple[ThreatPlan, ...],
+        *,
+        auxiliary: int,
+        candidates: CandidatesPlan | None = None,
+    ) -> Plan:
+        """Five clients under FedAvg, and with so many synthetic examples a class."""
+        return Plan(
+            title=f"FLiP, {self.name}",
+            seeds=self.seeds,
+            data=DataPlan(
+                source=self.source,
+                split=ALIKE,
+                clients=5,
+                examples=self.examples,
+                auxiliary=auxiliary,
+                candidates=candidates,
+            ),
+            training=TrainingPlan(
+                model=self.model,
+                rounds=self.rounds,
+                rate=self.rate,
+                batch=self.batch,
+                epochs=self.epochs,
+            ),
+            arms=(
+                ArmPlan(name="FedAvg"),
+                *(
+                    ArmPlan(
+                        name=arm_of(samples),
+                        flip=replace(self.flip, samples=samples),
+                        rounds=self.flip_rounds,
+                    )
+                    for samples in self.samples
+                ),
+            ),
+            threats=threats,
+        )
+
+
+def arm_of(samples: int) -> str:
+    """What an arm with so many synthetic examples a class is called."""
+    return f"FLiP {samples}"
+
+
+SMALL = World(
+    "mnist",
+    Mnist(shrink=2),
+    ConvNet(blocks=2, width=16),
+    examples=11_000,
+    rounds=10,
+    flip=Flip(batch=512, halve_every=80),
+    flip_rounds=160,
+    samples=(10,),
+    seeds=(0, 1, 2),
+)
+"""MNIST in a hurry: half the pixels a side, and a narrow network."""
+
+MNIST = World(
+    "mnist",
+    Mnist(),
+    ConvNet(blocks=3, width=32),
+    examples=11_000,
+    rounds=20,
+    flip=Flip(batch=512, halve_every=150),
+    flip_rounds=400,
+    samples=(10, 15, 20),
+    seeds=(0, 1, 2),
+)
+
+CIFAR10 = World(
+    "cifar10",
+    Cifar10(),
+    ConvNet(blocks=3, width=32),
+    examples=1_800,
+    rounds=40,
+    flip=Flip(batch=512, halve_every=150),
+    flip_rounds=400,
+    samples=(10, 15, 20),
+    seeds=(0, 1, 2),
+)

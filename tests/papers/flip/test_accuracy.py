@@ -1,0 +1,63 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from overheard.audit.simulate import Resources
+from overheard.data.datasets.digits import Digits
+from overheard.learning.distillation.flip import Flip
+from overheard.learning.models.mlp import Mlp
+from overheard.papers.flip.accuracy import AccuracyExperiment
+from overheard.papers.flip.printed import accuracy, membership
+from overheard.papers.flip.world import SMALL, World
+
+TINY = replace(
+    SMALL,
+    source=Digits(),
+    model=Mlp(hidden=(16,)),
+    examples=150,
+    rounds=3,
+    flip=Flip(batch=50, halve_every=0, first_rate=0.1, rate_rate=0.01),
+    flip_rounds=25,
+    samples=(1, 2),
+    seeds=(0,),
+)
+
+
+@pytest.fixture(scope="module")
+def tiny() -> World:
+    return TINY
+
+
+def test_the_table_is_as_printed() -> None:
+    assert accuracy("mnist", "conv_net", "fedavg") == pytest.approx(0.9932)
+    assert accuracy("cifar10", "alexnet", "15") == pytest.approx(0.7048)
+    assert accuracy("mnist", "mlp", "10") is None
+    assert membership("flip") == pytest.approx(0.4975)
+
+
+def test_every_arm_has_an_accuracy_after_rounds_of_its_own(tiny: World, tmp_path: Path) -> None:
+    experiment = AccuracyExperiment(worlds=(tiny,), reduced=(tiny,))
+    figures = {
+        one.name: one
+        for one in experiment.run(
+            tmp_path, quick=True, resources=Resources(workers=1), on_step=None
+        )
+    }
+    assert list(figures) == ["mnist_fedavg_accuracy", "mnist_1_accuracy", "mnist_2_accuracy"]
+    assert figures["mnist_fedavg_accuracy"].setting.endswith("after 3 rounds")
+    assert figures["mnist_2_accuracy"].setting.endswith("after 25 rounds")
+    # Ten digits: a guess is right in .1.
+    for one in figures.values():
+        assert one.ours is not None
+        assert one.ours > 0.3
+        assert one.published is None
+
+
+def test_what_differs_is_said_and_full_runs_are_larger() -> None:
+    experiment = AccuracyExperiment()
+    assert "inferred" in experiment.differences
+    assert set(experiment.plans(quick=False)) == {"mnist", "cifar10"}
+    (quick,) = experiment.plans(quick=True).values()
+    assert [arm.name for arm in quick.arms] == ["FedAvg", "FLiP 10"]
+    assert len(quick.seeds) == 3
