@@ -26,8 +26,8 @@ def test_the_plan_of_the_readme_is_a_plan():
     assert [arm.name for arm in plan.arms] == ["no defense", "local DP"]
 
 
-def test_there_is_an_example_plan_of_a_shift_and_one_of_identity():
-    assert [path.name for path in PLANS] == ["identity.toml", "shift.toml"]
+def test_there_is_an_example_plan_of_each_large_question():
+    assert [path.name for path in PLANS] == ["defenses.toml", "identity.toml", "shift.toml"]
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.name)

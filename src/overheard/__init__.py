@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from overheard.attacks.attribute_mlp import AttributeMlp
     from overheard.attacks.bias_inversion import BiasInversion
     from overheard.attacks.decaf import Decaf
+    from overheard.attacks.distilled_labels import DistilledLabels
     from overheard.attacks.ilrg import Ilrg
     from overheard.attacks.ldia import Ldia
     from overheard.attacks.link_siamese import LinkSiamese
@@ -60,6 +61,7 @@ __all__ = [
     "AttributeScorer",
     "BiasInversion",
     "Decaf",
+    "DistilledLabels",
     "Flip",
     "IdentityScorer",
     "Ilrg",
@@ -111,6 +113,7 @@ _HOMES = {
     "AttributeScorer": "scoring.attribute",
     "BiasInversion": "attacks.bias_inversion",
     "Decaf": "attacks.decaf",
+    "DistilledLabels": "attacks.distilled_labels",
     "Flip": "learning.distillation.flip",
     "IdentityScorer": "scoring.identity",
     "Ilrg": "attacks.ilrg",

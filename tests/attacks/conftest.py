@@ -20,7 +20,7 @@ def leaky() -> Overheard:
 def tight() -> Overheard:
     """Each client says what an even client would: its update has nothing of its own data."""
     even = federate(EVEN)
-    return hold(even.start, even.deltas, SKEWED, even.knowledge.auxiliary)
+    return hold(even.start, even.deltas, SKEWED, even.knowledge.auxiliary, even.sets)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import torch
 from torch import Tensor, nn
@@ -9,14 +10,19 @@ from torch import Tensor, nn
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.means import Means, MemoryShelf
-from overheard.core.messages import Aggregate, Broadcast, Message, Update
+from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.core.task import Task
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.core.view import View, mean_update
 from overheard.learning.cohort import Member
+from overheard.learning.distillation.distil import Distiller
+from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.moments import forgotten
+from overheard.learning.distillation.synthetic import noise
 from overheard.learning.initial import initial_weights
 from overheard.learning.train import train_cohort
 
@@ -52,6 +58,7 @@ class Overheard:
     knowledge: Knowledge
     start: dict[str, Tensor]
     deltas: tuple[dict[str, Tensor], ...]
+    sets: tuple[DistilledSet, ...]
 
 
 def hold(
@@ -59,25 +66,36 @@ def hold(
     deltas: Sequence[dict[str, Tensor]],
     counts: Sequence[Sequence[int]],
     auxiliary: Examples,
+    sets: Sequence[DistilledSet],
 ) -> Overheard:
-    """One round in which the server reads every update."""
+    """One round in which the server reads every update and, beside it, every distilled set.
+
+    The first of the sets is the server's.
+    """
     clients = [client(number) for number in range(len(deltas))]
     said = [Message(0, SERVER, frozenset(clients), Broadcast(start))]
     said += [
         Message(0, who, frozenset({SERVER}), Update(delta, sum(mine)))
         for who, delta, mine in zip(clients, deltas, counts, strict=True)
     ]
+    said += [
+        Message(0, who, frozenset({SERVER, *clients}), own)
+        for who, own in zip((SERVER, *clients), sets, strict=True)
+    ]
     truth = {(0, who): torch.tensor(mine) for who, mine in zip(clients, counts, strict=True)}
     knowledge = Knowledge(CLASSES, build, auxiliary, RECIPE, means=MEANS)
     return Overheard(
-        Transcript(tuple(said)), GroundTruth(truth, {}), knowledge, start, tuple(deltas)
+        Transcript(tuple(said)),
+        GroundTruth(truth, {}),
+        knowledge,
+        start,
+        tuple(deltas),
+        tuple(sets),
     )
 
 
-def learn(
-    start: dict[str, Tensor], counts: Sequence[Sequence[int]], number: int = 0
-) -> list[dict[str, Tensor]]:
-    """Train one client on each of these label counts, from one start, in this round."""
+def holding(counts: Sequence[Sequence[int]]) -> tuple[Examples, list[Member]]:
+    """One client on each of these label counts."""
     held = [blobs(mine, Seed(10 + place)) for place, mine in enumerate(counts)]
     pool = Examples(
         torch.cat([one.inputs for one in held]), torch.cat([one.labels for one in held])
@@ -87,6 +105,35 @@ def learn(
         Member(f"{place}", torch.arange(end - len(one), end))
         for place, (end, one) in enumerate(zip(ends, held, strict=True))
     ]
+    return pool, members
+
+
+def distil(
+    start: dict[str, Tensor], counts: Sequence[Sequence[int]]
+) -> tuple[DistilledSet, ...]:
+    """What the server sends, and what each of these clients makes of it in a round."""
+    task = Task((FEATURES,), tuple("abcd"))
+    shared, how = noise(task, 2, 0.1, Seed(6)), Flip(samples=2, steps=3, batch=40)
+    pool, members = holding(counts)
+    done = Distiller(build, start).distil(
+        shared,
+        pool,
+        members,
+        forgotten(shared, len(members)),
+        how,
+        round=0,
+        scale=1.0,
+        seed=Seed(7),
+    )
+    whole = [shared, *(done.examples.map(itemgetter(place)) for place in range(len(members)))]
+    return tuple(DistilledSet(*one, torch.ones(len(one.rates))) for one in whole)
+
+
+def learn(
+    start: dict[str, Tensor], counts: Sequence[Sequence[int]], number: int = 0
+) -> list[dict[str, Tensor]]:
+    """Train one client on each of these label counts, from one start, in this round."""
+    pool, members = holding(counts)
     trained = train_cohort(build, start, pool, members, RECIPE, seed=Seed(4), round=number)
     return [dict(one.delta) for one in trained]
 
@@ -94,7 +141,8 @@ def learn(
 def federate(counts: Sequence[Sequence[int]]) -> Overheard:
     """One round of one client on each of these label counts."""
     start = dict(initial_weights(build, Seed(3)))
-    return hold(start, learn(start, counts), counts, blobs((12,) * CLASSES, Seed(99)))
+    auxiliary = blobs((12,) * CLASSES, Seed(99))
+    return hold(start, learn(start, counts), counts, auxiliary, distil(start, counts))
 
 
 def federate_often(

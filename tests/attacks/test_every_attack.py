@@ -19,6 +19,7 @@ from overheard.core.examples import Examples
 from overheard.core.identities import Attribute, Identity, SameSender
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.membership import Membership
+from overheard.core.messages import DistilledSet
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
@@ -102,8 +103,13 @@ def share_of_peaks(name: str, runs: Iterable[Followed]) -> float:
 
 def snapshot(view: View) -> list[torch.Tensor]:
     bodies = [message.body for message in view.messages]
-    held = [body.weights if hasattr(body, "weights") else body.delta for body in bodies]
-    return [tensor.clone() for weights in held for tensor in weights.values()]
+    sets = [body for body in bodies if isinstance(body, DistilledSet)]
+    rest = [body for body in bodies if not isinstance(body, DistilledSet)]
+    held = [body.weights if hasattr(body, "weights") else body.delta for body in rest]
+    return [
+        *(tensor.clone() for weights in held for tensor in weights.values()),
+        *(tensor.clone() for one in sets for tensor in (one.inputs, one.labels, one.rates)),
+    ]
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -179,6 +185,7 @@ class TestEveryAttackOnLabelShares:
             [renamed(delta) for delta in leaky.deltas],
             [leaky.truth.counts[0, who][ORDER].tolist() for who in TARGETS],
             Examples(auxiliary.inputs, ORDER.argsort()[auxiliary.labels]),
+            [replace(one, labels=one.labels[:, ORDER]) for one in leaky.sets],
         )
         if not ATTACKS[name].orderless:
             # Another numbering makes another network, which must find the leak all the same.

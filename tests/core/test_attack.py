@@ -14,7 +14,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.known_users import KnownUsers
-from overheard.core.messages import Aggregate, Broadcast, Message, Update
+from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
@@ -42,11 +42,11 @@ GUESSING = Prior(recipes=(Recipe(rate=0.2, epochs=1, batch=1),))
 @final
 @dataclass(frozen=True, slots=True)
 class Greedy(Attack[LabelShares]):
-    """Needs everything there is."""
+    """Needs everything there is where weights are sent."""
 
     name: ClassVar[str] = "greedy"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset(Need)
+    needs: ClassVar = frozenset(Need) - {Need.DISTILLED}
     source: ClassVar[str] = "ours"
 
     def infer(
@@ -116,6 +116,31 @@ def test_lacks_nothing_where_all_is_heard_and_known():
 )
 def test_names_the_one_thing_that_is_not_known(knowledge: Knowledge, need: Need):
     assert missing_needs(Greedy(), WHOLE, ONE, knowledge) == (need.value,)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OnSets(Attack[LabelShares]):
+    """Reads distilled sets."""
+
+    name: ClassVar[str] = "on_sets"
+    answers: ClassVar = LabelShares
+    needs: ClassVar = frozenset({Need.DISTILLED})
+    source: ClassVar[str] = "ours"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        return {}
+
+
+def test_a_distilled_set_is_held_against_the_servers_of_the_same_round():
+    body = DistilledSet(torch.ones(1, 1), torch.ones(1, 2), torch.ones(1), torch.ones(1))
+    own = Message(1, ONE, frozenset({SERVER}), body)
+    for round, lacks in ((1, ()), (0, (Need.DISTILLED.value,))):
+        shared = Message(round, SERVER, frozenset({ONE}), body)
+        assert missing_needs(OnSets(), heard(own, shared), ONE, ALL) == lacks
+    assert missing_needs(OnSets(), heard(UPDATE), ONE, ALL) == (Need.DISTILLED.value,)
 
 
 def test_who_has_no_idea_how_clients_train_lacks_the_guesses_too():

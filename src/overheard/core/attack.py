@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, TypeVar
 from overheard.core.claims import Claim
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge, Need
-from overheard.core.parties import Party
+from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 
@@ -52,6 +52,8 @@ def missing_needs(
     met = {
         Need.UPDATES: bool(heard),
         Need.BROADCASTS: bool(heard & view.broadcasts().keys()) or not heard,
+        Need.DISTILLED: Need.DISTILLED not in attack.needs
+        or bool(view.distilled(target).keys() & view.distilled(SERVER).keys()),
         Need.AUXILIARY: knowledge.auxiliary is not None
         and bool((knowledge.auxiliary.counts(knowledge.classes) > 0).all()),
         Need.MODEL: knowledge.build_model is not None,

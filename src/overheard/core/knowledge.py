@@ -19,6 +19,7 @@ class Need(Enum):
 
     BROADCASTS = "the broadcast of a round in which the target was heard"
     UPDATES = "updates of the target that the observer can read"
+    DISTILLED = "distilled sets of the target, and of the server in the same round"
     AUXILIARY = "labelled auxiliary examples of every class"
     MODEL = "the architecture of the model"
     RECIPE = "how clients train: optimizer, rate, epochs, batch size"

@@ -7,7 +7,14 @@ from typing import final
 
 from torch import Tensor
 
-from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    DistilledSet,
+    Message,
+    Update,
+    Weights,
+)
 from overheard.core.parties import COHORT, Party
 
 
@@ -95,6 +102,14 @@ class View:
                 if _others(said, self.observers)
             }
         return dict(self._updates.get(sender, {}))
+
+    def distilled(self, sender: Party) -> dict[int, DistilledSet]:
+        """The distilled sets that one party sent in the clear, by round."""
+        return {
+            message.round: message.body
+            for message in self.messages
+            if message.sender == sender and isinstance(message.body, DistilledSet)
+        }
 
     def heard(self, sender: Party) -> tuple[int, ...]:
         """The rounds of `updates`, in order, without reading any weight."""
