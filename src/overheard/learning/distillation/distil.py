@@ -110,6 +110,7 @@ class Distiller:
         """
         unroll = self._unroll(len(members))
         examples = shared.map(lambda one: one.to(self._device))
+        moments = moments.on(self._device)
         losses = torch.zeros(len(members))
         for number in range(how.steps):
             batches = [
@@ -127,7 +128,7 @@ class Distiller:
                     lambda one: one.expand(len(members), *one.shape).clone()
                 )
             examples, moments = step(examples, slopes, moments, how, scale)
-        return Distilled(examples.map(Tensor.cpu), losses, moments)
+        return Distilled(examples.map(Tensor.cpu), losses, moments.on("cpu"))
 
     def _slopes(
         self, weights: Parameters, batches: Sequence[Examples]

@@ -36,6 +36,14 @@ class Moments:
             self.square.map(lambda one: one[members]),
         )
 
+    def on(self, device: torch.device | str) -> "Moments":
+        """The same where a device can compute with it."""
+        return Moments(
+            self.steps.to(device),
+            self.mean.map(lambda one: one.to(device)),
+            self.square.map(lambda one: one.to(device)),
+        )
+
     def with_those(self, members: Int[Tensor, " some"], theirs: "Moments") -> "Moments":
         """The same, with these members' in place of what was remembered of them."""
         return Moments(
