@@ -64,6 +64,14 @@ def sets(messages, number: int) -> dict[str, DistilledSet]:
     }
 
 
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nobody changes."""
+    folder = tmp_path_factory.mktemp("done")
+    run(federation(), folder)
+    return folder
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -85,9 +93,8 @@ def test_a_model_is_learned_though_no_weights_are_ever_sent(tmp_path: Path) -> N
     assert kinds.count(DistilledSet) == 21 + 20 * CLIENTS
 
 
-def test_the_server_sends_the_mean_of_what_clients_distilled(tmp_path: Path) -> None:
-    run(federation(), tmp_path)
-    said = open_transcript(tmp_path).messages
+def test_the_server_sends_the_mean_of_what_clients_distilled(done: Path) -> None:
+    said = open_transcript(done).messages
     for number in range(ROUNDS):
         own = sets(said, number)
         after = sets(said, number + 1)[SERVER]
@@ -97,9 +104,8 @@ def test_the_server_sends_the_mean_of_what_clients_distilled(tmp_path: Path) -> 
         assert not own[client(0)].inputs.allclose(own[client(1)].inputs, atol=1e-4)
 
 
-def test_only_the_server_reads_what_a_client_distilled(tmp_path: Path) -> None:
-    run(federation(), tmp_path)
-    for message in open_transcript(tmp_path).messages:
+def test_only_the_server_reads_what_a_client_distilled(done: Path) -> None:
+    for message in open_transcript(done).messages:
         if message.sender != SERVER:
             assert message.readers == {SERVER}
 
@@ -135,21 +141,19 @@ def test_examples_of_a_class_that_nobody_holds_stay_as_they_were(tmp_path: Path)
     assert not after.inputs[0].equal(before.inputs[0])
 
 
-def test_a_run_that_was_stopped_ends_with_the_same_files(tmp_path: Path) -> None:
-    run(federation(), tmp_path / "whole")
-
+def test_a_run_that_was_stopped_ends_with_the_same_files(done: Path, tmp_path: Path) -> None:
     def stop(number: int) -> None:
         if number == 1:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(federation(), tmp_path / "stopped", stop)
-    run(federation(), tmp_path / "stopped")
-    assert files(tmp_path / "stopped") == files(tmp_path / "whole")
-
-
-def test_without_what_clients_remember_a_run_cannot_go_on(tmp_path: Path) -> None:
+        run(federation(), tmp_path, stop)
     run(federation(), tmp_path)
+    assert files(tmp_path) == files(done)
+
+
+def test_without_what_clients_remember_a_run_cannot_go_on(done: Path, tmp_path: Path) -> None:
+    shutil.copytree(done, tmp_path, dirs_exist_ok=True)
     for number in range(2, ROUNDS + 1):
         shutil.rmtree(round_folder(tmp_path / "transcript", number))
     shutil.rmtree(tmp_path / "distillation")
@@ -157,11 +161,10 @@ def test_without_what_clients_remember_a_run_cannot_go_on(tmp_path: Path) -> Non
         run(federation(), tmp_path)
 
 
-def test_a_complete_run_is_opened_and_not_run_again(tmp_path: Path) -> None:
-    run(federation(), tmp_path)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    run(federation(), tmp_path)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+def test_a_complete_run_is_opened_and_not_run_again(done: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in done.rglob("*")}
+    run(federation(), done)
+    assert {path: path.stat().st_mtime_ns for path in done.rglob("*")} == before
 
 
 def test_a_client_without_examples_is_a_missing_answer(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
+import shutil
 from pathlib import Path
 
+import pytest
 import torch
 from torch.nn.functional import log_softmax
 
@@ -7,8 +9,21 @@ from overheard.archive.layout import round_folder
 from overheard.archive.reader import open_transcript
 from overheard.core.messages import Broadcast, DistilledSet
 from overheard.core.parties import SERVER, client
+from overheard.core.transcript import Transcript
 from overheard.federation.run import run
 from tests.federation.test_distilling import CLIENTS, ROUNDS, federation, files, sets
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("run")
+
+
+@pytest.fixture(scope="module")
+def told(home: Path) -> Transcript:
+    """A run that nobody changes."""
+    transcript, _ = run(federation(), home)
+    return transcript
 
 
 def trained(start, body: DistilledSet) -> dict[str, torch.Tensor]:
@@ -25,9 +40,10 @@ def trained(start, body: DistilledSet) -> dict[str, torch.Tensor]:
     return {name: one.detach() for name, one in model.named_parameters()}
 
 
-def test_beside_each_set_stands_the_model_that_follows_from_it(tmp_path: Path) -> None:
-    told, _ = run(federation(), tmp_path)
-    said = open_transcript(tmp_path).messages
+def test_beside_each_set_stands_the_model_that_follows_from_it(
+    told: Transcript, home: Path
+) -> None:
+    said = open_transcript(home).messages
     start = next(m.body.weights for m in said if isinstance(m.body, Broadcast))
     view = told.seen_by(SERVER)
     for number in range(ROUNDS):
@@ -47,31 +63,33 @@ def test_beside_each_set_stands_the_model_that_follows_from_it(tmp_path: Path) -
     assert view.broadcasts().keys() == set(range(ROUNDS + 1))
 
 
-def test_what_was_said_stands_there_as_it_was(tmp_path: Path) -> None:
-    told, _ = run(federation(), tmp_path)
+def test_what_was_said_stands_there_as_it_was(told: Transcript, home: Path) -> None:
     assert {(m.round, m.sender) for m in told.messages if isinstance(m.body, DistilledSet)} == {
         (m.round, m.sender)
-        for m in open_transcript(tmp_path).messages
+        for m in open_transcript(home).messages
         if isinstance(m.body, DistilledSet)
     }
 
 
-def test_a_client_reads_the_models_of_others_no_more_than_their_sets(tmp_path: Path) -> None:
-    told, _ = run(federation(), tmp_path)
+def test_a_client_reads_the_models_of_others_no_more_than_their_sets(
+    told: Transcript,
+) -> None:
     view = told.seen_by(client(0))
     assert not view.updates(client(1))
     assert view.updates(client(0)).keys() == set(range(ROUNDS))
 
 
-def test_what_was_rebuilt_is_not_trained_again(tmp_path: Path) -> None:
-    run(federation(), tmp_path / "one")
-    run(federation(), tmp_path / "two")
-    home = tmp_path / "two" / "rebuilt" / "transcript"
+def test_what_was_rebuilt_is_not_trained_again(
+    told: Transcript, home: Path, tmp_path: Path
+) -> None:
+    assert told.messages
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+    again = tmp_path / "rebuilt" / "transcript"
     for number in (3, 4):
-        for path in round_folder(home, number).iterdir():
+        for path in round_folder(again, number).iterdir():
             path.unlink()
-    kept = next(iter(round_folder(home, 0).glob("*.safetensors")))
+    kept = next(iter(round_folder(again, 0).glob("*.safetensors")))
     when = kept.stat().st_mtime_ns
-    run(federation(), tmp_path / "two")
-    assert files(tmp_path / "one") == files(tmp_path / "two")
+    run(federation(), tmp_path)
+    assert files(home) == files(tmp_path)
     assert kept.stat().st_mtime_ns == when
