@@ -103,8 +103,8 @@ SMALL = World(
     ConvNet(blocks=2, width=16),
     examples=11_000,
     rounds=10,
-    flip=Flip(batch=512, halve_every=80),
-    flip_rounds=160,
+    flip=Flip(batch=512, halve_every=75),
+    flip_rounds=150,
     samples=(10,),
     seeds=(0, 1, 2),
 )
