@@ -66,9 +66,9 @@ def hold(
     deltas: Sequence[dict[str, Tensor]],
     counts: Sequence[Sequence[int]],
     auxiliary: Examples,
-    sets: Sequence[DistilledSet],
+    sets: Sequence[DistilledSet] = (),
 ) -> Overheard:
-    """One round in which the server reads every update and, beside it, every distilled set.
+    """One round in which the server reads every update and, if there are any, distilled sets.
 
     The first of the sets is the server's.
     """
@@ -80,7 +80,7 @@ def hold(
     ]
     said += [
         Message(0, who, frozenset({SERVER, *clients}), own)
-        for who, own in zip((SERVER, *clients), sets, strict=True)
+        for who, own in zip((SERVER, *clients)[: len(sets)], sets, strict=True)
     ]
     truth = {(0, who): torch.tensor(mine) for who, mine in zip(clients, counts, strict=True)}
     knowledge = Knowledge(CLASSES, build, auxiliary, RECIPE, means=MEANS)
