@@ -49,5 +49,5 @@ def test_too_few_that_nobody_holds_are_told() -> None:
 
 @pytest.mark.parametrize("settings", [(0, 1), (1, 0)])
 def test_a_question_with_one_answer_is_refused(settings) -> None:
-    with pytest.raises(PlanError, match="members and outsiders are 1 or more"):
+    with pytest.raises(ValueError, match="members and outsiders are 1 or more"):
         Candidates(*settings)

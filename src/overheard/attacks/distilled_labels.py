@@ -6,7 +6,7 @@ from math import sqrt
 from typing import ClassVar, final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.attack import Attack
@@ -84,6 +84,6 @@ def _taught(said: DistilledSet) -> Float[Tensor, " classes"]:
     return (said.rates.double().unsqueeze(1) * said.labels.double()).sum(0)
 
 
-def _masked(counts: Float[Tensor, " examples"], classes: int) -> Tensor:
+def _masked(counts: Float[Tensor, " examples"], classes: int) -> Bool[Tensor, " classes"]:
     """Classes none of whose examples count; examples are of the classes in turn."""
     return counts.view(-1, classes).amax(0) <= 0

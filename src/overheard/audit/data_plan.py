@@ -10,6 +10,7 @@ from overheard.audit.part import PartOf
 from overheard.audit.table import Positive, Table
 from overheard.core.errors import PlanError
 from overheard.core.split import Split
+from overheard.data.candidates import Candidates
 from overheard.data.dataset import DataSource
 from overheard.data.people import People, PriorKind
 from overheard.data.schedule import Shift
@@ -109,19 +110,6 @@ class PeoplePlan(Table):
         )
 
 
-class CandidatesPlan(Table):
-    """Records of which attackers ask whether a client trained on them.
-
-    Args:
-        members: so many of each client; all that it holds, where it holds fewer.
-        outsiders: so many of nobody.
-
-    """
-
-    members: Positive = 100
-    outsiders: Positive = 1000
-
-
 class DataPlan(Table):
     """Whose data are trained on.
 
@@ -158,7 +146,7 @@ class DataPlan(Table):
     shifts: tuple[ShiftPlan, ...] = ()
     people: PeoplePlan | None = None
     background: Positive | None = None
-    candidates: CandidatesPlan | None = None
+    candidates: Candidates | None = None
 
     @property
     def sizes(self) -> tuple[int, int]:

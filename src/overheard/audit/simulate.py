@@ -20,7 +20,6 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
-from overheard.data.candidates import Candidates
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.deal import Auxiliary, Deal, deal
 from overheard.data.distortion import distorted
@@ -118,9 +117,7 @@ def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = Fa
         people=None if data.people is None else data.people.people,
         is_exchanged=is_control and asks_who(plan),
         background=data.background,
-        candidates=None
-        if data.candidates is None
-        else Candidates(data.candidates.members, data.candidates.outsiders),
+        candidates=data.candidates,
     )
 
 

@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-import torch
-
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, joined
 
 
 @final
@@ -47,7 +45,4 @@ def learners_of(people: Mapping[str, Examples], chunks: int) -> tuple[Learner, .
 
 def together(people: Mapping[str, Examples]) -> Examples:
     """The examples of all users, one user after another, which learners have their rows of."""
-    held = tuple(people.values())
-    return Examples(
-        torch.cat([one.inputs for one in held]), torch.cat([one.labels for one in held])
-    )
+    return joined(tuple(people.values()))

@@ -7,7 +7,7 @@ import torch
 
 from overheard.bank.augment import augmented
 from overheard.bank.parting import Parting
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, joined
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 
@@ -31,7 +31,5 @@ def pool_of(auxiliary: Examples, parting: Parting, seed: Seed) -> Pool:
         for half, rows in enumerate(parting.halves)
     ]
     first = len(parts[0])
-    together = Examples(
-        torch.cat([part.inputs for part in parts]), torch.cat([part.labels for part in parts])
-    )
+    together = joined(parts)
     return Pool(together, (torch.arange(first), torch.arange(first, len(together))))

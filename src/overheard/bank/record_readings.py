@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.errors import NeedsError
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, joined
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights, moved
 from overheard.core.parties import Party
@@ -101,7 +101,7 @@ def with_shadows(
     assert knowledge.build_model is not None
     pool, before = knowledge.auxiliary, len(knowledge.auxiliary)
     if asked:
-        pool = _joined(pool, knowledge.candidates)
+        pool = joined((pool, knowledge.candidates))
     if len(pool) < 2:
         raise NeedsError("shadow models learn from two examples or more: grant more")
     size = min(_told_size(view) or len(pool), len(pool) // 2)
@@ -169,9 +169,3 @@ def _told_size(view: View) -> int | None:
         if update.examples
     ]
     return int(torch.tensor(sizes).median()) if sizes else None
-
-
-def _joined(one: Examples, other: Examples) -> Examples:
-    return Examples(
-        torch.cat([one.inputs, other.inputs]), torch.cat([one.labels, other.labels])
-    )

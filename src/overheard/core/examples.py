@@ -1,7 +1,9 @@
 """Labelled examples, the matter that clients learn from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
@@ -35,3 +37,10 @@ class Examples:
     def counts(self, classes: int) -> Int[Tensor, " classes"]:
         """How many examples bear each label."""
         return self.labels.bincount(minlength=classes)
+
+
+def joined(parts: Sequence[Examples]) -> Examples:
+    """The examples of all parts, one part after another."""
+    return Examples(
+        torch.cat([part.inputs for part in parts]), torch.cat([part.labels for part in parts])
+    )

@@ -1,6 +1,7 @@
 """Records of which an attacker asks whether somebody trained on them."""
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool
@@ -11,6 +12,7 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """How many records are asked about.
@@ -27,10 +29,11 @@ class Candidates:
     def __post_init__(self) -> None:
         """Refuse a question that has one answer."""
         if self.members < 1 or self.outsiders < 1:
-            raise PlanError(f"candidates: members and outsiders are 1 or more, got {self}")
+            raise ValueError(f"members and outsiders are 1 or more, got {self}")
 
 
-@dataclass(frozen=True, slots=True)
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Asked:
     """Which they are.
 

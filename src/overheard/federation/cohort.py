@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from overheard.core.defense import Defense, Former, Moment
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, joined
 from overheard.core.parties import Party
 from overheard.federation.federation import Federation
 from overheard.learning.cohort import Member
@@ -82,7 +82,7 @@ def gather(federation: Federation, number: int) -> Cohort:
             members.append(Member(party, rows))
         else:
             missing[party] = EMPTY
-    return Cohort(_joined(changed) if changed else federation.pool, tuple(members), missing)
+    return Cohort(joined(changed) if changed else federation.pool, tuple(members), missing)
 
 
 def moment(federation: Federation, defense: Defense, number: int, party: Party) -> Moment:
@@ -114,9 +114,3 @@ def _former(federation: Federation, number: int, index: int) -> Former | None:
 def _on_data(federation: Federation) -> tuple[Defense, ...]:
     """Those that may change examples; where there are none, nobody's data need be copied."""
     return tuple(d for d in federation.defenses if type(d).on_data is not Defense.on_data)
-
-
-def _joined(parts: list[Examples]) -> Examples:
-    return Examples(
-        torch.cat([part.inputs for part in parts]), torch.cat([part.labels for part in parts])
-    )

@@ -116,7 +116,8 @@ def mean_accuracy(audit: Audit, arm: str, number: int) -> Estimate:
 
 def last_accuracy(audit: Audit, arm: str) -> Estimate:
     """The accuracy of the last global model that was measured, over seeds."""
-    return mean_accuracy(audit, arm, max(audit.arms[0].accuracy))
+    (last,) = {max(one.accuracy) for one in audit.arms if one.arm == arm}
+    return mean_accuracy(audit, arm, last)
 
 
 def mean_of(findings: Sequence[Finding], values: Sequence[float]) -> Estimate:

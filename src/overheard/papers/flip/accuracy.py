@@ -4,17 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-
 from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.estimate import Estimate, estimate
-from overheard.audit.finding import Audit
 from overheard.audit.plan import Plan, ThreatPlan
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.flip.printed import accuracy
 from overheard.papers.flip.world import CIFAR10, MNIST, SMALL, World, arm_of
-from overheard.papers.reading import BOOTSTRAP, figure
+from overheard.papers.reading import figure, last_accuracy
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
 
@@ -80,16 +76,9 @@ class AccuracyExperiment(Experiment):
                     figure(
                         f"{name}_{key}_accuracy",
                         f"{where}; {told}, the model after {run.rounds_of(arm)} rounds",
-                        last_accuracy_of(audit, arm.name),
+                        last_accuracy(audit, arm.name),
                         accuracy(name, model, key),
                         "higher",
                     )
                 )
         return tuple(figures)
-
-
-def last_accuracy_of(audit: Audit, arm: str) -> Estimate:
-    """The accuracy of an arm's last global model, over seeds."""
-    runs = [one for one in audit.arms if one.arm == arm]
-    values = np.array([one.accuracy[max(one.accuracy)] for one in runs])
-    return estimate(values, np.array([one.seed for one in runs]), BOOTSTRAP)

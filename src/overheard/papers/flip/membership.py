@@ -7,9 +7,9 @@ from typing import Any, final
 from overheard.attacks.lira import Lira
 from overheard.attacks.loss_membership import LossMembership
 from overheard.attacks.shadow_membership import ShadowMembership
-from overheard.audit.data_plan import CandidatesPlan
 from overheard.audit.plan import Plan, ThreatPlan
 from overheard.core.attack import Attack
+from overheard.data.candidates import Candidates
 from overheard.data.datasets.mnist import Mnist
 from overheard.learning.models.alexnet import AlexNet
 from overheard.learning.models.mlp import Mlp
@@ -31,7 +31,7 @@ ATTACKS: Mapping[str, Attack[Any]] = {
     "loss": LossMembership(),
 }
 
-CANDIDATES = CandidatesPlan(members=200, outsiders=1000)
+CANDIDATES = Candidates(members=200, outsiders=1000)
 
 FULL = replace(
     CIFAR10,
@@ -71,7 +71,7 @@ class MembershipExperiment(Experiment):
 
     full: World = FULL
     reduced: World = REDUCED
-    candidates: CandidatesPlan = CANDIDATES
+    candidates: Candidates = CANDIDATES
     auxiliary: int = 1500
     name: str = "membership"
 
