@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from overheard.attacks.link_siamese import LinkSiamese
     from overheard.attacks.link_wccn import LinkWccn
     from overheard.attacks.lira import Lira
+    from overheard.attacks.lira_pooled import LiraPooled
     from overheard.attacks.llg import Llg
     from overheard.attacks.loss_membership import LossMembership
     from overheard.attacks.match_cross_modal import MatchCrossModal
@@ -45,7 +46,10 @@ if TYPE_CHECKING:
     from overheard.audit.run import audit
     from overheard.audit.simulate import Resources, knowledge, simulate
     from overheard.core.seeds import Seed
-    from overheard.learning.distillation.flip import Flip
+    from overheard.learning.distillation.methods.distribution_matching import (
+        DistributionMatching,
+    )
+    from overheard.learning.distillation.methods.flip import Flip
     from overheard.report.write import write_report
     from overheard.scoring.attribute import AttributeScorer
     from overheard.scoring.identity import IdentityScorer
@@ -62,6 +66,7 @@ __all__ = [
     "BiasInversion",
     "Decaf",
     "DistilledLabels",
+    "DistributionMatching",
     "Flip",
     "IdentityScorer",
     "Ilrg",
@@ -70,6 +75,7 @@ __all__ = [
     "LinkSiamese",
     "LinkWccn",
     "Lira",
+    "LiraPooled",
     "Llg",
     "LossMembership",
     "MatchCrossModal",
@@ -114,7 +120,8 @@ _HOMES = {
     "BiasInversion": "attacks.bias_inversion",
     "Decaf": "attacks.decaf",
     "DistilledLabels": "attacks.distilled_labels",
-    "Flip": "learning.distillation.flip",
+    "DistributionMatching": "learning.distillation.methods.distribution_matching",
+    "Flip": "learning.distillation.methods.flip",
     "IdentityScorer": "scoring.identity",
     "Ilrg": "attacks.ilrg",
     "LabelSharesScorer": "scoring.label_shares",
@@ -122,6 +129,7 @@ _HOMES = {
     "LinkSiamese": "attacks.link_siamese",
     "LinkWccn": "attacks.link_wccn",
     "Lira": "attacks.lira",
+    "LiraPooled": "attacks.lira_pooled",
     "Llg": "attacks.llg",
     "LossMembership": "attacks.loss_membership",
     "MatchCrossModal": "attacks.match_cross_modal",

@@ -19,8 +19,7 @@ from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.core.view import View, mean_update
 from overheard.learning.cohort import Member
-from overheard.learning.distillation.distil import Distiller
-from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.distillation.moments import forgotten
 from overheard.learning.distillation.synthetic import noise
 from overheard.learning.initial import initial_weights
@@ -115,12 +114,11 @@ def distil(
     task = Task((FEATURES,), tuple("abcd"))
     shared, how = noise(task, 2, 0.1, Seed(6)), Flip(samples=2, steps=3, batch=40)
     pool, members = holding(counts)
-    done = Distiller(build, start).distil(
+    done = how.distiller(build, start).distil(
         shared,
         pool,
         members,
         forgotten(shared, len(members)),
-        how,
         round=0,
         scale=1.0,
         seed=Seed(7),

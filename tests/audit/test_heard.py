@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from overheard.audit import heard
+from overheard.audit.finding import ArmRun
 from overheard.audit.folder import AuditFolder
 from overheard.audit.heard import simulated
-from overheard.audit.plan import ArmPlan
+from overheard.audit.plan import ArmPlan, Plan
+from overheard.audit.traffic import Traffic
 from overheard.core.parties import SERVER, client
-from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.methods.flip import Flip
 from tests.audit.conftest import supplies_of
 from tests.audit.plans import MASKED, OPEN, TINY, changed
 
@@ -52,7 +54,7 @@ def test_what_is_heard_of_a_run_is_its_own(tmp_path: Path):
 
 
 def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):
-    flip = ArmPlan(name="flip", flip=Flip(samples=1, batch=10), rounds=3)
+    flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
     plan = changed(TINY, arms=(flip,))
     assert [arm.name for arm in plan.arms] == ["no defense", "flip"]
     weights, told = simulated(plan, supplies_of(plan), AuditFolder(tmp_path), lambda *_: None)
@@ -66,3 +68,31 @@ def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):
     assert told.record.answers == 9
     counts = weights.truth.counts
     assert told.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()
+
+
+def test_sets_travel_and_not_the_models_that_follow_and_each_run_has_its_own_time(
+    tmp_path: Path,
+):
+    flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
+    plan = changed(TINY, arms=(OPEN, flip), seeds=(0, 1))
+    *weights, one, other = _records(plan, tmp_path)
+    # Ten examples of 64 pixels, 10 soft labels, a rate and a count: 760 numbers, 3040 bytes.
+    # Three clients send one in each of three rounds; three and the closing one go to all of
+    # them, and in round 0 the first weights, 650 numbers.
+    due = Traffic(9 * 3040, 3 * (4 * 3040 + 2600), answers=9, heard=12)
+    assert one.traffic == other.traffic == due
+    assert weights[0].seconds == weights[1].seconds
+    assert one.seconds != other.seconds
+
+
+def test_to_open_runs_again_takes_no_time_of_theirs(tmp_path: Path):
+    flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
+    plan = changed(TINY, arms=(OPEN, flip))
+    first = [one.seconds for one in _records(plan, tmp_path)]
+    assert None not in first
+    assert [one.seconds for one in _records(plan, tmp_path)] == first
+
+
+def _records(plan: Plan, folder: Path) -> list[ArmRun]:
+    found = simulated(plan, supplies_of(plan), AuditFolder(folder), lambda *_: None)
+    return [run.record for run in found]

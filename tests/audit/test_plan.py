@@ -20,7 +20,7 @@ from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.people import People
 from overheard.data.schedule import Schedule, Shift
 from overheard.defenses.dropout import Dropout
-from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.methods.flip import Flip
 from tests.audit.peopled import Resemblance
 from tests.audit.plans import DATA, OPEN, SERVER_ALONE, SMALL, TINY, TRAINING
 
@@ -90,13 +90,16 @@ def test_arms_that_are_all_defended_get_an_undefended_one_first():
     assert [arm.name for arm in plan.arms] == ["no defense", "dropout"]
 
 
-FLIP = '[[arms]]\nname = "FLiP 10"\nflip = { samples = 10, optimizer = "sgd" }\n'
+FLIP = """[[arms]]
+name = "FLiP 10"
+distillation = { kind = "flip", samples = 10, optimizer = "sgd" }
+"""
 
 
 def test_an_arm_in_which_distilled_data_travel_is_read_and_written_back():
     plan = parse_plan(FLIP + GOOD, "plan.toml")
     assert [arm.name for arm in plan.arms] == ["no defense", "FLiP 10"]
-    assert plan.arms[1].flip == Flip(samples=10, optimizer="sgd")
+    assert plan.arms[1].distillation == Flip(samples=10, optimizer="sgd")
     assert parse_plan(plan.toml(), "p") == plan
 
 
@@ -107,7 +110,7 @@ def test_distilled_data_have_no_weights_to_defend():
 
 def test_what_a_distillation_cannot_be_is_told_with_its_place():
     told = mistakes_in(FLIP.replace("samples = 10", "samples = 0") + GOOD)
-    assert "samples, steps and batch are 1 or more" in told["arms.0.flip"]
+    assert "samples, steps, batch and at_once are 1 or more" in told["arms.0.distillation"]
 
 
 def test_distilled_data_have_no_name_of_the_undefended_arm():

@@ -21,7 +21,7 @@ from overheard.federation import distilling
 from overheard.federation.distilling import RAN_AWAY
 from overheard.federation.federation import Federation
 from overheard.federation.run import run
-from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.models.mlp import Mlp
 
 CLIENTS, CLASSES, ROUNDS, SIZE = 3, 3, 4, 60
@@ -52,7 +52,7 @@ def federation(
         test=heaps(1, torch.arange(90) % CLASSES),
         rounds=rounds,
         seed=Seed(5),
-        flip=flip or Flip(samples=2, batch=20, first_rate=0.2, rate_rate=0.01),
+        distillation=flip or Flip(samples=2, batch=20, first_rate=0.2, rate_rate=0.01),
     )
 
 

@@ -12,6 +12,7 @@ import overheard.attacks
 import overheard.data.datasets
 import overheard.data.splits
 import overheard.defenses
+import overheard.learning.distillation.methods
 import overheard.learning.models
 from overheard.audit.data_plan import DataPlan
 from overheard.audit.part import PartOf, label
@@ -24,7 +25,7 @@ from overheard.core.identities import PERSONAL
 from overheard.core.parties import SERVER, Party, party
 from overheard.data.dataset import DataSource
 from overheard.data.schedule import Schedule
-from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 
 UNDEFENDED = "no defense"
@@ -59,7 +60,7 @@ class ArmPlan(Table):
         shadows_defended: whether the attacker's shadow devices change what they learn from and
             send by the defenses as clients do: so does an attacker who adapts. What a defense
             makes of the training itself all follow.
-        flip: how clients distil, where distilled data travel in place of weights.
+        distillation: how clients distil, where distilled data travel in place of weights.
         rounds: how many, in place of the training's: distilled data take more of them.
 
     """
@@ -67,14 +68,17 @@ class ArmPlan(Table):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]{0,63}$")]
     defenses: tuple[Annotated[Defense, PartOf(overheard.defenses, Defense)], ...] = ()
     shadows_defended: bool = False
-    flip: Flip | None = None
+    distillation: (
+        Annotated[Distillation, PartOf(overheard.learning.distillation.methods, Distillation)]
+        | None
+    ) = None
     rounds: Positive | None = None
 
     @model_validator(mode="after")
     def _has_weights_to_defend(self) -> "ArmPlan":
-        if self.flip is not None and self.defenses:
+        if self.distillation is not None and self.defenses:
             raise ValueError(
-                "defenses act on weights, and under flip distilled data travel: make two arms"
+                "defenses act on weights, and under distillation none travel: make two arms"
             )
         return self
 
@@ -98,7 +102,8 @@ class ThreatPlan(Table):
         pseudonyms: how long a sender's name lasts: for the run, so that evidence of its rounds
             can be summed, or for a round, with updates in an order that tells nothing.
         knows: what the attacker knows; attacks that need more are refused.
-        by_round: whether each round is also listened to alone, for error by round.
+        by_round: whether each round is also listened to alone, for error by round; a number =
+            so many rounds, evenly from the first to the last.
         virtual: the clients that an attacker trains for itself, if it does.
         auxiliary_from: another data set, of the same shape, classes and vocabulary, that the
             auxiliary examples are drawn from in place of the audited one.
@@ -115,7 +120,7 @@ class ThreatPlan(Table):
     about: Literal["clients", "cohort"] = "clients"
     pseudonyms: Literal["run", "round"] = "run"
     knows: tuple[Known, ...] = ("auxiliary", "model", "recipe")
-    by_round: bool = True
+    by_round: bool | Positive = True
     virtual: VirtualPlan = VirtualPlan()
     auxiliary_from: (
         Annotated[DataSource, PartOf(overheard.data.datasets, DataSource)] | None
@@ -197,7 +202,7 @@ class Plan(Table):
     @field_validator("arms")
     @classmethod
     def _with_undefended(cls, arms: tuple[ArmPlan, ...]) -> tuple[ArmPlan, ...]:
-        bare = [not arm.defenses and arm.flip is None for arm in arms]
+        bare = [not arm.defenses and arm.distillation is None for arm in arms]
         named = [arm.name.casefold() == UNDEFENDED for arm in arms]
         if any(name and not one for name, one in zip(named, bare, strict=True)):
             raise ValueError(f"{UNDEFENDED!r} is the arm without defenses: rename this one")
@@ -246,10 +251,14 @@ class Plan(Table):
                 "training: leave out arms.rounds, or data.shifts and data.refresh_every"
             )
         people = self.data.people
-        if people is not None and people.shadow_devices and any(arm.flip for arm in self.arms):
+        if (
+            people is not None
+            and people.shadow_devices
+            and any(arm.distillation for arm in self.arms)
+        ):
             raise ValueError(
                 "data.people.shadow_devices: where distilled data travel no shadow device "
-                "takes part: leave them out, or the arms with flip"
+                "takes part: leave them out, or the arms that distil"
             )
         count = self.data.auxiliary_per_class or self.data.auxiliary
         for number, threat in enumerate(self.threats):

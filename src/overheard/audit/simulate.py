@@ -150,7 +150,7 @@ def federation_of(
         attributes={} if who is None else who.attributes,
         members=dealt.members,
         background=dealt.background,
-        flip=arm.flip,
+        distillation=arm.distillation,
     )
 
 
@@ -236,7 +236,7 @@ def knowledge(
 
 def _arm(plan: Plan, name: str | None) -> ArmPlan:
     if name is None:
-        return next(arm for arm in plan.arms if not arm.defenses and arm.flip is None)
+        return next(arm for arm in plan.arms if not arm.defenses and arm.distillation is None)
     names = [arm.name for arm in plan.arms]
     if name not in names:
         raise PlanError(f"the plan has no arm {name!r}; it has {', '.join(names)}")

@@ -13,6 +13,7 @@ import overheard.attacks
 import overheard.data.datasets
 import overheard.data.splits
 import overheard.defenses
+import overheard.learning.distillation.methods
 import overheard.learning.models
 import overheard.scoring
 from overheard.core.attack import Attack
@@ -21,6 +22,7 @@ from overheard.core.discover import discover
 from overheard.core.scorer import Scorer
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
+from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 from overheard.papers.find import papers
 
@@ -29,6 +31,7 @@ KINDS: dict[str, tuple[ModuleType, type[Any]]] = {
     "attacks": (overheard.attacks, Attack),
     "datasets": (overheard.data.datasets, DataSource),
     "defenses": (overheard.defenses, Defense),
+    "distillations": (overheard.learning.distillation.methods, Distillation),
     "models": (overheard.learning.models, Model),
     "scorers": (overheard.scoring, Scorer),
     "splits": (overheard.data.splits, Split),

@@ -47,6 +47,7 @@ class Kind(enum.StrEnum):
     attacks = "attacks"
     datasets = "datasets"
     defenses = "defenses"
+    distillations = "distillations"
     models = "models"
     papers = "papers"
     scorers = "scorers"

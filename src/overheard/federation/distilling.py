@@ -19,11 +19,9 @@ from overheard.federation.federation import Federation
 from overheard.federation.kept_moments import keep_moments, kept_moments
 from overheard.federation.round import TO_SERVER
 from overheard.learning.cohort import Member
-from overheard.learning.distillation.distil import Distiller
-from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.distillation import Distillation, Distiller
 from overheard.learning.distillation.moments import Moments, forgotten
 from overheard.learning.distillation.synthetic import Synthetic, noise
-from overheard.learning.distillation.unroll import bytes_kept
 from overheard.learning.initial import initial_weights
 from overheard.learning.memory import free_bytes
 
@@ -49,7 +47,7 @@ class Standing:
 
 @final
 @dataclass(eq=False)
-class Distillation:
+class DistillingRun:
     """One federation that shares distilled data, round after round.
 
     FLiP (arXiv 2410.19548), Section IV-B. The server sends the mean of what clients distilled
@@ -62,25 +60,27 @@ class Distillation:
     the distillation are halved for the rest of the run.
 
     Args:
-        federation: which; its `flip` is set.
+        federation: which; its `distillation` is set.
         folder: the run's.
 
     """
 
     federation: Federation
     folder: Path
-    flip: Flip = field(init=False)
+    how: Distillation = field(init=False)
     start: Weights = field(init=False)
     distiller: Distiller = field(init=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be distilled, or does not fit into memory."""
         federation = self.federation
-        assert federation.flip is not None
-        self.flip = federation.flip
+        assert federation.distillation is not None
+        self.how = federation.distillation
         self.start = initial_weights(federation.build_model, federation.seed.child("initial"))
-        self.distiller = Distiller(federation.build_model, self.start, federation.device)
-        _refuse_too_large(federation, self.flip, self.start)
+        self.distiller = self.how.distiller(
+            federation.build_model, self.start, federation.device
+        )
+        self._refuse_too_large()
 
     def go_on(self, recorder: Recorder, on_round: Callable[[int], None] | None) -> None:
         """Hold the rounds that the transcript lacks, and the closing one."""
@@ -118,9 +118,8 @@ class Distillation:
                 cohort.pool,
                 cohort.members,
                 moments.of(places),
-                self.flip,
                 round=number,
-                scale=self.flip.scale(number) * 0.5**standing.fled,
+                scale=self.how.scale(number) * 0.5**standing.fled,
                 seed=self.federation.seed.child("distillation"),
             )
             well = []
@@ -162,16 +161,31 @@ class Distillation:
     def _first(self) -> Synthetic:
         federation = self.federation
         seed = federation.seed.child("synthetic")
-        return noise(federation.task, self.flip.samples, self.flip.first_rate, seed)
+        return noise(federation.task, self.how.samples, self.how.first_rate, seed)
 
     def _counts(self, labels: Tensor, member: Member) -> Tensor:
         """By example, whether it counts that this member distilled it."""
         classes = self.federation.task.classes
-        ones = torch.ones(self.flip.samples * classes)
-        if self.flip.lacking == "average":
+        ones = torch.ones(self.how.samples * classes)
+        if self.how.lacking == "average":
             return ones
         held = labels[member.rows].bincount(minlength=classes) > 0
         return ones * held[torch.arange(len(ones)) % classes]
+
+    def _refuse_too_large(self) -> None:
+        """Say before the first round what memory will not hold."""
+        federation = self.federation
+        task, clients = federation.task, len(federation.clients)
+        examples = self.how.samples * task.classes
+        inputs = 4 * examples * (torch.Size(task.shape).numel() + task.classes)
+        needed = self.distiller.bytes_kept(examples, clients) + COPIES * clients * inputs
+        free = free_bytes(torch.device(federation.device))
+        if needed > free:
+            raise PlanError(
+                f"distilling {examples} examples with {clients} clients takes about "
+                f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} are free: take fewer "
+                "samples a class, fewer clients a round or a smaller model"
+            )
 
     def _places(self, members: Sequence[Member]) -> Tensor:
         number_of = {party: place for place, party in enumerate(self.federation.clients)}
@@ -211,19 +225,3 @@ def _remembered(moments: Moments, well: Sequence[bool]) -> Moments:
         return torch.where(keep.view(-1, *[1] * (one.ndim - 1)), one, torch.zeros_like(one))
 
     return Moments(kept(moments.steps), moments.mean.map(kept), moments.square.map(kept))
-
-
-def _refuse_too_large(federation: Federation, flip: Flip, start: Weights) -> None:
-    """Say before the first round what memory will not hold."""
-    steps = flip.samples * federation.task.classes
-    clients = len(federation.clients)
-    size = sum(one.numel() * one.element_size() for one in start.values())
-    inputs = 4 * steps * (torch.Size(federation.task.shape).numel() + federation.task.classes)
-    needed = bytes_kept(steps, clients * size) + COPIES * clients * inputs
-    free = free_bytes(torch.device(federation.device))
-    if needed > free:
-        raise PlanError(
-            f"distilling {steps} examples with {clients} clients takes about "
-            f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} are free: take fewer samples a "
-            "class, fewer clients a round or a smaller model"
-        )

@@ -14,7 +14,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.truth import NO_ATTRIBUTES, NO_MEMBERS, NO_SHIFTS, NO_USERS
-from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.train import Engine
 
 
@@ -50,8 +50,8 @@ class Federation:
         members: by client, places of the records in question that it holds; told likewise.
         background: public examples of the task, which every client has besides its own, for
             defenses that mix them in; None = there are none.
-        flip: how clients distil, where distilled data travel in place of weights; None =
-            FedAvg.
+        distillation: how clients distil, where distilled data travel in place of weights;
+            None = FedAvg.
 
     """
 
@@ -77,7 +77,7 @@ class Federation:
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
     background: Examples | None = None
-    flip: Flip | None = None
+    distillation: Distillation | None = None
 
     def __post_init__(self) -> None:
         """Refuse a federation that cannot be run."""
@@ -106,7 +106,7 @@ class Federation:
         if self.background is not None:
             _refuse_strange_labels(self.background, self.task.classes)
             _refuse_other_inputs(self.background, self.pool)
-        if self.flip is not None and (self.defenses or self.shadows):
+        if self.distillation is not None and (self.defenses or self.shadows):
             raise ValueError(
                 "where distilled data travel, no defense of weights and no shadow device acts"
             )

@@ -12,7 +12,7 @@ from overheard.core.messages import Broadcast, DistilledSet, Message, Update, We
 from overheard.core.parties import SERVER
 from overheard.core.transcript import Transcript
 from overheard.federation.distilling import synthetic
-from overheard.learning.distillation.distil import Distiller
+from overheard.learning.distillation.distillation import Distiller
 from overheard.learning.distillation.synthetic import stack
 
 

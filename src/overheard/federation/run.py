@@ -15,7 +15,7 @@ from overheard.core.parties import SERVER
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.digest import data_digests
-from overheard.federation.distilling import Distillation
+from overheard.federation.distilling import DistillingRun
 from overheard.federation.federation import Federation
 from overheard.federation.rebuilt import rebuilt
 from overheard.federation.round import (
@@ -89,7 +89,7 @@ def run_together(
         )
     check_together(federations)
     with one_thread():
-        if any(one.flip is not None for one in federations):
+        if any(one.distillation is not None for one in federations):
             return tuple(
                 _distil(one, folder, on_round)
                 for one, folder in zip(federations, folders, strict=True)
@@ -114,10 +114,10 @@ def _distil(
     manifest = manifest_of(federation, digest)
     recorder = Recorder(folder, manifest)
     was_complete = recorder.committed() > federation.rounds
-    distillation = Distillation(federation, folder)
-    distillation.go_on(recorder, on_round)
+    distilling = DistillingRun(federation, folder)
+    distilling.go_on(recorder, on_round)
     transcript = rebuilt(
-        open_transcript(folder), distillation.distiller, distillation.start, manifest, folder
+        open_transcript(folder), distilling.distiller, distilling.start, manifest, folder
     )
     if not (was_complete and has_truth(folder)):
         write_truth(folder, truth_of(federation, transcript))
@@ -136,7 +136,7 @@ def manifest_of(federation: Federation, data: str) -> Manifest:
         participation=federation.participation,
         failure_rate=federation.failure_rate,
         are_shadows_defended=federation.are_shadows_defended,
-        protocol="fedavg" if federation.flip is None else repr(federation.flip),
+        protocol="fedavg" if federation.distillation is None else repr(federation.distillation),
         seed=federation.seed.value,
         data=data,
     )

@@ -49,7 +49,7 @@ def _shared(federation: Federation) -> Mapping[str, object]:
         "engine": federation.engine,
         "workers": federation.workers,
         "device": federation.device,
-        "protocol": federation.flip,
+        "protocol": federation.distillation,
         "defenses of the training": tuple(
             defense
             for defense in federation.defenses

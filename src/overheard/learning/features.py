@@ -25,12 +25,12 @@ def features_of_cohort(
 
     The logits are one product away: features @ weight.T + bias.
     """
-    headless = partial(_headless, build_model)
-    return logits_of_cohort(headless, cohort, inputs, batch=batch, device=device)
+    build_headless = partial(headless, build_model)
+    return logits_of_cohort(build_headless, cohort, inputs, batch=batch, device=device)
 
 
-def _headless(build_model: BuildModel) -> nn.Module:
-    """The model without its last layer."""
+def headless(build_model: BuildModel) -> nn.Module:
+    """Build the model without its last layer: it gives what that would read."""
     model = build_model()
     place = last_layer(model).weight.removesuffix("weight").removesuffix(".")
     if not place:

@@ -1,14 +1,12 @@
-import pytest
 import torch
 
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.distillation.flip import Flip
-from overheard.learning.distillation.moments import forgotten, step
+from overheard.learning.distillation.moments import Pace, forgotten, step
 from overheard.learning.distillation.synthetic import Synthetic, noise, stack
 
 TASK = Task((2,), ("a", "b", "c"))
-HOW = Flip(input_rate=0.1, label_rate=0.03, rate_rate=0.001)
+PACE = Pace(inputs=0.1, labels=0.03, rates=0.001, optimizer="adam")
 
 
 def some(seed: int) -> Synthetic:
@@ -46,7 +44,7 @@ def test_steps_of_each_member_are_those_of_torch() -> None:
     ]
     for number in range(3):
         moved = [slopes(10 * number + member) for member in range(2)]
-        held, moments = step(held, stack(moved), moments, HOW, 0.5)
+        held, moments = step(held, stack(moved), moments, PACE, 0.5)
         for own, walk, slope in zip(leaves, walks, moved, strict=True):
             for leaf, gradient in zip(own, slope, strict=True):
                 leaf.grad = gradient
@@ -58,7 +56,7 @@ def test_steps_of_each_member_are_those_of_torch() -> None:
 
 
 def test_plain_descent_goes_down_the_slope_and_remembers_nothing() -> None:
-    plain = Flip(optimizer="sgd", input_rate=0.1, label_rate=0.2, rate_rate=0.3)
+    plain = Pace(inputs=0.1, labels=0.2, rates=0.3, optimizer="sgd")
     one, moved = stack([some(0)]), stack([slopes(0)])
     held, moments = step(one, moved, forgotten(some(0), 1), plain, 2.0)
     assert held.labels.allclose(one.labels - 0.4 * moved.labels)
@@ -70,32 +68,9 @@ def test_who_sits_out_keeps_what_is_remembered_of_it() -> None:
     moments = forgotten(some(0), 3)
     those = torch.tensor([2, 0])
     _, theirs = step(
-        stack([some(0)] * 2), stack([slopes(1), slopes(2)]), moments.of(those), HOW, 1.0
+        stack([some(0)] * 2), stack([slopes(1), slopes(2)]), moments.of(those), PACE, 1.0
     )
     after = moments.with_those(those, theirs)
     assert after.steps.tolist() == [1, 0, 1]
     assert after.mean.labels[2].equal(theirs.mean.labels[0])
     assert not after.mean.labels[1].any()
-
-
-def test_rates_are_halved_after_so_many_rounds() -> None:
-    assert [Flip(halve_every=40).scale(n) for n in (0, 39, 40, 80)] == [1, 1, 0.5, 0.25]
-    assert Flip(halve_every=0).scale(1000) == 1
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"samples": 0},
-        {"steps": 0},
-        {"batch": 0},
-        {"input_rate": -1.0},
-        {"label_rate": float("nan")},
-        {"input_rate": 0.0, "label_rate": 0.0, "rate_rate": 0.0},
-        {"first_rate": 0.0},
-        {"halve_every": -1},
-    ],
-)
-def test_a_distillation_that_cannot_be_is_refused(settings) -> None:
-    with pytest.raises(ValueError, match=r"samples=|first_rate|halve_every"):
-        Flip(**settings)

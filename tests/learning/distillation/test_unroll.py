@@ -25,9 +25,9 @@ def network() -> nn.Module:
 
 
 @cache
-def unroll(most_bytes: int = 10**9) -> Unroll:
+def unroll(most_bytes: int = 10**9, at_once: int = 1) -> Unroll:
     """Recorded once for all tests."""
-    return Unroll(NETWORK, most_bytes)
+    return Unroll(NETWORK, at_once, most_bytes)
 
 
 def examples(seed: int) -> Synthetic:
@@ -54,14 +54,17 @@ def outer(weights: list[Tensor], member: int) -> Tensor:
     return nn.functional.cross_entropy(logits(weights, REAL[member]), TRUE[member])
 
 
-def by_autograd(one: Synthetic, member: int) -> tuple[list[Tensor], Synthetic]:
+def by_autograd(one: Synthetic, member: int, at_once: int) -> tuple[list[Tensor], Synthetic]:
     """The whole training as one graph, gone back through by torch."""
     leaves = one.map(lambda tensor: tensor.clone().requires_grad_())
     weights = [one.clone().requires_grad_() for one in START]
-    for x, y, rate in zip(*leaves, strict=True):
-        loss = -(y * logits(weights, x[None])[0].log_softmax(0)).sum()
-        slopes = torch.autograd.grad(loss, weights, create_graph=True)
-        weights = [w - rate * slope for w, slope in zip(weights, slopes, strict=True)]
+    for begin in range(0, STEPS, at_once):
+        steps = [torch.zeros_like(one) for one in START]
+        for x, y, rate in zip(*(one[begin : begin + at_once] for one in leaves), strict=True):
+            loss = -(y * logits(weights, x[None])[0].log_softmax(0)).sum()
+            slopes = torch.autograd.grad(loss, weights, create_graph=True)
+            steps = [s + rate * slope for s, slope in zip(steps, slopes, strict=True)]
+        weights = [w - s for w, s in zip(weights, steps, strict=True)]
     told = torch.autograd.grad(outer(weights, member), list(leaves))
     return [w.detach() for w in weights], Synthetic(*told)
 
@@ -81,24 +84,28 @@ def same(one: Synthetic, other: Synthetic) -> bool:
     return all(a.allclose(b, rtol=1e-8, atol=1e-10) for a, b in zip(one, other, strict=True))
 
 
-@pytest.mark.parametrize("most_bytes", [10**9, 1])
-def test_slopes_of_each_members_own_set_are_those_of_the_whole_graph(most_bytes) -> None:
+@pytest.mark.parametrize(("most_bytes", "at_once"), [(10**9, 1), (1, 1), (1, 3)])
+def test_slopes_of_each_members_own_set_are_those_of_the_whole_graph(
+    most_bytes: int, at_once: int
+) -> None:
     sets = [examples(1), examples(2)]
-    told = unroll(most_bytes).slopes(START, stack(sets), after)
-    ends = unroll(most_bytes).train(START, stack(sets))
+    told = unroll(most_bytes, at_once).slopes(START, stack(sets), after)
+    ends = unroll(most_bytes, at_once).train(START, stack(sets))
     for member, one in enumerate(sets):
-        weights, expected = by_autograd(one, member)
+        weights, expected = by_autograd(one, member, at_once)
         assert same(told.map(lambda tensor, m=member: tensor[m]), expected)
         assert all(e[member].allclose(w) for e, w in zip(ends, weights, strict=True))
 
 
-@pytest.mark.parametrize("most_bytes", [10**9, 1])
-def test_slopes_of_a_shared_set_are_those_of_the_whole_graph(most_bytes) -> None:
-    told = unroll(most_bytes).slopes(START, examples(3), after)
+@pytest.mark.parametrize(("most_bytes", "at_once"), [(10**9, 1), (1, 1), (10**9, 3)])
+def test_slopes_of_a_shared_set_are_those_of_the_whole_graph(
+    most_bytes: int, at_once: int
+) -> None:
+    told = unroll(most_bytes, at_once).slopes(START, examples(3), after)
     for member in range(MEMBERS):
-        weights, expected = by_autograd(examples(3), member)
+        weights, expected = by_autograd(examples(3), member, at_once)
         assert same(told.map(lambda tensor, m=member: tensor[m]), expected)
-    ends = unroll().train(START, examples(3))
+    ends = unroll(most_bytes, at_once).train(START, examples(3))
     assert all(e.allclose(w) for e, w in zip(ends, weights, strict=True))
 
 

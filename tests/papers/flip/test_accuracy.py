@@ -5,11 +5,11 @@ import pytest
 
 from overheard.audit.simulate import Resources
 from overheard.data.datasets.digits import Digits
-from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.flip.accuracy import AccuracyExperiment
 from overheard.papers.flip.printed import accuracy, membership
-from overheard.papers.flip.world import SMALL, World
+from overheard.papers.flip.world import SMALL, World, plain_descent
 
 TINY = replace(
     SMALL,
@@ -18,9 +18,10 @@ TINY = replace(
     examples=150,
     rounds=3,
     flip=Flip(batch=50, halve_every=0, first_rate=0.1, rate_rate=0.01),
-    flip_rounds=25,
-    samples=(1, 2),
+    flip_rounds=20,
+    samples=(2,),
     seeds=(0,),
+    beside=(plain_descent(2, 10),),
 )
 
 
@@ -44,14 +45,21 @@ def test_every_arm_has_an_accuracy_after_rounds_of_its_own(tiny: World, tmp_path
             tmp_path, quick=True, resources=Resources(workers=1), on_step=None
         )
     }
-    assert list(figures) == ["mnist_fedavg_accuracy", "mnist_1_accuracy", "mnist_2_accuracy"]
+    assert list(figures) == [
+        "mnist_fedavg_accuracy",
+        "mnist_2_accuracy",
+        "mnist_2_of_fedavg",
+        "mnist_plain_descent_accuracy",
+        "mnist_plain_descent_of_fedavg",
+    ]
+    one, whole = figures["mnist_2_accuracy"].ours, figures["mnist_fedavg_accuracy"].ours
+    assert figures["mnist_2_of_fedavg"].ours == pytest.approx(one / whole)
     assert figures["mnist_fedavg_accuracy"].setting.endswith("after 3 rounds")
-    assert figures["mnist_2_accuracy"].setting.endswith("after 25 rounds")
+    assert figures["mnist_2_accuracy"].setting.endswith("after 20 rounds")
     # Ten digits: a guess is right in .1.
-    for one in figures.values():
-        assert one.ours is not None
-        assert one.ours > 0.3
-        assert one.published is None
+    assert whole > 0.3
+    assert one > 0.3
+    assert all(figure.published is None for figure in figures.values())
 
 
 def test_what_differs_is_said_and_full_runs_are_larger() -> None:
@@ -59,5 +67,5 @@ def test_what_differs_is_said_and_full_runs_are_larger() -> None:
     assert "inferred" in experiment.differences
     assert set(experiment.plans(quick=False)) == {"mnist", "cifar10"}
     (quick,) = experiment.plans(quick=True).values()
-    assert [arm.name for arm in quick.arms] == ["FedAvg", "FLiP 10"]
+    assert [arm.name for arm in quick.arms] == ["FedAvg", "FLiP 10", "plain descent"]
     assert len(quick.seeds) == 3

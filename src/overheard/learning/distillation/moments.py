@@ -1,15 +1,33 @@
 """Steps of many members' synthetic examples, and what Adam remembers between them."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import Literal, final
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from overheard.learning.descent import ADAM_FLOOR, ADAM_MEANS
-from overheard.learning.distillation.flip import Flip
 from overheard.learning.distillation.synthetic import Synthetic
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How far a step goes.
+
+    Args:
+        inputs: the rate for inputs.
+        labels: for soft labels.
+        rates: for the examples' learning rates.
+        optimizer: what makes a step of a slope.
+
+    """
+
+    inputs: float
+    labels: float
+    rates: float
+    optimizer: Literal["adam", "sgd"]
 
 
 @final
@@ -60,7 +78,7 @@ def forgotten(like: Synthetic, members: int) -> Moments:
 
 
 def step(
-    examples: Synthetic, slopes: Synthetic, moments: Moments, how: Flip, scale: float
+    examples: Synthetic, slopes: Synthetic, moments: Moments, pace: Pace, scale: float
 ) -> tuple[Synthetic, Moments]:
     """The examples of each member after one step, and what is remembered of it.
 
@@ -68,12 +86,12 @@ def step(
         examples: of each member.
         slopes: of its loss.
         moments: of the steps before.
-        how: optimiser and rates.
+        pace: optimiser and rates.
         scale: by what the rates are multiplied.
 
     """
-    rates = (how.input_rate, how.label_rate, how.rate_rate)
-    if how.optimizer == "sgd":
+    rates = (pace.inputs, pace.labels, pace.rates)
+    if pace.optimizer == "sgd":
         moved = [
             one - scale * rate * slope
             for one, slope, rate in zip(examples, slopes, rates, strict=True)

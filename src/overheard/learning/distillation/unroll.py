@@ -1,17 +1,17 @@
-"""Training on synthetic examples one by one, and how what it comes to hangs on them.
+"""Training on synthetic examples, and how what it comes to hangs on them.
 
-FLiP (arXiv 2410.19548), equation (3) and Algorithm 1, lines 10 to 15. In place of a graph of
-the whole training the chain rule is walked back by hand: with l_i the loss of example i at the
-weights w_i before its step, w_{i+1} = w_i - r_i grad l_i, and v_{i+1} the slope of a loss after
-w_{i+1},
+FLiP (arXiv 2410.19548), equation (3) and Algorithm 1, lines 10 to 15, where each step learns
+from one example; here from as many as one likes. In place of a graph of the whole training the
+chain rule is walked back by hand. With L_i the sum of the losses of the examples of step i at
+the weights w_i before it, each times its own rate r; w_{i+1} = w_i - grad L_i; and v_{i+1} the
+slope of a loss after w_{i+1}:
 
-    slope after r_i = -v_{i+1} . grad_w l_i
-    slope after (x_i, y_i) = -r_i d/d(x_i, y_i) (v_{i+1} . grad_w l_i)
-    v_i = v_{i+1} - r_i H_i v_{i+1}.
+    slope after (x, y, r) of the step = -d/d(x, y, r) (v_{i+1} . grad_w L_i)
+    v_i = v_{i+1} - d/dw (v_{i+1} . grad_w L_i).
 
-All three are of one function of (w, x, y), v_{i+1} . grad_w l_i: its value and its slopes. What
-a step costs is then known before, weights are kept at some steps alone, and steps are recorded
-once as a plain list of operations, which runs two to three times as fast on small networks.
+All are slopes of one function of (w, x, y, r), v_{i+1} . grad_w L_i. What a step costs is then
+known before, weights are kept at some steps alone, and steps are recorded once as a plain list
+of operations, which runs two to three times as fast on small networks.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from typing import Any, final
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, grad_and_value, vmap
+from torch.func import functional_call, grad, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from overheard.learning.distillation.synthetic import Synthetic
@@ -41,30 +41,34 @@ class Unroll:
 
     Args:
         model: the network; its own weights are not used.
+        at_once: examples that a step learns from; the last one takes what is left.
         most_bytes: memory for weights on the way.
 
     """
 
-    def __init__(self, model: nn.Module, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self, model: nn.Module, at_once: int = 1, most_bytes: int = MOST_BYTES
+    ) -> None:
         names = [name for name, _ in model.named_parameters()]
 
-        def loss(weights: Parameters, inputs: Tensor, label: Tensor) -> Tensor:
+        def loss(weights: Parameters, inputs: Tensor, labels: Tensor, rates: Tensor) -> Tensor:
             named = dict(zip(names, weights, strict=True))
-            logits: Tensor = functional_call(model, named, (inputs.unsqueeze(0),))
-            return -(label * logits[0].log_softmax(0)).sum()
+            logits: Tensor = functional_call(model, named, (inputs,))
+            return -(rates * (labels * logits.log_softmax(1)).sum(1)).sum()
 
         self._loss = loss
+        self._at_once = at_once
         self._most_bytes = most_bytes
         # Any: operations as they were recorded, which are called like what they are of.
-        self._recorded = dict[tuple[str, bool], Any]()
+        self._recorded = dict[tuple[str | int, ...], Any]()
 
     def train(self, start: Parameters, examples: Synthetic) -> list[Tensor]:
         """The weights after one pass: of each member, where the set has members."""
         apart = examples.rates.ndim == 2
         weights = _of_each(start, len(examples.rates)) if apart else list(start)
         with torch.no_grad():
-            for number in range(examples.rates.shape[-1]):
-                weights = self._step(weights, examples, number)
+            for lesson in self._lessons(examples):
+                weights = self._step(weights, lesson)
         return weights
 
     def slopes(
@@ -84,74 +88,83 @@ class Unroll:
         """
         apart = examples.rates.ndim == 2
         first = _of_each(start, len(examples.rates)) if apart else list(start)
-        steps = examples.rates.shape[-1]
+        lessons = self._lessons(examples)
         size = sum(one.numel() * one.element_size() for one in first)
-        stride = stretch(steps, size, self._most_bytes)
+        stride = stretch(len(lessons), size, self._most_bytes)
         with torch.no_grad():
             kept, weights = [first], first
-            for number in range(steps):
-                weights = self._step(weights, examples, number)
-                if (number + 1) % stride == 0:
+            for number, lesson in enumerate(lessons, start=1):
+                weights = self._step(weights, lesson)
+                if number % stride == 0:
                     kept.append(weights)
             ends = list(after(weights))
             found: list[tuple[Tensor, ...]] = []
-            for begin in reversed(range(0, steps, stride)):
+            for begin in reversed(range(0, len(lessons), stride)):
+                stretched = lessons[begin : begin + stride]
                 way = [kept[begin // stride]]
-                for number in range(begin, min(begin + stride, steps) - 1):
-                    way.append(self._step(way[-1], examples, number))
-                for number in reversed(range(begin, begin + len(way))):
-                    ends, *told = self._back(way.pop(), examples, number, ends)
+                for lesson in stretched[:-1]:
+                    way.append(self._step(way[-1], lesson))
+                for lesson in reversed(stretched):
+                    ends, *told = self._back(way.pop(), lesson, ends)
                     found.append(tuple(told))
             inputs, labels, rates = zip(*reversed(found), strict=True)
-            return Synthetic(
-                torch.stack(inputs, 1), torch.stack(labels, 1), torch.stack(rates, 1)
-            )
+            return Synthetic(torch.cat(inputs, 1), torch.cat(labels, 1), torch.cat(rates, 1))
 
-    def _step(self, weights: Parameters, examples: Synthetic, number: int) -> list[Tensor]:
-        apart = examples.rates.ndim == 2
+    def _lessons(self, examples: Synthetic) -> list[Synthetic]:
+        """What each step learns from."""
+        axis = examples.rates.ndim - 1
+        parts = [torch.split(one, self._at_once, axis) for one in examples]
+        return [Synthetic(*lesson) for lesson in zip(*parts, strict=True)]
 
-        def step(weights: Parameters, x: Tensor, y: Tensor, rate: Tensor) -> list[Tensor]:
-            slopes = grad(self._loss)(tuple(weights), x, y)
-            return [one - rate * slope for one, slope in zip(weights, slopes, strict=True)]
+    def _step(self, weights: Parameters, lesson: Synthetic) -> list[Tensor]:
+        apart = lesson.rates.ndim == 2
 
-        told: list[Tensor] = self._run(
-            "step", apart, vmap(step) if apart else step, weights, *_at(examples, number)
-        )
+        def step(weights: Parameters, x: Tensor, y: Tensor, rates: Tensor) -> list[Tensor]:
+            slopes = grad(self._loss)(tuple(weights), x, y, rates)
+            return [one - slope for one, slope in zip(weights, slopes, strict=True)]
+
+        told: list[Tensor] = self._run("step", lesson, vmap(step) if apart else step, weights)
         return told
 
     def _back(
-        self, weights: Parameters, examples: Synthetic, number: int, ends: Parameters
+        self, weights: Parameters, lesson: Synthetic, ends: Parameters
     ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
-        apart = examples.rates.ndim == 2
-
         def back(
-            weights: Parameters, x: Tensor, y: Tensor, rate: Tensor, end: Parameters
+            weights: Parameters, x: Tensor, y: Tensor, rates: Tensor, end: Parameters
         ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
-            def fast(weights: tuple[Tensor, ...], x: Tensor, y: Tensor) -> Tensor:
-                slopes = grad(self._loss)(weights, x, y)
+            def fast(
+                weights: tuple[Tensor, ...], x: Tensor, y: Tensor, rates: Tensor
+            ) -> Tensor:
+                slopes = grad(self._loss)(weights, x, y, rates)
                 return torch.stack(
                     [(one * slope).sum() for one, slope in zip(end, slopes, strict=True)]
                 ).sum()
 
-            slopes, loss = grad_and_value(fast, argnums=(0, 1, 2))(tuple(weights), x, y)
-            before = [one - rate * bend for one, bend in zip(end, slopes[0], strict=True)]
-            return before, -rate * slopes[1], -rate * slopes[2], -loss
+            bends, *slopes = grad(fast, argnums=(0, 1, 2, 3))(tuple(weights), x, y, rates)
+            before = [one - bend for one, bend in zip(end, bends, strict=True)]
+            after_x, after_y, after_rates = slopes
+            return before, -after_x, -after_y, -after_rates
 
-        own = 0 if apart else None
+        own = 0 if lesson.rates.ndim == 2 else None
         told: tuple[list[Tensor], Tensor, Tensor, Tensor] = self._run(
-            "back",
-            apart,
-            vmap(back, in_dims=(own, own, own, own, 0)),
-            weights,
-            *_at(examples, number),
-            ends,
+            "back", lesson, vmap(back, in_dims=(own, own, own, own, 0)), weights, ends
         )
         return told
 
     # Any: see `_recorded`.
-    def _run(self, name: str, apart: bool, what: Callable[..., Any], *given: Any) -> Any:
+    def _run(
+        self,
+        name: str,
+        lesson: Synthetic,
+        what: Callable[..., Any],
+        weights: Parameters,
+        *ends: Parameters,
+    ) -> Any:
         """Do it as it was recorded; the first time, record it."""
-        key = name, apart
+        given = weights, *lesson, *ends
+        # A shared set has no members of its own: then the ends tell how many there are.
+        members = len(ends[0][0]) if ends else 0
+        key = name, members, *lesson.rates.shape
         if key not in self._recorded:
             graph = make_fx(what)(*given)
             graph.graph.eliminate_dead_code()
@@ -179,9 +192,3 @@ def bytes_kept(steps: int, size: int, most_bytes: int = MOST_BYTES) -> int:
 
 def _of_each(start: Parameters, members: int) -> list[Tensor]:
     return [one.expand(members, *one.shape).contiguous() for one in start]
-
-
-def _at(examples: Synthetic, number: int) -> tuple[Tensor, Tensor, Tensor]:
-    apart = examples.rates.ndim == 2
-    inputs, labels, rates = (one[:, number] if apart else one[number] for one in examples)
-    return inputs, labels, rates

@@ -10,7 +10,7 @@ from overheard.data.dataset import DataSource
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.data.datasets.mnist import Mnist
 from overheard.data.splits.dirichlet import Dirichlet
-from overheard.learning.distillation.flip import Flip
+from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.model import Model
 from overheard.learning.models.conv_net import ConvNet
 
@@ -33,6 +33,7 @@ class World:
         flip_rounds: how often.
         samples: synthetic examples of each class, an arm each.
         seeds: of the runs.
+        beside: arms that distil in other ways, beside those.
         rate: of FedAvg's local training.
         batch: of it.
         epochs: of it.
@@ -48,6 +49,7 @@ class World:
     flip_rounds: int
     samples: tuple[int, ...]
     seeds: tuple[int, ...]
+    beside: tuple[ArmPlan, ...] = ()
     rate: float = 0.1
     batch: int = 64
     epochs: int = 1
@@ -83,11 +85,12 @@ class World:
                 *(
                     ArmPlan(
                         name=arm_of(samples),
-                        flip=replace(self.flip, samples=samples),
+                        distillation=replace(self.flip, samples=samples),
                         rounds=self.flip_rounds,
                     )
                     for samples in self.samples
                 ),
+                *self.beside,
             ),
             threats=threats,
         )
@@ -98,29 +101,63 @@ def arm_of(samples: int) -> str:
     return f"FLiP {samples}"
 
 
+PLAIN_DESCENT = "plain descent"
+"""The arm that reads the paper's rate as one of plain descent."""
+
+
+def plain_descent(rounds: int, at_once: int) -> ArmPlan:
+    """The paper's rate of 0.01 for inputs, labels and rates alike, without Adam: a control."""
+    return ArmPlan(
+        name=PLAIN_DESCENT,
+        distillation=Flip(
+            batch=512,
+            optimizer="sgd",
+            input_rate=0.01,
+            label_rate=0.01,
+            rate_rate=0.01,
+            at_once=at_once,
+        ),
+        rounds=rounds,
+    )
+
+
 SMALL = World(
     "mnist",
     Mnist(shrink=2),
     ConvNet(blocks=2, width=16),
     examples=11_000,
     rounds=10,
-    flip=Flip(batch=512, halve_every=75),
-    flip_rounds=150,
+    flip=Flip(batch=256, first_rate=0.03, rate_rate=0.002, halve_every=100, at_once=10),
+    flip_rounds=250,
     samples=(10,),
     seeds=(0, 1, 2),
+    beside=(plain_descent(50, 10),),
 )
-"""MNIST in a hurry: half the pixels a side, and a narrow network."""
+"""MNIST in a hurry: half the pixels a side."""
 
 MNIST = World(
     "mnist",
     Mnist(),
-    ConvNet(blocks=3, width=32),
+    ConvNet(blocks=2, width=16),
     examples=11_000,
     rounds=20,
-    flip=Flip(batch=512, halve_every=150),
+    flip=Flip(batch=256, first_rate=0.05, rate_rate=0.003, halve_every=150, at_once=10),
     flip_rounds=400,
     samples=(10, 15, 20),
     seeds=(0, 1, 2),
+    beside=(plain_descent(100, 10),),
 )
 
-CIFAR10 = replace(MNIST, name="cifar10", source=Cifar10(), examples=1_800, rounds=40)
+CIFAR10 = World(
+    "cifar10",
+    Cifar10(),
+    ConvNet(blocks=2, width=16),
+    examples=1_800,
+    rounds=30,
+    flip=Flip(batch=256, halve_every=150),
+    flip_rounds=400,
+    samples=(10,),
+    seeds=(0, 1, 2),
+    epochs=2,
+)
+"""What the data folder holds of it; more of it, and wider networks, take a GPU."""

@@ -1,0 +1,1 @@
+"""Ways to distil, one a file."""

@@ -1,0 +1,145 @@
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import one_hot
+
+from overheard.core.examples import Examples
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.learning.cohort import Member
+from overheard.learning.distillation.distillation import Distilled
+from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
+from overheard.learning.distillation.moments import forgotten
+from overheard.learning.distillation.synthetic import Synthetic, noise
+from overheard.learning.evaluate import accuracy
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.mlp import Mlp
+
+TASK = Task((4,), ("a", "b", "c"))
+CLASSES = 3
+BUILD = partial(Mlp(hidden=(16,)).build, TASK)
+START = initial_weights(BUILD, Seed(0))
+
+
+def examples(seed: int, size: int = 120) -> Examples:
+    draw = Seed(seed).generator()
+    labels = torch.randint(CLASSES, (size,), generator=draw)
+    heaps = 2 * torch.eye(CLASSES, 4)
+    return Examples(heaps[labels] + 0.3 * torch.randn(size, 4, generator=draw), labels)
+
+
+POOL = examples(0)
+MEMBERS = [Member("client/0", torch.arange(60)), Member("client/1", torch.arange(60, 120))]
+
+
+def distil(
+    how: DistributionMatching,
+    shared: Synthetic,
+    pool: Examples = POOL,
+    members: list[Member] = MEMBERS,
+    number: int = 0,
+) -> Distilled:
+    moments = forgotten(shared, len(members))
+    return how.distiller(BUILD, START).distil(
+        shared, pool, members, moments, round=number, scale=how.scale(number), seed=Seed(2)
+    )
+
+
+def test_a_model_learns_from_what_was_distilled() -> None:
+    how = DistributionMatching(samples=2, input_rate=0.3, first_rate=0.1, passes=50, at_once=3)
+    shared = noise(TASK, 2, how.first_rate, Seed(1))
+    distiller = how.distiller(BUILD, START)
+    before = accuracy(BUILD, distiller.train(shared.map(lambda one: one[None]))[0], examples(9))
+    for number in range(60):
+        shared = distil(how, shared, number=number).examples.map(lambda one: one.mean(0))
+    (taught,) = distiller.train(shared.map(lambda one: one[None]))
+    assert accuracy(BUILD, taught, examples(9)) > 0.95 > before + 0.1
+
+
+def bare() -> nn.Module:
+    """Features are the inputs themselves, so that a step can be worked out by hand."""
+    return nn.Sequential(nn.Linear(2, 2))
+
+
+def test_a_step_goes_down_the_distance_of_the_means() -> None:
+    task = Task((2,), ("a", "b"))
+    own = Examples(torch.tensor([[4.0, 0.0], [6.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 0, 1]))
+    shared = Synthetic(
+        torch.zeros(4, 2), one_hot(torch.arange(4) % 2).float(), torch.full((4,), 0.1)
+    )
+    how = DistributionMatching(samples=2, input_rate=0.5)
+    start = initial_weights(bare, Seed(0))
+    done = how.distiller(bare, start).distil(
+        shared,
+        own,
+        [Member("client/0", torch.arange(3))],
+        forgotten(shared, 1),
+        round=0,
+        scale=1.0,
+        seed=Seed(0),
+    )
+    # The mean of a's two examples is 0, of the real ones (5, 0): the slope of 25 after each of
+    # the two is 2 * -5 / 2, and half of that is gone.
+    assert task.classes == 2
+    assert done.examples.inputs[0].tolist() == [[2.5, 0], [0, 1], [2.5, 0], [0, 1]]
+    assert done.losses.tolist() == [29.0]
+
+
+def test_labels_and_rates_tell_nothing() -> None:
+    shared = noise(TASK, 2, 0.01, Seed(1))
+    done = distil(DistributionMatching(samples=2), shared)
+    for member in range(2):
+        assert done.examples.labels[member].equal(shared.labels)
+        assert done.examples.rates[member].equal(shared.rates)
+    assert not done.examples.inputs[0].allclose(done.examples.inputs[1], atol=1e-4)
+
+
+def test_how_often_a_class_is_held_moves_nothing_but_whether_it_is() -> None:
+    # Copies of the same examples: the mean of a class is what it was.
+    shared = noise(TASK, 2, 0.01, Seed(1))
+    how = DistributionMatching(samples=2, batch=1000)
+    once = distil(how, shared, members=[Member("client/0", torch.arange(60))])
+    thrice = [row for row in range(60) for _ in range(3 if POOL.labels[row] == 0 else 1)]
+    often = distil(how, shared, members=[Member("client/0", torch.tensor(thrice))])
+    assert once.examples.inputs.allclose(often.examples.inputs, atol=1e-4)
+    without = torch.tensor([row for row in range(60) if POOL.labels[row] != 0])
+    lacking = distil(how, shared, members=[Member("client/0", without)])
+    assert lacking.examples.inputs[0, 0].equal(shared.inputs[0])
+    assert not lacking.examples.inputs[0, 1].equal(shared.inputs[1])
+
+
+def test_who_else_distils_moves_nobody() -> None:
+    shared = noise(TASK, 2, 0.01, Seed(1))
+    both = distil(DistributionMatching(samples=2, batch=5), shared)
+    alone = distil(DistributionMatching(samples=2, batch=5), shared, members=MEMBERS[1:])
+    assert both.examples.inputs[1].allclose(alone.examples.inputs[0])
+
+
+def test_every_step_draws_a_network_and_examples_anew() -> None:
+    shared = noise(TASK, 2, 0.01, Seed(1))
+    how = DistributionMatching(samples=2, batch=5, input_rate=1e-6)
+    moved = [
+        distil(how, shared, number=number).examples.inputs[0] - shared.inputs
+        for number in range(2)
+    ]
+    assert not moved[0].allclose(moved[1], rtol=0.1, atol=0)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"samples": 0},
+        {"steps": 0},
+        {"batch": 0},
+        {"passes": 0},
+        {"at_once": 0},
+        {"input_rate": 0.0},
+        {"first_rate": float("nan")},
+        {"halve_every": -1},
+    ],
+)
+def test_a_distillation_that_cannot_be_is_refused(settings) -> None:
+    with pytest.raises(ValueError, match=r"samples=|input_rate|first_rate|halve_every"):
+        DistributionMatching(**settings)

@@ -1,0 +1,45 @@
+from dataclasses import replace
+from pathlib import Path
+
+from overheard.audit.plan import ArmPlan
+from overheard.audit.simulate import Resources
+from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
+from overheard.papers.experiment import PAGE
+from overheard.papers.flip.methods import MATCHING, TOGETHER, WAYS, MethodsExperiment, Ways
+from tests.papers.flip.test_accuracy import TINY
+
+WORLD = replace(TINY, seeds=(0, 1), samples=(1,), flip_rounds=5, beside=())
+SMALL = Ways(
+    WORLD,
+    ArmPlan(name=TOGETHER, distillation=replace(TINY.flip, samples=1, at_once=10), rounds=5),
+    ArmPlan(
+        name=MATCHING,
+        distillation=DistributionMatching(samples=1, input_rate=0.3, passes=5),
+        rounds=5,
+    ),
+)
+
+
+def test_ways_are_told_by_accuracy_and_by_time(tmp_path: Path) -> None:
+    experiment = MethodsExperiment(SMALL, SMALL)
+    run = experiment.run(tmp_path, quick=True, resources=Resources(workers=1), on_step=None)
+    told = {one.name: one for one in run}
+    seconds = {key: told[f"{key}_seconds"].ours for key in ("one_by_one", "together")}
+    assert all(one is not None and one > 0 for one in seconds.values())
+    for key in ("one_by_one", "together", "matching"):
+        last, equal = told[f"{key}_accuracy"].ours, told[f"{key}_accuracy_at_equal_time"].ours
+        assert last is not None
+        assert 0 < equal <= 1
+    # A model that is worth .95 after so few rounds would be a mistake.
+    assert told["matching_seconds_to_95"].ours is None
+    assert "0 of 2 seeds" in told["matching_seconds_to_95"].setting
+    page = (tmp_path / PAGE).read_text()
+    assert "Accuracy by the time of distillation" in page
+
+
+def test_all_ways_have_the_same_number_of_synthetic_examples() -> None:
+    for quick in (True, False):
+        (plan,) = MethodsExperiment().plans(quick=quick).values()
+        assert [arm.name for arm in plan.arms] == ["FedAvg", *WAYS]
+        samples = {arm.distillation.samples for arm in plan.arms if arm.distillation}
+        assert samples == {10}
