@@ -52,6 +52,9 @@ def test_finds_in_a_recorded_run_what_was_found_in_the_simulation(
     assert renamed == tiny.found.findings
     assert found.refusals == ()
     assert found.arms[0].accuracy == tiny.found.arms[0].accuracy
+    # What travelled can be counted; how long it took elsewhere was not measured here.
+    assert found.arms[0].traffic == tiny.found.arms[0].traffic is not None
+    assert found.arms[0].seconds is None
     # two attacks, each on all rounds and on each of two
     assert [step.done for step in steps] == [1, 2, 3, 4, 5, 6]
     assert {step.total for step in steps} == {6}

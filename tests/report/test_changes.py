@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from overheard.archive.seconds import Seconds
 from overheard.audit.finding import Audit, Cell, Refusal
+from overheard.audit.traffic import Traffic
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.report.changes import changes
@@ -26,6 +28,19 @@ def test_a_defense_helps_where_the_intervals_part_and_its_cost_is_in_points(
         "The server, about each client: label shares · helps (data put in the wrong class 6.0 "
         "% without, 40 % with)."
     )
+
+
+def test_what_was_measured_of_bytes_and_time_is_told_beside_the_arm_without(
+    small: Audit,
+) -> None:
+    none, noise = small.arms
+    runs = (
+        replace(none, traffic=Traffic(300, 700, 4, 6), seconds=Seconds(10.0, None)),
+        replace(noise, traffic=Traffic(100, 150, 4, 6), seconds=Seconds(30.0, None)),
+    )
+    (change,) = changes(arms(replace(small, arms=runs), Seed(0)))
+    # 250 of 1000 bytes; 30 of 10 seconds.
+    assert change.cost.endswith("with), sends 0.25 times as much, takes 3.0 times as long")
 
 
 def test_overlapping_intervals_are_no_clear_difference(small: Audit) -> None:

@@ -1,12 +1,21 @@
 """Figures are written so that a reader is not misled."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.audit.estimate import Estimate
 from overheard.audit.identification import CONTROL
 from overheard.audit.row import Row
-from overheard.report.figures import NO_FIGURE, beside, digits, measure, rounds_heard
+from overheard.report.figures import (
+    NO_FIGURE,
+    beside,
+    data_size,
+    digits,
+    duration,
+    measure,
+    rounds_heard,
+)
 
 
 def test_total_variation_is_half_of_l1_in_percent() -> None:
@@ -36,6 +45,31 @@ def test_a_missing_interval_is_no_interval_of_zero_width() -> None:
 def test_written_digits_are_within_a_twentieth_of_the_value(value: float) -> None:
     written = float(digits(value).replace("−", "-"))
     assert abs(written - value) <= max(0.06 * abs(value), 5e-7)
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (2**20, "1.0 MiB"),
+        (5 * 2**50, "5120 TiB"),
+    ],
+)
+def test_bytes_are_told_in_the_largest_unit_that_they_fill(count: int, words: str) -> None:
+    assert data_size(float(count)).replace("\u00a0", " ") == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.5, "0.50 s"), (59, "59 s"), (60, "1.0 min"), (7200, "2.0 h")]
+)
+def test_time_is_told_in_the_largest_unit_that_it_fills(seconds: float, words: str) -> None:
+    assert duration(float(seconds)).replace("\u00a0", " ") == words
+
+
+def test_what_was_not_measured_is_a_dash() -> None:
+    assert data_size(None) == duration(None) == NO_FIGURE
 
 
 def test_no_number_is_written_as_a_dash() -> None:

@@ -1,11 +1,19 @@
 """What defenses leave to be read stands against what the model is then worth."""
 
+import re
 from dataclasses import replace
+from xml.etree import ElementTree as Xml
 
-from overheard.audit.finding import Audit, Finding
+import pytest
+
+from overheard.audit.finding import Audit, Cell, Finding
+from overheard.audit.traffic import Traffic
+from overheard.core.parties import SERVER, client
+from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
+from overheard.report import frontier_plates
 from overheard.report.exposures import arms
-from overheard.report.frontier_plates import ADAPTIVE, frontier_plates
+from overheard.report.frontier_plates import ADAPTIVE
 from overheard.report.plates import Plate
 from tests.report.conftest import HOSTILE
 from tests.report.people import identity_findings, people_audit
@@ -22,27 +30,37 @@ def findings(**strengths: float) -> list[Finding]:
 
 
 def plates(held: list[Finding], accuracies: dict[str, float] = ACCURACIES) -> tuple[Plate, ...]:
-    return frontier_plates(arms(people_audit(held, accuracies), Seed(0)))
+    return frontier_plates.frontier_plates(arms(people_audit(held, accuracies), Seed(0)))
 
 
 def best(plate: Plate) -> dict[str, str]:
     return {line[0]: line[-1] for line in plate.table.lines}
 
 
-def test_arms_that_another_beats_both_ways_are_not_named() -> None:
+def test_arms_that_another_beats_both_ways_are_named_only_where_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Useless leaves more to be read than dear, and keeps less accuracy.
     (plate,) = plates(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
     assert best(plate) == {"none": "yes", "cheap": "yes", "dear": "yes", "useless": "no"}
     assert plate.note.endswith("these stand: none; cheap; dear.")
-    drawing = plate.panels[0].drawing
-    assert "dear" in drawing
-    assert "useless" not in drawing
+    assert {"dear", "useless"} <= words(plate.panels[0].drawing)
+    monkeypatch.setattr(frontier_plates, "MOST_NAMES", 3)
+    (crowded,) = plates(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
+    assert words(plate.panels[0].drawing) - words(crowded.panels[0].drawing) == {"useless"}
 
 
-def test_accuracy_is_told_as_the_part_that_is_kept() -> None:
+def words(drawing: str) -> set[str]:
+    return {element.text or "" for element in Xml.fromstring(drawing).iter("text")}
+
+
+def test_accuracy_is_told_as_the_part_that_is_kept_and_beside_what_is_read_the_guess() -> None:
     (plate,) = plates(findings(none=4.0, dear=0.5))
-    kept = {line[0]: line[-2] for line in plate.table.lines}
+    place = plate.table.heads.index("Accuracy kept, %")
+    kept = {line[0]: line[place] for line in plate.table.lines}
     assert kept == {"none": "100", "dear": "75"}  # 0.6 / 0.8
+    place = plate.table.heads.index("Blind guess")
+    assert all(line[place].endswith("%") for line in plate.table.lines)
 
 
 def test_the_strongest_attack_on_each_arm_decides_and_the_adaptive_one_is_dashed() -> None:
@@ -64,7 +82,7 @@ def test_there_is_no_frontier_without_two_arms_of_known_accuracy_one_of_them_bar
     assert plates(findings(cheap=3.0, dear=1.0)) == ()
     audit = people_audit(findings(none=3.0, cheap=1.0), ACCURACIES)
     blank = replace(audit, arms=tuple(replace(run, accuracy={}) for run in audit.arms))
-    assert frontier_plates(arms(blank, Seed(0))) == ()
+    assert frontier_plates.frontier_plates(arms(blank, Seed(0))) == ()
 
 
 def test_names_of_arms_are_escaped() -> None:
@@ -77,5 +95,71 @@ def test_names_of_arms_are_escaped() -> None:
     assert "\x1b" not in plate.note
 
 
-def test_shares_have_no_frontier(small: Audit) -> None:
-    assert frontier_plates(arms(small, Seed(0))) == ()
+def dots(drawing: str, colour: int) -> list[tuple[float, float]]:
+    """Where the dots of a colour stand on a drawing, in pixels from its upper left corner."""
+    place = r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)" style="'
+    found = re.findall(rf"{place}[^\"]*fill: var\(--series-{colour}\)", drawing)
+    return [(float(x), float(y)) for x, y in found]
+
+
+def sending(audit: Audit, **sent: int) -> Audit:
+    """The same, with so many bytes sent up in each arm."""
+    runs = tuple(replace(run, traffic=Traffic(sent[run.arm], 0, 1, 1)) for run in audit.arms)
+    return replace(audit, arms=runs)
+
+
+def test_a_defense_that_raises_the_error_lies_to_the_left(small: Audit) -> None:
+    # Misplaced without defenses: 6 %; with noise 40 %, which is what a guesser gets.
+    (plate,) = frontier_plates.frontier_plates(arms(small, Seed(0)))
+    (panel,) = plate.panels
+    (noise, low), (none, high) = dots(panel.drawing, 1)
+    assert noise < none
+    assert low > high  # it keeps less accuracy, and stands further down
+    assert best(plate) == {"none": "yes", "noise": "yes"}
+
+
+def test_a_defense_that_lowers_a_rate_lies_to_the_left() -> None:
+    (plate,) = plates(findings(none=4.0, cheap=0.5))
+    (cheap, _), (none, _) = dots(plate.panels[0].drawing, 1)
+    assert cheap < none
+
+
+def test_where_arms_send_unlike_much_less_stands_further_up(small: Audit) -> None:
+    audit = sending(small, none=4 * 2**20, noise=2**20)
+    (plate,) = frontier_plates.frontier_plates(arms(audit, Seed(0)))
+    assert [panel.heading for panel in plate.panels] == [
+        "What the model is worth",
+        "What travels",
+    ]
+    drawing = plate.panels[1].drawing
+    (noise, few), (none, many) = dots(drawing, 2)
+    assert noise < none
+    assert few < many
+    assert "sent in a run, MiB" in drawing
+    place = plate.table.heads.index("Sent in a run")
+    sizes = [line[place].replace("\u00a0", " ") for line in plate.table.lines]
+    assert sizes == ["4.0 MiB", "1.0 MiB"]
+
+
+def test_where_all_send_alike_or_nobody_counted_there_is_nothing_to_set_against(
+    small: Audit,
+) -> None:
+    for audit in (small, sending(small, none=2**20, noise=2**20)):
+        (plate,) = frontier_plates.frontier_plates(arms(audit, Seed(0)))
+        assert len(plate.panels) == 1
+
+
+def test_records_told_apart_stand_beside_a_coin() -> None:
+    cell = Cell("none", 0, (SERVER,), "lira", "Lira()", "membership", (0, 1))
+    held = [
+        Finding(replace(cell, arm=arm), client(0), (1.0,), (1.0,),
+                (Score("membership_auc", value, "higher", {"a coin": 0.5}, {}),))
+        for arm, value in (("none", 0.9), ("dear", 0.52))
+    ]  # fmt: skip
+    (plate,) = plates(held)
+    (dear, _), (none, _) = dots(plate.panels[0].drawing, 1)
+    assert dear < none
+    (first, _) = plate.table.lines
+    assert first[plate.table.heads.index("Blind guess")].startswith("50")
+    assert plate.legend is not None
+    assert "blind guess" in plate.legend

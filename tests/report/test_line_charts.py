@@ -6,12 +6,12 @@ from xml.etree import ElementTree as Xml
 from overheard.report.line_charts import (
     Axis,
     Line,
-    Operating,
     Trade,
     frontier_chart,
     histogram_chart,
     lines_chart,
 )
+from overheard.report.point_names import Dot
 from tests.report.conftest import HOSTILE
 
 PERCENT = Axis("of all, %", 0.0, 100.0)
@@ -36,7 +36,7 @@ def test_the_end_of_the_axis_falls_into_the_last_bin() -> None:
 
 
 def test_names_at_points_are_escaped_and_points_without_a_name_bear_none() -> None:
-    trade = Trade(0, True, [Operating(HOSTILE, 10.0, 90.0), Operating("", 20.0, 95.0)])
+    trade = Trade(0, True, [Dot(HOSTILE, 10.0, 90.0), Dot("", 20.0, 95.0)])
     drawing = frontier_chart([trade], 5.0, PERCENT, PERCENT, "frontier")
     assert "<script" not in drawing
     words = [element.text for element in Xml.fromstring(drawing).iter("text")]

@@ -3,12 +3,14 @@
 import shutil
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from overheard.archive.seconds import Seconds
 from overheard.audit.finding import Audit
+from overheard.audit.traffic import Traffic
 from overheard.core.seeds import Seed
 from overheard.report.write import write_report
 from tests.report.conftest import HOSTILE
@@ -170,10 +172,41 @@ def test_a_report_on_people_fits_can_be_read_and_has_a_table_for_every_chart(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(LOW_CONTRAST) == []
     assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
-    # The frontier; who is who in either arm; the links.
-    assert page.locator("section[aria-labelledby=people] figure").count() == 4
+    # Who is who in either arm; the links.
+    assert page.locator("section[aria-labelledby=people] figure").count() == 3
+    # The frontier of who is who; beside it each of the three questions, arm by arm.
+    assert page.locator("section[aria-labelledby=arms] figure").count() == 4
     assert page.locator("nav a[href='#people']").count() == 1
     assert page.evaluate("document.scripts.length") == 0
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_report_tells_what_each_arm_costs_and_draws_it(
+    browser: "sync_api.Browser", small: Audit, tmp_path: Path, width: int
+) -> None:
+    none, noise = small.arms
+    runs = (
+        replace(none, traffic=Traffic(2**21, 2**21, 4, 6), seconds=Seconds(90.0, 30.0)),
+        replace(noise, arm=HOSTILE, traffic=Traffic(2**20, 2**20, 4, 6)),
+    )
+    findings = tuple(
+        replace(one, cell=replace(one.cell, arm=HOSTILE)) if one.cell.arm == "noise" else one
+        for one in small.findings
+    )
+    write_report(replace(small, arms=runs, findings=findings), tmp_path, Seed(0))
+    page = browser.new_page(viewport={"width": width, "height": 900}, offline=True)
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(LOW_CONTRAST) == []
+    assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
+    assert page.evaluate("document.scripts.length") == 0
+    costs = page.locator("section[aria-labelledby=arms] table").first
+    cells = [text.replace("\u00a0", " ") for text in costs.locator("td").all_text_contents()]
+    assert cells[2:8] == ["2.0 MiB", "512 KiB", "2.0 MiB", "341 KiB", "1.5 min", "30 s"]
+    assert costs.locator("th[scope=row]").all_text_contents() == ["none", HOSTILE]
+    frontier = page.locator("section[aria-labelledby=arms] figure").first
+    assert frontier.locator(".panel svg").count() == 2
     page.close()
 
 

@@ -7,11 +7,13 @@ from io import StringIO
 
 import pytest
 
+from overheard.archive.seconds import Seconds
 from overheard.audit.finding import Audit
+from overheard.audit.traffic import Traffic
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.report.exposures import arms
-from overheard.report.tables import COLUMNS, as_csv, as_json
+from overheard.report.tables import COLUMNS, MOST_NUMBERS, as_csv, as_json
 from tests.report.conftest import HOSTILE
 from tests.report.people import identity_findings, people_audit
 from tests.report.shifts import SINCE, shift_audit, shift_findings
@@ -42,6 +44,15 @@ def test_the_document_gives_every_figure_back(small: Audit) -> None:
     assert (row["about"], row["targets"], row["seeds"]) == ("clients", 2, 1)
     assert document["arms"][1]["defenses"][0]["switched_off_by"] == "the client"
     assert document["plan"] == small.plan
+
+
+def test_bytes_and_seconds_of_a_run_stand_in_the_document(small: Audit) -> None:
+    counted = replace(small.arms[0], traffic=Traffic(36, 72, 3, 6), seconds=Seconds(1.5, None))
+    document = json.loads(as_json(replace(small, arms=(counted, small.arms[1])), ()))
+    first, second = document["arms"]
+    assert first["bytes"] == {"up": 36, "down": 72, "answers": 3, "heard": 6}
+    assert first["seconds"] == {"wall": 1.5, "cores": None}
+    assert second["bytes"] is second["seconds"] is None
 
 
 def test_bounds_stand_in_both_files_and_what_has_none_says_nothing(small: Audit) -> None:
@@ -142,6 +153,18 @@ def test_no_text_cell_begins_a_formula(small: Audit, name: str) -> None:
     for text in (first[COLUMNS.index("attack")], first[COLUMNS.index("settings")]):
         assert text[0] == "'" or text.startswith("\\")
         assert text.isprintable()
+
+
+def test_a_claim_about_thousands_of_records_is_in_the_document_alone(small: Audit) -> None:
+    numbers = tuple(float(number) for number in range(MOST_NUMBERS + 1))
+    long = replace(small.findings[0], claimed=numbers, true=numbers)
+    few = replace(long, claimed=numbers[1:], true=numbers[1:])
+    audit = replace(small, findings=(long, few))
+    lines = list(csv.DictReader(StringIO(as_csv(audit))))
+    scores = len(long.scores)
+    assert {(one["claimed"], one["true"]) for one in lines[:scores]} == {("", "")}
+    assert lines[scores]["claimed"].endswith(" 999 1000")
+    assert len(json.loads(as_json(audit, ()))["findings"][0]["claimed"]) == MOST_NUMBERS + 1
 
 
 def test_a_figure_in_a_table_stays_a_number(small: Audit) -> None:

@@ -3,7 +3,8 @@
 `transcript/manifest.json` says what was run. `transcript/rounds/r0003/` holds, for each message
 of round 3, its tensors (`0001-client-3-update.safetensors`) and, written last, the list of them
 all (`messages.jsonl`): its presence commits the round. `truth.json` stands beside the
-transcript, so that the one can be handed out without the other.
+transcript, so that the one can be handed out without the other, and so does `seconds.json`,
+which says how long the run took.
 """
 
 import re
@@ -19,6 +20,11 @@ _WEIGHTS_NAME = re.compile(r"[0-9]{4,9}-[A-Za-z0-9_.-]{1,160}\.safetensors")
 def truth_path(folder: Path) -> Path:
     """Where a run's folder holds the ground truth."""
     return folder / "truth.json"
+
+
+def seconds_path(folder: Path) -> Path:
+    """Where a run's folder says how long it took."""
+    return folder / "seconds.json"
 
 
 def transcript_folder(folder: Path) -> Path:

@@ -1,8 +1,10 @@
 """What an audit found out, what it could not, and what the runs it audited were worth."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from overheard.archive.seconds import Seconds
+from overheard.audit.traffic import Traffic
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
@@ -103,6 +105,9 @@ class ArmRun:
         missing: how many answers of clients did not come, over all rounds.
         answers: how many came.
         is_control: True if nothing shifts in it: see `Cell`.
+        traffic: how many bytes travelled; None where it was not counted.
+        seconds: how long the training took; None where it was not measured, as for a
+            recording. No two runs have it alike, so it is not compared.
 
     """
 
@@ -113,6 +118,8 @@ class ArmRun:
     missing: int
     answers: int
     is_control: bool = False
+    traffic: Traffic | None = None
+    seconds: Seconds | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from overheard.archive.reader import committed_rounds, open_transcript
+from overheard.archive.seconds import read_seconds
 from overheard.audit.finding import ArmRun, DefenseRecord
 from overheard.audit.folder import AuditFolder
 from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
 from overheard.audit.simulate import Supplies, deal_examples, federation_of, knowledge_of
+from overheard.audit.stopwatch import Stopwatch
+from overheard.audit.traffic import traffic_of
 from overheard.audit.work import controls
 from overheard.core.defense import Run
 from overheard.core.knowledge import Knowledge
@@ -53,7 +57,9 @@ def simulated(
     """Run every arm of a plan under every seed, or open what was run before.
 
     Where there are controls, each run is followed by its own. The runs of an arm are trained
-    side by side, `LARGEST_BATCH` at a time, and then given one by one.
+    side by side, `LARGEST_BATCH` at a time, and then given one by one. Those who train together
+    share the time that it takes. Distilled data have no use of company: each such run is on
+    its own, and so is its time.
 
     Args:
         plan: which federations.
@@ -65,8 +71,9 @@ def simulated(
     """
     runs = [(seed, is_control) for seed in plan.seeds for is_control in controls(plan)]
     for arm in plan.arms:
-        for start in range(0, len(runs), LARGEST_BATCH):
-            batch = runs[start : start + LARGEST_BATCH]
+        size = LARGEST_BATCH if arm.distillation is None else 1
+        for start in range(0, len(runs), size):
+            batch = runs[start : start + size]
             yield from _trained(plan, arm, batch, supplies, home, on_round)
 
 
@@ -95,17 +102,28 @@ def _trained(
         for seed, is_control in batch
     ]
     folders = [home.run(arm.name, seed, is_control=is_control) for seed, is_control in batch]
+    rounds = plan.rounds_of(arm)
+    is_open = any(committed_rounds(folder) <= rounds for folder in folders)
+    watch = Stopwatch(folders) if is_open else None
     trained = run_together(
-        federations, folders, on_round=partial(_count, on_round, what, len(batch))
+        federations, folders, on_round=partial(_count, on_round, watch, what, len(batch))
     )
-    on_round(what, len(batch) * plan.rounds_of(arm))
-    for (seed, is_control), (transcript, truth) in zip(batch, trained, strict=True):
+    on_round(what, len(batch) * rounds)
+    for (seed, is_control), folder, (transcript, truth) in zip(
+        batch, folders, trained, strict=True
+    ):
         record = run_record(arm.name, seed, _in_force(plan, arm), transcript, truth)
         yield Heard(
-            replace(record, is_control=is_control),
+            replace(
+                record,
+                is_control=is_control,
+                # What was rebuilt from distilled data was never sent.
+                traffic=traffic_of(open_transcript(folder)),
+                seconds=read_seconds(folder),
+            ),
             transcript,
             truth,
-            tuple(range(plan.rounds_of(arm))),
+            tuple(range(rounds)),
             partial(knowledge_of, plan, arm, seed, supplies),
         )
 
@@ -124,7 +142,15 @@ def run_record(
     )
 
 
-def _count(on_round: Callable[[str, int], None], what: str, runs: int, number: int) -> None:
+def _count(
+    on_round: Callable[[str, int], None],
+    watch: Stopwatch | None,
+    what: str,
+    runs: int,
+    number: int,
+) -> None:
+    if watch is not None:
+        watch.lap()
     on_round(what, runs * (number + 1))
 
 
@@ -135,8 +161,8 @@ def _in_force(plan: Plan, arm: ArmPlan) -> tuple[DefenseRecord, ...]:
         DefenseRecord(repr(one), one.enforced_at, one.switched_off_by, one.promise(promised))
         for one in arm.defenses
     ]
-    if arm.flip is not None:
+    if arm.distillation is not None:
         records.append(
-            DefenseRecord(repr(arm.flip), "client", NOBODY_ELSE, "no formal promise")
+            DefenseRecord(repr(arm.distillation), "client", NOBODY_ELSE, "no formal promise")
         )
     return tuple(records)

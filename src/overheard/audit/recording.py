@@ -1,5 +1,6 @@
 """A run recorded elsewhere, held against the plan by which it is to be audited."""
 
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -25,6 +26,7 @@ from overheard.audit.simulate import (
     federation_of,
     knowledge_of,
 )
+from overheard.audit.traffic import traffic_of
 from overheard.core.errors import PlanError, TranscriptError
 from overheard.core.messages import Update
 from overheard.core.parties import is_shadow
@@ -60,8 +62,9 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
         )
         for one in manifest.defenses
     )
+    record = run_record(RECORDED, seed, defenses, transcript, truth)
     return Heard(
-        run_record(RECORDED, seed, defenses, transcript, truth),
+        replace(record, traffic=traffic_of(transcript)),
         transcript,
         truth,
         tuple(sorted({number for number, _ in truth.counts})),

@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 
 from overheard.report.charts import arms_chart
-from overheard.report.exposures import Arm, Case, Exposure, bare_arm, by_threat, headline_row
-from overheard.report.figures import NO_FIGURE, Measure, beside, digits, measure, percent
+from overheard.report.exposures import Arm, Case, Exposure, by_threat, headline_row
+from overheard.report.figures import NO_FIGURE, Measure, beside, measure
 from overheard.report.names import shown
 from overheard.report.plates import Panel, Plate, Table
 
 
 def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
     """One figure per observers and question: all arms and attacks side by side."""
-    bare = bare_arm(every)
-    accuracies = {arm.name: _accuracy(arm, bare) for arm in every}
     plates = []
     for asked, exposures in by_threat(every).items():
         held = {exposure.arm: exposure.cases for exposure in exposures}
@@ -36,11 +34,9 @@ def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
                         _beside(exposures),
                         "Gain over blind",
                         "95 % interval",
-                        "Accuracy",
-                        "Cost, points",
                     ),
                     tuple(
-                        (shown(exposure.arm), *figures, *accuracies[exposure.arm])
+                        (shown(exposure.arm), *figures)
                         for exposure in exposures
                         for figures in _case_lines(exposure, told)
                     ),
@@ -55,12 +51,6 @@ def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
 def _beside(exposures: Sequence[Exposure]) -> str:
     told = beside(case.row for exposure in exposures for case in exposure.cases)
     return told[0].upper() + told[1:]
-
-
-def _accuracy(arm: Arm, bare: Arm | None) -> tuple[str, ...]:
-    if arm.accuracy is None or bare is None or bare.accuracy is None:
-        return (percent(arm.accuracy), NO_FIGURE)
-    return (percent(arm.accuracy), digits(100 * (bare.accuracy - arm.accuracy)))
 
 
 def _case_lines(exposure: Exposure, told: Measure) -> list[tuple[str, ...]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from overheard.audit.row import Row
+from overheard.report.costs import costs_of
 from overheard.report.exposures import Arm, Exposure, bare_arm
 from overheard.report.figures import digits, measure, percent
 from overheard.report.names import shown
@@ -16,7 +17,7 @@ class Change:
 
     Args:
         arm: its name.
-        cost: in accuracy of the final model.
+        cost: in accuracy of the final model, in bytes and in time.
         effects: on each group of observers, against the arm without defenses.
 
     """
@@ -38,7 +39,7 @@ def changes(every: Sequence[Arm]) -> tuple[Change, ...]:
     return tuple(
         Change(
             shown(arm.name),
-            _cost(arm, bare),
+            ", ".join([_cost(arm, bare), *_spent(arm, bare)]),
             tuple(
                 f"{held.title} · {_effect(held, before.get(held.title))}"
                 for held in arm.exposures
@@ -58,6 +59,18 @@ def _cost(arm: Arm, bare: Arm) -> str:
     if cost < 0.05:
         return f"costs no accuracy ({change})"
     return f"costs {digits(cost)} points of accuracy ({change})"
+
+
+def _spent(arm: Arm, bare: Arm) -> list[str]:
+    """Bytes and time as so many times those without defenses, where they were measured."""
+    own, before = costs_of(arm), costs_of(bare)
+    pairs = ((own.sent, before.sent, "sends {} times as much"),
+             (own.wall, before.wall, "takes {} times as long"))  # fmt: skip
+    return [
+        words.format(digits(with_them / without))
+        for with_them, without, words in pairs
+        if with_them is not None and without
+    ]
 
 
 def _effect(after: Exposure, before: Exposure | None) -> str:

@@ -16,6 +16,9 @@ MINUS = "−"
 SPACE = "\u00a0"
 """Between a figure and its unit, so that a line never breaks there."""
 
+BYTES = (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30), ("TiB", 2.0**40))
+"""Units of what is sent, each with its bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -126,6 +129,37 @@ def percent(share: float | None) -> str:
     if share is None or not isfinite(share):
         return NO_FIGURE
     return f"{100 * share:.1f}{SPACE}%".replace("-", MINUS)
+
+
+def data_size(count: float | None) -> str:
+    r"""So many bytes, in a unit that leaves few digits.
+
+    >>> data_size(640.0), data_size(54_321.0), data_size(3.0 * 2**30), data_size(None)
+    ('640\xa0B', '53\xa0KiB', '3.0\xa0GiB', '–')
+    """
+    return _in_unit(count, BYTES)
+
+
+def duration(seconds: float | None) -> str:
+    r"""A time, in a unit that leaves few digits.
+
+    >>> duration(0.25), duration(90.0), duration(5400.0)
+    ('0.25\xa0s', '1.5\xa0min', '1.5\xa0h')
+    """
+    return _in_unit(seconds, (("s", 1.0), ("min", 60.0), ("h", 3600.0)))
+
+
+def largest_unit(value: float, units: Sequence[tuple[str, float]]) -> tuple[str, float]:
+    """The last of these units, from small to large, that the value fills; else the first."""
+    filled = [unit for unit in units if value >= unit[1]]
+    return filled[-1] if filled else units[0]
+
+
+def _in_unit(value: float | None, units: Sequence[tuple[str, float]]) -> str:
+    if value is None:
+        return NO_FIGURE
+    name, size = largest_unit(value, units)
+    return f"{digits(value / size)}{SPACE}{name}"
 
 
 def rounds_heard(rounds: Sequence[int]) -> str:

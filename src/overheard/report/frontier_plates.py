@@ -1,168 +1,187 @@
-"""The figures that set what defenses leave to be read against what the model is then worth."""
+"""The figures that set what defenses leave to be read against what they cost."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Collection, Sequence
 
-from overheard.audit.row import Row
-from overheard.report.exposures import Arm, Case, bare_arm, by_threat
-from overheard.report.figures import digits, measure
-from overheard.report.identity_tables import PERSONAL
+from markupsafe import Markup
+
+from overheard.report.exposures import Arm
+from overheard.report.figures import BYTES, data_size, digits, largest_unit, measure
+from overheard.report.frontier import Standing, standings, strongest, unbeaten
 from overheard.report.line_charts import (
     Axis,
-    Operating,
     Trade,
     frontier_chart,
     frontier_legend,
 )
 from overheard.report.names import shown, told_apart
 from overheard.report.plates import Panel, Plate, Table
+from overheard.report.point_names import Dot
 
 ADAPTIVE = "knowing the defenses"
 """What the name of an attack says that adapts to the defenses in force."""
 
-_PRECISION = "mean_average_precision"
+STRONGEST = "the strongest upon each arm (what travels)"
+"""What the legend calls the dots of the second panel."""
 
+MOST_NAMES = 8
+"""Arms that are named in a chart, whether or not another beats them."""
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """One arm as one attack found it."""
-
-    arm: str
-    row: Row
-    utility: float
+NARROWEST = 0.1
+"""Of a score's own scale an axis shows this much at least: less would make a show of chance."""
 
 
 def frontier_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
-    """A figure for each group of observers who ask about people, over all arms.
+    """A figure for each question of a group of observers, over all arms.
 
-    What the model is worth is its final accuracy over that of the arm without defenses; where
-    none of the arms is bare or its accuracy was not measured, there is no figure.
-
-    An arm is named as one of the best where no other leaves less to the strongest attack upon
-    it, the adaptive ones among them, and has a model worth as much or more.
+    An arm is one of the best where no other leaves less to the strongest attack upon it, the
+    adaptive ones among them, and has a model worth as much or more. Of more than `MOST_NAMES`
+    arms those alone are named at their dots. Beside it stands what travels in a run, where arms
+    differ in that.
     """
-    bare = bare_arm(every)
-    worth = bare.accuracy if bare is not None else None
-    if not worth:
-        return ()
-    utility = {arm.name: arm.accuracy / worth for arm in every if arm.accuracy is not None}
-    plates = []
-    for asked, exposures in by_threat(every).items():
-        points: dict[str, list[_Point]] = {}
-        for exposure in exposures:
-            if exposure.question in PERSONAL and exposure.arm in utility:
-                for case in exposure.cases:
-                    point = _Point(exposure.arm, _read(case), utility[exposure.arm])
-                    points.setdefault(case.attack, []).append(point)
-        if len({point.arm for held in points.values() for point in held}) > 1:
-            plates.append(_plate(asked, points))
-    return tuple(plates)
+    return tuple(_plate(asked, held) for asked, held in standings(every).items())
 
 
-def _read(case: Case) -> Row:
-    """By what it is told how much an attack reads."""
-    return case.whole.get(_PRECISION, case.row)
-
-
-def _plate(asked: str, points: dict[str, list[_Point]]) -> Plate:
-    rows = [point.row for held in points.values() for point in held]
-    told, best = measure(rows[0].score), _best_arms(points)
-    names = told_apart(list(points))
-    trades = [
-        Trade(
-            place,
-            ADAPTIVE in attack,
-            [
-                Operating(
-                    point.arm
-                    if point.arm in best and point is _strongest(points, point)
-                    else "",
-                    told.factor * point.row.value.mean,
-                    100 * point.utility,
-                )
-                for point in held
-            ],
-        )
-        for place, (attack, held) in enumerate(points.items())
-    ]
-    blind = rows[0].blind
-    ends = [operating for trade in trades for operating in trade.points]
-    low = min(100.0, *(one.y for one in ends))
-    room = max(2.0, 0.12 * (max(one.y for one in ends) - low))
-    across = Axis(
-        f"{told.title}{told.unit and ','}{told.unit}",
-        0.0,
-        1.08 * max(told.factor * (blind or 0.0), *(one.x for one in ends)) or 1.0,
-    )
-    up = Axis("accuracy kept, %", low - room, max(100.0, *(one.y for one in ends)) + room)
-    has_blind = blind is not None
+def _plate(asked: str, held: Sequence[Standing]) -> Plate:
+    attacks = list(dict.fromkeys(one.attack for one in held))
+    names = list(told_apart(attacks).values())
+    found = strongest(held)
+    best = unbeaten(found, lambda one: one.kept)
+    named = found if len(found) <= MOST_NAMES else best
+    worth = [_trade(held, named, place, attack) for place, attack in enumerate(attacks)]
+    panels = [Panel("", _worth_drawing(asked, held, worth))]
+    listed, beside = list(worth), ""
+    if _differ_in_bytes(held):
+        sent = _sent_trade(found, len(attacks))
+        panels = [
+            Panel("What the model is worth", panels[0].drawing),
+            Panel("What travels", _sent_drawing(asked, held, sent)),
+        ]
+        listed.append(sent)
+        names.append(STRONGEST)
+        beside = " Beside it, further up less travels in a run."
     return Plate(
         f"Privacy against utility · {asked}",
         "Each dot is an arm as one attack found it: further to the left less is read, further "
         "up the model is worth more. A line joins the arms that no other beats both ways, by "
         "one attack; it is dashed where the attacker knows the defenses. By the strongest on "
-        f"each, these stand: {'; '.join(map(shown, best))}.",
-        frontier_legend(
-            [names[attack] for attack in points],
-            trades,
-            has_blind,
-            f"Legend: frontier, {asked}",
-        ),
-        (
-            Panel(
-                "",
-                frontier_chart(
-                    trades,
-                    None if blind is None else told.factor * blind,
-                    across,
-                    up,
-                    f"Privacy against utility: {asked}",
-                ),
-            ),
-        ),
-        Table(
-            f"{told.title} against accuracy kept: {asked}",
-            ("Arm", "Attack", told.title, "95 % interval", "Accuracy kept, %", "Best"),
-            tuple(
-                (
-                    shown(point.arm),
-                    shown(attack),
-                    told.tell(point.row.value.mean),
-                    told.span(point.row.value),
-                    digits(100 * point.utility),
-                    "yes" if point.arm in best else "no",
-                )
-                for attack, held in points.items()
-                for point in held
-            ),
-            2,
-        ),
+        f"each, these stand: {'; '.join(shown(one.arm) for one in best)}.{beside}",
+        frontier_legend(names, listed, _blind(held) is not None, f"Legend: frontier, {asked}"),
+        tuple(panels),
+        _table(asked, held, {one.arm for one in best}),
         False,
     )
 
 
-def _best_arms(points: dict[str, list[_Point]]) -> tuple[str, ...]:
-    """The arms that no other beats both ways, by the strongest attack upon each."""
-    strongest: dict[str, _Point] = {}
-    for held in points.values():
-        for point in held:
-            strongest[point.arm] = _strongest(points, point)
-    return tuple(
-        arm
-        for arm, own in strongest.items()
-        if not any(_beats(other, own) for other in strongest.values())
+def _trade(
+    held: Sequence[Standing], named: Sequence[Standing], place: int, attack: str
+) -> Trade:
+    """How one attack fares against every arm, by what the model is worth."""
+    return Trade(
+        place,
+        ADAPTIVE in attack,
+        [
+            Dot(one.arm if one in named else "", _read(one), 100 * one.kept)
+            for one in held
+            if one.attack == attack
+        ],
     )
 
 
-def _strongest(points: dict[str, list[_Point]], of: _Point) -> _Point:
-    """What the strongest attack found upon the arm of a point."""
-    upon = [point for held in points.values() for point in held if point.arm == of.arm]
-    return max(upon, key=lambda point: point.row.value.mean)
+def _sent_trade(found: Sequence[Standing], place: int) -> Trade:
+    """How the strongest attack on each arm fares, by what travels."""
+    _, size = _unit(found)
+    least = unbeaten(found, lambda one: -(one.sent or 0.0))
+    named = found if len(found) <= MOST_NAMES else least
+    return Trade(
+        place,
+        False,
+        [
+            Dot(one.arm if one in named else "", _read(one), (one.sent or 0.0) / size)
+            for one in found
+        ],
+    )
 
 
-def _beats(other: _Point, own: _Point) -> bool:
-    read, kept = other.row.value.mean, other.utility
-    no_worse = read <= own.row.value.mean and kept >= own.utility
-    return no_worse and (read < own.row.value.mean or kept > own.utility)
+def _worth_drawing(asked: str, held: Sequence[Standing], trades: Sequence[Trade]) -> Markup:
+    kept = [100 * one.kept for one in held]
+    low, high = min(100.0, *kept), max(100.0, *kept)
+    room = max(2.0, 0.12 * (max(kept) - low))
+    # Names stand above their dots.
+    up = Axis("accuracy kept, %", low - room, high + 1.8 * room)
+    label = f"Privacy against utility: {asked}"
+    return frontier_chart(trades, _blind(held), _across(held), up, label)
+
+
+def _sent_drawing(asked: str, held: Sequence[Standing], trade: Trade) -> Markup:
+    """The axis runs backwards: who sends less stands further up."""
+    name, _ = _unit(held)
+    most = max(point.y for point in trade.points)
+    up = Axis(f"sent in a run, {name}", 1.1 * most, -0.06 * most)
+    label = f"Privacy against bytes: {asked}"
+    return frontier_chart([trade], _blind(held), _across(held), up, label)
+
+
+def _across(held: Sequence[Standing]) -> Axis:
+    """The axis of what is read; it runs backwards where a lower score reads more."""
+    told, blind = measure(held[0].row.score), _blind(held)
+    ends = [_read(one) for one in held] + ([] if blind is None else [blind])
+    span = max(ends) - min(ends)
+    room = max(0.08 * span, (NARROWEST * told.factor - span) / 2)
+    low, high = max(0.0, min(ends) - room), max(ends) + room
+    title = f"{told.title}{told.unit and ','}{told.unit}"
+    if held[0].row.better == "lower":
+        return Axis(title, high, low)
+    return Axis(title, low, high)
+
+
+def _read(one: Standing) -> float:
+    """What is read, in the unit of the axis."""
+    return measure(one.row.score).factor * one.row.value.mean
+
+
+def _blind(held: Sequence[Standing]) -> float | None:
+    """What a guesser reads, in the unit of the axis."""
+    row = next((one.row for one in held if one.row.blind is not None), None)
+    if row is None or row.blind is None:
+        return None
+    return measure(row.score).factor * row.blind
+
+
+def _differ_in_bytes(held: Sequence[Standing]) -> bool:
+    sent = {one.sent for one in held}
+    return None not in sent and len(sent) > 1
+
+
+def _unit(held: Sequence[Standing]) -> tuple[str, float]:
+    return largest_unit(max(one.sent or 0.0 for one in held), BYTES)
+
+
+def _table(asked: str, held: Sequence[Standing], best: Collection[str]) -> Table:
+    told = measure(held[0].row.score)
+    return Table(
+        f"{told.title} against accuracy kept: {asked}",
+        (
+            "Arm",
+            "Attack",
+            told.title,
+            "95 % interval",
+            "Blind guess",
+            "Accuracy kept, %",
+            "Sent in a run",
+            "Best",
+        ),
+        tuple(
+            (
+                shown(one.arm),
+                shown(one.attack),
+                told.tell(one.row.value.mean),
+                told.span(one.row.value),
+                told.tell(one.row.blind),
+                digits(100 * one.kept),
+                data_size(one.sent),
+                "yes" if one.arm in best else "no",
+            )
+            for one in held
+        ),
+        2,
+    )

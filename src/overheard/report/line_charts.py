@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from overheard.report.charts import BLIND_DASHES, DASHES, LINE, MARKERS
 from overheard.report.names import shortened
+from overheard.report.point_names import Dot, write_names
 from overheard.report.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 
 ADAPTIVE_DASHES = "--"
@@ -32,28 +33,11 @@ class Line:
 @final
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What stands along an axis, and where it ends."""
+    """What stands along an axis, and where it ends; a `low` above `high` turns it around."""
 
     title: str
     low: float
     high: float
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Operating:
-    """Where an arm stands for one attack.
-
-    Args:
-        name: of the arm, where it is to be named; "" = it is not.
-        x: how much is read.
-        y: what the model is worth.
-
-    """
-
-    name: str
-    x: float
-    y: float
 
 
 @final
@@ -64,13 +48,13 @@ class Trade:
     Args:
         place: of the attack among all names of the legend.
         is_adaptive: whether it knows the defenses: it is drawn dashed.
-        points: one an arm.
+        points: one an arm, how much is read and what the model is worth or costs.
 
     """
 
     place: int
     is_adaptive: bool
-    points: Sequence[Operating]
+    points: Sequence[Dot]
 
 
 def lines_chart(
@@ -114,15 +98,15 @@ def histogram_chart(values: Sequence[float], blind: float, across: Axis, label: 
 def frontier_chart(
     trades: Sequence[Trade], blind: float | None, across: Axis, up: Axis, label: str
 ) -> Markup:
-    """What is read against what the model is worth: the further up and to the left, the better.
+    """What is read against what is kept or sent: the further up and to the left, the better.
 
     A line joins the points of an attack that no other of its points beats both ways.
 
     Args:
         trades: one an attack.
         blind: what a guesser reads, drawn upright; None = it is not.
-        across: the axis of what is read.
-        up: the axis of what the model is worth.
+        across: the axis of what is read; backwards where a lower figure reads more.
+        up: the axis of what the model is worth, or of what it costs, backwards.
         label: what the chart shows; different for each chart of a page.
 
     """
@@ -132,7 +116,8 @@ def frontier_chart(
         if blind is not None:
             axes.axvline(blind, color=INK, ls=BLIND_DASHES, lw=1.3)
         for trade in trades:
-            _draw_trade(axes, trade, (across.low + across.high) / 2)
+            _draw_trade(axes, trade, across, up)
+        write_names(axes, [point for trade in trades for point in trade.points])
 
     return inline_svg(draw, 400.0, 330.0, label)
 
@@ -148,7 +133,7 @@ def frontier_legend(
             Line2D(
                 [], [],
                 color=_colour(trade.place),
-                marker=MARKERS[trade.place % len(MARKERS)],
+                marker=_marker(trade.place),
                 ls=ADAPTIVE_DASHES if trade.is_adaptive else "-",
                 ms=5.5,
                 lw=1.4,
@@ -165,10 +150,16 @@ def frontier_legend(
     return inline_svg(draw, width, height, label)
 
 
-def _draw_trade(axes: Axes, trade: Trade, middle: float) -> None:
-    points = sorted(trade.points, key=lambda point: (point.x, -point.y))
-    best = [one for n, one in enumerate(points) if all(one.y > p.y for p in points[:n])]
-    colour, marker = _colour(trade.place), MARKERS[trade.place % len(MARKERS)]
+def _draw_trade(axes: Axes, trade: Trade, across: Axis, up: Axis) -> None:
+    right = 1.0 if across.low < across.high else -1.0
+    upward = 1.0 if up.low < up.high else -1.0
+    points = sorted(trade.points, key=lambda point: (right * point.x, -upward * point.y))
+    best = [
+        one
+        for number, one in enumerate(points)
+        if all(upward * one.y > upward * before.y for before in points[:number])
+    ]
+    colour, marker = _colour(trade.place), _marker(trade.place)
     axes.plot(
         [point.x for point in points],
         [point.y for point in points],
@@ -183,17 +174,6 @@ def _draw_trade(axes: Axes, trade: Trade, middle: float) -> None:
         ls=ADAPTIVE_DASHES if trade.is_adaptive else "-",
         lw=1.4,
     )
-    for point in points:
-        if point.name:
-            is_left = point.x < middle
-            axes.annotate(
-                shortened(point.name, 22),
-                (point.x, point.y),
-                (7 if is_left else -7, 5),
-                textcoords="offset points",
-                ha="left" if is_left else "right",
-                fontsize=11,
-            )
 
 
 def _axes(figure: Figure, across: Axis, up: Axis) -> Axes:
@@ -215,6 +195,11 @@ def _axes(figure: Figure, across: Axis, up: Axis) -> Axes:
 
 def _colour(place: int) -> str:
     return SERIES[place % len(SERIES)]
+
+
+def _marker(place: int) -> str:
+    """Another marker, too, where the colours begin anew."""
+    return MARKERS[(place + place // len(SERIES)) % len(MARKERS)]
 
 
 def _dashes(place: int) -> str:

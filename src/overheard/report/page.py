@@ -7,13 +7,16 @@ from overheard.audit.finding import Audit
 from overheard.audit.row import Row
 from overheard.report.arms_plates import arms_plates
 from overheard.report.changes import changes
+from overheard.report.costs import costs_of, costs_table
 from overheard.report.detection_tables import detection_tables
 from overheard.report.exposures import Arm, Exposure, Verdict
 from overheard.report.figures import (
     NO_FIGURE,
     Measure,
+    data_size,
     digits,
     direction,
+    duration,
     measure,
     percent,
     rounds_heard,
@@ -31,6 +34,7 @@ from overheard.report.shares_plates import shares_plates
 from overheard.report.template import template
 from overheard.report.timeline_plates import timeline_plates
 from overheard.report.words import BADGES, exposure_words, told_row
+from overheard.scoring.membership import MembershipScorer
 
 _OWN_SCALE = Measure("", "", 1.0)
 
@@ -49,12 +53,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ArmWords:
-    """An arm in words."""
+    """An arm in words; what was not measured is a dash."""
 
     name: str
     defenses: str
     accuracy: str
+    sent: str
+    time: str
     answers: tuple[Answer, ...]
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What was measured of the arm itself."""
+        told = {"accuracy": self.accuracy, "sent": self.sent, "time": self.time}
+        return tuple(f"{what} {value}" for what, value in told.items() if value != NO_FIGURE)
 
 
 def page(audit: Audit, every: Sequence[Arm]) -> str:
@@ -67,8 +79,12 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
         subject=shown(audit.subject),
         arms=[_arm_words(arm) for arm in every],
         threats=list(dict.fromkeys(held.title for arm in every for held in arm.exposures)),
+        has_membership=any(
+            held.question == MembershipScorer.name for arm in every for held in arm.exposures
+        ),
         changes=changes(every),
         limits=limit_words(audit, every),
+        costs=costs_table(every),
         side_by_side=arms_plates(every),
         defenses=_defenses(every),
         shares=shares_plates(every, audit.class_names),
@@ -98,10 +114,13 @@ def _lines(text: str) -> str:
 
 
 def _arm_words(arm: Arm) -> ArmWords:
+    costs = costs_of(arm)
     return ArmWords(
         shown(arm.name),
         "; ".join(shown(defense.settings) for defense in arm.runs[0].defenses),
-        percent(arm.accuracy) if arm.accuracy is not None else "",
+        percent(arm.accuracy),
+        data_size(costs.sent),
+        duration(costs.wall),
         tuple(map(_answer, arm.exposures)),
     )
 

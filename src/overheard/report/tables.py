@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from math import isfinite
 
+from overheard.archive.seconds import Seconds
 from overheard.audit.estimate import Estimate
 from overheard.audit.finding import ArmRun, Audit, Cell, Finding, Refusal
 from overheard.audit.row import Row
+from overheard.audit.traffic import Traffic
 from overheard.core.claims import Timeline
 from overheard.core.scorer import Score
 from overheard.report.exposures import About, Arm
@@ -21,6 +23,9 @@ VERSION = 1
 
 TIES = 5
 """Candidates with the highest score that a table names; of more it says how many."""
+
+MOST_NUMBERS = 1000
+"""Of a claim that stand in a table: those of thousands of records would fill it."""
 
 COLUMNS = (
     "arm", "seed", "observers", "attack", "settings", "question", "rounds", "target", "score",
@@ -82,7 +87,22 @@ def _arm(run: ArmRun) -> dict[str, object]:
         "is_control": run.is_control,
         "answers": run.answers,
         "missing": run.missing,
+        "bytes": None if run.traffic is None else _traffic(run.traffic),
+        "seconds": None if run.seconds is None else _seconds(run.seconds),
     }
+
+
+def _traffic(traffic: Traffic) -> dict[str, int]:
+    return {
+        "up": traffic.up,
+        "down": traffic.down,
+        "answers": traffic.answers,
+        "heard": traffic.heard,
+    }
+
+
+def _seconds(seconds: Seconds) -> dict[str, float | None]:
+    return {"wall": _figure(seconds.wall), "cores": _figure(seconds.cores)}
 
 
 def _row(row: Row, about: About) -> dict[str, object]:
@@ -185,8 +205,8 @@ def as_csv(audit: Audit) -> str:
     """One line a finding and score; an empty cell is a figure that is no number.
 
     A finding without any score, such as that of a control, has one line of its own. Of a
-    choice, whom or what the claim names first stands there; all its numbers are in the
-    document.
+    choice, whom or what the claim names first stands there; all its numbers, and those of a
+    claim of more than `MOST_NUMBERS`, are in the document.
     """
     text = StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -222,7 +242,7 @@ def _line(finding: Finding, score: Score | None) -> tuple[str | int | float | No
 
 
 def _numbers(finding: Finding) -> tuple[str | None, str | None]:
-    if finding.candidates:
+    if finding.candidates or len(finding.claimed) > MOST_NUMBERS:
         return (None, None)
     return (_inert(_listed(finding.claimed)), _inert(_listed(finding.true)))
 

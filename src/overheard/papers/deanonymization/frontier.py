@@ -7,13 +7,13 @@ from typing import final
 from overheard.report.figures import digits
 from overheard.report.line_charts import (
     Axis,
-    Operating,
     Trade,
     frontier_chart,
     frontier_legend,
 )
 from overheard.report.names import shown
 from overheard.report.plates import Panel, Plate, Table
+from overheard.report.point_names import Dot
 
 ADAPTIVE = "_adaptive"
 """How the name of an attacker ends who knows the defense."""
@@ -55,7 +55,7 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
     for name, held in points.items():
         is_adaptive = name.endswith(ADAPTIVE)
         named = [
-            Operating(
+            Dot(
                 point.arm if point.arm in best and point == _strongest(points, point) else "",
                 100 * point.read,
                 100 * point.kept,

@@ -1,0 +1,90 @@
+"""Where each arm stands: what is read of it, what its model is worth, what it sends."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import final
+
+from overheard.audit.row import Row
+from overheard.report.costs import costs_of
+from overheard.report.exposures import Arm, Case, bare_arm, by_threat
+
+_PRECISION = "mean_average_precision"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One arm as one attack found it.
+
+    Args:
+        arm: its name.
+        attack: its name.
+        row: what was read.
+        kept: accuracy over that of the arm without defenses.
+        sent: bytes that travelled in a run, up and down; None = not counted.
+
+    """
+
+    arm: str
+    attack: str
+    row: Row
+    kept: float
+    sent: float | None
+
+    @property
+    def read(self) -> float:
+        """Higher = more is read; one who reads less than a guesser had better guess."""
+        sign = -1.0 if self.row.better == "lower" else 1.0
+        value = sign * self.row.value.mean
+        return value if self.row.blind is None else max(value, sign * self.row.blind)
+
+
+def standings(every: Sequence[Arm]) -> Mapping[str, Sequence[Standing]]:
+    """The standings by who asked what, where there is more than one arm to compare.
+
+    What a model is worth is its final accuracy over that of the arm without defenses; where
+    none of the arms is bare or its accuracy was not measured, there are none.
+    """
+    bare = bare_arm(every)
+    worth = bare.accuracy if bare is not None else None
+    if not worth:
+        return {}
+    tested = {arm.name: (arm, arm.accuracy) for arm in every if arm.accuracy is not None}
+    found = {
+        asked: [
+            Standing(arm.name, case.attack, _told(case), accuracy / worth, costs_of(arm).sent)
+            for exposure in exposures
+            if exposure.arm in tested
+            for arm, accuracy in [tested[exposure.arm]]
+            for case in exposure.cases
+            if isfinite(_told(case).value.mean)
+        ]
+        for asked, exposures in by_threat(every).items()
+    }
+    return {asked: held for asked, held in found.items() if len({one.arm for one in held}) > 1}
+
+
+def strongest(held: Sequence[Standing]) -> tuple[Standing, ...]:
+    """Of each arm what the strongest attack upon it found."""
+    return tuple(
+        max((one for one in held if one.arm == arm), key=lambda one: one.read)
+        for arm in dict.fromkeys(one.arm for one in held)
+    )
+
+
+def unbeaten(
+    held: Sequence[Standing], worth: Callable[[Standing], float]
+) -> tuple[Standing, ...]:
+    """Those that no other beats: by less that is read, and at least as much of the worth."""
+    return tuple(one for one in held if not any(_beats(other, one, worth) for other in held))
+
+
+def _beats(other: Standing, own: Standing, worth: Callable[[Standing], float]) -> bool:
+    no_worse = other.read <= own.read and worth(other) >= worth(own)
+    return no_worse and (other.read < own.read or worth(other) > worth(own))
+
+
+def _told(case: Case) -> Row:
+    """By what it is told how much an attack reads."""
+    return case.whole.get(_PRECISION, case.row)

@@ -1,0 +1,61 @@
+"""What an arm costs is the mean over its runs, and what was not measured is no zero."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.archive.seconds import Seconds
+from overheard.audit.finding import Audit
+from overheard.audit.traffic import Traffic
+from overheard.core.seeds import Seed
+from overheard.report.costs import costs_of, costs_table
+from overheard.report.exposures import arms
+from tests.report.conftest import HOSTILE
+
+
+def test_bytes_and_seconds_are_means_over_runs_without_the_controls(small: Audit) -> None:
+    one, other = small.arms
+    runs = (
+        replace(one, traffic=Traffic(100, 300, 4, 6), seconds=Seconds(1.0, 0.5)),
+        replace(one, seed=1, traffic=Traffic(200, 330, 5, 6), seconds=Seconds(2.0, 1.5)),
+        replace(one, traffic=Traffic(9999, 9999, 1, 1), is_control=True),
+        other,
+    )
+    bare, noise = map(costs_of, arms(replace(small, arms=runs), Seed(0)))
+    assert (bare.up, bare.down, bare.sent) == (150, 315, 465)
+    # 100 / 4 and 200 / 5; 300 / 6 and 330 / 6.
+    assert (bare.up_each, bare.down_each) == (32.5, 52.5)
+    assert (bare.wall, bare.cores) == (1.5, 1.0)
+    assert noise.up is noise.sent is noise.wall is noise.cores is None
+
+
+def test_a_run_that_was_not_measured_is_no_part_of_the_mean(small: Audit) -> None:
+    one, _ = small.arms
+    runs = (one, replace(one, seed=1, seconds=Seconds(3.0, None)))
+    (costs,) = map(costs_of, arms(replace(small, arms=runs, findings=()), Seed(0)))
+    assert (costs.wall, costs.cores) == (3.0, None)
+
+
+def test_the_table_has_a_line_an_arm_with_units_that_people_read(small: Audit) -> None:
+    one, other = small.arms
+    runs = (
+        replace(one, traffic=Traffic(3 * 2**20, 6 * 2**20, 4, 6), seconds=Seconds(90.0, 45.0)),
+        replace(other, arm=f"{HOSTILE}\x1b"),
+    )
+    table = costs_table(arms(replace(small, arms=runs), Seed(0)))
+    lines = [[cell.replace("\u00a0", " ") for cell in line] for line in table.lines]
+    assert lines[0] == [
+        "none", "91.0 %", "0", "3.0 MiB", "768 KiB", "6.0 MiB", "1.0 MiB", "1.5 min", "45 s",
+    ]  # fmt: skip
+    # 91 - 89 points; nothing else was measured.
+    dashes = ["–"] * 4
+    assert lines[1] == [
+        f"{HOSTILE}\\x1b", "89.0 %", "2.0", *dashes, "not measured", "not measured",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("bare", [True, False])
+def test_points_are_lost_to_the_arm_without_defenses_alone(small: Audit, bare: bool) -> None:
+    held = small.arms if bare else small.arms[1:]
+    *_, noise = costs_table(arms(replace(small, arms=held), Seed(0))).lines
+    assert noise[2] == ("2.0" if bare else "–")

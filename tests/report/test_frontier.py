@@ -1,0 +1,89 @@
+"""Which arm no other beats, whichever way a score is better."""
+
+from dataclasses import replace
+
+from overheard.audit.estimate import Estimate
+from overheard.audit.finding import Audit
+from overheard.audit.row import Row
+from overheard.core.parties import SERVER
+from overheard.core.scorer import Better
+from overheard.core.seeds import Seed
+from overheard.report.exposures import arms
+from overheard.report.frontier import Standing, standings, strongest, unbeaten
+
+
+def standing(
+    arm: str,
+    value: float,
+    kept: float,
+    *,
+    attack: str = "ours",
+    better: Better = "lower",
+    blind: float | None = 0.9,
+) -> Standing:
+    mean = Estimate(value, None, None)
+    place = (arm, (SERVER,), attack, "label_shares", (0,), "l1", better)
+    return Standing(arm, attack, Row(*place, mean, {}, {}, blind, None, 1, 1), kept, None)
+
+
+def names(held: tuple[Standing, ...]) -> list[str]:
+    return [one.arm for one in held]
+
+
+def kept(one: Standing) -> float:
+    return one.kept
+
+
+def test_of_an_error_the_smaller_reads_more_and_of_a_rate_the_larger() -> None:
+    errors = [standing("far", 0.5, 1.0), standing("near", 0.1, 1.0)]
+    assert names(unbeaten(errors, kept)) == ["far"]
+    rates = [standing(one.arm, one.row.value.mean, 1.0, better="higher", blind=0.05)
+             for one in errors]  # fmt: skip
+    assert names(unbeaten(rates, kept)) == ["near"]
+
+
+def test_the_strongest_attack_on_an_arm_is_that_with_the_smallest_error() -> None:
+    held = [
+        standing("none", 0.3, 1.0, attack="weak"),
+        standing("none", 0.1, 1.0, attack="strong"),
+        standing("noise", 0.4, 0.9, attack="weak"),
+        standing("noise", 0.8, 0.9, attack="strong"),
+    ]
+    assert [(one.arm, one.attack) for one in strongest(held)] == [
+        ("none", "strong"),
+        ("noise", "weak"),
+    ]
+
+
+def test_an_attack_worse_than_guessing_reads_what_a_guesser_reads() -> None:
+    # Both leave an attacker nothing but to guess: the one that keeps more beats the other.
+    wild, calm = standing("wild", 1.7, 0.5), standing("calm", 0.95, 0.8)
+    assert wild.read == calm.read == -0.9
+    assert names(unbeaten((wild, calm), kept)) == ["calm"]
+    unguessed = [standing(one.arm, one.row.value.mean, one.kept, blind=None)
+                 for one in (wild, calm)]  # fmt: skip
+    assert names(unbeaten(unguessed, kept)) == ["wild", "calm"]
+
+
+def test_two_that_are_alike_do_not_beat_each_other() -> None:
+    held = [standing("one", 0.3, 0.9), standing("other", 0.3, 0.9), standing("dear", 0.3, 0.8)]
+    assert names(unbeaten(held, kept)) == ["one", "other"]
+
+
+def test_a_model_is_worth_its_last_accuracy_over_that_without_defenses(small: Audit) -> None:
+    ((asked, held),) = standings(arms(small, Seed(0))).items()
+    assert asked == "The server, about each client: label shares"
+    assert [(one.arm, one.attack) for one in held] == [("none", "decaf"), ("noise", "decaf")]
+    assert [one.kept for one in held] == [1.0, 0.89 / 0.91]
+    # l1 of 0.20 and 0.04 without defenses; with noise the guess itself, 1.0 and 0.6.
+    assert [round(one.read, 6) for one in held] == [-0.12, -0.8]
+
+
+def test_a_figure_that_is_no_number_stands_nowhere(small: Audit) -> None:
+    spoilt = [
+        replace(one, scores=tuple(replace(score, value=float("nan")) for score in one.scores))
+        if one.cell.arm == "noise"
+        else one
+        for one in small.findings
+    ]
+    assert standings(arms(replace(small, findings=tuple(spoilt)), Seed(0))) == {}
