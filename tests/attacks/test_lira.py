@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.scoring.membership import MembershipScorer
 from tests.attacks.planted_membership import CLIENTS, EACH
+from tests.bank.world import Spy
 
 SCORER, FIRST = MembershipScorer(), client(0)
 
@@ -48,6 +51,25 @@ def test_what_another_client_learned_is_not_taken_for_this_ones(by_heart) -> Non
     own = scores[EACH : 2 * EACH].mean()
     others = torch.cat([scores[:EACH], scores[2 * EACH : CLIENTS * EACH]]).mean()
     assert float(own) > float(others) + 1
+
+
+def test_shadow_models_that_nearly_ran_away_do_not_settle_it(by_heart) -> None:
+    view, known = by_heart.transcript.seen_by(SERVER), by_heart.knowledge
+    shelf = Spy()
+    known = replace(known, means=replace(known.means, shelf=shelf))
+    Lira(models=32).infer(view, (FIRST,), known, Seed(0))
+    # The first four of 32 are as sure of whatever they say as no number can tell apart.
+    for key, kept in shelf.kept.items():
+        answers = kept["answers"].clone()
+        answers[:4] *= 1e6
+        shelf.kept[key] = {**kept, "answers": answers}
+    run = replace(by_heart, knowledge=known)
+    assert figure(run, Lira(models=32), "membership_auc") > 0.65
+
+
+def test_few_models_which_few_records_are_inside_of_still_tell(by_heart) -> None:
+    # Of 300 examples each model learned from 20: of most records at most one of eight did.
+    assert figure(by_heart, Lira(models=8), "membership_auc") > 0.9
 
 
 @pytest.mark.parametrize("settings", [{"models": 3}, {"models": 0}, {"most_rounds": 0}])

@@ -21,6 +21,13 @@ def test_a_proportion_has_the_interval_that_scipy_gives(trials: int, data: st.Da
     assert told.high == pytest.approx(exact.high, abs=1e-9)
 
 
+def test_a_surer_interval_is_wider():
+    told, surer = proportion(3.0, 20), proportion(3.0, 20, 0.99)
+    exact = binomtest(3, 20).proportion_ci(0.99, "exact")
+    assert (surer.low, surer.high) == pytest.approx((exact.low, exact.high))
+    assert surer.low < told.low < told.high < surer.high
+
+
 def test_no_hit_at_all_leaves_room_for_some():
     # 0 of 20: the chance of that is (1 - p)^20 = 0.025 at the high end.
     told = proportion(0.0, 20)

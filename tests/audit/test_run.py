@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from overheard.archive.layout import messages_path, transcript_folder
+from overheard.archive.seconds import read_seconds
 from overheard.archive.truth import read_truth
 from overheard.attacks.bias_inversion import BiasInversion
 from overheard.attacks.mean_softmax import MeanSoftmax
@@ -18,6 +19,7 @@ from overheard.audit.finding import Audit, Finding, Refusal
 from overheard.audit.folder import AuditFolder
 from overheard.audit.plan import Plan, ThreatPlan
 from overheard.audit.run import NOBODY, Step, audit
+from overheard.audit.traffic import Traffic
 from overheard.audit.virtual import VirtualPlan
 from overheard.core.attack import Attack
 from overheard.core.claims import Interval, LabelShares, Shift, Timeline
@@ -281,6 +283,21 @@ def test_tells_of_each_run_what_it_was_worth(small: Done):
     assert "2 rounds" in record.promise
 
 
+def test_tells_of_each_run_what_travelled_and_how_long_it_took(small: Done):
+    # 64 pixels x 10 labels and 10 biases: 650 numbers, 2600 bytes. Three clients answer in two
+    # rounds; two broadcasts and the closing one go to all three. Masks change nothing of that.
+    due = Traffic(up=6 * 2600, down=9 * 2600, answers=6, heard=9)
+    home = AuditFolder(small.folder)
+    for one in small.found.arms:
+        assert one.traffic == due
+        assert one.seconds is not None
+        assert one.seconds.wall > 0
+        assert one.seconds == read_seconds(home.run(one.arm, one.seed))
+    # The two runs of an arm train side by side and share the time.
+    first, second, *_ = small.found.arms
+    assert first.seconds == second.seconds
+
+
 def test_tells_what_was_audited(small: Done):
     assert small.found.title == "Three clients"
     assert small.found.class_names == tuple("0123456789")
@@ -330,9 +347,20 @@ def test_an_audit_that_was_stopped_goes_on_to_what_an_unbroken_one_finds(
 
     with pytest.raises(KeyboardInterrupt):
         audit(TINY, tmp_path / "out", resources=HERE, on_step=pull_the_plug)
+    home = AuditFolder(tmp_path / "out").run("no defense", 0)
+    before = read_seconds(home)
     assert audit(TINY, tmp_path / "out", resources=HERE) == tiny.found
-    broken = {name: content for name, (_, content) in stamps(tmp_path / "out").items()}
-    assert broken == {name: content for name, (_, content) in stamps(tiny.folder).items()}
+    broken, whole = stamps(tmp_path / "out"), stamps(tiny.folder)
+    clocks = {"runs/no_defense-seed0/seconds.json"}
+    assert broken.keys() == whole.keys() > clocks
+    for name in broken.keys() - clocks:
+        assert broken[name][1] == whole[name][1]
+    # No two runs take the same time; what it took before the stop is a part of it.
+    after = read_seconds(home)
+    assert before is not None
+    assert after is not None
+    trained_before = stop >= 2
+    assert after == before if trained_before else 0 < before.wall < after.wall
 
 
 def test_one_more_threat_is_another_plan_and_takes_another_folder(tiny: Done):

@@ -12,6 +12,7 @@ from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.core.split import Split
 from overheard.core.task import Task
+from overheard.data.candidates import Candidates
 from overheard.data.composition import ratio_shares
 from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset
@@ -56,6 +57,7 @@ def dealt(
     people: People | None = None,
     is_exchanged: bool = False,
     background: int | None = None,
+    candidates: Candidates | None = None,
 ) -> Deal:
     return deal(
         dataset() if data is None else data,
@@ -69,6 +71,7 @@ def dealt(
         people=people,
         is_exchanged=is_exchanged,
         background=background,
+        candidates=candidates,
     )
 
 
@@ -189,6 +192,26 @@ def test_copies_never_get_into_the_auxiliary_examples() -> None:
     ]
     with pytest.raises(PlanError, match="5 examples with label 0 are needed and 4 are left"):
         dealt(Iid(), data=data, auxiliary=Auxiliary(per_class=5), sizes=(10, 10))
+
+
+def test_no_outsider_is_a_copy_of_what_a_client_trains_on() -> None:
+    # Of 1,200 training examples 300 have a copy, and 100 more one in the test part.
+    inputs = torch.arange(1200.0)
+    inputs[900:] = inputs[:300]
+    inputs[300:400] = torch.arange(5000.0, 5100.0)
+    train = Examples(inputs[:, None], torch.arange(1200) % CLASSES)
+    done = dealt(
+        Iid(), clients=3, sizes=(150, 150), data=dataset(train), candidates=Candidates(150, 200)
+    )
+    assert done.candidates is not None
+    members = {place for own in done.members.values() for place in own}
+    outsiders = [n for n in range(len(done.candidates)) if n not in members]
+    assert len(outsiders) == 200
+    held = torch.cat([done.held(number, 0).inputs for number in range(3)])
+    assert not torch.isin(done.candidates.inputs[outsiders], held).any()
+    # Nor is a member what somebody else holds, or the test part.
+    everything = torch.cat([train.inputs, done.test.inputs]).flatten().tolist()
+    assert all(everything.count(one) == 1 for one in done.candidates.inputs.flatten().tolist())
 
 
 def test_copies_of_test_examples_never_get_into_the_auxiliary_examples() -> None:

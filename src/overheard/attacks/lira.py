@@ -8,19 +8,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from overheard.bank.record_readings import confidence, read_records, with_shadows
+from overheard.bank.record_readings import confidence, read_records
+from overheard.bank.shadow_answers import shadow_answers
+from overheard.bank.sides import LEAST, bounded, log_normal, side_of
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.membership import Membership
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-
-LEAST = 2
-"""Shadow models at least on a side for a record to have a mean of its own there."""
-
-FLOOR = 1e-6
-"""Under a standard deviation, in log-odds."""
 
 
 @final
@@ -46,13 +42,13 @@ class Lira(Attack[Membership]):
     Args:
         models: shadow models a round.
         online: whether some learn from the records in question.
-        most_rounds: that are read.
+        most_rounds: that are read, evenly from the first to the last.
 
     """
 
     models: int = 32
     online: bool = True
-    most_rounds: int = 6
+    most_rounds: int = 5
 
     name: ClassVar[str] = "lira"
     answers: ClassVar = Membership
@@ -84,22 +80,15 @@ class Lira(Attack[Membership]):
         """Claim the log-likelihood ratio of each record."""
         assert knowledge.candidates is not None
         records = knowledge.candidates
-        readings = with_shadows(
-            read_records(view, targets, knowledge, self.most_rounds),
-            view,
-            knowledge,
-            self.models,
-            asked=self.online,
-            seed=seed,
-        )
-        sure = {n: confidence(logits, records) for n, logits in readings.shadows.items()}
+        readings = read_records(view, targets, knowledge, self.most_rounds)
+        told = shadow_answers(view, knowledge, readings.rounds, self.models, asked=self.online)
+        sure = {n: bounded(confidence(logits, records)) for n, logits in told.rounds.items()}
         claims = {}
         for target, answers in readings.targets.items():
-            own = torch.stack([confidence(one, records) for one in answers.values()]).mean(0)
+            each = [bounded(confidence(one, records)) for one in answers.values()]
+            own = torch.stack(each).mean(0)
             shadows = torch.stack([sure[number] for number in answers]).mean(0)
-            score = (
-                _ratio(own, shadows, readings.inside) if self.online else _above(own, shadows)
-            )
+            score = _ratio(own, shadows, told.inside) if self.online else _above(own, shadows)
             claims[target] = Membership(score.float())
         return claims
 
@@ -110,32 +99,16 @@ def _ratio(
     inside: Bool[Tensor, "models records"],
 ) -> Float[Tensor, " records"]:
     """Log N(own; with it) - log N(own; without it)."""
-    likely = [_log_likelihood(own, shadows, side) for side in (inside, ~inside)]
-    return likely[0] - likely[1]
-
-
-def _log_likelihood(
-    own: Float[Tensor, " records"],
-    shadows: Float[Tensor, "models records"],
-    side: Bool[Tensor, "models records"],
-) -> Float[Tensor, " records"]:
-    mean, deviation = _normal(shadows, side)
-    return -(((own - mean) / deviation).square()) / 2 - deviation.log()
-
-
-def _normal(
-    shadows: Float[Tensor, "models records"], side: Bool[Tensor, "models records"]
-) -> tuple[Float[Tensor, " records"], Float[Tensor, ""]]:
-    """The mean of each record on this side, and the deviation that all records share."""
-    count = side.sum(0)
-    mean = (shadows * side).sum(0) / count.clamp(min=1)
-    able = count >= LEAST
-    # A record with too few models on a side has the mean of all records there.
-    common = (shadows * side).sum() / side.sum().clamp(min=1)
-    mean = torch.where(able, mean, common)
-    squares = ((shadows - mean).square() * side)[:, able].sum()
-    degrees = (count[able] - 1).sum().clamp(min=1)
-    return mean, (squares / degrees).sqrt().clamp(min=FLOOR)
+    with_it, without = side_of(shadows, inside), side_of(shadows, ~inside)
+    there = (with_it.count > 0) & (without.count > 0)
+    shifts = (with_it.mean - without.mean)[there]
+    shift = shifts.mean() if len(shifts) else torch.zeros(())
+    # Of which too few models learned, or but too few did not, it lies off the other side's mean
+    # as records do on average: hard ones are not to pass for others' easy ones.
+    mean = torch.where(with_it.count >= LEAST, with_it.mean, without.mean + shift)
+    other = torch.where(without.count >= LEAST, without.mean, with_it.mean - shift)
+    likely = log_normal(own, mean, with_it.deviation)
+    return likely - log_normal(own, other, without.deviation)
 
 
 def _above(
@@ -146,5 +119,5 @@ def _above(
     A half stands between 0, where a record that was left out lies, and where one that was
     learned from can be expected at least.
     """
-    mean, deviation = _normal(shadows, torch.ones_like(shadows, dtype=torch.bool))
-    return (own - mean) / deviation - 0.5
+    without = side_of(shadows, torch.ones_like(shadows, dtype=torch.bool))
+    return (own - without.mean) / without.deviation - 0.5

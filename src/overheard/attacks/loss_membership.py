@@ -26,11 +26,11 @@ class LossMembership(Attack[Membership]):
     trained on from an easy one, so it fails where few false positives are allowed.
 
     Args:
-        most_rounds: that are read.
+        most_rounds: that are read, evenly from the first to the last.
 
     """
 
-    most_rounds: int = 6
+    most_rounds: int = 5
 
     name: ClassVar[str] = "loss_membership"
     answers: ClassVar = Membership

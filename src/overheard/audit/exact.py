@@ -10,16 +10,17 @@ from overheard.audit.estimate import LEVEL, Estimate
 _TAIL = (1 - LEVEL) / 2
 
 
-def proportion(hits: float, trials: int) -> Estimate:
+def proportion(hits: float, trials: int, level: float = LEVEL) -> Estimate:
     """The share of hits with the interval of Clopper and Pearson 1934.
 
     Exact for independent trials and whole hits; a mean of shares within clusters may be given
-    as hits among clusters.
+    as hits among clusters. The share lies in it with a chance of `level` at least.
     """
     if not 0 <= hits <= trials or trials < 1:
         raise ValueError(f"hits are 0 to all of 1 trial or more, got {hits} of {trials}")
-    low = float(beta.ppf(_TAIL, hits, trials - hits + 1)) if hits > 0 else 0.0
-    high = float(beta.ppf(1 - _TAIL, hits + 1, trials - hits)) if hits < trials else 1.0
+    tail = (1 - level) / 2
+    low = float(beta.ppf(tail, hits, trials - hits + 1)) if hits > 0 else 0.0
+    high = float(beta.ppf(1 - tail, hits + 1, trials - hits)) if hits < trials else 1.0
     return Estimate(hits / trials, low, high)
 
 

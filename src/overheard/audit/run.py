@@ -20,7 +20,7 @@ from overheard.audit.pseudonyms import Renamed, renamed
 from overheard.audit.recording import identity, recorded
 from overheard.audit.simulate import Resources, deal_examples, supply
 from overheard.audit.subject import subject_of_plan, subject_of_recording
-from overheard.audit.work import cells, controls, has_rounds, listens, pieces
+from overheard.audit.work import cells, controls, listens, pieces, rounds_alone
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
 from overheard.core.discover import discover
@@ -151,7 +151,7 @@ def _threaten(
         whole = listen(cell, targets, what)
         yield whole
         ticker.tick(what)
-        for number in run.rounds if has_rounds(threat, attack) else ():
+        for number in rounds_alone(threat, attack, run.rounds):
             # A client that sat out a round has nothing in it to be read; one whose updates can
             # be read in no round at all was refused above.
             there = [target for target in targets if number in heard[target]]

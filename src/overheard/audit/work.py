@@ -1,5 +1,6 @@
 """Of what pieces of work an audit is made: which runs there are, and who listens to what."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from overheard.audit.plan import Plan, ThreatPlan
@@ -7,6 +8,7 @@ from overheard.core.attack import Attack
 from overheard.core.claims import Shift
 from overheard.core.errors import PlanError
 from overheard.core.identities import PERSONAL
+from overheard.core.spread import spread
 
 
 def controls(plan: Plan) -> tuple[bool, ...]:
@@ -46,13 +48,17 @@ def listens(attack: Attack[Any], is_control: bool) -> bool:
     return _asks_for_shifts(attack) or _asks_who(attack) or not is_control
 
 
-def has_rounds(threat: ThreatPlan, attack: Attack[Any]) -> bool:
-    """Whether rounds are listened to one by one besides.
+def rounds_alone(
+    threat: ThreatPlan, attack: Attack[Any], rounds: Sequence[int]
+) -> tuple[int, ...]:
+    """Which of these rounds are listened to one by one besides, in order.
 
     One alone can tell of no shift; and what a round tells of a person is asked by a threat
     with a pseudonym a round, where attackers learn from all of them.
     """
-    return threat.by_round and not _asks_for_shifts(attack) and not _asks_who(attack)
+    if not threat.by_round or _asks_for_shifts(attack) or _asks_who(attack):
+        return ()
+    return tuple(rounds) if threat.by_round is True else spread(rounds, threat.by_round)
 
 
 def pieces(plan: Plan) -> int:
@@ -68,7 +74,7 @@ def pieces(plan: Plan) -> int:
 def cells(plan: Plan, rounds: int, is_control: bool) -> int:
     """How many cells there are for one run of so many rounds."""
     return sum(
-        1 + rounds * has_rounds(threat, attack)
+        1 + len(rounds_alone(threat, attack, range(rounds)))
         for threat in plan.threats
         for attack in threat.attacks
         if listens(attack, is_control)

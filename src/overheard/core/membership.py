@@ -28,5 +28,5 @@ class Membership(Claim):
             raise ClaimError("membership is claimed of a record or more, by finite numbers")
 
     def numbers(self) -> tuple[float, ...]:
-        """The score of each record."""
-        return tuple(self.scores.tolist())
+        """The score of each record, to the digits that it has: findings tell thousands."""
+        return tuple(float(str(score)) for score in self.scores.numpy())

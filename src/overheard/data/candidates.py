@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from overheard.core.errors import PlanError
@@ -55,8 +55,11 @@ def ask_about(
     free: Bool[Tensor, " examples"],
     once: Bool[Tensor, " examples"],
     seed: Seed,
+    records: Int[Tensor, " examples"] | None = None,
 ) -> Asked:
     """Draw the records.
+
+    No outsider is a copy of what somebody holds, nor cut out of the same record.
 
     Args:
         wanted: how many.
@@ -64,13 +67,17 @@ def ask_about(
         free: rows that nobody has so far, clients' among them.
         once: rows of whose content there is no copy: a copy would be in and out at once.
         seed: of the draws.
+        records: what each example was cut out of; None = each is a record of its own.
 
     Raises:
         PlanError: if there are too few that nobody holds.
 
     """
     out = free & once
-    out[torch.cat(held)] = False
+    theirs = torch.cat(held)
+    out[theirs] = False
+    if records is not None:
+        out &= ~torch.isin(records, records[theirs])
     rest = out.nonzero().flatten()
     if len(rest) < wanted.outsiders:
         raise PlanError(

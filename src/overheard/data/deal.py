@@ -158,7 +158,14 @@ def deal(
         held = exchanged(held, seed.child("exchanged"))
     asked = None
     if candidates is not None:
-        asked = ask_about(candidates, held, free, _held_once(dataset), seed.child("candidates"))
+        asked = ask_about(
+            candidates,
+            held,
+            free,
+            _held_once(dataset),
+            seed.child("candidates"),
+            dataset.records,
+        )
         free[asked.outsiders] = False
     kept = dataset.users if split.keeps_users else None
     course = holdings(dataset, kept, held, free, schedule, seed.child("exchanges"))
