@@ -1,6 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
 
 from overheard.core.defense import Defense, Moment
@@ -39,6 +40,17 @@ def test_counts_what_each_client_holds_in_each_round(small: Federation, tmp_path
         (1, client(1)): [0, 2],
     }
     assert truth.label_counts(COHORT, (0, 1)).tolist() == [2, 6]
+
+
+def test_a_long_run_is_tested_evenly_from_the_first_to_the_last(
+    small: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = replace(small, rounds=4, rows=[small.rows[0]] * 4)
+    _, whole = run(long, tmp_path / "whole")
+    assert list(whole.accuracy) == [0, 1, 2, 3, 4]
+    monkeypatch.setattr("overheard.federation.truth.MOST_TESTED", 3)
+    _, told = run(long, tmp_path / "told")
+    assert told.accuracy == {number: whole.accuracy[number] for number in (0, 2, 4)}
 
 
 def test_counts_the_clients_own_data_whatever_a_defense_makes_of_them(

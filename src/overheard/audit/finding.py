@@ -100,7 +100,7 @@ class ArmRun:
         arm: its name.
         seed: of the run.
         defenses: in force, in the order in which they act; () = none.
-        accuracy: of the global model on the test set at each round's broadcast (0..1); empty
+        accuracy: of the global model on the test set at broadcasts, by round (0..1); empty
             where it was not measured, as for a recording.
         missing: how many answers of clients did not come, over all rounds.
         answers: how many came.

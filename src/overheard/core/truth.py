@@ -24,7 +24,7 @@ class GroundTruth:
         counts: how many examples of each label a client held, by (round, client), before any
             defense changed or resampled them: what a defense is to hide is the truth that an
             attack is held against. Only for clients that answered in that round.
-        accuracy: of the global model on the test set after each round's broadcast (0..1).
+        accuracy: of the global model on the test set at broadcasts, by round (0..1).
         shifts: by client, the rounds in which what it holds changed in kind, in order: from
             each on it trained on data of another composition or look. An exchange for fresh
             examples of the same kind is none.

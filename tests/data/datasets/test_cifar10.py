@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overheard.core.errors import DataError
+from overheard.core.errors import DataError, PlanError
 from overheard.data.datasets import cifar10
 from overheard.data.datasets.cifar10 import Cifar10
 
@@ -54,3 +54,41 @@ def test_damaged_archives_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     archive(path, records(10))
     with pytest.raises(DataError, match="between 0 and 9"):
         Cifar10().load(tmp_path)
+
+
+def stored(folder: Path) -> None:
+    """Four grey images of cats (3), frogs (6) and an airplane (0), of levels 0 to 150."""
+    levels, labels = np.array([0, 50, 100, 150], np.uint8), np.array([3, 6, 0, 3], np.int64)
+    pixels = np.broadcast_to(levels[:, None, None, None], (4, 32, 32, 3))
+    place = folder / "cifar10_subset" / "cifar10_subset.npz"
+    place.parent.mkdir()
+    np.savez(place, x_train=pixels, y_train=labels, x_test=pixels[1:], y_test=labels[1:])
+
+
+def test_classes_that_are_kept_bear_numbers_in_the_order_named(tmp_path: Path) -> None:
+    stored(tmp_path)
+    whole, some = Cifar10().load(tmp_path), Cifar10(only=("frog", "cat")).load(tmp_path)
+    assert some.task.class_names == ("frog", "cat")
+    assert some.train.labels.tolist() == [1, 0, 1]
+    assert some.test.labels.tolist() == [0, 1]
+    # The airplane, the third, is left out, and yet the scale stays that of all images.
+    assert some.train.inputs.equal(whole.train.inputs[[0, 1, 3]])
+
+
+def test_images_shrink_to_the_means_of_blocks(tmp_path: Path) -> None:
+    stored(tmp_path)
+    small = Cifar10(shrink=2).load(tmp_path)
+    assert small.task.shape == (3, 16, 16)
+    # Even images stay what they are, whatever the block.
+    assert small.train.inputs.allclose(Cifar10().load(tmp_path).train.inputs[..., :16, :16])
+
+
+def test_classes_and_blocks_that_cannot_be_are_refused_with_those_that_can() -> None:
+    with pytest.raises(PlanError, match="no class lorry: take some of airplane, automobile"):
+        Cifar10(only=("cat", "lorry"))
+    for only in (("cat",), ("cat", "dog", "cat")):
+        with pytest.raises(PlanError, match=f"names {', '.join(only)}: name two classes"):
+            Cifar10(only=only)
+    for shrink in (3, 0, -2, 64):
+        with pytest.raises(PlanError, match=f"got {shrink}: take one of 1, 2, 4, 8, 16, 32"):
+            Cifar10(shrink=shrink)

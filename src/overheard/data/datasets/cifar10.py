@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import ClassVar, final
 
 import numpy as np
+import torch
 
-from overheard.core.errors import DataError
+from overheard.core.errors import DataError, PlanError
+from overheard.core.examples import Examples
+from overheard.core.task import Task
 from overheard.data.arrays import checked_numbers
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.fetch import Remote, fetch
@@ -28,7 +31,10 @@ CLASS_NAMES = (
     "truck",
 )
 
-SHAPE = (32, 32, 3)
+SIDE = 32
+"""Pixels along an image's edge."""
+
+SHAPE = (SIDE, SIDE, 3)
 
 PLACES = ("cifar10/cifar10.npz", "cifar10_subset/cifar10_subset.npz")
 
@@ -48,28 +54,75 @@ RECORD = 1 + 3 * 32 * 32
 @final
 @dataclass(frozen=True, slots=True)
 class Cifar10(DataSource):
-    """50,000 images to train and 10,000 to test, or a subset that the data folder holds."""
+    """50,000 images to train and 10,000 to test, or a subset that the data folder holds.
+
+    Args:
+        only: the classes that are kept, numbered in this order; () = all. Pixels are
+            standardised by the images of all classes, so that those of two choices compare.
+        shrink: each block of so many by so many pixels becomes one, their mean, so that 2 gives
+            images of 16 x 16; a divisor of 32. 1 = as published.
+
+    """
+
+    only: tuple[str, ...] = ()
+    shrink: int = 1
 
     name: ClassVar[str] = "cifar10"
     source: ClassVar[str] = "Krizhevsky 2009; published for research, no explicit licence"
 
+    def __post_init__(self) -> None:
+        """Refuse classes that are none, and blocks that do not fill an image."""
+        unknown = [name for name in self.only if name not in CLASS_NAMES]
+        if unknown:
+            raise PlanError(
+                f"cifar10: only has no class {', '.join(unknown)}: take some of "
+                + ", ".join(CLASS_NAMES)
+            )
+        if len(set(self.only)) < len(self.only) or len(self.only) == 1:
+            raise PlanError(
+                f"cifar10: only names {', '.join(self.only)}: name two classes or more, each "
+                "once, or none to keep all"
+            )
+        if self.shrink < 1 or SIDE % self.shrink:
+            sides = [str(side) for side in range(1, SIDE + 1) if SIDE % side == 0]
+            raise PlanError(
+                f"cifar10: shrink must divide {SIDE}, got {self.shrink}: take one of "
+                + ", ".join(sides)
+            )
+
     def load(self, folder: Path | None) -> Dataset:
         """Read `cifar10/cifar10.npz` or `cifar10_subset/...`, or else the published archive."""
-        stored = find_file(folder, PLACES)
-        if stored is not None:
-            return image_dataset(
-                read_pictures(stored, "train", SHAPE, len(CLASS_NAMES)),
-                read_pictures(stored, "test", SHAPE, len(CLASS_NAMES)),
-                CLASS_NAMES,
-            )
-        try:
-            archive = find_file(folder, (f"cifar10/{ARCHIVE.file}",)) or fetch(ARCHIVE)
-        except DataError as failure:
-            raise DataError(f"{failure}; {where_to_put(folder, PLACES)}") from failure
-        train = [f"data_batch_{number}" for number in range(1, 6)]
-        return image_dataset(
-            read_batches(archive, train), read_batches(archive, ["test_batch"]), CLASS_NAMES
+        whole = image_dataset(*_parts(folder), CLASS_NAMES, self.shrink)
+        return _kept(whole, self.only) if self.only else whole
+
+
+def _parts(folder: Path | None) -> tuple[Pictures, Pictures]:
+    """The images to train and those to test."""
+    stored = find_file(folder, PLACES)
+    if stored is not None:
+        return (
+            read_pictures(stored, "train", SHAPE, len(CLASS_NAMES)),
+            read_pictures(stored, "test", SHAPE, len(CLASS_NAMES)),
         )
+    try:
+        archive = find_file(folder, (f"cifar10/{ARCHIVE.file}",)) or fetch(ARCHIVE)
+    except DataError as failure:
+        raise DataError(f"{failure}; {where_to_put(folder, PLACES)}") from failure
+    train = [f"data_batch_{number}" for number in range(1, 6)]
+    return read_batches(archive, train), read_batches(archive, ["test_batch"])
+
+
+def _kept(whole: Dataset, only: tuple[str, ...]) -> Dataset:
+    """The examples of these classes, renumbered in this order."""
+    numbers = torch.full((len(CLASS_NAMES),), -1)
+    for number, name in enumerate(only):
+        numbers[CLASS_NAMES.index(name)] = number
+
+    def kept(part: Examples) -> Examples:
+        labels = numbers[part.labels]
+        return Examples(part.inputs[labels >= 0], labels[labels >= 0])
+
+    return Dataset(kept(whole.train), kept(whole.test), Task(whole.task.shape, only))
 
 
 def read_batches(archive: Path, batches: list[str]) -> Pictures:

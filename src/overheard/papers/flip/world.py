@@ -140,7 +140,7 @@ MNIST = World(
     Mnist(),
     ConvNet(blocks=2, width=16),
     examples=11_000,
-    rounds=20,
+    rounds=10,
     flip=Flip(batch=256, first_rate=0.05, rate_rate=0.003, halve_every=150, at_once=10),
     flip_rounds=400,
     samples=(10, 15, 20),

@@ -6,13 +6,16 @@ from typing import ClassVar, final
 
 from overheard.papers.experiment import Experiment, Paper
 from overheard.papers.flip.accuracy import AccuracyExperiment
+from overheard.papers.flip.attribute import AttributeExperiment
 from overheard.papers.flip.membership import MembershipExperiment
+from overheard.papers.flip.methods import MethodsExperiment
+from overheard.papers.flip.samples import SamplesExperiment
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Flip(Paper):
-    """Table I, and the membership attack of Section VI-D2."""
+    """Table I, Figure 4, Table II, and the membership attack of Section VI-D2."""
 
     name: ClassVar[str] = "flip"
     title: ClassVar[str] = "Privacy-Preserving Federated Learning via Dataset Distillation"
@@ -20,5 +23,11 @@ class Flip(Paper):
 
     def experiments(self) -> Mapping[str, Experiment]:
         """Its experiments by name, in the order of the paper."""
-        every: tuple[Experiment, ...] = (AccuracyExperiment(), MembershipExperiment())
+        every: tuple[Experiment, ...] = (
+            AccuracyExperiment(),
+            SamplesExperiment(),
+            AttributeExperiment(),
+            MembershipExperiment(),
+            MethodsExperiment(),
+        )
         return {one.name: one for one in every}

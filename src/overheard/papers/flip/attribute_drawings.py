@@ -1,0 +1,90 @@
+"""Draws how often the tests of each quadruple were right."""
+
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+from matplotlib.figure import Figure as Canvas
+
+from overheard.papers.figure import Figure
+from overheard.papers.flip.attribute_tests import (
+    IMAGES,
+    IMAGES_OF_B,
+    OTHER_START,
+    PUSHED,
+    SAMPLES,
+    UPDATES,
+)
+from overheard.papers.numbers_table import numbers_table
+from overheard.report.charts import BLIND_DASHES
+from overheard.report.plates import Panel, Plate
+from overheard.report.svg import ACCENT, INK, SERIES, SOFT, inline_svg
+
+LINES: Mapping[str, str] = {
+    SAMPLES: "samples",
+    OTHER_START: "samples, other start",
+    UPDATES.format("flip"): "their models",
+    PUSHED.format("flip"): "ours, their models",
+    IMAGES: "raw images",
+    IMAGES_OF_B: "raw images of B",
+    UPDATES.format("fedavg"): "FedAvg updates",
+    PUSHED.format("fedavg"): "ours, FedAvg",
+}
+"""What is drawn, from above: FLiP first, then controls."""
+
+CONTROLS = (IMAGES, IMAGES_OF_B, UPDATES.format("fedavg"), PUSHED.format("fedavg"))
+"""Those that are drawn in another colour."""
+
+LINE = 24.0
+"""Pixels from one line to the next."""
+
+
+def attribute_plate(title: str, panels: Mapping[str, Sequence[Figure]]) -> Plate:
+    """A chart for each row of the table, and one for all together.
+
+    Args:
+        title: of all.
+        panels: the figures of each, by its heading; those whose test is not drawn are left out.
+
+    """
+    return Plate(
+        title,
+        "How often B1 was told from B2, in per cent. Dots: ours, with 95 % intervals. Plus: "
+        "published. Dashed: a guess. Raw images are right in about 75 at best, as those of A "
+        "tell nothing; controls bear another colour.",
+        None,
+        tuple(
+            Panel(heading, _chart(told, f"{title}: {heading}"))
+            for heading, told in panels.items()
+        ),
+        numbers_table(title, [one for told in panels.values() for one in told]),
+        True,
+    )
+
+
+def _chart(told: Sequence[Figure], label: str) -> Markup:
+    by_test = {one.name.partition("_")[2]: one for one in told}
+    width, height, left, bottom = 330.0, 40.0 + LINE * len(LINES), 132.0, 30.0
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.add_axes(
+            (left / width, bottom / height, (width - left - 12) / width, 1 - bottom / height)
+        )
+        axes.axvline(50, color=INK, ls=BLIND_DASHES, lw=1.3)
+        for place, test in enumerate(LINES):
+            one = by_test[test]
+            colour = SERIES[1] if test in CONTROLS else ACCENT
+            if one.ours is not None:
+                if one.low is not None and one.high is not None:
+                    ends = [100 * one.low, 100 * one.high]
+                    axes.plot(ends, [place] * 2, color=colour, lw=3)
+                axes.plot([100 * one.ours], [place], "o", color=colour, ms=7)
+            if one.published is not None:
+                axes.plot([100 * one.published], [place], "+", color=SOFT, ms=10, mew=1.8)
+        axes.set_yticks(range(len(LINES)), list(LINES.values()))
+        axes.set_ylim(len(LINES) - 0.4, -0.6)
+        axes.set_xlim(0, 102)
+        axes.tick_params(axis="y", length=0, labelsize=11)
+        axes.tick_params(axis="x", labelsize=11)
+        axes.grid(axis="x")
+
+    return inline_svg(draw, width, height, label)

@@ -1,0 +1,97 @@
+"""Draws images pixel by pixel as SVG, which a page may hold that loads nothing."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from jaxtyping import Float
+from markupsafe import Markup
+from torch import Tensor
+
+from overheard.report.names import shortened
+
+REACH = 2.0
+"""Standard deviations from the mean at which a pixel is black or white."""
+
+LEVELS = 15
+"""Steps from black to white: one digit a channel, which keeps a page of many images small."""
+
+EDGE = 96
+"""CSS pixels a side of a drawn image."""
+
+GAP = 16
+"""CSS pixels between two images."""
+
+LINE = 15
+"""CSS pixels from one line of a caption to the next."""
+
+LETTERS = 15
+"""Of a line, for which there is room below an image."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image, and what is written below it.
+
+    Args:
+        pixels: standardised; one channel or three.
+        caption: lines.
+
+    """
+
+    pixels: Float[Tensor, "channels height width"]
+    caption: tuple[str, ...]
+
+
+def row_of_pictures(pictures: Sequence[Picture], label: str) -> Markup:
+    """The pictures side by side, all on one scale of brightness, as an `svg` element.
+
+    Args:
+        pictures: from the left.
+        label: what they show, for those who do not see them.
+
+    """
+    width = len(pictures) * (EDGE + GAP) - GAP
+    height = EDGE + LINE * max(len(one.caption) for one in pictures) + 6
+    drawn = Markup("").join(
+        _placed(one, place * (EDGE + GAP)) for place, one in enumerate(pictures)
+    )
+    return Markup(
+        '<svg viewBox="0 0 {0} {1}" role="img" aria-label="{2}" '
+        'style="--width: {0}px; --height: {1}px">{3}</svg>'
+    ).format(width, height, label, drawn)
+
+
+def _placed(picture: Picture, left: int) -> Markup:
+    lines = Markup("").join(
+        Markup('<text x="{}" y="{}" font-size="12" fill="var(--ink)">{}</text>').format(
+            left, EDGE + LINE * number, shortened(line, LETTERS)
+        )
+        for number, line in enumerate(picture.caption, start=1)
+    )
+    scale = EDGE / picture.pixels.shape[2]
+    return (
+        Markup('<g transform="translate({} 0) scale({})" shape-rendering="crispEdges">').format(
+            left, scale
+        )
+        + _squares(picture.pixels)
+        + Markup("</g>")
+        + lines
+    )
+
+
+def _squares(pixels: Float[Tensor, "channels height width"]) -> Markup:
+    """A path for each colour, a square of 1 x 1 for each pixel that bears it."""
+    levels = ((pixels.clamp(-REACH, REACH) + REACH) / (2 * REACH) * LEVELS).round().int()
+    colours = levels.expand(3, *pixels.shape[1:])  # (channels, height, width)
+    places = defaultdict[str, list[str]](list)
+    for y in range(colours.shape[1]):
+        for x in range(colours.shape[2]):
+            colour = "".join(f"{level:x}" for level in colours[:, y, x].tolist())
+            places[colour].append(f"M{x} {y}h1v1h-1z")
+    return Markup("").join(
+        Markup('<path fill="#{}" d="{}"/>').format(colour, "".join(squares))
+        for colour, squares in places.items()
+    )

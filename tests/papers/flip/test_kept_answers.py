@@ -1,0 +1,25 @@
+from pathlib import Path
+
+import pytest
+
+from overheard.core.errors import OutputError
+from overheard.papers.flip.attribute_tests import Answer
+from overheard.papers.flip.kept_answers import load, save
+
+ANSWERS = (Answer("samples", "frog-cat", 1, 30, 40),)
+
+
+def test_answers_come_back_under_the_settings_they_were_saved_with(tmp_path: Path) -> None:
+    path = tmp_path / "answers" / "row1.json"
+    assert load(path, "ten epochs") is None
+    save(path, "ten epochs", ANSWERS)
+    assert load(path, "ten epochs") == ANSWERS
+    assert load(path, "twenty epochs") is None
+
+
+def test_a_damaged_file_is_refused_with_the_mend(tmp_path: Path) -> None:
+    path = tmp_path / "row1.json"
+    save(path, "", ANSWERS)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(OutputError, match="remove it"):
+        load(path, "")
