@@ -8,9 +8,8 @@ from overheard.core.truth import GroundTruth
 from overheard.federation.federation import Federation
 from overheard.learning.evaluate import accuracy
 
-
 MOST_TESTED = 101
-"""Broadcasts that are tested: in a run of hundreds of short rounds to test takes the longest."""
+"""Broadcasts that are tested: with hundreds of short rounds, tests would take the longest."""
 
 
 def truth_of(federation: Federation, transcript: Transcript) -> GroundTruth:

@@ -1,0 +1,109 @@
+"""Times a round of each way to distil, and of FedAvg, in turns in one process.
+
+    python benchmarks/distillation.py [--turns 5] [--pixels 14 28]
+
+Five clients with 2,000 random images each, `conv_net` of two blocks of 16 channels, ten
+synthetic examples of each of ten classes, batches of 256. FedAvg trains an epoch of batches of
+64. Turns are interleaved, so that what else the machine does falls on all alike; what is told is
+the median, and its ratio to FLiP's with one example a step. Nothing is tested: `overheard
+reproduce flip/methods` tells what a model is worth after which time.
+"""
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+from time import perf_counter
+
+import torch
+
+from overheard.core.examples import Examples
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.learning.cohort import Member
+from overheard.learning.distillation.distillation import Distillation
+from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
+from overheard.learning.distillation.methods.flip import Flip
+from overheard.learning.distillation.moments import forgotten
+from overheard.learning.distillation.synthetic import noise
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.conv_net import ConvNet
+from overheard.learning.threads import one_thread
+from overheard.learning.train import train_cohort
+
+CLIENTS, EXAMPLES, CLASSES = 5, 2_000, 10
+
+WAYS: dict[str, Distillation] = {
+    "FLiP, one example a step": Flip(batch=256),
+    "FLiP, ten examples a step": Flip(batch=256, at_once=10),
+    "distribution matching": DistributionMatching(),
+}
+
+FEDAVG = "FedAvg, an epoch"
+
+
+def rounds(pixels: int) -> dict[str, Callable[[], object]]:
+    """A round of each, ready to be called again and again."""
+    task = Task((1, pixels, pixels), tuple(map(str, range(CLASSES))))
+    build = partial(ConvNet(blocks=2, width=16).build, task)
+    draw, whole = Seed(0).generator(), CLIENTS * EXAMPLES
+    pool = Examples(
+        torch.randn(whole, *task.shape, generator=draw),
+        torch.randint(CLASSES, (whole,), generator=draw),
+    )
+    members = [
+        Member(f"client/{number}", rows)
+        for number, rows in enumerate(torch.arange(whole).split(EXAMPLES))
+    ]
+    start = initial_weights(build, Seed(1))
+
+    def distil(how: Distillation) -> Callable[[], object]:
+        distiller = how.distiller(build, start)
+        shared = noise(task, how.samples, how.first_rate, Seed(2))
+        return partial(
+            distiller.distil,
+            shared,
+            pool,
+            members,
+            forgotten(shared, CLIENTS),
+            round=0,
+            scale=1.0,
+            seed=Seed(3),
+        )
+
+    def average() -> object:
+        recipe = Recipe(rate=0.1, epochs=1, batch=64)
+        trained = train_cohort(
+            build, start, pool, members, recipe, seed=Seed(4), round=0, engine="sequential"
+        )
+        return list(trained)
+
+    return {**{name: distil(how) for name, how in WAYS.items()}, FEDAVG: average}
+
+
+def main() -> None:
+    """Time them all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--pixels", type=int, nargs="+", default=[14, 28])
+    given = parser.parse_args()
+    for pixels in given.pixels:
+        calls = rounds(pixels)
+        seconds: dict[str, list[float]] = {name: [] for name in calls}
+        with one_thread():
+            for call in calls.values():
+                call()  # a network is recorded on first use
+            for _ in range(given.turns):
+                for name, call in calls.items():
+                    began = perf_counter()
+                    call()
+                    seconds[name].append(perf_counter() - began)
+        whole = median(seconds["FLiP, one example a step"])
+        print(f"{pixels} x {pixels} pixels, a round of {CLIENTS} clients:")
+        for name, taken in seconds.items():
+            print(f"  {name:28} {median(taken):7.3f} s  {median(taken) / whole:5.2f}")
+
+
+if __name__ == "__main__":
+    main()
