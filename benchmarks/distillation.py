@@ -4,7 +4,7 @@
 
 Five clients with 2,000 random images each, `conv_net` of two blocks of 16 channels, ten
 synthetic examples of each of ten classes, batches of 256. FedAvg trains an epoch of batches of
-64. Turns are interleaved, so that what else the machine does falls on all alike; what is told is
+64. Turns are interleaved, so that what else the machine does falls on all alike; told is
 the median, and its ratio to FLiP's with one example a step. Nothing is tested: `overheard
 reproduce flip/methods` tells what a model is worth after which time.
 """
