@@ -54,11 +54,11 @@ class AccuracyExperiment(Experiment):
     def differences(self) -> str:
         """How our setting departs from the paper's."""
         return (
-            f"{COMMON} On MNIST a step of the training on synthetic examples learns from ten "
-            "of them, each at its own rate, where the paper's learns from one: see "
-            "flip/methods. Beside them stands plain descent at the paper's rate, as a control. "
+            f"{COMMON} Beside them stands plain descent at the paper's rate, as a control. "
             "CIFAR-10 is what the data folder holds of it, and has ten examples a class alone. "
-            "In a hurry MNIST has 14 x 14 pixels."
+            "In a hurry MNIST has 14 x 14 pixels, and a step of the training on synthetic "
+            "examples learns from ten of them, each at its own rate, where the paper's learns "
+            "from one: see flip/methods."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

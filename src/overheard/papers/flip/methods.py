@@ -72,8 +72,8 @@ REDUCED = Ways(
 )
 
 FULL = Ways(
-    replace(MNIST, flip=Flip(batch=256, halve_every=150), flip_rounds=400),
-    ArmPlan(name=TOGETHER, distillation=MNIST.flip, rounds=MNIST.flip_rounds),
+    MNIST,
+    ArmPlan(name=TOGETHER, distillation=SMALL.flip, rounds=500),
     ArmPlan(name=MATCHING, distillation=DistributionMatching(), rounds=1000),
 )
 

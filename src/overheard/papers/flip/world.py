@@ -141,11 +141,11 @@ MNIST = World(
     ConvNet(blocks=2, width=16),
     examples=11_000,
     rounds=10,
-    flip=Flip(batch=256, first_rate=0.05, rate_rate=0.003, halve_every=150, at_once=10),
-    flip_rounds=400,
+    flip=Flip(batch=256, halve_every=100),
+    flip_rounds=250,
     samples=(10, 15, 20),
     seeds=(0, 1, 2),
-    beside=(plain_descent(100, 10),),
+    beside=(plain_descent(100, 1),),
 )
 
 CIFAR10 = World(
