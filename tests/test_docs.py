@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 
 from overheard.audit.plan import parse_plan, read_plan
+from overheard.audit.table import parse_table
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.gate.policy import Policy, read_policy
 from overheard.scoring.label_shares import LabelSharesScorer
 from tests.attacks.planted import SKEWED, federate
 
 ROOT = Path(__file__).parent.parent
-PLANS = sorted((ROOT / "plans").glob("*.toml"))
+POLICY = ROOT / "plans" / "policy.toml"
+PLANS = sorted(set((ROOT / "plans").glob("*.toml")) - {POLICY})
 
 
 def block(page: str, language: str) -> str:
@@ -28,6 +31,21 @@ def test_the_plan_of_the_readme_is_a_plan():
 
 def test_there_is_an_example_plan_of_each_large_question():
     assert [path.name for path in PLANS] == ["defenses.toml", "identity.toml", "shift.toml"]
+
+
+def test_the_example_policy_asks_for_arms_of_the_plan_that_it_names():
+    policy, plan = read_policy(POLICY), read_plan(ROOT / "plans" / "defenses.toml")
+    arms = {arm.name for arm in plan.arms}
+    assert all(set(rule.arms) <= arms for rule in policy.leaks if rule.arms is not None)
+    assert "plans/defenses.toml" in POLICY.read_text()
+
+
+def test_every_policy_of_the_page_on_checks_is_a_policy():
+    text = (ROOT / "docs" / "check.md").read_text()
+    policies = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert len(policies) > 1
+    for policy in policies:
+        parse_table(Policy, policy, "docs/check.md", "policy")
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.name)

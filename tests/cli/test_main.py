@@ -291,7 +291,7 @@ def test_an_experiment_that_there_is_not(overheard: Command):
     assert_mendable(overheard("reproduce", "decaf/table99"), "decaf/NAME, of table3")
 
 
-@pytest.mark.parametrize("command", ["audit", "reproduce", "list", "show", "schema"])
+@pytest.mark.parametrize("command", ["audit", "reproduce", "list", "show", "check", "schema"])
 def test_the_help_of_each_command_teaches_by_an_example(overheard: Command, command: str):
     said = overheard(command, "--help")
     assert said.code == 0
@@ -302,7 +302,7 @@ def test_the_help_of_each_command_teaches_by_an_example(overheard: Command, comm
 def test_the_help_names_every_command(overheard: Command):
     said = overheard("--help")
     assert said.code == 0
-    for command in ("audit", "reproduce", "list", "show", "schema"):
+    for command in ("audit", "reproduce", "list", "show", "check", "schema"):
         assert command in said.out
 
 

@@ -1,12 +1,10 @@
 """What to audit: data, clients, training, defenses (arms), threats, seeds."""
 
-import json
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tomli_w
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 import overheard.attacks
 import overheard.data.datasets
@@ -16,7 +14,13 @@ import overheard.learning.distillation.methods
 import overheard.learning.models
 from overheard.audit.data_plan import DataPlan
 from overheard.audit.part import PartOf, label
-from overheard.audit.table import Positive, Table, refuse_repeats
+from overheard.audit.table import (
+    Positive,
+    Table,
+    parse_table,
+    read_table,
+    refuse_repeats,
+)
 from overheard.audit.virtual import RecipePlan, VirtualPlan
 from overheard.core.attack import Attack
 from overheard.core.defense import Defense
@@ -292,37 +296,9 @@ def read_plan(path: Path) -> Plan:
             with its place.
 
     """
-    try:
-        return parse_plan(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path}: cannot be read as a plan: {error}") from error
+    return read_table(Plan, path, "plan")
 
 
 def parse_plan(text: str, place: str) -> Plan:
     """The plan that this TOML spells; `place` is named in errors."""
-    try:
-        # Through JSON, as there an array may stand for a tuple and yet all else is strict.
-        tables = json.dumps(tomllib.loads(text))
-    except TypeError as error:
-        raise PlanError(f"{place}: dates have no place in a plan: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise PlanError(f"{place}: not TOML: {error}") from error
-    try:
-        return Plan.model_validate_json(tables)
-    except ValidationError as error:
-        mistakes = _mistakes(error)
-        raise PlanError("\n".join([f"{place}: {len(mistakes)} to mend", *mistakes])) from error
-
-
-def _mistakes(error: ValidationError) -> list[str]:
-    found = error.errors(include_url=False, include_input=False)
-    places = [mistake["loc"] for mistake in found]
-    above = {place[:depth] for place in places for depth in range(len(place))}
-    lines = []
-    for mistake in found:
-        # A list whose one item is wrong counts as empty besides, which would only confuse.
-        if mistake["type"] == "too_short" and mistake["loc"] in above:
-            continue
-        where = ".".join(str(step) for step in mistake["loc"]) or "plan"
-        lines.append(f"  {where}: {mistake['msg'].removeprefix('Value error, ')}")
-    return lines
+    return parse_table(Plan, text, place, "plan")

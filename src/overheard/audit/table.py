@@ -1,9 +1,14 @@
-"""What the tables of a plan have in common."""
+"""What the tables of a plan have in common, and how they are read."""
 
+import json
+import tomllib
 from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from overheard.core.errors import PlanError
 
 Positive = Annotated[int, Field(ge=1, lt=2**31)]
 
@@ -14,8 +19,60 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+T = TypeVar("T", bound=Table)
+
+
 def refuse_repeats(names: Sequence[str]) -> None:
     """Raise `ValueError`, naming what is given more than once."""
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"given more than once: {', '.join(repeated)}")
+
+
+def read_table(kind: type[T], path: Path, called: str) -> T:
+    """The table that a TOML file is.
+
+    Args:
+        kind: of table.
+        path: of the file.
+        called: what such a file is called in errors, such as "plan".
+
+    Raises:
+        PlanError: if the file cannot be read or is no such table; every mistake is told at
+            once, each with its place.
+
+    """
+    try:
+        return parse_table(kind, path.read_text(encoding="utf-8"), str(path), called)
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path}: cannot be read as a {called}: {error}") from error
+
+
+def parse_table(kind: type[T], text: str, place: str, called: str) -> T:
+    """The table that this TOML spells; `place` is named in errors. Raises as `read_table`."""
+    try:
+        # Through JSON, as there an array may stand for a tuple and yet all else is strict.
+        tables = json.dumps(tomllib.loads(text))
+    except TypeError as error:
+        raise PlanError(f"{place}: dates have no place in a {called}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise PlanError(f"{place}: not TOML: {error}") from error
+    try:
+        return kind.model_validate_json(tables)
+    except ValidationError as error:
+        mistakes = _mistakes(error, called)
+        raise PlanError("\n".join([f"{place}: {len(mistakes)} to mend", *mistakes])) from error
+
+
+def _mistakes(error: ValidationError, called: str) -> list[str]:
+    found = error.errors(include_url=False, include_input=False)
+    places = [mistake["loc"] for mistake in found]
+    above = {place[:depth] for place in places for depth in range(len(place))}
+    lines = []
+    for mistake in found:
+        # A list whose one item is wrong counts as empty besides, which would only confuse.
+        if mistake["type"] == "too_short" and mistake["loc"] in above:
+            continue
+        where = ".".join(str(step) for step in mistake["loc"]) or called
+        lines.append(f"  {where}: {mistake['msg'].removeprefix('Value error, ')}")
+    return lines

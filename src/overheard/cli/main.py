@@ -248,17 +248,85 @@ def show(
 
 
 @app.command()
-def schema() -> None:
+def check(
+    findings: Annotated[Path, typer.Argument(help="The findings.json of an audit.")],
+    policy: Annotated[Path, typer.Option("--policy", help="The rules (TOML).")],
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", help="Earlier findings, for rules on growth."),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", help="File for the verdicts as JUnit XML.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="File for the verdicts as Markdown.")
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Hold an audit's findings against a policy, for a pipeline to go on or to stop.
+
+    What counts is the whole interval of a figure, never its mean.
+
+    \b
+    Exit codes:
+      0  every interval keeps its limit
+      1  an interval breaks its limit
+      2  neither is sure, something was not measured, or a file is wrong
+
+    \b
+    A policy is TOML:
+      [\\[leaks]]
+      name = "records stay unrecognised"
+      question = "membership"
+      score = "membership_auc"
+      no_better_than = 0.6
+
+    \b
+    Examples:
+      overheard check findings.json --policy policy.toml
+      overheard check findings.json --policy policy.toml --against earlier.json
+      overheard check findings.json --policy policy.toml --junit check.xml
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.archive.atomic import write_text
+    from overheard.cli.checking import EXIT_CODES, print_checked, refuse_to_overwrite
+    from overheard.gate.check import check as check_findings
+    from overheard.gate.findings import read_findings
+    from overheard.gate.junit import as_junit
+    from overheard.gate.markdown import as_markdown
+    from overheard.gate.policy import read_policy
+
+    refuse_to_overwrite((findings, policy, against), (junit, markdown))
+    rules = read_policy(policy)
+    before = None if against is None else read_findings(against)
+    checked = check_findings(rules, read_findings(findings), before)
+    if junit is not None:
+        write_text(junit, as_junit(checked))
+    if markdown is not None:
+        write_text(markdown, as_markdown(checked))
+    if not quiet:
+        print_checked(checked, Console(highlight=False))
+    raise typer.Exit(EXIT_CODES[checked.status])
+
+
+@app.command()
+def schema(
+    policy: Annotated[
+        bool, typer.Option("--policy", help="Of policies, which `check` reads.")
+    ] = False,
+) -> None:
     """Print the JSON schema of plans, for an editor to complete and check by.
 
     \b
-    Example:
+    Examples:
       overheard schema > plan.schema.json
+      overheard schema --policy > policy.schema.json
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.audit.plan import Plan
+    from overheard.gate.policy import Policy
 
-    typer.echo(json.dumps(Plan.model_json_schema(), indent=2))
+    typer.echo(json.dumps((Policy if policy else Plan).model_json_schema(), indent=2))
 
 
 def main() -> None:

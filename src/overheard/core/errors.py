@@ -1,11 +1,12 @@
 """What can go wrong, as a caller may want to catch it.
 
 AuditError
-├── PlanError            a plan asks for what does not exist, or contradicts itself
+├── PlanError            a plan or a policy asks for what there is not, or contradicts itself
 ├── DataError            a data set is missing, damaged or not what its name says
 ├── NeedsError           an attack needs what its threat does not grant
 ├── ClaimError           an attack's answer is not a possible answer
 ├── TranscriptError      a stored transcript is damaged, or of another format
+├── FindingsError        a file of findings is damaged, or of another format
 ├── OutputError          an output folder cannot take what is to be written there
 └── WorkerError          a worker process died, or failed at its training
 """
@@ -16,7 +17,7 @@ class AuditError(Exception):
 
 
 class PlanError(AuditError):
-    """A plan asks for what does not exist, or contradicts itself."""
+    """A plan or a policy asks for what there is not, or contradicts itself."""
 
 
 class DataError(AuditError):
@@ -33,6 +34,10 @@ class ClaimError(AuditError):
 
 class TranscriptError(AuditError):
     """A stored transcript is damaged, or of another format."""
+
+
+class FindingsError(AuditError):
+    """A file of findings is damaged, or of another format."""
 
 
 class OutputError(AuditError):

@@ -1,0 +1,1 @@
+"""Holds the findings of an audit against a policy, for a pipeline to go on or to stop."""

@@ -1,0 +1,66 @@
+"""Picks out of an audit's findings what a rule asks for."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from overheard.gate.findings import Findings, Place, RefusalRow, SummaryRow
+from overheard.gate.policy import LeakRule
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a rule asks for, of one audit's findings.
+
+    Args:
+        rows: of the rule's score.
+        refusals: of attacks that would have answered its question, by place.
+
+    """
+
+    rows: tuple[SummaryRow, ...]
+    refusals: Mapping[Place, tuple[RefusalRow, ...]]
+
+    def counterpart(self, row: SummaryRow) -> SummaryRow | None:
+        """The row that says the same of these findings, if they have one."""
+        here = (one for one in self.rows if one.place == row.place)
+        return next((one for one in here if one.better == row.better), None)
+
+
+def asked(rule: LeakRule, findings: Findings) -> Asked:
+    """What this rule asks for of these findings.
+
+    Of "together", an attack's most rounds are those that it was asked about, whether it ran or
+    was refused: a row of a single round never stands in for a refusal of all.
+    """
+    rows = [row for row in findings.summary if _asks_of(rule, row.place)]
+    refusals: dict[Place, tuple[RefusalRow, ...]] = defaultdict(tuple)
+    for refusal in findings.refusals:
+        if _asks_of(rule, refusal.place):
+            refusals[refusal.place] += (refusal,)
+    if rule.rounds == "together":
+        longest = _longest([*(row.place for row in rows), *refusals])
+        rows = [row for row in rows if row.place in longest]
+        refusals = {place: held for place, held in refusals.items() if place in longest}
+    return Asked(tuple(row for row in rows if row.score == rule.score), refusals)
+
+
+def _asks_of(rule: LeakRule, place: Place) -> bool:
+    return (
+        place.question == rule.question
+        and (rule.arms is None or place.arm in rule.arms)
+        and (rule.attacks is None or place.attack in rule.attacks)
+        and (rule.observers is None or set(place.observers) == set(rule.observers))
+        and (rule.about is None or place.about == rule.about)
+    )
+
+
+def _longest(places: Iterable[Place]) -> set[Place]:
+    """Of places that differ by their rounds alone, the one with the most."""
+    found: dict[tuple[object, ...], Place] = {}
+    for place in places:
+        who = (place.arm, place.observers, place.attack, place.question, place.about)
+        best = found.setdefault(who, place)
+        if (len(place.rounds), place.rounds) > (len(best.rounds), best.rounds):
+            found[who] = place
+    return set(found.values())

@@ -1,0 +1,65 @@
+"""Holds what arms cost against a rule: every run of an arm counts, the worst and the best."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from overheard.gate.findings import Bounds, Findings, RunRow
+from overheard.gate.policy import CostRule
+from overheard.gate.verdict import Limit, Straddling, Verdict, judged
+
+
+def cost_verdicts(rule: CostRule, now: Findings, straddling: Straddling) -> tuple[Verdict, ...]:
+    """One verdict an arm that the rule asks for; never none.
+
+    The figure is the mean over an arm's runs, and its interval reaches from the smallest to the
+    largest: over up to three runs that is the 95 % bootstrap interval, over more it is wider.
+
+    Args:
+        rule: what is asked.
+        now: the findings that are judged.
+        straddling: what it counts as that some runs keep the limit and some do not.
+
+    """
+    planned = [run for run in now.arms if not run.is_control]
+    arms = rule.arms or tuple(dict.fromkeys(run.arm for run in planned)) or ("no arm",)
+    return tuple(
+        _verdict(rule, arm, [run for run in planned if run.arm == arm], straddling)
+        for arm in arms
+    )
+
+
+def _verdict(
+    rule: CostRule, arm: str, runs: Sequence[RunRow], straddling: Straddling
+) -> Verdict:
+    score, limit = _limit(rule)
+    values = [_spent(rule, run) for run in runs]
+    known = [value for value in values if value is not None]
+    silent = Verdict(rule.name, score, arm, "inconclusive", limit.told)
+    if not runs:
+        return replace(silent, why="no such arm was run")
+    if len(known) < len(runs):
+        lacking = len(runs) - len(known)
+        return replace(silent, why=f"not measured in {lacking} of {len(runs)} runs")
+    figure = Bounds(mean=sum(known) / len(known), low=min(known), high=max(known))
+    if len(known) < rule.seeds_at_least:
+        few = f"{len(known)} of the {rule.seeds_at_least} runs that it takes"
+        return replace(silent, figure=figure, why=few)
+    status, why = judged(figure, limit, straddling)
+    return replace(silent, status=status, figure=figure, why=why)
+
+
+def _limit(rule: CostRule) -> tuple[str, Limit]:
+    if rule.accuracy_at_least is not None:
+        return "accuracy", Limit("at least", rule.accuracy_at_least)
+    if rule.bytes_at_most is not None:
+        return "bytes", Limit("at most", rule.bytes_at_most)
+    assert rule.seconds_at_most is not None, "a rule has one limit"
+    return "seconds", Limit("at most", rule.seconds_at_most)
+
+
+def _spent(rule: CostRule, run: RunRow) -> float | None:
+    if rule.accuracy_at_least is not None:
+        return run.accuracy[max(run.accuracy)] if run.accuracy else None
+    if rule.bytes_at_most is not None:
+        return None if run.bytes is None else float(run.bytes.up + run.bytes.down)
+    return None if run.seconds is None else run.seconds.wall

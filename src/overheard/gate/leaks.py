@@ -1,0 +1,130 @@
+"""Holds what attacks read against a rule: every row that it asks for, and every refusal."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from overheard.gate.asked import Asked, asked
+from overheard.gate.findings import Findings, Place, RefusalRow, SummaryRow
+from overheard.gate.held import asked_of, held
+from overheard.gate.policy import LeakRule
+from overheard.gate.verdict import Straddling, Verdict, judged
+
+
+def leak_verdicts(
+    rule: LeakRule, now: Findings, before: Findings | None, straddling: Straddling
+) -> tuple[Verdict, ...]:
+    """One verdict a row that the rule asks for, a refusal, and whatever should be and is not.
+
+    Never none: a rule that finds nothing to hold against its limit is inconclusive.
+
+    Args:
+        rule: what is asked.
+        now: the findings that are judged.
+        before: earlier ones, which a rule on growth looks back at; None = there are none.
+        straddling: what a limit inside of an interval counts as.
+
+    """
+    looks_back = rule.grows_at_most is not None
+    earlier = asked(rule, before) if looks_back and before is not None else None
+    judge = _Judge(rule, asked(rule, now), earlier, straddling)
+    return (
+        *map(judge.row, judge.here.rows),
+        *(judge.refusal(place, rows) for place, rows in judge.here.refusals.items()),
+        *judge.unmeasured(now),
+        *judge.gone(),
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Speaks for one rule.
+
+    Args:
+        rule: what is asked.
+        here: what it asks for, of the findings that are judged.
+        earlier: the same of those before; None = it does not look back, or cannot.
+        straddling: what a limit inside of an interval counts as.
+
+    """
+
+    rule: LeakRule
+    here: Asked
+    earlier: Asked | None
+    straddling: Straddling
+
+    def row(self, row: SummaryRow) -> Verdict:
+        """What is said of one row."""
+        found = held(self.rule, row, self.earlier)
+        limit, what = found.limit.told, _named(row.place)
+        if found.figure is None:
+            return self._silent(what, found.lacking, limit)
+        status, why = judged(found.figure, found.limit, self.straddling)
+        few = self._few(row)
+        if few:
+            status, why = "inconclusive", few
+        return Verdict(self.rule.name, self.rule.score, what, status, limit, found.figure, why)
+
+    def refusal(self, place: Place, refusals: Sequence[RefusalRow]) -> Verdict:
+        """What is said of an attack that could not run."""
+        targets = len({one.target for one in refusals})
+        lacked = "; ".join(dict.fromkeys(part for one in refusals for part in one.missing))
+        why = f"refused for {targets} target{'' if targets == 1 else 's'}: lacked {lacked}"
+        silent = self._silent(_named(place), why)
+        if place.attack in self.rule.may_be_refused:
+            return replace(silent, status="excused", why=f"as the policy allows, {why}")
+        return silent
+
+    def unmeasured(self, now: Findings) -> Iterable[Verdict]:
+        """Arms and attacks that the rule asks for and of which the findings say nothing."""
+        arms = now.arm_names
+        for arm in self.rule.arms or arms or ("every arm",):
+            if arm not in arms:
+                yield self._silent(arm, f"no such arm; {_known('arms', arms)}")
+                continue
+            measured = {row.attack for row in self.here.rows if row.arm == arm}
+            refused = {place.attack for place in self.here.refusals if place.arm == arm}
+            if not measured and refused <= set(self.rule.may_be_refused):
+                scores = [f"{row.score} of {row.question}" for row in now.summary]
+                yield self._silent(arm, f"no such row; {_known('scores', scores)}")
+                continue
+            for attack in self.rule.attacks or ():
+                if attack not in measured | refused:
+                    attacks = [row.attack for row in now.summary if row.arm == arm]
+                    why = f"no such row; {_known('attacks of this arm', attacks)}"
+                    yield self._silent(f"{arm}; {attack}", why)
+
+    def gone(self) -> Iterable[Verdict]:
+        """Rows of the earlier findings that these have no more."""
+        for row in () if self.earlier is None else self.earlier.rows:
+            if self.here.counterpart(row) is None:
+                yield self._silent(
+                    _named(row.place), "is gone: the earlier findings have this row"
+                )
+
+    def _silent(self, what: str, why: str, limit: str | None = None) -> Verdict:
+        told = limit or asked_of(self.rule)
+        rule, score = self.rule.name, self.rule.score
+        return Verdict(rule, score, what, "inconclusive", told, None, why)
+
+    def _few(self, row: SummaryRow) -> str:
+        """What there is too little of to say anything, in either findings; "" for nothing."""
+        before = None if self.earlier is None else self.earlier.counterpart(row)
+        rows = (row,) if before is None else (row, before)
+        targets, seeds = min(one.targets for one in rows), min(one.seeds for one in rows)
+        if targets < self.rule.targets_at_least:
+            return f"{targets} of the {self.rule.targets_at_least} targets that it takes"
+        if seeds < self.rule.seeds_at_least:
+            return f"{seeds} of the {self.rule.seeds_at_least} runs that it takes"
+        return ""
+
+
+def _named(place: Place) -> str:
+    rounds = place.rounds
+    heard = f"round {rounds[0]}" if len(rounds) == 1 else f"{len(rounds)} rounds"
+    return "; ".join((place.arm, " and ".join(place.observers), place.attack, heard))
+
+
+def _known(kind: str, names: Iterable[str]) -> str:
+    return f"{kind}: {'; '.join(dict.fromkeys(names)) or 'none'}"

@@ -1,0 +1,159 @@
+"""`overheard check`: exit codes that a pipeline can stand on, and files that it can show."""
+
+import json
+from pathlib import Path
+from xml.etree.ElementTree import parse
+
+import pytest
+
+from tests.cli.conftest import CPU, Command, assert_mendable
+from tests.gate.documents import Part, document, refusal, row, run, written
+
+AUC = '[[leaks]]\nname = "records"\nquestion = "membership"\nscore = "membership_auc"\n'
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.toml"
+    path.write_text(f"{AUC}no_better_than = 0.6\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "word"),
+    [
+        (document(row(0.5, 0.6)), 0, "pass: 1 pass"),
+        (document(row(0.7, 0.8)), 1, "fail: 1 fail"),
+        (document(row(0.5, 0.7)), 2, "inconclusive: 1 inconclusive"),
+        (document(), 2, "inconclusive: 1 inconclusive"),
+        (document(row(), refusals=[refusal(attack="loss")]), 2, "1 inconclusive, 1 pass"),
+        (document(row(0.7, 0.8), row(0, 1, attack="a")), 1, "fail: 1 fail, 1 inconclusive"),
+    ],
+    ids=["pass", "fail", "straddles", "no row", "refused", "fail before inconclusive"],
+)
+def test_the_exit_code_is_the_verdict(
+    overheard: Command, policy: Path, tmp_path: Path, content: Part, code: int, word: str
+):
+    said = overheard("check", written(tmp_path, content), "--policy", policy)
+    assert (said.code, said.err) == (code, "")
+    assert word in said.out
+    assert "records: membership_auc" in said.out
+    quiet = overheard("check", tmp_path / "findings.json", "--policy", policy, "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (code, "", "")
+
+
+def test_the_findings_of_an_audit_are_read_as_it_left_them(
+    overheard: Command, plan: Path, tmp_path: Path
+):
+    out, policy = tmp_path / "out", tmp_path / "policy.toml"
+    assert overheard("audit", plan, "--out", out, "--quiet", *CPU).code == 0
+    shares = '[[leaks]]\nname = "shares"\nquestion = "label_shares"\nscore = "linf"\n'
+    cost = '[[costs]]\nname = "bytes"\nbytes_at_most = 1e12\nseeds_at_least = 1\n'
+    # No attack has an error below 0, and each has one above 2.
+    for limit, code in ((0.0, 0), (2.0, 1)):
+        policy.write_text(f"{shares}no_better_than = {limit}\n{cost}")
+        said = overheard("check", out / "findings.json", "--policy", policy)
+        assert (said.code, said.err) == (code, "")
+        assert "bias_inversion" in "".join(said.out.split())
+    asked = f"{shares}grows_at_most = 2.0"
+    policy.write_text(asked)
+    found = out / "findings.json"
+    assert overheard("check", found, "--policy", policy, "--against", found).code == 0
+
+
+def test_growth_over_earlier_findings(overheard: Command, policy: Path, tmp_path: Path):
+    policy.write_text(f"{AUC}grows_at_most = 0.1\n")
+    before = written(tmp_path, document(row(0.5, 0.52)), "before.json")
+    now = written(tmp_path, document(row(0.7, 0.72), subject="faces"))
+    said = overheard("check", now, "--policy", policy, "--against", before)
+    assert said.code == 1
+    assert "another subject" in said.out
+    assert overheard("check", before, "--policy", policy, "--against", before).code == 0
+    assert overheard("check", now, "--policy", policy).code == 2
+
+
+def test_leaves_junit_and_markdown_whatever_the_verdict(
+    overheard: Command, policy: Path, tmp_path: Path
+):
+    found = written(tmp_path, document(row(0.7, 0.8), title="<i>|\x1b[31m"))
+    xml, page = tmp_path / "new" / "check.xml", tmp_path / "check.md"
+    said = overheard(
+        "check", found, "--policy", policy, "--junit", xml, "--markdown", page, "--quiet"
+    )
+    assert said.code == 1
+    assert parse(xml).getroot().get("failures") == "1"
+    assert page.read_text().startswith("## Overheard: fail")
+    assert "\x1b" not in xml.read_text() + page.read_text()
+
+
+def test_hostile_names_command_neither_the_terminal_nor_its_markup(
+    overheard: Command, policy: Path, tmp_path: Path
+):
+    name = "\x1b]0;owned\x07[bold red]a[/] \u202e\n"
+    found = written(tmp_path, document(row(0.7, 0.8, arm=name), arms=[run(name)]))
+    said = overheard("check", found, "--policy", policy)
+    assert said.code == 1
+    shown = "".join(said.out.split())
+    assert "\x1b]" not in shown
+    assert "\u202e" not in shown
+    assert "[boldred]a[/]" in shown
+
+
+def test_a_file_that_is_no_findings(overheard: Command, policy: Path, tmp_path: Path):
+    path = tmp_path / "findings.json"
+    path.write_text('{"format": "overheard findings", "version": 9}')
+    assert_mendable(overheard("check", path, "--policy", policy), "version 9", "audit again")
+    path.write_text("{")
+    assert_mendable(overheard("check", path, "--policy", policy), str(path), "overheard audit")
+    good = written(tmp_path, document(row()))
+    bad = overheard("check", good, "--policy", policy, "--against", tmp_path / "no.json")
+    assert_mendable(bad, "no.json", "no such plain file")
+
+
+def test_a_policy_with_mistakes(overheard: Command, policy: Path, tmp_path: Path):
+    policy.write_text(f"{AUC}no_beter_than = 1\n[[costs]]\n")
+    said = overheard("check", written(tmp_path, document(row())), "--policy", policy)
+    assert_mendable(said, "leaks.0.no_beter_than: Extra inputs", "costs.0.name: Field required")
+
+
+def test_earlier_findings_that_no_rule_asks_for(
+    overheard: Command, policy: Path, tmp_path: Path
+):
+    found = written(tmp_path, document(row()))
+    said = overheard("check", found, "--policy", policy, "--against", found)
+    assert_mendable(said, "grows_at_most", "--against")
+
+
+@pytest.mark.parametrize("option", ["--junit", "--markdown"])
+def test_nothing_that_is_read_is_written_over(
+    overheard: Command, policy: Path, tmp_path: Path, option: str
+):
+    found = written(tmp_path, document(row()))
+    before = found.read_bytes()
+    assert_mendable(
+        overheard("check", found, "--policy", policy, option, found), str(found), "given twice"
+    )
+    assert found.read_bytes() == before
+    out = tmp_path / "out"
+    both = overheard("check", found, "--policy", policy, "--junit", out, "--markdown", out)
+    assert_mendable(both, "given twice")
+    assert not out.exists()
+
+
+def test_without_a_policy_it_tells_the_usage(overheard: Command, tmp_path: Path):
+    said = overheard("check", written(tmp_path, document(row())))
+    assert said.code == 2
+    assert "--policy" in said.err
+
+
+def test_the_help_shows_a_policy_and_the_exit_codes(overheard: Command):
+    said = overheard("check", "--help")
+    assert said.code == 0
+    for words in ("[[leaks]]", "no_better_than = 0.6", "Exit codes", "overheard check "):
+        assert words in said.out
+
+
+def test_the_schema_of_policies_knows_every_table(overheard: Command):
+    said = overheard("schema", "--policy")
+    assert said.code == 0
+    assert set(json.loads(said.out)["properties"]) == {"straddles", "leaks", "costs"}

@@ -1,0 +1,91 @@
+"""Findings as an audit leaves them, as small as can be, to be spoilt by tests."""
+
+import json
+from pathlib import Path
+
+from overheard.gate.findings import Findings
+
+Part = dict[str, object]
+
+
+def estimate(low: float | None, high: float | None, mean: float | None = None) -> Part:
+    if mean is None and low is not None and high is not None:
+        mean = (low + high) / 2
+    return {"mean": mean, "low": low, "high": high}
+
+
+def row(low: float | None = 0.5, high: float | None = 0.6, **changes: object) -> Part:
+    """An AUC, of which a coin has .5, unless the changes say otherwise."""
+    gain = None if low is None or high is None else estimate(low - 0.5, high - 0.5)
+    return {
+        "arm": "bare",
+        "observers": ["server"],
+        "attack": "lira",
+        "question": "membership",
+        "about": "clients",
+        "rounds": [0, 1],
+        "score": "membership_auc",
+        "better": "higher",
+        "value": estimate(low, high),
+        "blinds": {"a coin": 0.5},
+        "references": {},
+        "blind": 0.5,
+        "gain": gain,
+        "targets": 4,
+        "seeds": 2,
+    } | changes
+
+
+def refusal(**changes: object) -> Part:
+    return {
+        "arm": "bare",
+        "seed": 0,
+        "observers": ["server"],
+        "attack": "lira",
+        "settings": "Lira()",
+        "question": "membership",
+        "rounds": [0, 1],
+        "is_control": False,
+        "target": "client/0",
+        "missing": ["a model"],
+    } | changes
+
+
+def run(arm: str = "bare", seed: int = 0, **changes: object) -> Part:
+    return {
+        "arm": arm,
+        "seed": seed,
+        "defenses": [],
+        "accuracy": {"0": 0.1, "2": 0.9, "1": 0.5},
+        "is_control": False,
+        "answers": 8,
+        "missing": 0,
+        "bytes": {"up": 1000, "down": 500, "answers": 8, "heard": 10},
+        "seconds": {"wall": 2.5, "cores": None},
+    } | changes
+
+
+def document(*rows: Part, **changes: object) -> Part:
+    return {
+        "format": "overheard findings",
+        "version": 1,
+        "title": "Two clients",
+        "subject": "digits",
+        "class_names": ["0", "1"],
+        "arms": [run()],
+        "summary": list(rows),
+        "findings": [{"anything": [1.0, None]}],
+        "refusals": [],
+        "plan": "",
+        "versions": {},
+    } | changes
+
+
+def written(folder: Path, content: Part, name: str = "findings.json") -> Path:
+    path = folder / name
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def findings(*rows: Part, **changes: object) -> Findings:
+    return Findings.model_validate_json(json.dumps(document(*rows, **changes)))

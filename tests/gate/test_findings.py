@@ -1,0 +1,134 @@
+"""A file of findings is believed in nothing that it does not prove by its form."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from overheard.core.errors import FindingsError
+from overheard.gate.findings import MOST_BYTES, read_findings
+from tests.gate.documents import Part, document, estimate, refusal, row, run, written
+
+
+def test_reads_what_a_gate_needs_and_no_more(tmp_path: Path):
+    rows = (row(), row(attack="loss", gain=None, observers=["server", "client/1"]))
+    found = read_findings(
+        written(tmp_path, document(*rows, refusals=[refusal(target="cohort")], later_key=[1]))
+    )
+    assert (found.title, found.subject) == ("Two clients", "digits")
+    first, second = found.summary
+    assert (first.value.low, first.value.high, first.seeds) == (0.5, 0.6, 2)
+    assert second.gain is None
+    assert second.place.observers == ("client/1", "server")
+    assert found.refusals[0].place.about == "cohort"
+    assert found.arms[0].accuracy == {0: 0.1, 1: 0.5, 2: 0.9}
+    assert found.arm_names == ("bare",)
+
+
+def test_what_was_not_measured_is_none(tmp_path: Path):
+    bare = run(accuracy={"3": None}, bytes=None, seconds={"wall": None, "cores": None})
+    found = read_findings(
+        written(tmp_path, document(row(None, None), arms=[bare, run("other", accuracy={})]))
+    )
+    assert found.summary[0].value.low is None
+    assert (found.arms[0].accuracy, found.arms[0].bytes) == ({3: None}, None)
+    assert found.arm_names == ("bare", "other")
+
+
+def test_reads_findings_from_before_bytes_and_seconds_were_counted(tmp_path: Path):
+    early = {key: value for key, value in run().items() if key not in {"bytes", "seconds"}}
+    (read,) = read_findings(written(tmp_path, document(arms=[early]))).arms
+    assert (read.bytes, read.seconds) == (None, None)
+
+
+SPOILT: dict[str, tuple[Callable[[], Part], str]] = {
+    "another format": (lambda: document(format="figures"), "format is not"),
+    "no format": (lambda: {"version": 1}, "format is not"),
+    "a later version": (lambda: document(version=2), "version 2"),
+    "version true": (lambda: document(version=True), "version True"),
+    "no summary": (lambda: {k: v for k, v in document().items() if k != "summary"}, "summary"),
+    "no interval's order": (
+        lambda: document(row(value=estimate(0.9, 0.1))),
+        "ends at 0.1 before it begins at 0.9",
+    ),
+    "a text for a number": (
+        lambda: document(row(value={"mean": "0.5", "low": 0.0, "high": 1.0})),
+        "summary.0.value.mean",
+    ),
+    "true for a count": (lambda: document(row(seeds=True)), "summary.0.seeds"),
+    "a count below 0": (lambda: document(row(targets=-1)), "summary.0.targets"),
+    "a direction that is none": (lambda: document(row(better="Lower")), "summary.0.better"),
+    "two rows of one place": (lambda: document(row(), row(0.1, 0.2)), "two rows"),
+    "the same with observers in another order": (
+        lambda: document(row(observers=["a", "b"]), row(observers=["b", "a"])),
+        "two rows",
+    ),
+    "two runs of one seed": (lambda: document(arms=[run(), run()]), "two runs"),
+    "an accuracy above 1": (lambda: document(arms=[run(accuracy={"0": 1.1})]), "accuracy"),
+    "an accuracy of no round": (lambda: document(arms=[run(accuracy={"x": 0.1})]), "accuracy"),
+    "bytes below 0": (lambda: document(arms=[run(bytes={"up": -1, "down": 0})]), "bytes.up"),
+    "hostile words": (lambda: document(row(better="\x1b[2J\n")), "summary.0.better"),
+}
+
+
+@pytest.mark.parametrize(("spoilt", "words"), SPOILT.values(), ids=SPOILT)
+def test_refuses_in_one_line_with_the_place(
+    spoilt: Callable[[], Part], words: str, tmp_path: Path
+):
+    path = written(tmp_path, spoilt())
+    with pytest.raises(FindingsError) as refused:
+        read_findings(path)
+    said = str(refused.value)
+    assert said.startswith(f"{path}: ")
+    assert words in said
+    assert said.isprintable()
+
+
+WHOLE = json.dumps(document(row()))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "Expecting value"),
+        (WHOLE[:-20].encode(), "line 1"),
+        (WHOLE.encode("utf-16"), "utf-8"),
+        (b"\xef\xbb\xbf" + WHOLE.encode(), "BOM"),
+        (b"[]", "it is no object"),
+        (b"null", "it is no object"),
+        (WHOLE.replace("0.6", "NaN").encode(), "NaN is no JSON"),
+        (WHOLE.replace("0.6", "-Infinity").encode(), "-Infinity is no JSON"),
+        (WHOLE.replace("0.6", "1e999").encode(), "Out of range"),
+        (WHOLE.replace("0.6", "1" + "0" * 5000).encode(), "digits"),
+        (WHOLE.replace('"arm": "bare"', '"arm": "a", "arm": "b"').encode(), "a key twice"),
+        (WHOLE.replace("bare", r"\ud800").encode(), "hex escape"),
+        (b'{"a": ' * 100_000 + b"1" + b"}" * 100_000, "nested too deeply"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+    ids=[
+        *("empty", "cut", "utf-16", "bom", "list", "null", "nan", "infinity", "overflow"),
+        *("digits", "twice", "surrogate", "deep objects", "deep lists"),
+    ],
+)
+def test_refuses_what_is_no_plain_json(content: bytes, words: str, tmp_path: Path):
+    path = tmp_path / "findings.json"
+    path.write_bytes(content)
+    with pytest.raises(FindingsError, match="holds no findings of an audit") as refused:
+        read_findings(path)
+    assert words in str(refused.value)
+    assert str(refused.value).isprintable()
+
+
+def test_refuses_a_file_that_would_fill_the_memory_before_it_does(tmp_path: Path):
+    path = tmp_path / "findings.json"
+    with path.open("wb") as file:
+        file.truncate(MOST_BYTES + 1)  # a hole: it takes no disk
+    with pytest.raises(FindingsError, match="larger than 2 GiB"):
+        read_findings(path)
+
+
+@pytest.mark.parametrize("name", ["missing.json", "."], ids=["missing", "folder"])
+def test_refuses_what_is_no_file(name: str, tmp_path: Path):
+    with pytest.raises(FindingsError, match="no such plain file"):
+        read_findings(tmp_path / name)

@@ -1,0 +1,47 @@
+"""Markdown in which nothing that findings call their parts is more than a word."""
+
+import re
+from unicodedata import category
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.gate.check import Checked
+from overheard.gate.findings import Bounds
+from overheard.gate.markdown import as_markdown
+from overheard.gate.verdict import Verdict
+
+FIGURE = Bounds(mean=0.7, low=0.65, high=0.75)
+
+
+def verdict(what: str = "bare", why: str = "beyond") -> Verdict:
+    return Verdict("records", "auc", what, "fail", "at most 0.6", FIGURE, why)
+
+
+def test_a_heading_a_line_a_verdict_and_the_notes():
+    passed = Verdict("bytes", "bytes", "bare", "pass", "at most 9", None)
+    lines = as_markdown(Checked("Two clients", (verdict(), passed), ("Careful.",))).splitlines()
+    assert lines[0] == "## Overheard: fail: 1 fail, 1 pass"
+    assert lines[2] == "Of the audit “Two clients”."
+    assert lines[6] == (
+        "| **fail** | records | bare | auc | 0.7 (0.65 to 0.75) | at most 0.6 | beyond |"
+    )
+    assert lines[7] == "| pass | bytes | bare | bytes |  | at most 9 |  |"
+    assert lines[-1] == "Careful."
+
+
+def test_markup_is_escaped():
+    page = as_markdown(
+        Checked("<b>*x*", (verdict("a|b\n\x1b <script> `c` [d](e) http://f"),), ())
+    )
+    assert r"\<b\>\*x\*" in page
+    assert r"a\|b\\n\\x1b \<script\> \`c\` \[d\](e) http\:\/\/f" in page
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_keeps_the_table_whole(text: str):
+    page = as_markdown(Checked("t", (verdict(text, text),), ()))
+    (line,) = (line for line in page.split("\n") if line.startswith("| **fail**"))
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 8
+    assert not re.search(r"(?<!\\)(?:\\\\)*[<&`*_]", line.replace("**fail**", ""))
+    assert not {"Cc", "Cf", "Cs", "Zl", "Zp"} & set(map(category, line))

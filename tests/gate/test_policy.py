@@ -1,0 +1,71 @@
+"""A policy is read strictly: what it does not say clearly it does not say."""
+
+from pathlib import Path
+
+import pytest
+
+from overheard.core.errors import PlanError
+from overheard.gate.policy import read_policy
+
+LEAK = '[[leaks]]\nname = "a"\nquestion = "membership"\nscore = "membership_auc"\n'
+COST = '[[costs]]\nname = "b"\n'
+
+
+def test_reads_rules_with_their_defaults(tmp_path: Path):
+    path = tmp_path / "policy.toml"
+    path.write_text(f"{LEAK}no_better_than = 1\n{COST}bytes_at_most = 1_000")
+    policy = read_policy(path)
+    (leak,), (cost,) = policy.leaks, policy.costs
+    assert (leak.no_better_than, leak.arms, leak.rounds) == (1.0, None, "together")
+    assert (leak.seeds_at_least, cost.seeds_at_least) == (1, 2)
+    assert (policy.straddles, leak.straddles) == ("inconclusive", None)
+    assert not policy.looks_back
+
+
+def test_knows_whether_it_looks_back(tmp_path: Path):
+    path = tmp_path / "policy.toml"
+    path.write_text(f"{LEAK}grows_at_most = 0.0")
+    assert read_policy(path).looks_back
+
+
+@pytest.mark.parametrize(
+    ("text", "mistakes"),
+    [
+        ("", ["policy: without a rule everything passes: give [[leaks]] or [[costs]]"]),
+        (LEAK, ["leaks.0: give one of no_better_than, gain_at_most, grows_at_most; 0 are"]),
+        (
+            f"{LEAK}no_better_than = 0.6\ngain_at_most = 0.1",
+            ["leaks.0: give one of", "; 2 are"],
+        ),
+        (f"{COST}accuracy_at_least = 0.5\nbytes_at_most = 1", ["costs.0: give one of"]),
+        (f"{COST}accuracy_at_least = 50", ["costs.0.accuracy_at_least: Input should be less"]),
+        (f"{LEAK}no_better_than = nan", ["leaks.0.no_better_than: Input should be a finite"]),
+        (f"{LEAK}gain_at_most = inf", ["leaks.0.gain_at_most: Input should be a finite"]),
+        (f"{LEAK}gain_at_most = -0.1", ["leaks.0.gain_at_most"]),
+        (f'{LEAK}no_better_than = "0.6"', ["leaks.0.no_better_than: Input should be a valid"]),
+        (f"{LEAK}no_better_than = 0.6\narms = []", ["leaks.0.arms"]),
+        (f'{LEAK}no_better_than = 0.6\nobservers = ["../x"]', ["leaks.0.observers: the party"]),
+        (f'{LEAK}no_better_than = 0.6\nrounds = "all"', ["leaks.0.rounds"]),
+        (f'straddles = "ignore"\n{LEAK}no_better_than = 0.6', ["straddles"]),
+        (f"{LEAK}no_better_than = 0.6\n" * 2, ["policy: given more than once: a"]),
+        (
+            f'{LEAK}no_beter_than = "x"\n{COST}bytes_at_most = -1',
+            ["2 to mend", "leaks.0.no_beter_than: Extra inputs", "costs.0.bytes_at_most"],
+        ),
+        ("[[leaks", ["not TOML"]),
+        ("since = 2024-01-01", ["dates have no place in a policy"]),
+    ],
+)
+def test_tells_every_mistake_with_its_place(text: str, mistakes: list[str], tmp_path: Path):
+    path = tmp_path / "policy.toml"
+    path.write_text(text)
+    with pytest.raises(PlanError) as refused:
+        read_policy(path)
+    assert str(path) in str(refused.value)
+    for mistake in mistakes:
+        assert mistake in str(refused.value)
+
+
+def test_a_policy_that_is_not_there(tmp_path: Path):
+    with pytest.raises(PlanError, match="cannot be read as a policy"):
+        read_policy(tmp_path / "policy.toml")

@@ -1,0 +1,117 @@
+"""An interval keeps a limit, breaks it, or leaves it open, by hand and for all inputs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.gate.findings import Bounds
+from overheard.gate.verdict import (
+    Limit,
+    Side,
+    Status,
+    Straddling,
+    Verdict,
+    judged,
+    number,
+    overall,
+)
+
+NUMBERS = st.floats(-1e6, 1e6)
+ENDS = st.tuples(NUMBERS, NUMBERS).map(sorted)
+SIDES = st.sampled_from(["at most", "at least"])
+
+
+def bounds(low: float | None, high: float | None) -> Bounds:
+    return Bounds(mean=0.5, low=low, high=high)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "below", "above"),
+    [
+        (0.4, 0.5, "pass", "fail"),  # all of it below .6
+        (0.5, 0.7, "inconclusive", "inconclusive"),
+        (0.7, 0.8, "fail", "pass"),
+        (0.5, 0.6, "pass", "inconclusive"),  # at the limit is within it, on both sides
+        (0.6, 0.7, "inconclusive", "pass"),
+        (0.6, 0.6, "pass", "pass"),
+        (None, 0.5, "inconclusive", "inconclusive"),
+        (0.5, None, "inconclusive", "inconclusive"),
+        (None, None, "inconclusive", "inconclusive"),
+    ],
+)
+def test_the_whole_interval_counts_on_both_sides(
+    low: float | None, high: float | None, below: Status, above: Status
+):
+    assert judged(bounds(low, high), Limit("at most", 0.6), "inconclusive")[0] == below
+    assert judged(bounds(low, high), Limit("at least", 0.6), "inconclusive")[0] == above
+
+
+def test_the_mean_decides_nothing():
+    far = Bounds(mean=0.1, low=0.55, high=0.65)
+    assert judged(far, Limit("at most", 0.6), "inconclusive")[0] == "inconclusive"
+
+
+@pytest.mark.parametrize("straddling", ["pass", "fail", "inconclusive"])
+def test_the_policy_says_what_a_limit_inside_counts_as_and_nothing_else(straddling: Straddling):
+    limit = Limit("at most", 0.6)
+    assert judged(bounds(0.5, 0.7), limit, straddling)[0] == straddling
+    assert judged(bounds(0.5, 0.6), limit, straddling)[0] == "pass"
+    assert judged(bounds(0.7, 0.8), limit, straddling)[0] == "fail"
+    assert judged(bounds(None, None), limit, straddling)[0] == "inconclusive"
+
+
+@given(SIDES, NUMBERS, ENDS, st.floats(0, 10), st.floats(0, 10))
+def test_a_wider_interval_never_says_more(
+    side: Side, limit: float, ends: list[float], down: float, up: float
+):
+    low, high = ends
+    narrow = judged(bounds(low, high), Limit(side, limit), "inconclusive")[0]
+    wide = judged(bounds(low - down, high + up), Limit(side, limit), "inconclusive")[0]
+    assert wide in {narrow, "inconclusive"}
+
+
+@given(SIDES, NUMBERS, ENDS, st.floats(0, 10))
+def test_a_tighter_limit_is_never_kept_by_more(
+    side: Side, limit: float, ends: list[float], by: float
+):
+    order: list[Status] = ["fail", "inconclusive", "pass"]
+    loose = judged(bounds(*ends), Limit(side, limit), "inconclusive")[0]
+    tighter = Limit(side, limit - by if side == "at most" else limit + by)
+    tight = judged(bounds(*ends), tighter, "inconclusive")[0]
+    assert order.index(tight) <= order.index(loose)
+
+
+@given(NUMBERS, ENDS)
+def test_both_sides_agree_when_everything_is_turned_around(limit: float, ends: list[float]):
+    low, high = ends
+    one = judged(bounds(low, high), Limit("at most", limit), "inconclusive")
+    other = judged(bounds(-high, -low), Limit("at least", -limit), "inconclusive")
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [
+        ([], "inconclusive"),
+        (["pass", "pass"], "pass"),
+        (["pass", "excused"], "pass"),
+        (["excused"], "inconclusive"),
+        (["pass", "inconclusive"], "inconclusive"),
+        (["pass", "inconclusive", "fail"], "fail"),
+    ],
+)
+def test_a_policy_passes_only_if_all_of_it_does(statuses: list[Status], status: Status):
+    assert overall([Verdict("r", "s", "w", one, "") for one in statuses]) == status
+
+
+def test_a_figure_is_told_with_its_interval():
+    def told(mean: float | None, low: float | None, high: float | None) -> str:
+        figure = Bounds(mean=mean, low=low, high=high)
+        return Verdict("r", "s", "w", "pass", "", figure).told_figure
+
+    assert told(0.5926, 0.5684, 0.609) == "0.5926 (0.5684 to 0.609)"
+    assert told(0.5, None, 0.6) == "0.5"
+    assert told(None, None, None) == ""
+    assert Verdict("r", "s", "w", "pass", "").told_figure == ""
+    assert number(-1234.5) == "-1,234"
+    assert len(number(1e300)) < 10
