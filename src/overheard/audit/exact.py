@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from math import inf
 
-from scipy.stats import beta, binom, chi2
+from scipy.special import betaincinv
+from scipy.stats import binom, chi2
 
 from overheard.audit.estimate import LEVEL, Estimate
 
@@ -19,8 +20,8 @@ def proportion(hits: float, trials: int, level: float = LEVEL) -> Estimate:
     if not 0 <= hits <= trials or trials < 1:
         raise ValueError(f"hits are 0 to all of 1 trial or more, got {hits} of {trials}")
     tail = (1 - level) / 2
-    low = float(beta.ppf(tail, hits, trials - hits + 1)) if hits > 0 else 0.0
-    high = float(beta.ppf(1 - tail, hits + 1, trials - hits)) if hits < trials else 1.0
+    low = float(betaincinv(hits, trials - hits + 1, tail)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0
     return Estimate(hits / trials, low, high)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from overheard.archive.seconds import Seconds
 from overheard.audit.traffic import Traffic
+from overheard.core.accountant import Accounted
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
@@ -84,12 +85,23 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class DefenseRecord:
-    """One defense as it stood in an arm."""
+    """One defense as it stood in an arm.
+
+    Args:
+        settings: its repr, its full record.
+        enforced_at: at which party.
+        switched_off_by: who could leave it out unnoticed.
+        promise: what it formally promises, in words.
+        accounted: of a defense that adds noise, its mechanism and what that comes to; None = it
+            states none.
+
+    """
 
     settings: str
     enforced_at: str
     switched_off_by: str
     promise: str
+    accounted: Accounted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,8 @@ class ArmRun:
         traffic: how many bytes travelled; None where it was not counted.
         seconds: how long the training took; None where it was not measured, as for a
             recording. No two runs have it alike, so it is not compared.
+        are_records_alike: whether nothing but who holds them sets the records that are asked
+            about apart from those of nobody: see `audit.alike`.
 
     """
 
@@ -120,6 +134,7 @@ class ArmRun:
     is_control: bool = False
     traffic: Traffic | None = None
     seconds: Seconds | None = field(default=None, compare=False)
+    are_records_alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from functools import partial
 
 from overheard.archive.reader import committed_rounds, open_transcript
 from overheard.archive.seconds import read_seconds
+from overheard.audit.alike import are_alike
 from overheard.audit.finding import ArmRun, DefenseRecord
 from overheard.audit.folder import AuditFolder
 from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
@@ -13,7 +14,8 @@ from overheard.audit.simulate import Supplies, deal_examples, federation_of, kno
 from overheard.audit.stopwatch import Stopwatch
 from overheard.audit.traffic import traffic_of
 from overheard.audit.work import controls
-from overheard.core.defense import Run
+from overheard.core.accountant import account
+from overheard.core.defense import Defense, Run
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Missing, Update
 from overheard.core.transcript import Transcript
@@ -90,16 +92,12 @@ def _trained(
     seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
     what = f"{arm.name}, {seeds}: training"
     on_round(what, 0)
+    deals = [
+        deal_examples(plan, supplies.dataset, seed, is_control) for seed, is_control in batch
+    ]
     federations = [
-        federation_of(
-            plan,
-            arm,
-            seed,
-            deal_examples(plan, supplies.dataset, seed, is_control),
-            supplies.dataset.task,
-            supplies.resources,
-        )
-        for seed, is_control in batch
+        federation_of(plan, arm, seed, dealt, supplies.dataset.task, supplies.resources)
+        for (seed, _), dealt in zip(batch, deals, strict=True)
     ]
     folders = [home.run(arm.name, seed, is_control=is_control) for seed, is_control in batch]
     rounds = plan.rounds_of(arm)
@@ -109,8 +107,8 @@ def _trained(
         federations, folders, on_round=partial(_count, on_round, watch, what, len(batch))
     )
     on_round(what, len(batch) * rounds)
-    for (seed, is_control), folder, (transcript, truth) in zip(
-        batch, folders, trained, strict=True
+    for (seed, is_control), dealt, folder, (transcript, truth) in zip(
+        batch, deals, folders, trained, strict=True
     ):
         record = run_record(arm.name, seed, _in_force(plan, arm), transcript, truth)
         yield Heard(
@@ -120,6 +118,7 @@ def _trained(
                 # What was rebuilt from distilled data was never sent.
                 traffic=traffic_of(open_transcript(folder)),
                 seconds=read_seconds(folder),
+                are_records_alike=are_alike(plan.data.split, supplies.dataset, dealt),
             ),
             transcript,
             truth,
@@ -157,12 +156,20 @@ def _count(
 def _in_force(plan: Plan, arm: ArmPlan) -> tuple[DefenseRecord, ...]:
     share = plan.training.participation
     promised = Run(plan.rounds_of(arm), share, sampling_rate(plan.data.clients, share))
-    records = [
-        DefenseRecord(repr(one), one.enforced_at, one.switched_off_by, one.promise(promised))
-        for one in arm.defenses
-    ]
+    records = [_record(one, promised) for one in arm.defenses]
     if arm.distillation is not None:
         records.append(
             DefenseRecord(repr(arm.distillation), "client", NOBODY_ELSE, "no formal promise")
         )
     return tuple(records)
+
+
+def _record(defense: Defense, run: Run) -> DefenseRecord:
+    mechanism = defense.mechanism()
+    return DefenseRecord(
+        repr(defense),
+        defense.enforced_at,
+        defense.switched_off_by,
+        defense.promise(run),
+        None if mechanism is None else account(mechanism, run),
+    )

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from torch import nn
 
 from overheard.core.examples import Examples
+from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
@@ -123,6 +124,10 @@ class Defense:
     def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
         """Before the server uses what it summed."""
         return aggregate
+
+    def mechanism(self) -> Mechanism | None:
+        """What it adds noise to, and how much, for an accountant; None = it has none."""
+        return None
 
     def promise(self, run: Run) -> str:
         """What is formally promised for such a run, with all that the promise hangs on."""

@@ -23,6 +23,8 @@ class Split(ABC):
     """Where the idea comes from: authors, year, section."""
     keeps_users: ClassVar[bool] = False
     """True if a client stands for one user and never holds an example of another."""
+    makes_alike: ClassVar[bool] = False
+    """True if clients hold labels alike, and chance alone says which examples of a label."""
 
     @abstractmethod
     def assign(

@@ -1,16 +1,16 @@
 """Central differential privacy: clients clip, and the server adds noise to their mean."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from torch import Tensor
 
+from overheard.core.accountant import MISSING, account, told
 from overheard.core.defense import Defense, Moment, Run, Site
+from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Aggregate, Update
 from overheard.defenses._clipping import clipped, refuse_no_mechanism
-from overheard.defenses._epsilon import gaussian_epsilon, sampled_epsilon, told
 from overheard.defenses._gaussian import gaussian
 
 UNCOVERED = (
@@ -92,35 +92,43 @@ class DpFedavg(Defense):
         }
         return replace(aggregate, delta=noisy)
 
+    def mechanism(self) -> Mechanism:
+        """Noise at the server on the sum of updates that clients clip.
+
+        The data of one client may turn its update into any other of norm `clip`, so the sum
+        moves by 2 clip at most.
+        """
+        return Mechanism(
+            self.noise_multiplier, self.clip, self.delta, "server", "client", is_drawn=True
+        )
+
     def promise(self, run: Run) -> str:
         """The epsilon of a client against whoever reads all global models.
 
-        The data of one client may turn its update into any other of norm `clip`, so the
-        mean moves by 2 clip / M at most. Sampling is counted on where it helps, and told apart:
-        it helps only against those who do not know who was asked.
-
-        Raises:
-            PlanError: if `dp-accounting` is not installed.
-
+        Sampling is counted on where it helps, and told apart: it helps only against those who
+        do not know who was asked. Without `dp-accounting` it says that no epsilon was reckoned,
+        and how to mend that.
         """
         if self.noise_multiplier == 0:
             return f"clipping only (clip {self.clip:g}): no formal promise (epsilon infinite)"
-        # To replace an update moves a mean twice as far as to leave it out.
-        noise, rate = self.noise_multiplier / 2, run.sampling_rate
-        epsilon = known = gaussian_epsilon(noise, run.rounds, self.delta)
-        drawn = sampled_epsilon(noise, run.rounds, self.delta, rate) if rate < 1 else math.inf
-        sampling, accountant = "sampling rate 1 (no sampling is counted on)", "PLD"
-        if drawn < known:
-            epsilon, accountant = drawn, "RDP"
+        found = account(self.mechanism(), run).recomputed
+        if found is None:
+            epsilon, accountant = f"not reckoned ({MISSING})", "none"
+            sampling = f"sampling rate {run.sampling_rate:g}"
+        elif found.drawn is None:
+            epsilon, accountant = told(found.pld), "dp-accounting PLD"
+            sampling = "sampling rate 1 (no sampling is counted on)"
+        else:
+            epsilon, accountant = told(found.drawn), "dp-accounting RDP"
             sampling = (
-                f"sampling rate {rate:g} (without replacement; epsilon {told(known)} against "
-                "those who know who was asked)"
+                f"sampling rate {run.sampling_rate:g} (without replacement; epsilon "
+                f"{told(found.pld)} against those who know who was asked)"
             )
         return (
-            f"epsilon {told(epsilon)} against whoever reads all global models, if all data of "
+            f"epsilon {epsilon} against whoever reads all global models, if all data of "
             f"one user (a client) are replaced by any other data, at delta {self.delta:g}: "
             "Gaussian mechanism at the server on the mean of equally weighed updates, clip "
             f"{self.clip:g} (L2, whole update), noise multiplier {self.noise_multiplier:g}, "
-            f"{sampling}, {run.rounds} rounds, accountant dp-accounting {accountant}; "
+            f"{sampling}, {run.rounds} rounds, accountant {accountant}; "
             f"{UNCOVERED}"
         )

@@ -6,10 +6,11 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
+from overheard.core.accountant import MISSING, gaussian_epsilon, is_installed, told
 from overheard.core.defense import Defense, Moment, Run, Site
+from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Update, Weights
 from overheard.defenses._clipping import clipped, refuse_no_mechanism
-from overheard.defenses._epsilon import gaussian_epsilon, told
 from overheard.defenses._gaussian import gaussian
 
 
@@ -61,32 +62,40 @@ class LocalDp(Defense):
             update, delta=self._noisy(clipped(update.delta, self.clip, moment), moment)
         )
 
+    def mechanism(self) -> Mechanism:
+        """Noise at the client on an update that any other of norm `clip` may replace."""
+        return Mechanism(self.noise_multiplier, self.clip, self.delta, "client", "client")
+
     def promise(self, run: Run) -> str:
         """The epsilon of a client that takes part in every round, and all that it hangs on.
 
         Sampling is not counted on, although it may have taken place: the server, who is the one
-        to be protected from, knows who was sampled.
-
-        Raises:
-            PlanError: if `dp-accounting` is not installed.
-
+        to be protected from, knows who was sampled. Without `dp-accounting` it says that no
+        epsilon was reckoned, and how to mend that.
         """
         if self.noise_multiplier == 0:
             return (
                 f"clipping only (clip {self.clip:g}): no formal promise (epsilon infinite); "
                 "example counts and metrics stay in clear"
             )
-        # Any update may become any other of norm `clip`: twice as far as it is from none.
-        replaced = gaussian_epsilon(self.noise_multiplier / 2, run.rounds, self.delta)
-        added = gaussian_epsilon(self.noise_multiplier, run.rounds, self.delta)
         return (
-            f"epsilon {told(replaced)} if all data of one user (a client) are replaced by any "
-            f"other data, {told(added)} if its update is replaced by zero, at delta "
+            f"{self._epsilons(run)}, at delta "
             f"{self.delta:g}: Gaussian mechanism at each client, clip {self.clip:g} (L2, whole "
             f"update), noise multiplier {self.noise_multiplier:g}, sampling rate 1 (the worst "
             f"case of a client in every round; the run's participation of "
             f"{run.participation:g} is not counted on), {run.rounds} rounds, accountant "
             "dp-accounting PLD; example counts and metrics stay in clear and are not covered"
+        )
+
+    def _epsilons(self, run: Run) -> str:
+        if not is_installed():
+            return f"epsilon not reckoned ({MISSING}) if all data of one user are replaced"
+        # Any update may become any other of norm `clip`: twice as far as it is from none.
+        replaced = gaussian_epsilon(self.noise_multiplier / 2, run.rounds, self.delta)
+        added = gaussian_epsilon(self.noise_multiplier, run.rounds, self.delta)
+        return (
+            f"epsilon {told(replaced)} if all data of one user (a client) are replaced by any "
+            f"other data, {told(added)} if its update is replaced by zero"
         )
 
     def _noisy(self, delta: Weights, moment: Moment) -> Mapping[str, Tensor]:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from overheard.audit.epsilon import epsilon_lines
 from overheard.audit.finding import Audit
 from overheard.audit.row import Row
 from overheard.report.arms_plates import arms_plates
 from overheard.report.changes import changes
 from overheard.report.costs import costs_of, costs_table
 from overheard.report.detection_tables import detection_tables
+from overheard.report.epsilon_table import epsilon_table, epsilon_words
 from overheard.report.exposures import Arm, Exposure, Verdict
 from overheard.report.figures import (
     NO_FIGURE,
@@ -74,6 +76,7 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
 
     Every name is escaped by the template, and every control character spelled out before.
     """
+    epsilons = epsilon_lines(audit)
     return template("page.html.j2").render(
         title=shown(audit.title),
         subject=shown(audit.subject),
@@ -87,6 +90,8 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
         costs=costs_table(every),
         side_by_side=arms_plates(every),
         defenses=_defenses(every),
+        epsilons=epsilon_table(epsilons),
+        broken=epsilon_words(epsilons),
         shares=shares_plates(every, audit.class_names),
         intervals=intervals_tables(every),
         detection=detection_tables(every),

@@ -7,6 +7,8 @@ from io import StringIO
 from math import isfinite
 
 from overheard.archive.seconds import Seconds
+from overheard.audit.epsilon import EpsilonLine, epsilon_lines
+from overheard.audit.epsilon_bound import EpsilonBound
 from overheard.audit.estimate import Estimate
 from overheard.audit.finding import ArmRun, Audit, Cell, Finding, Refusal
 from overheard.audit.row import Row
@@ -50,6 +52,7 @@ def as_json(audit: Audit, every: Sequence[Arm]) -> str:
             for held in arm.exposures
             for row in held.rows
         ],
+        "epsilon": [_epsilon(line) for line in epsilon_lines(audit)],
         "findings": [_finding(finding) for finding in audit.findings],
         "refusals": [_refusal(refusal) for refusal in audit.refusals],
         "plan": audit.plan,
@@ -122,6 +125,48 @@ def _row(row: Row, about: About) -> dict[str, object]:
         "gain": None if row.gain is None else _estimate(row.gain),
         "targets": row.targets,
         "seeds": row.seeds,
+    }
+
+
+def _epsilon(line: EpsilonLine) -> dict[str, object]:
+    mechanism, found = line.accounted.mechanism, line.accounted.recomputed
+    return {
+        "arm": line.arm,
+        "defense": line.defense.settings,
+        "observers": line.observers,
+        "verdict": line.standing,
+        "flaw": mechanism.flaw,
+        "noised_at": mechanism.noised_at,
+        "bounded_at": mechanism.bounded_at,
+        "switched_off_by": line.defense.switched_off_by,
+        "unit": mechanism.unit,
+        "noise_multiplier": mechanism.noise_multiplier,
+        "clip": mechanism.clip,
+        "moves": mechanism.moves,
+        "delta": mechanism.delta,
+        "rounds": line.accounted.run.rounds,
+        "steps": mechanism.steps,
+        "sampling_rate": line.accounted.run.sampling_rate if mechanism.is_drawn else 1.0,
+        "claimed": _figure(mechanism.stated),
+        "claimed_for": None if mechanism.stated is None else mechanism.stated_for,
+        "is_recomputed": found is not None,
+        "pld": None if found is None else _figure(found.pld),
+        "rdp": None if found is None else _figure(found.rdp),
+        "drawn": None if found is None else _figure(found.drawn),
+        "ceiling": _figure(line.ceiling),
+        "measured": None if line.bound is None else _bound(line.bound),
+    }
+
+
+def _bound(bound: EpsilonBound) -> dict[str, object]:
+    return {
+        "at_least": bound.epsilon,
+        "attack": bound.attack,
+        "threshold": bound.threshold,
+        "found": _estimate(bound.found),
+        "passed": _estimate(bound.passed),
+        "members": bound.members,
+        "outsiders": bound.outsiders,
     }
 
 

@@ -1,0 +1,53 @@
+"""A mechanism says who is covered by its noise, and what is wrong with it."""
+
+from dataclasses import replace
+from math import inf, nan
+
+import pytest
+
+from overheard.core.mechanism import UNENFORCED, Mechanism
+from overheard.core.parties import SERVER, client
+
+LOCAL = Mechanism(1.0, 2.0, 1e-5, "client", "client")
+CENTRAL = replace(LOCAL, noised_at="server")
+
+
+def test_noise_at_the_client_covers_it_from_everybody() -> None:
+    assert all(LOCAL.covers(who) for who in ((), (SERVER,), (client(1), client(2))))
+
+
+def test_noise_at_the_server_leaves_the_server_and_its_company_what_has_none() -> None:
+    assert CENTRAL.covers(())
+    assert CENTRAL.covers((client(1), client(2)))
+    assert not CENTRAL.covers((SERVER,))
+    assert not CENTRAL.covers((client(1), SERVER))
+
+
+def test_noise_for_a_sensitivity_that_nobody_enforces_is_a_flaw() -> None:
+    assert LOCAL.flaw == ""
+    assert replace(LOCAL, bounded_at=None).flaw == UNENFORCED
+
+
+def test_an_invalid_accounting_and_missing_noise_are_flaws_too() -> None:
+    assert replace(LOCAL, unproven="a query of it is free").flaw == "a query of it is free"
+    assert replace(LOCAL, noise_multiplier=0.0).flaw == "it adds no noise"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"noise_multiplier": -1.0},
+        {"noise_multiplier": nan},
+        {"noise_multiplier": inf},
+        {"clip": 0.0},
+        {"delta": 0.0},
+        {"delta": 1.0},
+        {"moves": 0.0},
+        {"steps": 0},
+        {"stated": -0.1},
+        {"stated": nan},
+    ],
+)
+def test_settings_of_no_mechanism_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"no mechanism has such|an epsilon is 0 or more"):
+        replace(LOCAL, **wrong)  # type: ignore[arg-type]
