@@ -21,8 +21,8 @@ TINY = replace(
     examples=24,
     rounds=4,
     flip=replace(REDUCED.flip, batch=24, first_rate=0.1, rate_rate=0.01, halve_every=0),
-    flip_rounds=8,
-    samples=(4,),
+    flip_rounds=5,
+    samples=(2,),
     seeds=(0, 1),
 )
 

@@ -21,7 +21,7 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
 from overheard.papers.flip.printed import membership
-from overheard.papers.flip.world import CIFAR10, SMALL, World
+from overheard.papers.flip.world import CIFAR10, SMALL, TEN_A_STEP, World
 from overheard.papers.reading import Place, figure, found, mean, mean_over_rounds
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
@@ -70,6 +70,7 @@ REDUCED = replace(
     model=Mlp(hidden=(64,)),
     examples=600,
     rounds=20,
+    flip=TEN_A_STEP,
     flip_rounds=60,
     samples=(20,),
     epochs=5,

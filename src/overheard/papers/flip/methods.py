@@ -11,12 +11,11 @@ from overheard.audit.estimate import Estimate, estimate
 from overheard.audit.finding import ArmRun, Audit
 from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
-from overheard.learning.distillation.methods.flip import Flip
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
-from overheard.papers.flip.world import MNIST, SMALL, World
+from overheard.papers.flip.world import MNIST, SMALL, TEN_A_STEP, World
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure, last_accuracy
 from overheard.papers.runs import Runs
@@ -66,14 +65,14 @@ class Ways:
 
 
 REDUCED = Ways(
-    replace(SMALL, flip=Flip(batch=256, halve_every=75), flip_rounds=100, seeds=(0, 1)),
-    ArmPlan(name=TOGETHER, distillation=SMALL.flip, rounds=SMALL.flip_rounds),
+    replace(SMALL, seeds=(0, 1)),
+    ArmPlan(name=TOGETHER, distillation=TEN_A_STEP, rounds=250),
     ArmPlan(name=MATCHING, distillation=DistributionMatching(), rounds=250),
 )
 
 FULL = Ways(
     MNIST,
-    ArmPlan(name=TOGETHER, distillation=SMALL.flip, rounds=500),
+    ArmPlan(name=TOGETHER, distillation=TEN_A_STEP, rounds=500),
     ArmPlan(name=MATCHING, distillation=DistributionMatching(), rounds=1000),
 )
 

@@ -23,7 +23,7 @@ from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
 from overheard.papers.flip.likeness import lead, likeness, looks_like_its_class
 from overheard.papers.flip.pictures import Picture, row_of_pictures
-from overheard.papers.flip.world import CIFAR10, MNIST, SMALL, World
+from overheard.papers.flip.world import CIFAR10, MNIST, SMALL, TEN_A_STEP, World
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure
 from overheard.papers.runs import Runs
@@ -40,7 +40,15 @@ FULL = tuple(replace(one, rounds=1, samples=(20,), beside=()) for one in (MNIST,
 """FedAvg is not asked about: its arm runs a round."""
 
 REDUCED = (
-    replace(SMALL, examples=1_800, rounds=1, flip_rounds=150, seeds=(0, 1), beside=()),
+    replace(
+        SMALL,
+        examples=1_800,
+        rounds=1,
+        flip=TEN_A_STEP,
+        flip_rounds=150,
+        seeds=(0, 1),
+        beside=(),
+    ),
     replace(
         CIFAR10,
         source=Cifar10(shrink=2),
