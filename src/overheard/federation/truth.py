@@ -8,7 +8,7 @@ from overheard.core.truth import GroundTruth
 from overheard.federation.federation import Federation
 from overheard.learning.evaluate import accuracy
 
-MOST_TESTED = 101
+MOST_TESTED = 51
 """Broadcasts that are tested: with hundreds of short rounds, tests would take the longest."""
 
 

@@ -56,7 +56,9 @@ class AccuracyExperiment(Experiment):
         return (
             f"{COMMON} Beside them stands plain descent at the paper's rate, as a control. "
             "CIFAR-10 is what the data folder holds of it, and has ten examples a class alone. "
-            "In a hurry MNIST has 14 x 14 pixels."
+            "In a hurry MNIST has 14 x 14 pixels, and a step of the training on synthetic "
+            "examples learns from ten of them, each at its own rate, where the paper's learns "
+            "from one: see flip/methods."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

@@ -11,6 +11,7 @@ from overheard.audit.estimate import Estimate, estimate
 from overheard.audit.finding import ArmRun, Audit
 from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
+from overheard.learning.distillation.methods.flip import Flip
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -65,7 +66,7 @@ class Ways:
 
 
 REDUCED = Ways(
-    replace(SMALL, seeds=(0, 1)),
+    replace(SMALL, flip=Flip(batch=256, halve_every=60), flip_rounds=120, seeds=(0, 1)),
     ArmPlan(name=TOGETHER, distillation=TEN_A_STEP, rounds=250),
     ArmPlan(name=MATCHING, distillation=DistributionMatching(), rounds=250),
 )

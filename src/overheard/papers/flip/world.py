@@ -130,11 +130,11 @@ SMALL = World(
     ConvNet(blocks=2, width=16),
     examples=11_000,
     rounds=8,
-    flip=Flip(batch=256, halve_every=60),
-    flip_rounds=120,
+    flip=TEN_A_STEP,
+    flip_rounds=250,
     samples=(10,),
     seeds=(0, 1, 2),
-    beside=(plain_descent(30, 1),),
+    beside=(plain_descent(20, 10),),
 )
 """MNIST in a hurry: half the pixels a side."""
 
