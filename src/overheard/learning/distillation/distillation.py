@@ -10,15 +10,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.defense import BuildModel
-from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
-from overheard.learning.architecture import draws_at_random, embeds_tokens, is_recurrent
 from overheard.learning.cohort import Member
 from overheard.learning.distillation.moments import Moments
 from overheard.learning.distillation.synthetic import Synthetic
-from overheard.learning.initial import fresh
 
 Lacking = Literal["mask", "average"]
 
@@ -126,19 +123,3 @@ class Distillation(ABC):
     def scale(self, round: int) -> float:
         """By what the rates of the distillation are multiplied in a round."""
         return 0.5 ** (round // self.halve_every) if self.halve_every else 1.0
-
-
-def smooth(build_model: BuildModel) -> torch.nn.Module:
-    """The network, if numbers that are no real examples can be told through it.
-
-    Raises:
-        PlanError: if it looks up tokens, or draws at random.
-
-    """
-    model = fresh(build_model, Seed(0))
-    if embeds_tokens(model) or is_recurrent(model) or draws_at_random(model):
-        raise PlanError(
-            "distilled data are numbers that a smooth network without dropout is trained "
-            "on: take images or tables, and a model such as conv_net or mlp"
-        )
-    return model

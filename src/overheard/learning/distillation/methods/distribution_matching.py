@@ -20,11 +20,10 @@ from overheard.learning.distillation.distillation import (
     Distilled,
     Distiller,
     Lacking,
-    smooth,
 )
 from overheard.learning.distillation.moments import Moments, Pace, step
+from overheard.learning.distillation.pupil import Pupil
 from overheard.learning.distillation.synthetic import Synthetic
-from overheard.learning.distillation.unroll import Unroll
 from overheard.learning.features import headless
 from overheard.learning.initial import fresh, initial_weights
 
@@ -122,23 +121,16 @@ class MatchingDistiller(Distiller):
         start: Weights,
         device: torch.device | str,
     ) -> None:
-        model = smooth(build_model).to(device)
         self._how = how
-        self._names = [name for name, _ in model.named_parameters()]
-        self._start = [start[name].to(device) for name in self._names]
+        self._pupil = Pupil(build_model, start, how.at_once, device)
         self._build_headless = partial(headless, build_model)
         self._headless = fresh(self._build_headless, Seed(0)).to(device)
-        self._unroll = Unroll(model.to(self._start[0].dtype), how.at_once)
-        self._device = device
 
     def train(self, examples: Synthetic) -> list[Weights]:
         """The weights after all passes over each member's set, on the cpu."""
-        whole = examples.map(lambda one: torch.cat([one] * self._how.passes, 1))
-        told = self._unroll.train(self._start, whole.map(lambda one: one.to(self._device)))
-        return [
-            dict(zip(self._names, (one[number].cpu() for one in told), strict=True))
-            for number in range(len(examples.rates))
-        ]
+        return self._pupil.train(
+            examples.map(lambda one: torch.cat([one] * self._how.passes, 1))
+        )
 
     def distil(
         self,
@@ -155,7 +147,7 @@ class MatchingDistiller(Distiller):
         how = self._how
         pace = Pace(how.input_rate, 0.0, 0.0, "sgd")
         examples = shared.map(
-            lambda one: one.to(self._device).expand(len(members), *one.shape).clone()
+            lambda one: one.to(self._pupil.device).expand(len(members), *one.shape).clone()
         )
         owned = [_by_class(pool, member, shared.labels.shape[-1]) for member in members]
         losses = torch.zeros(len(members))
@@ -178,26 +170,22 @@ class MatchingDistiller(Distiller):
 
     def bytes_kept(self, examples: int, members: int) -> int:
         """Memory for the weights of all members, as they train on their sets."""
-        size = sum(one.numel() * one.element_size() for one in self._start)
-        return 2 * members * size
+        return 2 * members * self._pupil.size
 
     def _slope(
         self, network: Weights, inputs: Tensor, pool: Examples, drawn: Sequence[Tensor]
     ) -> tuple[Tensor, Tensor]:
         """Slope and value of the distance, summed over the classes that were drawn."""
         held = [number for number, rows in enumerate(drawn) if len(rows)]
-        weights = {name: one.to(self._device, inputs.dtype) for name, one in network.items()}
+        weights = {name: self._pupil.on_device(one) for name, one in network.items()}
 
         def features(examples: Tensor) -> Tensor:
             told: Tensor = functional_call(self._headless, weights, (examples,))
             return told.flatten(1)
 
         with torch.no_grad():
-            real = features(
-                pool.inputs[torch.cat([drawn[number] for number in held])].to(
-                    self._device, inputs.dtype
-                )
-            )
+            rows = torch.cat([drawn[number] for number in held])
+            real = features(self._pupil.on_device(pool.inputs[rows]))
             means = torch.stack(
                 [
                     own.mean(0)

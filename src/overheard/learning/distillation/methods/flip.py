@@ -21,11 +21,11 @@ from overheard.learning.distillation.distillation import (
     Distilled,
     Distiller,
     Lacking,
-    smooth,
 )
 from overheard.learning.distillation.moments import Moments, Pace, step
+from overheard.learning.distillation.pupil import Pupil
 from overheard.learning.distillation.synthetic import Synthetic
-from overheard.learning.distillation.unroll import Parameters, Unroll, bytes_kept
+from overheard.learning.distillation.unroll import Parameters, bytes_kept
 
 
 @final
@@ -120,21 +120,12 @@ class UnrolledDistiller(Distiller):
     def __init__(
         self, how: Flip, build_model: BuildModel, start: Weights, device: torch.device | str
     ) -> None:
-        model = smooth(build_model).to(device)
         self._how = how
-        self._names = [name for name, _ in model.named_parameters()]
-        self._start = [start[name].to(device) for name in self._names]
-        self._model = model.to(self._start[0].dtype)
-        self._device = device
-        self._unroll = Unroll(self._model, how.at_once)
+        self._pupil = Pupil(build_model, start, how.at_once, device)
 
     def train(self, examples: Synthetic) -> list[Weights]:
         """The weights after one pass over each member's set (equation (5)), on the cpu."""
-        told = self._unroll.train(self._start, examples.map(lambda one: one.to(self._device)))
-        return [
-            dict(zip(self._names, (one[number].cpu() for one in told), strict=True))
-            for number in range(len(examples.rates))
-        ]
+        return self._pupil.train(examples)
 
     def distil(
         self,
@@ -148,10 +139,10 @@ class UnrolledDistiller(Distiller):
         seed: Seed,
     ) -> Distilled:
         """Each member steps after its own batches: see `Distiller.distil`."""
-        how = self._how
+        how, pupil = self._how, self._pupil
         pace = Pace(how.input_rate, how.label_rate, how.rate_rate, how.optimizer)
-        examples = shared.map(lambda one: one.to(self._device))
-        moments = moments.on(self._device)
+        examples = shared.map(lambda one: one.to(pupil.device))
+        moments = moments.on(pupil.device)
         losses = torch.zeros(len(members))
         for number in range(how.steps):
             batches = [
@@ -163,7 +154,7 @@ class UnrolledDistiller(Distiller):
                 slopes, losses = self._slopes(weights, batches)
                 return slopes
 
-            slopes = self._unroll.slopes(self._start, examples, after)
+            slopes = pupil.unroll.slopes(pupil.start, examples, after)
             if number == 0:
                 examples = examples.map(
                     lambda one: one.expand(len(members), *one.shape).clone()
@@ -173,26 +164,26 @@ class UnrolledDistiller(Distiller):
 
     def bytes_kept(self, examples: int, members: int) -> int:
         """Memory for the weights on the way through a set."""
-        size = sum(one.numel() * one.element_size() for one in self._start)
-        return bytes_kept(-(-examples // self._how.at_once), members * size)
+        return bytes_kept(-(-examples // self._how.at_once), members * self._pupil.size)
 
     def _slopes(
         self, weights: Parameters, batches: Sequence[Examples]
     ) -> tuple[list[Tensor], Tensor]:
         """Slope and value of the mean loss of each member's batch, members first."""
+        pupil = self._pupil
         each, losses = [], []
-        is_apart = weights[0].ndim > self._start[0].ndim
+        is_apart = weights[0].ndim > pupil.start[0].ndim
         for number, batch in enumerate(batches):
             own = [
                 (one[number] if is_apart else one).detach().requires_grad_() for one in weights
             ]
             with torch.enable_grad():
                 logits = functional_call(
-                    self._model,
-                    dict(zip(self._names, own, strict=True)),
-                    (batch.inputs.to(self._device, own[0].dtype),),
+                    pupil.model,
+                    dict(zip(pupil.names, own, strict=True)),
+                    (pupil.on_device(batch.inputs),),
                 )
-                loss = cross_entropy(logits, batch.labels.to(self._device))
+                loss = cross_entropy(logits, batch.labels.to(pupil.device))
                 each.append(torch.autograd.grad(loss, own))
             losses.append(loss.detach().cpu())
         return [torch.stack(one) for one in zip(*each, strict=True)], torch.stack(losses)
