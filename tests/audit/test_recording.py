@@ -4,22 +4,34 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
+from overheard.archive.manifest import DefenseRecord as StoredDefense
 from overheard.archive.manifest import read_manifest, write_manifest
+from overheard.archive.reader import open_transcript
 from overheard.archive.truth import truth_path
 from overheard.attacks.bias_inversion import BiasInversion
+from overheard.audit.epsilon import epsilon_lines
+from overheard.audit.finding import Audit
 from overheard.audit.folder import AuditFolder
 from overheard.audit.plan import Plan, ThreatPlan
 from overheard.audit.recording import identity, recorded
 from overheard.audit.run import Step, audit
 from overheard.audit.simulate import deal_examples
 from overheard.core.errors import OutputError, PlanError, TranscriptError
-from overheard.core.parties import client
+from overheard.core.mechanism import Mechanism
+from overheard.core.messages import Broadcast, Times, Update, moved
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.logistic import Logistic
 from overheard.learning.models.mlp import Mlp
+from overheard.recorders.facts import Facts
+from overheard.recorders.scribe import Scribe
 from tests.audit.conftest import HERE, Done, supplies_of
 from tests.audit.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
 from tests.audit.planted import Pull
@@ -131,7 +143,6 @@ def test_a_shift_that_a_recording_tells_of_is_the_truth(copy: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda folder: truth_path(folder).unlink(), "without it a run can be attacked"),
         (lambda folder: truth_path(folder).write_text("{"), "is damaged"),
         (spoil_truth(lambda counts: counts.pop()), "sent an update then: add its label counts"),
         (spoil_truth(lambda counts: counts[0].update(labels=[1, 2])), "no counts of 10 labels"),
@@ -144,7 +155,6 @@ def test_a_shift_that_a_recording_tells_of_is_the_truth(copy: Path, tmp_path: Pa
         (lambda folder: shutil.rmtree(folder / "transcript"), "holds no transcript"),
     ],
     ids=[
-        "no truth",
         "damaged",
         "one lacks",
         "two labels",
@@ -258,3 +268,109 @@ def test_of_a_run_recorded_elsewhere_the_deal_cannot_be_compared(
     manifest.write_text(json.dumps(told))
     other = changed(TINY, seeds=(1,))
     assert recorded(other, supplies_of(other), elsewhere).rounds
+
+
+@pytest.fixture(scope="session")
+def elsewhere(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny run as another framework records it: whole weights went back and forth.
+
+    The model has running means and counts of batches besides, nothing is told of the recipe or
+    the task, rounds have config and times, and there is no truth.
+    """
+    folder = tmp_path_factory.mktemp("elsewhere") / "recording"
+    noise = Mechanism(1.0, 1.0, 1e-5, "client", "client", stated=8.0, stated_for="round")
+    stated = StoredDefense("mod", "Mod(clip=1)", "client", "whoever ships the app", noise)
+    scribe = Scribe(folder, Facts("flower 1.41", defenses=(stated,)))
+    transcript, besides = open_transcript(recording), {"norm.running_mean": torch.zeros(2)}
+    counted = besides | {"norm.num_batches": torch.tensor(3)}
+    for number in range(3):
+        scribe.begin([SERVER])
+        start = dict[str, torch.Tensor]()
+        for message in transcript.messages:
+            if message.round != number:
+                continue
+            body = message.body
+            if isinstance(body, Broadcast):
+                start = dict(body.weights)
+                body = Broadcast(start | counted, {"lr": "0.1"})
+            elif isinstance(body, Update):
+                arrived = moved(start, body.delta)
+                delta = {name: arrived[name] - start[name] for name in start}
+                body = replace(body, delta=delta | besides)
+            scribe.say(
+                message.sender, message.readers, lambda body=body: body, times=Times(1.0)
+            )
+        scribe.commit()
+    scribe.close()
+    assert scribe.stopped is None
+    return folder
+
+
+@pytest.fixture(scope="session")
+def unchecked(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    folder = tmp_path_factory.mktemp("unchecked") / "out"
+    return audit(TINY, folder, recording=elsewhere, resources=HERE)
+
+
+def test_a_run_recorded_elsewhere_gives_the_claims_of_the_simulation(
+    tiny: Done, unchecked: Audit
+):
+    assert len(unchecked.findings) == len(tiny.found.findings)
+    for there, here in zip(unchecked.findings, tiny.found.findings, strict=True):
+        assert there.target == here.target
+        assert there.claimed == pytest.approx(here.claimed, abs=1e-6)
+
+
+def test_without_a_truth_nothing_is_scored_and_the_guesses_stand_beside(
+    tiny: Done, unchecked: Audit
+):
+    assert not unchecked.arms[0].has_truth
+    assert all(run.has_truth for run in tiny.found.arms)
+    for finding in unchecked.findings:
+        assert not finding.is_checked
+        assert finding.scores == finding.true == ()
+        assert finding.blind["uniform"] == pytest.approx([0.1] * 10)
+        assert finding.blind["auxiliary prior"] == pytest.approx([0.1] * 10)
+    assert all(one.is_checked and not one.blind for one in tiny.found.findings)
+    assert unchecked.refusals == ()
+
+
+def test_with_a_truth_beside_it_the_same_recording_is_scored(
+    tiny: Done, elsewhere: Path, recording: Path, tmp_path: Path
+):
+    copy = shutil.copytree(elsewhere, tmp_path / "recording")
+    shutil.copy(truth_path(recording), truth_path(copy))
+    found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    for there, here in zip(found.findings, tiny.found.findings, strict=True):
+        assert there.true == here.true
+        assert [one.value for one in there.scores] == pytest.approx(
+            [one.value for one in here.scores], abs=1e-5
+        )
+
+
+def test_tensors_that_the_model_does_not_learn_count_as_traffic_alone(
+    tiny: Done, elsewhere: Path, unchecked: Audit
+):
+    plain, wider = tiny.found.arms[0].traffic, unchecked.arms[0].traffic
+    assert plain is not None
+    assert wider is not None
+    # two numbers of four bytes in each of 3 x 2 updates
+    assert wider.up == plain.up + 6 * 8
+    assert read_manifest(elsewhere).left_out == ("norm.num_batches",)
+    heard = recorded(TINY, supplies_of(TINY), elsewhere)
+    build = partial(Logistic().build, supplies_of(TINY).dataset.task)
+    names = [name for name, _ in initial_weights(build, Seed(0)).items()]
+    for weights in heard.transcript.seen_by(SERVER).broadcasts().values():
+        assert list(weights) == names
+        assert "norm.running_mean" not in weights
+
+
+def test_what_a_recording_states_of_noise_is_recomputed(unchecked: Audit):
+    (line,) = (one for one in epsilon_lines(unchecked) if one.observers == (SERVER,))
+    found = line.accounted.recomputed
+    assert found is not None
+    # Noise of one clip on what a client can move by two: delta is 1e-5 at epsilon 9.997 by
+    # Phi(mu / 2 - e / mu) - exp(e) Phi(-mu / 2 - e / mu) at mu = 2.
+    assert found.one_round == pytest.approx(9.997, abs=0.01)
+    assert line.accounted.run.rounds == 2
+    assert line.standing == "overclaimed"

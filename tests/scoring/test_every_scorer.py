@@ -90,6 +90,21 @@ def test_its_headline_is_scored_and_can_be_guessed_blindly(scorer: Scorer[Any]) 
             assert scores[scorer.headline].blinds
 
 
+def test_a_blind_guess_is_the_same_whatever_the_truth(scorer: Scorer[Any]) -> None:
+    one, guesses = truth_and_guesses(scorer, BEFORE, COUNTS, AUXILIARY)
+    other, others = truth_and_guesses(scorer, COUNTS, BEFORE[ORDER], AUXILIARY)
+    if scorer.name in ("label_shares", "shift"):
+        assert one.numbers() != other.numbers()
+    knowledge = Knowledge(classes=5, auxiliary=Examples(torch.zeros(8, 2), AUXILIARY))
+    unasked = scorer.blind(ASKED[scorer.claim], knowledge)
+    assert guesses.blind.keys() == others.blind.keys()
+    for name, guess in guesses.blind.items():
+        assert guess.numbers() == others.blind[name].numbers()
+        # What was claimed in place of the truth makes no difference either.
+        same = pytest.approx(guess.numbers(), abs=1e-6)
+        assert name not in unasked or unasked[name].numbers() == same
+
+
 def test_nothing_scores_better_than_the_truth(scorer: Scorer[Any]) -> None:
     truth, guesses = truth_and_guesses(scorer, BEFORE, COUNTS, AUXILIARY)
     for score in scorer.score(truth, truth, guesses):

@@ -5,15 +5,17 @@ from pathlib import Path
 
 from overheard.archive.layout import messages_path, size_inside, weights_path
 from overheard.archive.lines import (
-    AggregateLine,
+    BodyLine,
     BroadcastLine,
     DistilledLine,
+    EvaluationLine,
     Line,
     MissingLine,
     StoredFile,
     UpdateLine,
     stored_file,
 )
+from overheard.archive.spelled import spelled
 from overheard.archive.weights import Shapes, StoredWeights, read_tensors
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import (
@@ -21,14 +23,20 @@ from overheard.core.messages import (
     Body,
     Broadcast,
     DistilledSet,
+    Evaluation,
     Message,
     Missing,
+    Times,
     Update,
 )
 from overheard.core.parties import party
 
 DISTILLED = ("inputs", "labels", "rates", "counts")
 """The tensors of a distilled set."""
+
+
+MOST_EXAMPLES = 2**53
+"""No client has as many; up to here every number is one of float64, as which means weigh it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class Place:
     def refuse(self, why: str) -> TranscriptError:
         """Say that this line cannot be read, and why."""
         path = messages_path(self.transcript, self.round)
-        return TranscriptError(f"{path} line {self.number}: {why}")
+        return TranscriptError(f"{path} line {self.number}: {spelled(why)}")
 
 
 def message_of(line: Line, place: Place, shapes: Shapes | None) -> Message:
@@ -69,6 +77,7 @@ def message_of(line: Line, place: Place, shapes: Shapes | None) -> Message:
             party(line.sender),
             frozenset(party(name) for name in line.readers),
             _body_of(line.body, place, shapes, None if file is None else _checked(file, place)),
+            None if line.times is None else Times(line.times.sent, line.times.received),
         )
     except ValueError as error:
         raise place.refuse(str(error)) from error
@@ -92,26 +101,32 @@ def _checked(file: StoredFile, place: Place) -> Path:
 
 
 def _body_of(
-    body: BroadcastLine | UpdateLine | AggregateLine | DistilledLine | MissingLine,
+    body: BodyLine,
     place: Place,
     shapes: Shapes | None,
     path: Path | None,
 ) -> Body:
     if isinstance(body, MissingLine):
         return Missing(body.reason)
-    assert path is not None, "all but a missing answer come with a file"
+    if isinstance(body, EvaluationLine):
+        return Evaluation(body.metrics, _size(body.examples, place))
+    assert path is not None, "all else comes with a file"
     if isinstance(body, DistilledLine):
         return _distilled(path)
     if shapes is None:
         raise place.refuse("comes before the round's broadcast: record broadcasts too")
     if isinstance(body, BroadcastLine):
-        return Broadcast(StoredWeights(path, shapes))
-    if body.examples is not None and body.examples < 0:
-        raise place.refuse(f"says {body.examples} examples: record the true size, or null")
-    delta = StoredWeights(path, shapes)
+        return Broadcast(StoredWeights(path, shapes), body.config)
+    delta, examples = StoredWeights(path, shapes), _size(body.examples, place)
     if isinstance(body, UpdateLine):
-        return Update(delta, body.examples, body.metrics)
-    return Aggregate(delta, frozenset(party(name) for name in body.cohort), body.examples)
+        return Update(delta, examples, body.metrics)
+    return Aggregate(delta, frozenset(party(name) for name in body.cohort), examples)
+
+
+def _size(examples: int | None, place: Place) -> int | None:
+    if examples is not None and not 0 <= examples < MOST_EXAMPLES:
+        raise place.refuse(f"says {examples} examples: record the true size, or null")
+    return examples
 
 
 def _distilled(path: Path) -> DistilledSet:

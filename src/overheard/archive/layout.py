@@ -11,8 +11,13 @@ import re
 import stat
 from pathlib import Path
 
+from overheard.archive.spelled import spelled
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import Party
+
+LARGEST = 2**28
+"""Bytes of a JSON file at most: some 900,000 messages in a round. A file without content may
+promise far more, as it takes no room on the disk."""
 
 _WEIGHTS_NAME = re.compile(r"[0-9]{4,9}-[A-Za-z0-9_.-]{1,160}\.safetensors")
 
@@ -65,8 +70,9 @@ def weights_path(transcript: Path, number: int, name: str) -> Path:
     """
     if not _WEIGHTS_NAME.fullmatch(name):
         raise TranscriptError(
-            f"{messages_path(transcript, number)} names the file {name!r}, which is no name of "
-            "a weights file in the same folder: get the transcript anew from where it came"
+            f"{messages_path(transcript, number)} names the file "
+            f"{spelled(repr(name))}, which is no name of a weights file in the same folder: "
+            "get the transcript anew from where it came"
         )
     return round_folder(transcript, number) / name
 
@@ -105,13 +111,20 @@ def size_inside(path: Path, transcript: Path) -> int:
             f"{path} leads out of the transcript's folder: put the file itself there, no link"
         )
     if not stat.S_ISREG(status.st_mode):
-        raise TranscriptError(f"{path} is no plain file: copy the transcript anew, whole")
+        raise TranscriptError(
+            f"{path} cannot be read, it is no plain file: copy it anew, whole"
+        )
     return status.st_size
 
 
 def read_inside(path: Path, transcript: Path) -> bytes:
-    """Everything in a file of the transcript; refused as in `size_inside`."""
-    size_inside(path, transcript)
+    """Everything in a JSON file of the transcript; refused as in `size_inside`, or if huge."""
+    size = size_inside(path, transcript)
+    if size > LARGEST:
+        raise TranscriptError(
+            f"{path} has {size} bytes, {LARGEST} at most can be read: get the transcript anew "
+            "from where it came"
+        )
     try:
         return path.read_bytes()
     except OSError as error:

@@ -1,6 +1,6 @@
 """One message as a line of a round's `messages.jsonl`; its tensors stand beside it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
@@ -33,6 +33,7 @@ class BroadcastLine:
     kind: Literal["broadcast"]
     weights: StoredFile
     parameters: tuple[Parameter, ...]
+    config: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,15 @@ class DistilledLine:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluationLine:
+    """Figures of the global model on a client's own data."""
+
+    kind: Literal["evaluation"]
+    examples: int | None
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class MissingLine:
     """No answer."""
 
@@ -71,7 +81,17 @@ class MissingLine:
     reason: str
 
 
-BodyLine = BroadcastLine | UpdateLine | AggregateLine | DistilledLine | MissingLine
+BodyLine = (
+    BroadcastLine | UpdateLine | AggregateLine | DistilledLine | EvaluationLine | MissingLine
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimesLine:
+    """When a message was sent and came, in seconds since 1970."""
+
+    sent: float | None
+    received: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +104,7 @@ class Line:
     sender: str
     readers: tuple[str, ...]
     body: Annotated[BodyLine, Field(discriminator="kind")]
+    times: TimesLine | None = None
 
 
 PARSER: TypeAdapter[Line] = TypeAdapter(Line)
@@ -99,5 +120,5 @@ def stored_file(body: BodyLine) -> StoredFile | None:
             return body.delta
         case DistilledLine():
             return body.examples
-        case MissingLine():
+        case EvaluationLine() | MissingLine():
             return None

@@ -12,14 +12,19 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.atomic import write_bytes
 from overheard.archive.layout import is_there, manifest_path, read_inside, transcript_folder
+from overheard.archive.spelled import spelled
 from overheard.core.defense import Defense, Site
 from overheard.core.errors import TranscriptError
+from overheard.core.mechanism import Mechanism
 from overheard.core.parties import party
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 
 FORMAT = 1
 """Counts up whenever an older overheard could misread what this one writes."""
+
+MOST_FLAWS = 12
+"""Told of a damaged file at most; how many more there are is counted."""
 
 WRITERS = frozenset({"overheard", "torch", "python"})
 """The fields that tell with what a run was made, not what it was."""
@@ -37,6 +42,8 @@ class DefenseRecord:
     """Its repr, which is its record."""
     enforced_at: Site
     switched_off_by: str
+    mechanism: Mechanism | None = None
+    """Of the noise that it adds; None = it states none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +51,24 @@ class Manifest:
     """What was run, with which settings, by which versions.
 
     Args:
-        model: the architecture, such as "decaf_cnn" or "package.module:build".
+        task: what is learned; None where a recording does not tell.
+        model: the architecture, such as "decaf_cnn" or "package.module:build"; "" where a
+            recording does not tell.
         recipe: how clients trained; None where a recording does not tell.
         defenses: in the order in which they acted.
-        parties: everyone who took part.
+        parties: everyone who was to take part, as known at the start.
         rounds: how many were planned; the transcript is complete once 0..rounds are
-            committed, the last of which holds the final model and no answers.
+            committed, the last of which holds the final model and no answers. None where a
+            recording does not tell: it is then as long as it is.
         participation: share of the clients asked in a round; None where not known.
         failure_rate: how often a client that was asked gave no answer, by design.
         are_shadows_defended: whether defenses that clients enforce acted on shadow devices too.
         protocol: what travels and how, with its settings; "fedavg" where weights do.
         seed: None for a recording of a run that had none.
         data: digest of all examples and who held them when; "" for a recording.
+        framework: that ran it, with its version.
+        left_out: tensors of the model that are no floating-point numbers, by name: they
+            travelled, and are not in the transcript.
 
     """
 
@@ -63,18 +76,20 @@ class Manifest:
         strict=True, extra="forbid", allow_inf_nan=False
     )
 
-    task: Task
+    task: Task | None
     model: str
     recipe: Recipe | None
     defenses: tuple[DefenseRecord, ...]
     parties: tuple[str, ...]
-    rounds: int
+    rounds: int | None
     participation: float | None = None
     failure_rate: float = 0.0
     are_shadows_defended: bool = False
     protocol: str = "fedavg"
     seed: int | None = None
     data: str = ""
+    framework: str = "overheard"
+    left_out: tuple[str, ...] = ()
     overheard: str = _OVERHEARD
     torch: str = _TORCH
     python: str = platform.python_version()
@@ -84,14 +99,18 @@ class Manifest:
         """Refuse parties whose names are unsafe and a number of rounds that cannot be."""
         for name in self.parties:
             party(name)
-        if self.rounds < 0:
+        if self.rounds is not None and self.rounds < 0:
             raise ValueError(f"a run has 0 rounds or more, got {self.rounds}")
 
 
 def record(defense: Defense) -> DefenseRecord:
     """Put down one defense as it was in force."""
     return DefenseRecord(
-        defense.name, repr(defense), defense.enforced_at, defense.switched_off_by
+        defense.name,
+        repr(defense),
+        defense.enforced_at,
+        defense.switched_off_by,
+        defense.mechanism(),
     )
 
 
@@ -136,10 +155,14 @@ def read_manifest(folder: Path) -> Manifest:
 
 def told(error: ValidationError) -> str:
     """All that is wrong with what was read, each with its place, on one line."""
-    return "; ".join(
-        f"{'.'.join(str(part) for part in flaw['loc']) or 'the whole'}: {flaw['msg']}"
-        for flaw in error.errors(include_url=False, include_input=False)
-    )
+    flaws = error.errors(include_url=False, include_input=False)
+    places = [".".join(str(part) for part in flaw["loc"]) or "the whole" for flaw in flaws]
+    more = [f"and {len(flaws) - MOST_FLAWS} more"] if len(flaws) > MOST_FLAWS else []
+    told_each = [
+        f"{spelled(place)}: {spelled(flaw['msg'])}"
+        for place, flaw in zip(places[:MOST_FLAWS], flaws, strict=False)
+    ]
+    return "; ".join(told_each + more)
 
 
 def _refuse_newer(path: Path, content: bytes) -> None:
@@ -148,12 +171,14 @@ def _refuse_newer(path: Path, content: bytes) -> None:
         whole = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise TranscriptError(
-            f"{path} is damaged, it is no JSON ({error}): copy the transcript anew, whole"
+            f"{path} is damaged, it is no JSON ({spelled(str(error))}): copy the transcript "
+            "anew, whole"
         ) from error
     found = whole.get("format") if isinstance(whole, dict) else None
     if isinstance(found, int) and found > FORMAT:
+        writer = spelled(str(whole.get("overheard")))
         raise TranscriptError(
-            f"{path} is of format {found}, written by overheard {whole.get('overheard')}; "
+            f"{path} is of format {spelled(str(found))}, written by overheard {writer}; "
             f"overheard {_OVERHEARD} reads formats up to {FORMAT}: upgrade overheard"
         )
 

@@ -69,8 +69,12 @@ def committed_rounds(folder: Path) -> int:
 
 
 def is_complete(folder: Path) -> bool:
-    """Whether every planned round and the closing broadcast are there."""
-    return committed_rounds(folder) == read_manifest(folder).rounds + 1
+    """Whether every planned round and the closing broadcast are there.
+
+    A recording that does not tell how many were planned is as long as it is.
+    """
+    planned = read_manifest(folder).rounds
+    return planned is None or committed_rounds(folder) == planned + 1
 
 
 def verify(folder: Path) -> int:

@@ -23,10 +23,12 @@ from overheard.archive.lines import (
     BodyLine,
     BroadcastLine,
     DistilledLine,
+    EvaluationLine,
     Line,
     MissingLine,
     Parameter,
     StoredFile,
+    TimesLine,
     UpdateLine,
 )
 from overheard.archive.manifest import (
@@ -43,6 +45,7 @@ from overheard.core.messages import (
     Aggregate,
     Broadcast,
     DistilledSet,
+    Evaluation,
     Message,
     Missing,
     Update,
@@ -142,15 +145,24 @@ class OpenRound:
             party(message.sender),
             tuple(sorted(party(name) for name in message.readers)),
             body,
+            None
+            if message.times is None
+            else TimesLine(message.times.sent, message.times.received),
         )
         self._lines.append(line)
         place = Place(self._transcript, self._number, len(self._lines))
         return message_of(line, place, self._shapes)
 
     def close(self) -> None:
-        """Write down what was said: from then on the round counts."""
+        """Write down what was said: from then on the round counts.
+
+        What is said afterwards counts when it is closed again.
+        """
         flush(self._files)
-        content = b"".join(PARSER.dump_json(line) + b"\n" for line in self._lines)
+        self._files.clear()
+        content = b"".join(
+            PARSER.dump_json(line, exclude_defaults=True) + b"\n" for line in self._lines
+        )
         write_bytes(messages_path(self._transcript, self._number), content)
 
     def _store(self, message: Message) -> BodyLine:
@@ -161,7 +173,7 @@ class OpenRound:
                     Parameter(name, shape) for name, shape in (self._shapes or {}).items()
                 )
                 file = self._put(message.sender, "broadcast", body.weights)
-                return BroadcastLine("broadcast", file, parameters)
+                return BroadcastLine("broadcast", file, parameters, dict(body.config))
             case Update():
                 self._refuse_another_model(body.delta)
                 file = self._put(message.sender, "update", body.delta)
@@ -175,6 +187,8 @@ class OpenRound:
                 tensors = (body.inputs, body.labels, body.rates, body.counts)
                 named = dict(zip(DISTILLED, tensors, strict=True))
                 return DistilledLine("distilled", self._put(message.sender, "distilled", named))
+            case Evaluation():
+                return EvaluationLine("evaluation", body.examples, _finite(body.metrics))
             case Missing():
                 return MissingLine("missing", body.reason)
 

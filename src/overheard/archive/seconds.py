@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.atomic import write_ahead
-from overheard.archive.layout import seconds_path
+from overheard.archive.layout import is_there, read_inside, seconds_path
 from overheard.archive.manifest import told
 from overheard.core.errors import TranscriptError
 
@@ -66,14 +66,11 @@ def read_seconds(folder: Path) -> Seconds | None:
 
     """
     path = seconds_path(folder)
-    if not path.exists():
+    if not is_there(path):
         return None
+    content = read_inside(path, folder)
     try:
-        return _PARSER.validate_json(path.read_bytes())
-    except OSError as error:
-        raise TranscriptError(
-            f"{path} cannot be read ({error.strerror}): check the permissions, or delete it"
-        ) from error
+        return _PARSER.validate_json(content)
     except ValidationError as error:
         raise TranscriptError(
             f"{path} is damaged: {told(error)}; delete it, and the run's time is not measured"

@@ -9,8 +9,9 @@ import torch
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.atomic import write_bytes
-from overheard.archive.layout import truth_path
+from overheard.archive.layout import is_there, read_inside, truth_path
 from overheard.archive.manifest import told
+from overheard.archive.spelled import spelled
 from overheard.core.errors import DataError, TranscriptError
 from overheard.core.parties import Party, party
 from overheard.core.truth import GroundTruth
@@ -86,7 +87,7 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
 
 def has_truth(folder: Path) -> bool:
     """Whether the ground truth of a run was written, and not kept back."""
-    return truth_path(folder).exists()
+    return is_there(truth_path(folder))
 
 
 def read_truth(folder: Path) -> GroundTruth:
@@ -97,8 +98,13 @@ def read_truth(folder: Path) -> GroundTruth:
 
     """
     path = truth_path(folder)
+    if not has_truth(folder):
+        raise TranscriptError(
+            f"{path} is not there: without it a run can be attacked, not scored; copy it from "
+            "where the run was made"
+        )
     try:
-        stored = _PARSER.validate_json(path.read_bytes())
+        stored = _PARSER.validate_json(read_inside(path, folder))
         counts = {
             (entry.round, party(entry.party)): torch.tensor(entry.labels, dtype=torch.int64)
             for entry in stored.counts
@@ -109,15 +115,12 @@ def read_truth(folder: Path) -> GroundTruth:
         if any(place < 0 for places in members.values() for place in places):
             raise ValueError("members are places of records, from 0 on")
         _check_names(users, stored.attributes)
-    except OSError as error:
-        raise TranscriptError(
-            f"{path} cannot be read ({error.strerror}): without it a run can be attacked, "
-            "not scored; copy it from where the run was made"
-        ) from error
     except ValidationError as error:
         raise TranscriptError(f"{path} is damaged: {told(error)}; copy it anew") from error
-    except ValueError as error:
-        raise TranscriptError(f"{path} is damaged: {error}; copy it anew") from error
+    except (ValueError, OverflowError, RuntimeError) as error:
+        raise TranscriptError(
+            f"{path} is damaged: {spelled(str(error))}; copy it anew"
+        ) from error
     accuracy = {entry.round: entry.accuracy for entry in stored.accuracy}
     return GroundTruth(counts, accuracy, shifts, users, stored.attributes, members)
 

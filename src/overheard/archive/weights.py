@@ -10,7 +10,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from overheard.archive.spelled import spelled
 from overheard.core.errors import TranscriptError
+
+COMPUTED = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
+"""The kinds of numbers that weights are."""
+
+PIECE = 2**24
+"""Numbers that are looked at together."""
 
 Shapes = Mapping[str, tuple[int, ...]]
 """The tensors of a model, in its order."""
@@ -79,7 +86,8 @@ def read_tensors(
             read = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
         raise TranscriptError(
-            f"{path} is damaged or cut short ({error}): copy the transcript anew, whole"
+            f"{path} is damaged or cut short ({spelled(str(error))}): copy the transcript "
+            "anew, whole"
         ) from error
     for name, tensor in read.items():
         if shapes is not None and tuple(tensor.shape) != shapes[name]:
@@ -99,7 +107,10 @@ def flaw_of(tensor: Tensor) -> str | None:
     """Why these cannot be weights; None if they can."""
     if not tensor.is_floating_point():
         return f"holds {tensor.dtype}, no floating-point numbers"
-    if not bool(torch.isfinite(tensor).all()):
+    if tensor.dtype not in COMPUTED:
+        return f"holds {tensor.dtype}, which nothing computes with: send it as float32"
+    # A piece at a time: a mapped tensor may be larger than memory.
+    if not all(bool(part.isfinite().all()) for part in torch.split(tensor.reshape(-1), PIECE)):
         return "holds NaN or infinity"
     return None
 
@@ -134,7 +145,8 @@ def shapes_of(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
 def _refuse_names(path: Path, found: set[str], due: set[str]) -> None:
     if found == due:
         return
+    lacks, has = spelled(str(sorted(due - found))), spelled(str(sorted(found - due)))
     raise TranscriptError(
-        f"{path} holds other tensors than the broadcast: lacks {sorted(due - found)}, has "
-        f"{sorted(found - due)} besides: record updates of the model that was broadcast"
+        f"{path} holds other tensors than the broadcast: lacks {lacks}, has {has} besides: "
+        "record updates of the model that was broadcast"
     )

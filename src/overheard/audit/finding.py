@@ -47,8 +47,9 @@ class Finding:
         cell: where it belongs.
         target: whom the claim is about.
         claimed: the claim as numbers (label shares: one a class).
-        true: the true answer as numbers.
-        scores: the claim's figures of merit beside those of the guesses.
+        true: the true answer as numbers; () where it is not known.
+        scores: the claim's figures of merit beside those of the guesses; () where the true
+            answer is not known.
         low: lower ends of the intervals in which the claim says the numbers lie, with the
             chance `core.claims.INTERVAL_LEVEL`; None where it does not say.
         high: upper ends.
@@ -57,6 +58,9 @@ class Finding:
         candidates: of a question that is a choice, what each of the claimed numbers speaks for.
         none_of_them: the chance, as claimed, that it is none of the candidates; None = unsaid.
         true_user: who the target really is; None where it is nobody in particular.
+        is_checked: whether the true answer is known, and the claim was held against it.
+        blind: where it was not, the answers of those who heard nothing, as numbers, by the
+            guess; elsewhere each score has them.
 
     """
 
@@ -72,6 +76,8 @@ class Finding:
     candidates: tuple[str, ...] = ()
     none_of_them: float | None = None
     true_user: str | None = None
+    is_checked: bool = True
+    blind: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,7 @@ class ArmRun:
             recording. No two runs have it alike, so it is not compared.
         are_records_alike: whether nothing but who holds them sets the records that are asked
             about apart from those of nobody: see `audit.alike`.
+        has_truth: whether claims could be held against what was the case.
 
     """
 
@@ -135,6 +142,7 @@ class ArmRun:
     traffic: Traffic | None = None
     seconds: Seconds | None = field(default=None, compare=False)
     are_records_alike: bool = False
+    has_truth: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Heard:
     Args:
         record: what the report tells of the run.
         transcript: all that was said.
-        truth: what was the case.
+        truth: what was the case; None where nobody told.
         rounds: those with answers, in order.
         knowledge: by threat.
 
@@ -45,7 +45,7 @@ class Heard:
 
     record: ArmRun
     transcript: Transcript
-    truth: GroundTruth
+    truth: GroundTruth | None
     rounds: tuple[int, ...]
     knowledge: Callable[[ThreatPlan], Knowledge]
 

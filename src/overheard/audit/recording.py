@@ -14,8 +14,9 @@ from overheard.archive.layout import (
 )
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import committed_rounds, open_transcript
-from overheard.archive.truth import read_truth
+from overheard.archive.truth import has_truth, read_truth
 from overheard.archive.weights import shapes_of
+from overheard.audit.chosen import chosen
 from overheard.audit.finding import DefenseRecord
 from overheard.audit.heard import Heard, run_record
 from overheard.audit.plan import ArmPlan, Plan
@@ -27,12 +28,14 @@ from overheard.audit.simulate import (
     knowledge_of,
 )
 from overheard.audit.traffic import traffic_of
+from overheard.core.accountant import account
+from overheard.core.defense import Run
 from overheard.core.errors import PlanError, TranscriptError
-from overheard.core.messages import Update
+from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
 from overheard.core.parties import is_shadow
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import NO_TRUTH, GroundTruth
 from overheard.data.dataset import Dataset
 from overheard.federation.digest import data_digest
 from overheard.learning.initial import initial_weights
@@ -42,32 +45,34 @@ RECORDED = "recorded"
 
 
 def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
-    """Open a recorded run: `transcript/` and `truth.json` in one folder.
+    """Open a recorded run: `transcript/` and, where it was not kept back, `truth.json`.
+
+    Of tensors that the plan's model does not have as parameters, such as the running means of a
+    batch normalisation, no attack is told; they count as traffic.
 
     Raises:
         PlanError: if the plan's data, deal, model, recipe or defenses are not those of the run.
-        TranscriptError: if it is damaged, incomplete or has no truth to hold claims against.
+        TranscriptError: if it is damaged, or its truth lacks who sent something.
 
     """
     manifest, dataset = read_manifest(recording), supplies.dataset
-    transcript, truth = open_transcript(recording), read_truth(recording)
+    whole = open_transcript(recording)
+    truth = read_truth(recording) if has_truth(recording) else None
     _refuse_other_data(recording, manifest, dataset)
-    _refuse_other_training(recording, manifest, transcript, plan, dataset)
+    transcript = _of_the_model(recording, manifest, whole, plan, dataset)
     _refuse_other_deal(recording, manifest, transcript, plan, dataset)
-    _refuse_incomplete_truth(recording, transcript, truth, dataset.task.classes)
+    if truth is not None:
+        _refuse_incomplete_truth(recording, transcript, truth, dataset.task.classes)
     seed, arm = plan.seeds[0], _arm_in_force(recording, manifest, plan)
-    defenses = tuple(
-        DefenseRecord(
-            one.settings, one.enforced_at, one.switched_off_by, "as recorded: not verified"
-        )
-        for one in manifest.defenses
+    rounds = _rounds_answered(transcript)
+    record = run_record(
+        RECORDED, seed, _in_force(manifest, len(rounds)), transcript, truth or NO_TRUTH
     )
-    record = run_record(RECORDED, seed, defenses, transcript, truth)
     return Heard(
-        replace(record, traffic=traffic_of(transcript)),
+        replace(record, traffic=traffic_of(whole), has_truth=truth is not None),
         transcript,
         truth,
-        tuple(sorted({number for number, _ in truth.counts})),
+        rounds,
         partial(knowledge_of, plan, arm, seed, supplies),
     )
 
@@ -85,13 +90,16 @@ def identity(recording: Path) -> str:
     # Each message stands there with the digest of its weights.
     for number in range(committed_rounds(recording)):
         digest.update(read_inside(messages_path(transcript, number), transcript))
-    read_truth(recording)
-    digest.update(truth_path(recording).read_bytes())
+    if has_truth(recording):
+        read_truth(recording)
+        digest.update(truth_path(recording).read_bytes())
     return digest.hexdigest()
 
 
 def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) -> None:
     there, here = manifest.task, dataset.task
+    if there is None:
+        return
     if there.class_names != here.class_names:
         raise PlanError(
             f"{recording}: has the classes {', '.join(there.class_names)}, the plan's "
@@ -104,23 +112,55 @@ def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) ->
         )
 
 
-def _refuse_other_training(
-    recording: Path, manifest: Manifest, transcript: Transcript, plan: Plan, dataset: Dataset
-) -> None:
-    """An attacker that is told another model or recipe would be told a falsehood."""
+def _rounds_answered(transcript: Transcript) -> tuple[int, ...]:
+    """The rounds in which some client said what it learned, in order."""
+    told = (Update, DistilledSet, Aggregate)
+    return tuple(sorted({m.round for m in transcript.messages if isinstance(m.body, told)}))
+
+
+def _in_force(manifest: Manifest, rounds: int) -> tuple[DefenseRecord, ...]:
+    """The defenses as the recording states them; nobody has verified that they acted.
+
+    That clients were drawn counts for nothing: a recording does not tell how.
+    """
+    run = Run(max(rounds, 1), manifest.participation or 1.0)
+    return tuple(
+        DefenseRecord(
+            one.settings,
+            one.enforced_at,
+            one.switched_off_by,
+            "as recorded: not verified",
+            None if one.mechanism is None else account(one.mechanism, run),
+        )
+        for one in manifest.defenses
+    )
+
+
+def _of_the_model(
+    recording: Path, manifest: Manifest, whole: Transcript, plan: Plan, dataset: Dataset
+) -> Transcript:
+    """The transcript as far as it tells of the parameters of the plan's model.
+
+    An attacker that is told another model or recipe would be told a falsehood.
+    """
     model, recipe = plan.training.model, plan.training.recipe
-    here = shapes_of(initial_weights(partial(model.build, dataset.task), Seed(0)))
-    for weights in transcript.seen_by(*transcript.parties()).broadcasts().values():
-        if shapes_of(weights) != here:
-            raise PlanError(
-                f"{recording}: broadcast the weights {shapes_of(weights)}, the plan's "
-                f"training.model has {here}: name the model of the run, {manifest.model}"
-            )
     if manifest.recipe is not None and manifest.recipe != recipe:
         raise PlanError(
             f"{recording}: trained by {manifest.recipe}, the plan by {recipe}: make the plan's "
             "[training] say what was run"
         )
+    here = shapes_of(initial_weights(partial(model.build, dataset.task), Seed(0)))
+    for message in whole.messages:
+        if not isinstance(message.body, Broadcast):
+            continue
+        there = shapes_of(message.body.weights)
+        if any(there.get(name) != shape for name, shape in here.items()):
+            known = manifest.model or "which it does not tell"
+            raise PlanError(
+                f"{recording}: broadcast the weights {there}, the plan's training.model has "
+                f"{here}: name the model of the run, {known}"
+            )
+    return Transcript(tuple(chosen(message, tuple(here)) for message in whole.messages))
 
 
 def _refuse_other_deal(

@@ -30,7 +30,7 @@ from overheard.core.parties import COHORT, SERVER, Party, client, is_shadow
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import NO_TRUTH, GroundTruth
 from overheard.core.view import View
 from overheard.learning.threads import one_thread
 
@@ -68,8 +68,9 @@ def audit(
         plan: what to audit.
         folder: for the transcripts and for what is found.
         resources: where the data lie and what the work is done on.
-        recording: folder of a recorded run (`transcript/` and `truth.json`) to listen to in
-            place of the plan's federations; the plan's data then give the auxiliary examples.
+        recording: folder of a recorded run to listen to in place of the plan's federations;
+            the plan's data then give the auxiliary examples. It has `transcript/` and, if
+            claims are to be held against it, `truth.json`.
         on_step: told of each piece of work that is done.
 
     Raises:
@@ -121,14 +122,15 @@ def _threaten(
     run: Heard, threat: ThreatPlan, store: CellStore, ticker: "_Ticker"
 ) -> Iterator[CellResult]:
     """All cells of one threat to one run."""
-    said = Renamed(run.transcript, run.truth)
+    said = Renamed(run.transcript, run.truth or NO_TRUTH)
     if threat.pseudonyms == "round":
-        said = renamed(run.transcript, run.truth, Seed(run.record.seed).child("pseudonyms"))
+        draws = Seed(run.record.seed).child("pseudonyms")
+        said = renamed(said.transcript, said.truth, draws)
     view = said.transcript.seen_by(*threat.listeners)
     # Observers know their own data: asked about all, they are asked about the rest.
-    truth = said.truth.without(threat.listeners)
+    truth = None if run.truth is None else said.truth.without(threat.listeners)
     targets = _targets(said.transcript, threat)
-    heard = {who: truth.rounds_of(who).intersection(view.heard(who)) for who in targets}
+    heard = {who: _heard(view, truth, who) for who in targets}
     knowledge = cache(partial(run.knowledge, threat))
     for attack in threat.attacks:
         if not listens(attack, run.record.is_control):
@@ -171,7 +173,7 @@ def _listen(
     attack: Attack[Any],
     scorer: Scorer[Any],
     view: View,
-    truth: GroundTruth,
+    truth: GroundTruth | None,
     knowledge_at: Callable[[str], Knowledge],
     store: CellStore,
     cell: Cell,
@@ -208,11 +210,21 @@ def _listen(
     return result
 
 
+def _heard(view: View, truth: GroundTruth | None, target: Party) -> frozenset[int]:
+    """The rounds in which the target was heard; none where all came of the observers."""
+    heard = frozenset(view.heard(target))
+    return heard if truth is None else truth.rounds_of(target) & heard
+
+
 def _lacks(
-    attack: Attack[Any], heard: View, truth: GroundTruth, knowledge: Knowledge, target: Party
+    attack: Attack[Any],
+    heard: View,
+    truth: GroundTruth | None,
+    knowledge: Knowledge,
+    target: Party,
 ) -> tuple[str, ...]:
     missing = missing_needs(attack, heard, target, knowledge)
-    if missing or truth.rounds_of(target).intersection(heard.heard(target)):
+    if missing or _heard(heard, truth, target):
         return missing
     return (NOBODY,)
 
@@ -223,25 +235,36 @@ def _finding(
     claim: Claim,
     # Any: a scorer takes the claims of its own question.
     scorer: Scorer[Any],
-    truth: GroundTruth,
+    truth: GroundTruth | None,
     knowledge: Knowledge,
 ) -> Finding:
-    true: Claim = scorer.truth(truth, target, cell.rounds, claim)
-    scores = scorer.score(claim, true, scorer.guesses(true, knowledge))
     interval = claim.interval()
-    return Finding(
+    claimed = Finding(
         cell,
         target,
         claim.numbers(),
-        true.numbers(),
-        scores,
+        (),
+        (),
         None if interval is None else interval.low,
         None if interval is None else interval.high,
         claim.timeline(),
-        None if (told := true.timeline()) is None else told.since,
-        claim.candidates(),
-        claim.none_of_them(),
-        truth.users.get(target),
+        candidates=claim.candidates(),
+        none_of_them=claim.none_of_them(),
+    )
+    if truth is None:
+        guesses = scorer.blind(claim, knowledge)
+        return replace(
+            claimed,
+            is_checked=False,
+            blind={name: one.numbers() for name, one in guesses.items()},
+        )
+    true: Claim = scorer.truth(truth, target, cell.rounds, claim)
+    return replace(
+        claimed,
+        true=true.numbers(),
+        scores=scorer.score(claim, true, scorer.guesses(true, knowledge)),
+        true_since=None if (told := true.timeline()) is None else told.since,
+        true_user=truth.users.get(target),
     )
 
 

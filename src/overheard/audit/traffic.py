@@ -11,6 +11,7 @@ from overheard.core.messages import (
     Body,
     Broadcast,
     DistilledSet,
+    Evaluation,
     Missing,
     Update,
 )
@@ -96,7 +97,7 @@ def _size_of(body: Body) -> int:
         case DistilledSet():
             parts = (body.inputs, body.labels, body.rates, body.counts)
             return sum(part.numel() * part.element_size() for part in parts)
-        case Missing():
+        case Evaluation() | Missing():
             return 0
     if isinstance(weights, StoredWeights):
         return _size_on_disk(weights.path, sum(map(prod, weights.shapes.values())))

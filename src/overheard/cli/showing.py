@@ -10,7 +10,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import is_complete, open_transcript
+from overheard.archive.reader import committed_rounds, is_complete, open_transcript
 from overheard.cli.terminal import plain
 from overheard.core.messages import (
     Aggregate,
@@ -38,8 +38,10 @@ def show(folder: Path, console: Console) -> None:
     transcript = open_transcript(folder)
     recipe = manifest.recipe
     facts = {
-        "model": manifest.model,
-        "classes": f"{manifest.task.classes} ({', '.join(manifest.task.class_names)})",
+        "model": manifest.model or "not told",
+        "classes": "not told"
+        if manifest.task is None
+        else f"{manifest.task.classes} ({', '.join(manifest.task.class_names)})",
         "recipe": "not told" if recipe is None else repr(recipe),
         "defenses": "; ".join(
             f"{one.settings}, enforced at the {one.enforced_at}, can be switched off by "
@@ -47,7 +49,10 @@ def show(folder: Path, console: Console) -> None:
             for one in manifest.defenses
         )
         or "none",
-        "rounds": f"{manifest.rounds}, {'complete' if is_complete(folder) else 'INCOMPLETE'}",
+        "rounds": f"{committed_rounds(folder)} recorded, how many were planned is not told"
+        if manifest.rounds is None
+        else f"{manifest.rounds}, {'complete' if is_complete(folder) else 'INCOMPLETE'}",
+        "run by": manifest.framework,
         "made with": f"overheard {manifest.overheard}, torch {manifest.torch}",
     }
     for name, value in facts.items():

@@ -19,13 +19,21 @@ def moved(start: Weights, delta: Weights) -> dict[str, Tensor]:
 
 
 NO_METRICS: Mapping[str, float] = MappingProxyType({})
+NO_CONFIG: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """The global model as sent out at the start of a round."""
+    """The global model as sent out at the start of a round.
+
+    Args:
+        weights: of the global model.
+        config: what travels in clear beside them (learning rate, ...), by name, as text.
+
+    """
 
     weights: Weights
+    config: Mapping[str, str] = field(default_factory=lambda: NO_CONFIG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +81,58 @@ class DistilledSet:
 
 
 @dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How a client says the global model does on its own data.
+
+    Args:
+        metrics: in clear (loss, accuracy, ...), by name.
+        examples: how many examples it says it tried; None where the protocol hides it.
+
+    """
+
+    metrics: Mapping[str, float]
+    examples: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Missing:
     """No answer came: a client failed, was late or was refused. Never the same as a zero."""
 
     reason: str
 
 
-Body = Broadcast | Update | Aggregate | DistilledSet | Missing
+Body = Broadcast | Update | Aggregate | DistilledSet | Evaluation | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a message was sent and came, in seconds since 1970.
+
+    Args:
+        sent: by the sender's clock; None where it does not say.
+        received: by the clock of who recorded; None where nobody looked.
+
+    """
+
+    sent: float | None = None
+    received: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One thing said in one round, and the parties who can read it."""
+    """One thing said in one round, and the parties who can read it.
+
+    Args:
+        round: in which it was said, from 0 on.
+        sender: who said it.
+        readers: who else can read it.
+        body: what was said.
+        times: when; None in a simulation, which has no clock.
+
+    """
 
     round: int
     sender: Party
     readers: frozenset[Party]
     body: Body
+    times: Times | None = None

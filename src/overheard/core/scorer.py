@@ -84,8 +84,20 @@ class Scorer(ABC, Generic[C]):
         """
 
     @abstractmethod
+    def blind(self, asked: C, knowledge: Knowledge) -> Mapping[str, C]:
+        """The answers of those who heard nothing, by the guess; the customary one first.
+
+        Of an answer to the same question, right or wrong, only what it is about is looked at,
+        as by `truth`.
+        """
+
+    @abstractmethod
+    def told(self, truth: C) -> Mapping[str, C]:
+        """The answers of those who were told a part of the truth, by the guess."""
+
     def guesses(self, truth: C, knowledge: Knowledge) -> Guesses[C]:
         """The answers of those who heard nothing, and of those told a part of the truth."""
+        return Guesses(self.blind(truth, knowledge), self.told(truth))
 
     @abstractmethod
     def score(self, claim: C, truth: C, guesses: Guesses[C]) -> tuple[Score, ...]:

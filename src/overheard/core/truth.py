@@ -98,3 +98,7 @@ class GroundTruth:
         """The rounds in which the party's data shifted; anyone's, for `COHORT`; in order."""
         rounds = {n for who, own in self.shifts.items() if target in (who, COHORT) for n in own}
         return tuple(sorted(rounds))
+
+
+NO_TRUTH = GroundTruth({}, {})
+"""Of a run of which nothing is known but what was said."""

@@ -18,9 +18,10 @@ from overheard.report.names import all_others, shown, together
 
 About = Literal["clients", "cohort"]
 
-Verdict = Literal["leaks", "unclear", "silent", "unjudged", "unmeasured"]
+Verdict = Literal["leaks", "unclear", "silent", "unjudged", "unchecked", "unmeasured"]
 """leaks: better than guessing; unclear: not told apart from it; silent: no better than it;
-unjudged: no guess or no interval to hold it against; unmeasured: no attack could run."""
+unjudged: no guess or no interval to hold it against; unchecked: claims were made, and there is
+no truth to hold them against; unmeasured: no attack could run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Exposure:
         cases: one an attack for which there is the question's headline, the best first.
         refusals: of attacks that could not run.
         rows: of all attacks, scores and rounds heard.
+        claims: of all attacks over the most rounds heard, where no truth is known.
 
     """
 
@@ -70,6 +72,7 @@ class Exposure:
     cases: tuple[Case, ...]
     refusals: tuple[Refusal, ...]
     rows: tuple[Row, ...]
+    claims: tuple[Finding, ...] = ()
 
     @property
     def title(self) -> str:
@@ -83,7 +86,7 @@ class Exposure:
     def verdict(self) -> Verdict:
         """What the best attack amounts to, by the interval of its gain over a blind guess."""
         if not self.cases:
-            return "unmeasured"
+            return "unchecked" if self.claims else "unmeasured"
         gain = self.cases[0].row.gain
         if gain is None or gain.low is None or gain.high is None or not isfinite(gain.mean):
             return "unjudged"
@@ -221,7 +224,19 @@ def _exposure(
         tuple(sorted((case for case in cases if case.headline in case.whole), key=_error)),
         tuple(refusals),
         rows,
+        _unchecked(findings),
     )
+
+
+def _unchecked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Of each attack the claims over the most rounds, where there is no truth."""
+    bare = [finding for finding in findings if not finding.is_checked]
+    longest = dict[str, tuple[int, ...]]()
+    for finding in bare:
+        attack, rounds = finding.cell.attack, finding.cell.rounds
+        known = longest.get(attack, ())
+        longest[attack] = max(known, rounds, key=lambda held: (len(held), held))
+    return tuple(one for one in bare if one.cell.rounds == longest[one.cell.attack])
 
 
 def _case(attack: str, rows: Sequence[Row], findings: Sequence[Finding], question: str) -> Case:

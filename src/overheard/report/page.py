@@ -8,6 +8,7 @@ from overheard.audit.finding import Audit
 from overheard.audit.row import Row
 from overheard.report.arms_plates import arms_plates
 from overheard.report.changes import changes
+from overheard.report.claims import claims_plates, claims_tables
 from overheard.report.costs import costs_of, costs_table
 from overheard.report.detection_tables import detection_tables
 from overheard.report.epsilon_table import epsilon_table, epsilon_words
@@ -103,8 +104,10 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
             f"{shown(arm.name)} · {held.title}"
             for arm in every
             for held in arm.exposures
-            if not held.cases
+            if held.verdict == "unmeasured"
         ],
+        claims=claims_plates(every, audit.class_names),
+        unchecked=[answer for arm in every for answer in claims_tables(arm)],
         by_round=rounds_plates(every),
         accuracy=accuracy_plate(every),
         scores=_scores([row for arm in every for held in arm.exposures for row in held.rows]),

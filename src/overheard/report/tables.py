@@ -92,6 +92,7 @@ def _arm(run: ArmRun) -> dict[str, object]:
         "missing": run.missing,
         "bytes": None if run.traffic is None else _traffic(run.traffic),
         "seconds": None if run.seconds is None else _seconds(run.seconds),
+        "has_truth": run.has_truth,
     }
 
 
@@ -191,6 +192,11 @@ def _finding(finding: Finding) -> dict[str, object]:
         "candidates": finding.candidates,
         "none_of_them": _figure(finding.none_of_them),
         "true_user": finding.true_user,
+        "is_checked": finding.is_checked,
+        "blind": {
+            name: [_figure(number) for number in numbers]
+            for name, numbers in finding.blind.items()
+        },
         "scores": [_score(score) for score in finding.scores],
     }
 

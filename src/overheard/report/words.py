@@ -8,6 +8,7 @@ from overheard.audit.finding import Audit
 from overheard.audit.row import Row
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.report.claims import claim_words
 from overheard.report.exposures import Case, Exposure, Verdict, arms
 from overheard.report.figures import NO_FIGURE, measure, percent
 from overheard.report.identity_words import identity_words
@@ -26,6 +27,7 @@ BADGES: dict[Verdict, str] = {
     "unclear": "Not told apart from guessing",
     "silent": "No better than guessing",
     "unjudged": "Cannot be judged",
+    "unchecked": "Claimed, not checked",
     "unmeasured": "Not measured",
 }
 
@@ -50,7 +52,7 @@ def told_row(case: Case) -> Row:
 def exposure_words(exposure: Exposure) -> tuple[str, ...]:
     """What these observers get out of this arm, in a few sentences."""
     if not exposure.cases:
-        return (_unmeasured(exposure),)
+        return claim_words(exposure) if exposure.claims else (_unmeasured(exposure),)
     case = exposure.cases[0]
     return (
         _headline(exposure, case),

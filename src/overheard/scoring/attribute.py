@@ -1,7 +1,7 @@
 """Holds what is claimed of a person's attribute against its true value."""
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from math import log
 from typing import ClassVar, final
@@ -70,19 +70,23 @@ class AttributeScorer(Scorer[Attribute]):
             claim.attribute, values, torch.tensor([float(v == known[who]) for v in values])
         )
 
-    def guesses(self, truth: Attribute, knowledge: Knowledge) -> Guesses[Attribute]:
-        """Blind: as the known users are; all values alike."""
-        values = truth.values
+    def blind(self, asked: Attribute, knowledge: Knowledge) -> Mapping[str, Attribute]:
+        """As the known users are; all values alike."""
+        values = asked.values
         uniform = Attribute(
-            truth.attribute, values, torch.full((len(values),), 1 / len(values))
+            asked.attribute, values, torch.full((len(values),), 1 / len(values))
         )
-        told = knowledge.people.attributes.get(truth.attribute)
+        told = knowledge.people.attributes.get(asked.attribute)
         if not told:
-            return Guesses({"uniform": uniform}, {})
+            return {"uniform": uniform}
         often = Counter(told.values())
         counts = torch.tensor([1.0 + often[value] for value in values])
-        majority = Attribute(truth.attribute, values, counts / counts.sum())
-        return Guesses({"majority": majority, "uniform": uniform}, {})
+        majority = Attribute(asked.attribute, values, counts / counts.sum())
+        return {"majority": majority, "uniform": uniform}
+
+    def told(self, truth: Attribute) -> Mapping[str, Attribute]:
+        """Nobody is told a part."""
+        return {}
 
     def score(
         self, claim: Attribute, truth: Attribute, guesses: Guesses[Attribute]

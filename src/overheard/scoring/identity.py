@@ -1,6 +1,6 @@
 """Holds what is claimed of who a target is against who it is."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -63,12 +63,16 @@ class IdentityScorer(Scorer[Identity]):
         """
         return Identity((true_user(truth, target),), torch.ones(1))
 
-    def guesses(self, truth: Identity, knowledge: Knowledge) -> Guesses[Identity]:
-        """Blind: all known users alike, and even odds that it is none of them."""
+    def blind(self, asked: Identity, knowledge: Knowledge) -> Mapping[str, Identity]:
+        """All known users alike, and even odds that it is none of them."""
         known = tuple(knowledge.people.priors)
         if not known:
-            return Guesses({}, {})
-        return Guesses({"a random order": Identity(known, torch.zeros(len(known)), 0.5)}, {})
+            return {}
+        return {"a random order": Identity(known, torch.zeros(len(known)), 0.5)}
+
+    def told(self, truth: Identity) -> Mapping[str, Identity]:
+        """Nobody is told a part."""
+        return {}
 
     def score(
         self, claim: Identity, truth: Identity, guesses: Guesses[Identity]

@@ -1,6 +1,6 @@
 """Holds claimed label shares against the true ones."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
@@ -91,12 +91,9 @@ class LabelSharesScorer(Scorer[LabelShares]):
             normalised(counts.double()), absent=counts == 0, size=SizeEstimate(a_round)
         )
 
-    def guesses(self, truth: LabelShares, knowledge: Knowledge) -> Guesses[LabelShares]:
-        """Blind: all labels alike and none absent; the auxiliary examples' shares, where known.
-
-        Told which labels the target holds: those alike.
-        """
-        shares = truth.shares
+    def blind(self, asked: LabelShares, knowledge: Knowledge) -> Mapping[str, LabelShares]:
+        """All labels alike and none absent; the auxiliary examples' shares, where known."""
+        shares = asked.shares
         alike = LabelShares(
             normalised(torch.ones_like(shares)),
             absent=torch.zeros_like(shares, dtype=torch.bool),
@@ -106,8 +103,12 @@ class LabelSharesScorer(Scorer[LabelShares]):
         prior = knowledge.auxiliary_shares()
         if prior is not None:
             blind["auxiliary prior"] = LabelShares(prior.to(shares.device))
-        held = (shares > 0).to(shares.dtype)
-        return Guesses(blind, {"uniform on the true support": LabelShares(normalised(held))})
+        return blind
+
+    def told(self, truth: LabelShares) -> Mapping[str, LabelShares]:
+        """Told which labels the target holds: those alike."""
+        held = (truth.shares > 0).to(truth.shares.dtype)
+        return {"uniform on the true support": LabelShares(normalised(held))}
 
     def score(
         self, claim: LabelShares, truth: LabelShares, guesses: Guesses[LabelShares]

@@ -1,6 +1,6 @@
 """Holds what is claimed of who trained on which records against who did."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -63,9 +63,13 @@ class MembershipScorer(Scorer[Membership]):
         told[list(own)] = 1.0
         return Membership(told)
 
-    def guesses(self, truth: Membership, knowledge: Knowledge) -> Guesses[Membership]:
-        """Blind: all records alike."""
-        return Guesses({"a coin": Membership(torch.zeros(len(truth.scores)))}, {})
+    def blind(self, asked: Membership, knowledge: Knowledge) -> Mapping[str, Membership]:
+        """All records alike."""
+        return {"a coin": Membership(torch.zeros(len(asked.scores)))}
+
+    def told(self, truth: Membership) -> Mapping[str, Membership]:
+        """Nobody is told a part."""
+        return {}
 
     def score(
         self, claim: Membership, truth: Membership, guesses: Guesses[Membership]

@@ -1,6 +1,6 @@
 """Holds what is claimed of which targets are of one sender against who sent them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -51,10 +51,14 @@ class SameSenderScorer(Scorer[SameSender]):
         same = [float(true_user(truth, other) == own) for other in claim.others]
         return SameSender(claim.others, torch.tensor(same))
 
-    def guesses(self, truth: SameSender, knowledge: Knowledge) -> Guesses[SameSender]:
-        """Blind: all alike."""
-        alike = SameSender(truth.others, torch.zeros(len(truth.others)))
-        return Guesses({"a random order": alike}, {})
+    def blind(self, asked: SameSender, knowledge: Knowledge) -> Mapping[str, SameSender]:
+        """All alike."""
+        alike = SameSender(asked.others, torch.zeros(len(asked.others)))
+        return {"a random order": alike}
+
+    def told(self, truth: SameSender) -> Mapping[str, SameSender]:
+        """Nobody is told a part."""
+        return {}
 
     def score(
         self, claim: SameSender, truth: SameSender, guesses: Guesses[SameSender]

@@ -1,6 +1,6 @@
 """Holds what is claimed of a change in a target's data against what came."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
@@ -111,22 +111,23 @@ class ShiftScorer(Scorer[Shift]):
             after = _shares(truth, {who: own[-1:] for who, own in heard.items()})
         return Shift(Timeline(since=since), _certain(after - before), _certain(after))
 
-    def guesses(self, truth: Shift, knowledge: Knowledge) -> Guesses[Shift]:
-        """Blind: no change, all labels alike; since then the auxiliary examples' shares.
-
-        Told what the target held before the shift: the same as then.
-        """
-        if truth.change is None or truth.after is None:
-            raise ValueError("the truth about a shift says the change and the shares after it")
-        nothing = torch.zeros_like(truth.change.value)
+    def blind(self, asked: Shift, knowledge: Knowledge) -> Mapping[str, Shift]:
+        """No change, all labels alike; since then the auxiliary examples' shares."""
+        nothing = torch.zeros(knowledge.classes, dtype=torch.float64)
         alike = torch.full_like(nothing, 1 / len(nothing))
         blind = {"no change": Shift(Timeline(), _certain(nothing), _certain(alike))}
         prior = knowledge.auxiliary_shares()
         if prior is not None:
             blind["auxiliary prior"] = Shift(Timeline(), after=_certain(prior.to(nothing)))
+        return blind
+
+    def told(self, truth: Shift) -> Mapping[str, Shift]:
+        """Told what the target held before the shift: the same as then."""
+        if truth.change is None or truth.after is None:
+            raise ValueError("the truth about a shift says the change and the shares after it")
+        nothing = torch.zeros_like(truth.change.value)
         before = truth.after.value - truth.change.value
-        told = {"as before": Shift(Timeline(), _certain(nothing), _certain(before))}
-        return Guesses(blind, told)
+        return {"as before": Shift(Timeline(), _certain(nothing), _certain(before))}
 
     def score(self, claim: Shift, truth: Shift, guesses: Guesses[Shift]) -> tuple[Score, ...]:
         """Every figure for which the claim makes a statement, in the order told above.

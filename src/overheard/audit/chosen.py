@@ -1,0 +1,48 @@
+"""Messages of which some tensors are left out."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import final
+
+from torch import Tensor
+
+from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
+
+
+def chosen(message: Message, names: tuple[str, ...]) -> Message:
+    """The message with these tensors of its weights alone, in this order.
+
+    Nothing is read. A message that has just these is given back as it is.
+    """
+    body = message.body
+    match body:
+        case Broadcast():
+            return replace(message, body=replace(body, weights=_only(body.weights, names)))
+        case Update() | Aggregate():
+            return replace(message, body=replace(body, delta=_only(body.delta, names)))
+        case _:
+            return message
+
+
+def _only(weights: Weights, names: tuple[str, ...]) -> Weights:
+    return weights if tuple(weights) == names else _Chosen(weights, names)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chosen(Mapping[str, Tensor]):
+    """Some tensors of a model, each read when it is asked for."""
+
+    weights: Weights
+    names: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self.names:
+            raise KeyError(name)
+        return self.weights[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)

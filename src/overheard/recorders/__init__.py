@@ -1,0 +1,1 @@
+"""Recorders of runs that other frameworks make; each framework is an extra."""

@@ -1,0 +1,111 @@
+"""Claims of a run without a truth are told as claims, beside a guess."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.audit.finding import ArmRun, Audit, Finding
+from overheard.core.claims import Timeline
+from overheard.core.parties import Party, client
+from overheard.core.seeds import Seed
+from overheard.report.claims import claim_words, claims_plates, claims_tables
+from overheard.report.exposures import arms
+from overheard.report.page import page
+from overheard.report.tables import as_csv, as_json
+from overheard.report.words import headlines
+from tests.report.conftest import HOSTILE, NO_DEFENSE, shares_finding
+
+GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
+
+
+def claim(target: Party, *shares: float, reach: float | None = None) -> Finding:
+    finding = shares_finding("recorded", target, (1.0, 0.0), shares, reach=reach)
+    return replace(finding, true=(), scores=(), is_checked=False, blind=GUESS)
+
+
+def unchecked(*findings: Finding) -> Audit:
+    run = ArmRun("recorded", 0, NO_DEFENSE, {}, 0, 2, has_truth=False)
+    return Audit("Ours", "a run", ("no", HOSTILE), (run,), findings, (), "", {})
+
+
+@pytest.fixture
+def audit() -> Audit:
+    # Of client 0 the interval 0.6 +- 0.1 leaves out the guess of 0.25, and 0.4 +- 0.1 that of
+    # 0.75; of client 1 neither 0.3 +- 0.1 nor 0.7 +- 0.1 does.
+    return unchecked(
+        claim(client(0), 0.6, 0.4, reach=0.1), claim(client(1), 0.3, 0.7, reach=0.1)
+    )
+
+
+def test_the_first_sentence_says_that_nothing_was_checked(audit: Audit):
+    (sentence,) = headlines(audit, Seed(0))
+    assert "makes claims about 2 clients (label shares) from 2 rounds" in sentence
+    assert "Nothing was checked against the truth" in sentence
+    assert arms(audit, Seed(0))[0].exposures[0].verdict == "unchecked"
+
+
+def test_counts_the_intervals_that_leave_a_guess_out(audit: Audit):
+    words = claim_words(arms(audit, Seed(0))[0].exposures[0])
+    assert "50.0 % of the 4 intervals" in words[1].replace("\N{NO-BREAK SPACE}", " ")
+    assert "(auxiliary prior)" in words[1]
+    bare = unchecked(claim(client(0), 0.6, 0.4))
+    assert len(claim_words(arms(bare, Seed(0))[0].exposures[0])) == 2
+
+
+def test_draws_each_claim_beside_the_guess_and_never_a_truth(audit: Audit):
+    (plate,) = claims_plates(arms(audit, Seed(0)), audit.class_names)
+    assert [panel.heading for panel in plate.panels] == ["client 0", "client 1"]
+    assert plate.table.lines[0] == ("a guess: uniform", "50", "50")
+    assert plate.table.lines[2] == ("client 0", "60 (50 to 70)", "40 (30 to 50)")
+    told = page(audit, arms(audit, Seed(0)))
+    assert "Claimed, and not checked" in told
+    assert HOSTILE not in told
+    assert "No attack could run" not in told
+
+
+def test_a_checked_audit_has_no_such_page():
+    run = ArmRun("bare", 0, NO_DEFENSE, {}, 0, 2)
+    known = shares_finding("bare", client(0), (1.0, 0.0), (0.6, 0.4))
+    audit = Audit("Ours", "a run", ("a", "b"), (run,), (known,), (), "", {})
+    assert "not checked" not in page(audit, arms(audit, Seed(0)))
+
+
+def test_of_many_clients_those_furthest_from_the_guess_are_drawn():
+    many = unchecked(*(claim(client(n), 0.25 + n / 100, 0.75 - n / 100) for n in range(30)))
+    (plate,) = claims_plates(arms(many, Seed(0)), many.class_names)
+    assert plate.panels[0].heading == "client 6"
+    assert len(plate.panels) == 24
+    assert "the 24 of 30 clients" in plate.note
+
+
+@pytest.mark.parametrize(
+    ("question", "changes", "said"),
+    [
+        (
+            "identity",
+            {"claimed": (0.5, 2.0, 1.0), "candidates": ("ann", "bob", "eve"),
+             "none_of_them": 0.25},
+            "bob (2.0), then eve (1.0); none of them with a chance of 25.0 %",
+        ),
+        (
+            "shift",
+            {"timeline": Timeline((1,), (3.0,), (2.0,), 0.1, 1, 1)},
+            "alarm in round 1; new data since round 1",
+        ),
+        ("shift", {"timeline": Timeline((1,), (1.0,))}, "no alarm"),
+        ("membership", {"claimed": (0.5, -1.0, 2.0)}, "2 of 3 records told as trained on"),
+    ],
+)  # fmt: skip
+def test_other_claims_are_told_in_words(question: str, changes: dict[str, object], said: str):
+    one = claim(client(0), 0.6, 0.4)
+    finding = replace(one, cell=replace(one.cell, question=question), blind={}, **changes)
+    (table,) = claims_tables(arms(unchecked(finding), Seed(0))[0])
+    (line,) = table.lines
+    assert line[1].replace("\N{NO-BREAK SPACE}", " ") == said
+
+
+def test_the_files_have_the_claims_and_the_guesses(audit: Audit):
+    document = as_json(audit, arms(audit, Seed(0)))
+    assert '"is_checked":false,"blind":{"uniform":[0.5,0.5]' in document
+    assert '"has_truth":false' in document
+    assert len(as_csv(audit).splitlines()) == 3
