@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from overheard.bank.record_readings import confidence, read_records
-from overheard.bank.shadow_answers import shadow_answers
-from overheard.bank.sides import LEAST, bounded, log_normal, side_of
+from overheard.bank.shadow_confidence import shadow_confidence
+from overheard.bank.sides import LEAST, log_normal, side_of
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.membership import Membership
@@ -78,17 +77,19 @@ class Lira(Attack[Membership]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Membership]:
         """Claim the log-likelihood ratio of each record."""
-        assert knowledge.candidates is not None
-        records = knowledge.candidates
-        readings = read_records(view, targets, knowledge, self.most_rounds)
-        told = shadow_answers(view, knowledge, readings.rounds, self.models, asked=self.online)
-        sure = {n: bounded(confidence(logits, records)) for n, logits in told.rounds.items()}
+        read = shadow_confidence(
+            view,
+            targets,
+            knowledge,
+            models=self.models,
+            most_rounds=self.most_rounds,
+            asked=self.online,
+        )
         claims = {}
-        for target, answers in readings.targets.items():
-            each = [bounded(confidence(one, records)) for one in answers.values()]
-            own = torch.stack(each).mean(0)
-            shadows = torch.stack([sure[number] for number in answers]).mean(0)
-            score = _ratio(own, shadows, told.inside) if self.online else _above(own, shadows)
+        for target, held in read.targets.items():
+            score = _above(held.own, held.shadows)
+            if self.online:
+                score = _ratio(held.own, held.shadows, read.inside)
             claims[target] = Membership(score.float())
         return claims
 

@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from overheard.bank.record_readings import confidence, read_records
-from overheard.bank.shadow_answers import shadow_answers
-from overheard.bank.sides import LEAST, bounded, log_normal, side_of
+from overheard.bank.shadow_confidence import shadow_confidence
+from overheard.bank.sides import LEAST, log_normal, side_of
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge, Need
@@ -78,18 +77,18 @@ class LiraPooled(Attack[Membership]):
             NeedsError: if hardly any record is inside of a shadow model and outside of others.
 
         """
-        assert knowledge.candidates is not None
-        records = knowledge.candidates
-        readings = read_records(view, targets, knowledge, self.most_rounds)
-        told = shadow_answers(view, knowledge, readings.rounds, self.models, asked=True)
-        sure = {n: bounded(confidence(logits, records)) for n, logits in told.rounds.items()}
-        claims = {}
-        for target, answers in readings.targets.items():
-            each = [bounded(confidence(one, records)) for one in answers.values()]
-            own = torch.stack(each).mean(0)
-            shadows = torch.stack([sure[number] for number in answers]).mean(0)
-            claims[target] = Membership(_ratio(own, shadows, told.inside).float())
-        return claims
+        read = shadow_confidence(
+            view,
+            targets,
+            knowledge,
+            models=self.models,
+            most_rounds=self.most_rounds,
+            asked=True,
+        )
+        return {
+            target: Membership(_ratio(held.own, held.shadows, read.inside).float())
+            for target, held in read.targets.items()
+        }
 
 
 def _ratio(
