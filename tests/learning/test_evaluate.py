@@ -9,6 +9,7 @@ import torch
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
+from overheard.learning import evaluate
 from overheard.learning.evaluate import (
     accuracy,
     logits_of_cohort,
@@ -54,6 +55,24 @@ def test_reads_a_cohort_only_a_few_models_ahead():
     inputs = pool_of(TABLE, torch.float32).inputs
     list(islice(logits_of_cohort(MLP, cohort(), inputs), 1))
     assert len(read) < 100
+
+
+def test_large_models_are_read_one_by_one(monkeypatch):
+    monkeypatch.setattr(evaluate, "STACKED", 1)
+    read = list[int]()
+
+    def cohort():
+        for number in range(3):
+            read.append(number)
+            yield initial_weights(MLP, Seed(number))
+
+    inputs = pool_of(TABLE, torch.float32).inputs
+    answers = logits_of_cohort(MLP, cohort(), inputs)
+    first = next(answers)
+    assert read == [0]
+    alone = next(logits_of_cohort(MLP, [initial_weights(MLP, Seed(0))], inputs))
+    assert torch.equal(first, alone)
+    assert len(list(answers)) == 2
 
 
 def test_logits_may_be_learned_from():

@@ -20,6 +20,10 @@ from overheard.learning.stacked import stacked_gradients
 STACK = 16
 """Models that answer at once, where they are chains of linear layers."""
 
+STACKED = 2**28
+"""Bytes that a stack of models takes at most, if it has more than one: of 100 million
+parameters sixteen would fill a memory, and gain nothing by company."""
+
 
 def logits_of_cohort(
     build_model: BuildModel,
@@ -108,7 +112,9 @@ def _stacked(
 ) -> Iterator[Tensor]:
     gradients = stacked_gradients(model)
     names = [name for name, _ in model.named_parameters()]
-    while some := list(islice(cohort, STACK)):
+    own = sum(one.numel() * one.element_size() for one in model.parameters())
+    size = max(1, min(STACK, STACKED // own))
+    while some := list(islice(cohort, size)):
         with torch.no_grad():
             stack = [torch.stack([weights[name] for weights in some]) for name in names]
             stack = [weights.to(told.device) for weights in stack]

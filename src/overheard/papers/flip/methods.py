@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from overheard.attacks.mean_softmax import MeanSoftmax
+from overheard.attacks.distilled_labels import DistilledLabels
 from overheard.audit.estimate import Estimate, estimate
 from overheard.audit.finding import ArmRun, Audit
 from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
@@ -33,7 +33,8 @@ WAYS = (ONE_BY_ONE, TOGETHER, MATCHING)
 MARKS = (0.9, 0.95)
 """Accuracies to the first reach of which the time is told."""
 
-THREAT = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
+THREAT = ThreatPlan(attacks=(DistilledLabels(),), by_round=False)
+"""It reads a few sets, and no model of a client."""
 
 
 @final
