@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.torch import save
+from safetensors.torch import load_file, save
 
 from overheard.archive.weights import (
     StoredWeights,
@@ -56,12 +56,23 @@ def test_a_tensor_outlives_its_file(weights: StoredWeights) -> None:
 
 
 @given(st.sampled_from([torch.float16, torch.bfloat16, torch.float32, torch.float64]))
-def test_every_kind_of_float_is_kept(
+def test_every_kind_of_float_is_kept_in_the_file_and_read_as_models_compute(
     tmp_path_factory: pytest.TempPathFactory, kind: torch.dtype
 ) -> None:
     path = tmp_path_factory.mktemp("w") / "x.safetensors"
     weights = put(path, stored({name: tensor.to(kind) for name, tensor in WEIGHTS.items()}))
-    assert weights["b"].dtype == kind
+    assert load_file(path)["b"].dtype == kind
+    assert torch.equal(weights["b"], torch.tensor([1.0, 2.0]))
+
+
+def test_numbers_that_nothing_computes_with_are_refused(tmp_path: Path) -> None:
+    small = {name: tensor.to(torch.float8_e4m3fn) for name, tensor in WEIGHTS.items()}
+    weights = put(tmp_path / "x.safetensors", save(small))
+    with pytest.raises(
+        TranscriptError, match=r"x\.safetensors: 'b' holds torch\.float8_e4m3fn"
+    ):
+        weights["b"]
+    assert flaw_of(torch.tensor([1e300], dtype=torch.float64)) is not None
 
 
 def test_tensors_that_share_memory_or_lie_crosswise_are_written_apart(tmp_path: Path) -> None:

@@ -119,7 +119,8 @@ def differences(
 ) -> tuple[str, ...]:
     """Name the fields in which two runs differ, with both values."""
     return tuple(
-        f"{name} (there {getattr(there, name)!r}, here {getattr(here, name)!r})"
+        f"{name} (there {spelled(repr(getattr(there, name)))}, "
+        f"here {spelled(repr(getattr(here, name)))})"
         for name in (field.name for field in fields(Manifest))
         if name not in apart_from and getattr(there, name) != getattr(here, name)
     )

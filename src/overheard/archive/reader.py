@@ -18,6 +18,7 @@ from overheard.archive.layout import (
 )
 from overheard.archive.lines import PARSER, BroadcastLine, Line, stored_file
 from overheard.archive.manifest import read_manifest, told
+from overheard.archive.spelled import spelled
 from overheard.archive.weights import Shapes
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
@@ -99,7 +100,7 @@ def verify(folder: Path) -> int:
         if found != file.sha256:
             raise TranscriptError(
                 f"{path} was altered after it was written (SHA-256 {found}, written "
-                f"{file.sha256}): copy the transcript anew, whole"
+                f"{spelled(file.sha256)}): copy the transcript anew, whole"
             )
         for tensors in _weights_in(entry.message):
             for name in tensors:

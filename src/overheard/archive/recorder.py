@@ -38,8 +38,9 @@ from overheard.archive.manifest import (
     read_manifest,
     write_manifest,
 )
+from overheard.archive.pieces import pieces
 from overheard.archive.reader import committed_rounds, is_complete
-from overheard.archive.weights import Shapes, shapes_of, stored
+from overheard.archive.weights import Shapes, shapes_of
 from overheard.core.errors import OutputError
 from overheard.core.messages import (
     Aggregate,
@@ -137,8 +138,6 @@ class OpenRound:
             raise ValueError(
                 f"a message of round {message.round} was sent in round {self._number}"
             )
-        if isinstance(message.body, Broadcast):
-            self._shapes = shapes_of(message.body.weights)
         body = self._store(message)
         line = Line(
             message.round,
@@ -169,10 +168,11 @@ class OpenRound:
         body = message.body
         match body:
             case Broadcast():
-                parameters = tuple(
-                    Parameter(name, shape) for name, shape in (self._shapes or {}).items()
-                )
+                shapes = shapes_of(body.weights)
+                parameters = tuple(Parameter(name, shape) for name, shape in shapes.items())
                 file = self._put(message.sender, "broadcast", body.weights)
+                # Not before: updates of a broadcast that was refused must be refused too.
+                self._shapes = shapes
                 return BroadcastLine("broadcast", file, parameters, dict(body.config))
             case Update():
                 self._refuse_another_model(body.delta)
@@ -194,11 +194,13 @@ class OpenRound:
 
     def _put(self, sender: Party, kind: str, weights: Weights) -> StoredFile:
         name = weights_name(len(self._lines), party(sender), kind)
-        content = stored(weights)
+        content, digest = pieces(weights), sha256()
         path = round_folder(self._transcript, self._number) / name
-        write_ahead(path, content)
+        write_ahead(path, *content)
         self._files.append(path)
-        return StoredFile(name, len(content), sha256(content).hexdigest())
+        for piece in content:
+            digest.update(piece)
+        return StoredFile(name, sum(map(len, content)), digest.hexdigest())
 
     def _refuse_another_model(self, delta: Weights) -> None:
         if self._shapes is None:

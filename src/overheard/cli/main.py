@@ -41,6 +41,13 @@ class Device(enum.StrEnum):
     cuda = "cuda"
 
 
+class Held(enum.StrEnum):
+    """What a client's file holds."""
+
+    weights = "weights"
+    differences = "differences"
+
+
 class Kind(enum.StrEnum):
     """What can be listed."""
 
@@ -223,6 +230,54 @@ def list_command(kind: Annotated[Kind, typer.Argument(help="What to list.")]) ->
     from overheard.cli.listing import list_parts
 
     list_parts(kind.value, Console())
+
+
+@app.command("import")
+def import_command(
+    folder: Annotated[Path, typer.Argument(help="Holds a folder for each round.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the run; taken up again.")],
+    kind: Annotated[
+        Held,
+        typer.Option(
+            "--kind",
+            help="What clients' files hold: weights, or these minus those they were sent.",
+        ),
+    ] = Held.weights,
+    quiet: QuietOption = False,
+) -> None:
+    """Make a run's folder of saved weights, from any framework.
+
+    The weights are .safetensors or .npz files by round and client; those of
+    the model that was sent out in a round are called global. A last round
+    that holds nothing else is the final model. What files do not say (classes,
+    recipe, defenses, sizes, who was asked) may stand in about.toml beside them.
+
+    \b
+    A folder:
+      exported/
+        about.toml
+        round-0000/global.safetensors
+        round-0000/client-0.safetensors
+        round-0000/client-1.safetensors
+        round-0001/global.safetensors
+
+    \b
+    Examples:
+      overheard import exported --out recordings/march
+      overheard import gradients --out recordings/april --kind differences
+      overheard show recordings/march
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.cli.importing import import_and_tell
+
+    import_and_tell(
+        folder,
+        out,
+        kind.value,
+        console=Console(highlight=False),
+        errors=Console(stderr=True),
+        quiet=quiet,
+    )
 
 
 @app.command()

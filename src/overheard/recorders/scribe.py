@@ -6,14 +6,15 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import final
 
 from overheard.archive.layout import is_there, manifest_path
-from overheard.archive.manifest import Manifest
+from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.recorder import OpenRound, Recorder
+from overheard.core.errors import AuditError
 from overheard.core.messages import (
     Aggregate,
     Body,
@@ -30,8 +31,8 @@ from overheard.recorders.facts import Facts
 MOST_PENDING = 2**30
 """Bytes of weights that may wait to be written; beyond them the run waits for the disk."""
 
-LOOKS_UP = 0.5
-"""Seconds after which the writing thread looks whether the program has ended."""
+PATIENCE = 120.0
+"""Seconds without a message written after which a disk is taken for dead."""
 
 _LOG = logging.getLogger("overheard")
 
@@ -42,27 +43,33 @@ class Scribe:
 
     Each call comes back at once, unless more than `MOST_PENDING` bytes wait. Whatever goes
     wrong - a full disk, a folder that cannot be written to - ends the recording with a warning
-    (`stopped` says which), never the run. What was committed before then can be read.
+    (`stopped` says which), never the run. What was committed before then can be read. A disk
+    that does not answer holds the run up for `PATIENCE` once, and no more.
 
     A message that cannot be recorded as it is, such as weights that are NaN or of another model
     than was broadcast, is recorded as missing, with the reason.
+
+    Dropped without `close`, or at the end of the program, it writes all that waits first.
 
     Args:
         folder: for the run. If it holds a transcript already, the run goes to a new folder
             beside it: `NAME-2`, `NAME-3`, ...
         facts: about the run.
+        goes_on: whether a transcript in this folder is of this very run, and is gone on with.
 
     """
 
-    def __init__(self, folder: Path, facts: Facts) -> None:
-        self._desk = _Desk(unused(folder), facts)
-        threading.Thread(target=self._desk.work, name="overheard-scribe").start()
-        # The thread knows the desk alone, so that this object can be dropped without `close`.
-        self._leave = weakref.finalize(self, self._desk.leave)
+    def __init__(self, folder: Path, facts: Facts, *, goes_on: bool = False) -> None:
+        self._desk = _Desk(folder, facts, goes_on=goes_on)
+        # A daemon, since a disk that hangs must not keep the program from ending. It knows the
+        # desk alone, so that this object can be dropped.
+        writer = threading.Thread(target=self._desk.work, name="overheard-scribe", daemon=True)
+        writer.start()
+        self._leave = weakref.finalize(self, self._desk.leave, writer)
 
     @property
     def folder(self) -> Path:
-        """Where the run is written."""
+        """Where the run is written, as far as is known before its first message."""
         return self._desk.folder
 
     @property
@@ -105,10 +112,13 @@ class Scribe:
         """Have what was said so far count, though more may be said in this round."""
         self._desk.put(self._desk.commit, 0)
 
+    def stop(self, error: Exception) -> None:
+        """Record nothing more because of this, and warn; what was committed stays."""
+        self._desk.stop(_told(error))
+
     def close(self) -> None:
         """Write all that waits, and end."""
         self._leave()
-        self._desk.wait()
 
 
 def unused(folder: Path) -> Path:
@@ -122,18 +132,28 @@ def unused(folder: Path) -> Path:
     return free
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Something to write, and the bytes of weights that wait for it."""
+
+    call: Callable[[], None]
+    size: int
+
+
 @final
 class _Desk:
     """What the run's threads and the writing one share."""
 
-    def __init__(self, folder: Path, facts: Facts) -> None:
+    def __init__(self, folder: Path, facts: Facts, *, goes_on: bool) -> None:
         self.folder = folder
         self.stopped: str | None = None
         self._facts = facts
-        self._tasks = deque[tuple[Callable[[], None], int]]()
+        self._goes_on = goes_on
+        self._tasks = deque[_Task]()
         self._pending = 0
+        self._done = 0
         self._is_left = False
-        self._is_done = False
+        self._is_over = False
         self._changed = threading.Condition()
         # Used by the writing thread alone.
         self._recorder: Recorder | None = None
@@ -141,46 +161,51 @@ class _Desk:
         self._said: OpenRound | None = None
         self._open = ExitStack()
 
-    def put(self, task: Callable[[], None], size: int) -> None:
+    def put(self, call: Callable[[], None], size: int) -> None:
         with self._changed:
             # One that is larger than all that may wait goes when nothing else does.
-            self._changed.wait_for(
-                lambda: (
-                    self._is_over() or not self._pending or self._pending + size <= MOST_PENDING
-                )
-            )
-            if self._is_over():
+            self._await(lambda: not self._pending or self._pending + size <= MOST_PENDING)
+            if self._is_left or self._is_over:
                 return
-            self._tasks.append((task, size))
+            self._tasks.append(_Task(call, size))
             self._pending += size
             self._changed.notify_all()
 
-    def leave(self) -> None:
+    def leave(self, writer: threading.Thread) -> None:
         with self._changed:
             self._is_left = True
             self._changed.notify_all()
+            # Garbage may be collected on any thread, also on the writing one.
+            if threading.current_thread() is not writer:
+                self._await(lambda: False)
 
-    def wait(self) -> None:
+    def stop(self, why: str) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._is_done)
+            if self._is_over:
+                return
+            self.stopped, self._is_over = why, True
+            self._tasks.clear()
+            self._changed.notify_all()
+        _LOG.warning("overheard: the run goes on, its recording ends here: %s", why)
 
     def work(self) -> None:
         try:
-            while (taken := self._next()) is not None:
-                task, size = taken
-                task()
-                del task, taken
+            while (task := self._next()) is not None:
+                task.call()
                 with self._changed:
-                    self._pending -= size
+                    self._pending -= task.size
+                    self._done += 1
                     self._changed.notify_all()
-            self._open.close()
+                # Not held while the next is waited for: what it holds may be large.
+                del task
+            if self.stopped is None:
+                self._open.close()
         # Whatever it is, it must not reach the run.
         except Exception as error:
-            self._stop(str(error) or type(error).__name__)
+            self.stop(_told(error))
         finally:
             with self._changed:
-                self._is_done = True
-                self._tasks.clear()
+                self._is_over = True
                 self._changed.notify_all()
 
     def begin(self, parties: tuple[Party, ...]) -> None:
@@ -194,7 +219,11 @@ class _Desk:
         body: Callable[[], Body],
         times: Times | None,
     ) -> None:
-        said, left_out = _floating(body())
+        try:
+            said, left_out = _floating(body())
+        # What came from outside is at fault, not the recording.
+        except Exception as error:
+            said, left_out = Missing(f"not recorded: {_told(error)}"), ()
         round_ = self._round(left_out)
         message = Message(self._number(), sender, readers, said, times)
         try:
@@ -205,6 +234,19 @@ class _Desk:
     def commit(self) -> None:
         if self._said is not None:
             self._said.close()
+
+    def _await(self, is_so: Callable[[], bool]) -> None:
+        """Wait until it is so, the recording is over, or the disk is taken for dead."""
+        done = -1
+        while not (self._is_over or is_so()):
+            if done == self._done:
+                self.stop(f"nothing could be written to {self.folder} for {PATIENCE:g} s")
+                return
+            done = self._done
+            self._changed.wait_for(
+                lambda: self._is_over or is_so() or self._done != done,  # noqa: B023
+                PATIENCE,
+            )
 
     def _round(self, left_out: tuple[str, ...]) -> OpenRound:
         """The open round; the first message opens it, and the very first the folder."""
@@ -221,6 +263,12 @@ class _Desk:
                 framework=facts.framework,
                 left_out=left_out,
             )
+            if not self._goes_on:
+                self.folder = unused(self.folder)
+            elif is_there(manifest_path(self.folder / "transcript")):
+                # What is left out was told by the run's first model.
+                there = read_manifest(self.folder)
+                manifest = replace(manifest, left_out=there.left_out, parties=there.parties)
             self._recorder = Recorder(self.folder, manifest)
         if self._said is None:
             self._said = self._open.enter_context(self._recorder.round())
@@ -230,21 +278,21 @@ class _Desk:
         assert self._recorder is not None, "a round is open"
         return self._recorder.committed()
 
-    def _next(self) -> tuple[Callable[[], None], int] | None:
+    def _next(self) -> _Task | None:
         """The next task; None when all is done and nobody is left to give any."""
         with self._changed:
-            while not self._tasks:
-                if self._is_left or not threading.main_thread().is_alive():
-                    return None
-                self._changed.wait(LOOKS_UP)
+            self._changed.wait_for(lambda: self._tasks or self._is_left or self._is_over)
+            if self._is_over or not self._tasks:
+                return None
             return self._tasks.popleft()
 
-    def _is_over(self) -> bool:
-        return self._is_left or self._is_done
 
-    def _stop(self, why: str) -> None:
-        self.stopped = why
-        _LOG.warning("overheard: the run goes on, its recording ends here: %s", why)
+def _told(error: Exception) -> str:
+    """What went wrong, on one line."""
+    what = " ".join(str(error).split())
+    if isinstance(error, AuditError | ValueError):
+        return what
+    return f"{type(error).__name__}: {what}" if what else type(error).__name__
 
 
 def _floating(body: Body) -> tuple[Body, tuple[str, ...]]:

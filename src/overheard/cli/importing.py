@@ -1,0 +1,39 @@
+"""Imports a folder of weights, and tells what came of it."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from overheard.audit.run import Step
+from overheard.cli.progress import progress_bar
+from overheard.cli.terminal import plain
+from overheard.recorders.folder_import import Imported, Kind, import_folder
+
+
+def import_and_tell(
+    folder: Path, out: Path, kind: Kind, *, console: Console, errors: Console, quiet: bool
+) -> None:
+    """Import, a bar on the one console; then a few lines on the other, unless `quiet`."""
+    with progress_bar(errors, quiet) as on_step:
+        imported = import_folder(
+            folder,
+            out,
+            kind=kind,
+            on_file=lambda what, done, total: on_step(Step(what, done, total)),
+        )
+    if not quiet:
+        for line in _told(imported, out):
+            console.print(plain(line), soft_wrap=True)
+
+
+def _told(imported: Imported, out: Path) -> list[str]:
+    lines = [
+        f"{imported.rounds} rounds of {imported.clients} clients: {imported.updates} updates, "
+        f"{imported.missing} missing answers."
+    ]
+    if imported.left_out:
+        lines.append(
+            f"{len(imported.left_out)} tensors a model are left out, as they are no parameters "
+            "of it."
+        )
+    return [*lines, f"The run: {out}", f"What it gives away: overheard show {out}"]

@@ -1,0 +1,236 @@
+"""Tells what travels beside the weights of a run, readable to whoever reads the message."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean
+
+import numpy as np
+from scipy.stats import rankdata
+
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    DistilledSet,
+    Evaluation,
+    Message,
+    Missing,
+    Update,
+)
+from overheard.core.parties import SERVER, Party, is_shadow
+
+MOST_NAMES = 8
+"""Names or values that are told one by one; how many more there are is counted."""
+
+LONGEST = 60
+"""Characters of a name or value from outside that are shown."""
+
+FEWEST = 5
+"""Clients below which a correlation says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class InClear:
+    """One kind of thing that can be read, and what it says."""
+
+    what: str
+    says: str
+
+
+def in_clear(messages: Sequence[Message]) -> tuple[InClear, ...]:
+    """Everything but weights that some message of a run carries, each kind once."""
+    kinds: dict[str, Callable[[Sequence[Message]], Iterator[str]]] = {
+        "sizes": _sizes,
+        "metrics": _metrics,
+        "evaluations": _evaluations,
+        "config": _config,
+        "times": _times,
+        "names": _names,
+        "no answers": _reasons,
+    }
+    told = [InClear(what, "; ".join(tell(messages))) for what, tell in kinds.items()]
+    return tuple(one for one in told if one.says)
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """The beginning of a text from outside."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def counted(names: Collection[str], most: int = MOST_NAMES) -> str:
+    """The first of these names, and how many more there are."""
+    first = ", ".join(shortened(name) for name in list(names)[:most])
+    return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
+
+
+def _sizes(messages: Sequence[Message]) -> Iterator[str]:
+    told = [
+        (message, message.body.examples)
+        for message in messages
+        if isinstance(message.body, Update | Aggregate) and message.body.examples is not None
+    ]
+    if not told:
+        return
+    said = defaultdict[Party, list[int]](list)
+    for message, examples in told:
+        said[message.sender].append(examples)
+    numbers = _range([examples for _, examples in told])
+    yield f"{_many(said, 'sender')} of {numbers} examples, read by {_readers(told)}"
+    steady = sum(len(sizes) > 1 and len(set(sizes)) == 1 for sizes in said.values())
+    if steady:
+        yield f"{steady:,} tell the same size in all their rounds, as a name would"
+
+
+def _metrics(messages: Sequence[Message]) -> Iterator[str]:
+    told = [
+        (message, message.body.metrics)
+        for message in messages
+        if isinstance(message.body, Update) and message.body.metrics
+    ]
+    if told:
+        yield f"{_ranges(metrics for _, metrics in told)}, read by {_readers(told)}"
+
+
+def _evaluations(messages: Sequence[Message]) -> Iterator[str]:
+    told = [
+        (message, message.body) for message in messages if isinstance(message.body, Evaluation)
+    ]
+    if not told:
+        return
+    senders = {message.sender for message, _ in told}
+    figures = _ranges(body.metrics for _, body in told)
+    yield f"{_many(senders, 'sender')}: {figures}, read by {_readers(told)}"
+    sizes = [body.examples for _, body in told if body.examples is not None]
+    if sizes:
+        yield f"on {_range(sizes)} examples"
+
+
+def _config(messages: Sequence[Message]) -> Iterator[str]:
+    told = [
+        (message, message.body.config)
+        for message in messages
+        if isinstance(message.body, Broadcast) and message.body.config
+    ]
+    values = defaultdict[str, dict[str, None]](dict)
+    for _, config in told:
+        for name, value in config.items():
+            values[name][value] = None
+    if values:
+        each = [f"{shortened(name)} = {counted(found, 4)}" for name, found in values.items()]
+        more = f" and {len(each) - MOST_NAMES:,} more" if len(each) > MOST_NAMES else ""
+        yield f"{'; '.join(each[:MOST_NAMES])}{more}, read by {_readers(told)}"
+
+
+def _times(messages: Sequence[Message]) -> Iterator[str]:
+    sent = sum(m.times is not None and m.times.sent is not None for m in messages)
+    if sent:
+        yield f"{sent:,} messages say when they were sent"
+    answers = list(_answer_times(messages))
+    if not answers:
+        return
+    yield f"answers take {_range([one.seconds for one in answers])} seconds"
+    by_client = defaultdict[Party, list[_AnswerTime]](list)
+    for one in answers:
+        by_client[one.who].append(one)
+    known = [each for each in by_client.values() if all(one.size is not None for one in each)]
+    seconds = [fmean(one.seconds for one in each) for each in known]
+    sizes = [fmean(one.size or 0 for one in each) for each in known]
+    if len(known) < FEWEST or len(set(seconds)) < 2 or len(set(sizes)) < 2:
+        return
+    chance = 1.96 / sqrt(len(known) - 1)
+    yield (
+        f"rank correlation with the sizes over {len(known):,} clients "
+        f"{_rank_correlation(seconds, sizes):+.2f} (unrelated: 0, beyond {chance:.2f} once in "
+        "20)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _AnswerTime:
+    who: Party
+    seconds: float
+    size: int | None
+
+
+def _answer_times(messages: Sequence[Message]) -> Iterator[_AnswerTime]:
+    """From when the model went out until the answer came, as far as the clocks were read."""
+    began = dict[int, float]()
+    for message in messages:
+        if message.times is None:
+            continue
+        sent, received = message.times.sent, message.times.received
+        if isinstance(message.body, Broadcast):
+            start = received if sent is None else sent
+            if start is not None:
+                began[message.round] = start
+        elif isinstance(message.body, Update) and message.round in began:
+            end = sent if received is None else received
+            if end is not None:
+                seconds = end - began[message.round]
+                yield _AnswerTime(message.sender, seconds, message.body.examples)
+
+
+def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's rho; both vary."""
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
+
+
+def _names(messages: Sequence[Message]) -> Iterator[str]:
+    rounds = defaultdict[Party, set[int]](set)
+    told = [
+        (message, None)
+        for message in messages
+        if isinstance(message.body, Update | DistilledSet | Evaluation)
+        and message.sender != SERVER
+        and not is_shadow(message.sender)
+    ]
+    for message, _ in told:
+        rounds[message.sender].add(message.round)
+    if len(set().union(*rounds.values())) < 2:
+        return
+    again = sum(len(each) > 1 for each in rounds.values())
+    if again:
+        yield (
+            f"{again:,} of {len(rounds):,} stand in more than one round: {_readers(told)} can "
+            "link what they say"
+        )
+    else:
+        yield f"none of {len(rounds):,} stands in more than one round"
+
+
+def _reasons(messages: Sequence[Message]) -> Iterator[str]:
+    told = [
+        (message, message.body) for message in messages if isinstance(message.body, Missing)
+    ]
+    if told:
+        reasons = dict.fromkeys(body.reason or "no reason" for _, body in told)
+        senders = {message.sender for message, _ in told}
+        yield f"{len(told):,} of {_many(senders, 'sender')}: {counted(reasons, 3)}"
+
+
+def _ranges(each: Iterable[Mapping[str, float]]) -> str:
+    values = defaultdict[str, list[float]](list)
+    for metrics in each:
+        for name, value in metrics.items():
+            values[name].append(value)
+    told = [f"{shortened(name)} {_range(found)}" for name, found in sorted(values.items())]
+    return counted(told) if told else "no figures"
+
+
+def _range(values: Sequence[int] | Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return _number(low) if low == high else f"{_number(low)} to {_number(high)}"
+
+
+def _number(value: int | float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def _readers(told: Iterable[tuple[Message, object]]) -> str:
+    readers = set[Party]().union(*(message.readers for message, _ in told))
+    return counted(sorted(readers, key=lambda who: (who != SERVER, who)), 3) or "nobody"
+
+
+def _many(names: Collection[Party], what: str) -> str:
+    return f"{len(names):,} {what}{'' if len(names) == 1 else 's'}"

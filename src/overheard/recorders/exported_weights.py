@@ -1,0 +1,266 @@
+"""Reads a model's tensors out of a `.safetensors` or `.npz` file that nobody vouches for."""
+
+import math
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Shaped
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from overheard.archive.layout import size_inside
+from overheard.archive.spelled import spelled
+from overheard.archive.weights import Shapes, flaw_of
+from overheard.core.errors import TranscriptError
+
+SUFFIXES = (".safetensors", ".npz")
+
+LONGEST_HEADER = 2**14
+"""Bytes of an array's header in an `.npz` at most; a model's take some hundred."""
+
+LONGEST_NAME = 200
+"""Characters of a tensor's name at most."""
+
+CHUNK = 2**20
+"""Bytes that are unpacked together."""
+
+SMALL = 2**26
+"""Bytes that a file may unpack to whatever its own size."""
+
+MOST_UNPACKED = 100
+"""Times its own size that a larger one may unpack to. Trained weights hardly shrink; what
+unpacks to a thousand times its size is made to fill a memory."""
+
+_HEADER = re.compile(
+    rb"\{'descr': '([^']{1,99})', 'fortran_order': (True|False), "
+    rb"'shape': \(([0-9, ]*)\), *\} *\n?"
+)
+_NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")
+
+_WEIGHTS = frozenset({"F16", "BF16", "F32", "F64"})
+_WHOLE = re.compile(r"[IU][0-9]+|BOOL")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What stands in a file.
+
+    Args:
+        weights: the tensors of floating-point numbers.
+        left_out: names of the others, such as counters of a batch norm.
+
+    """
+
+    weights: Mapping[str, Tensor]
+    left_out: tuple[str, ...]
+
+
+def read_exported(
+    path: Path,
+    folder: Path,
+    shapes: Shapes | None = None,
+    left_out: Collection[str] = (),
+) -> Exported:
+    """The tensors of one file, each finite; nothing in it is ever unpickled.
+
+    Args:
+        path: of the file.
+        folder: which it must not lead out of.
+        shapes: of the tensors that must stand there and are to be read; None = all that are
+            floating-point numbers.
+        left_out: names of what else may stand there.
+
+    Raises:
+        TranscriptError: naming file and mend, before memory is taken for what a file of this
+            size cannot honestly hold.
+
+    """
+    size_inside(path, folder)
+    try:
+        read = _safetensors if path.suffix == ".safetensors" else _npz
+        exported = read(path, shapes, left_out)
+    except (
+        OSError,
+        EOFError,
+        KeyError,
+        ValueError,
+        MemoryError,
+        NotImplementedError,
+        RuntimeError,
+        struct.error,
+        zipfile.BadZipFile,
+        zlib.error,
+        SafetensorError,
+    ) as error:
+        raise TranscriptError(
+            f"{path} cannot be read ({spelled(str(error) or type(error).__name__)}): export it "
+            "anew, whole"
+        ) from error
+    if not exported.weights:
+        raise TranscriptError(f"{path} holds no floating-point tensor: export the weights")
+    for name, tensor in exported.weights.items():
+        flaw = flaw_of(tensor)
+        if flaw:
+            raise TranscriptError(
+                f"{path}: {name!r} {flaw}: export it anew, or take the file away, and the "
+                "client counts as one that did not answer"
+            )
+    return exported
+
+
+def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
+    """Mapped, not read: the pages come when they are looked at, and go again."""
+    weights, left_out = dict[str, Tensor](), list[str]()
+    with safe_open(path, framework="pt") as file:
+        found = list(file.keys())
+        _refuse_names(path, found, shapes, spare)
+        for name in found if shapes is None else shapes:
+            head = file.get_slice(name)
+            kind = head.get_dtype()
+            if _WHOLE.fullmatch(kind) and shapes is None:
+                left_out.append(name)
+                continue
+            if kind not in _WEIGHTS:
+                raise _no_weights(path, name, kind)
+            _refuse_shape(path, name, tuple(head.get_shape()), shapes)
+            weights[name] = file.get_tensor(name)
+    return Exported(weights, tuple(left_out))
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What an array in an `.npz` says of itself."""
+
+    entry: zipfile.ZipInfo
+    kind: np.dtype[np.generic]
+    is_fortran: bool
+    shape: tuple[int, ...]
+    start: int
+    """Bytes before its numbers."""
+
+
+def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
+    with zipfile.ZipFile(path) as archive:
+        entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+        if len(entries) != len(archive.infolist()):
+            raise ValueError("it holds two arrays of one name")
+        _refuse_names(path, list(entries), shapes, spare)
+        heads = {
+            name: _head(path, name, archive, entries[name])
+            for name in (entries if shapes is None else shapes)
+        }
+        left_out = tuple(
+            name for name, head in heads.items() if head.kind.kind != "f" and shapes is None
+        )
+        taken = {name: head for name, head in heads.items() if name not in left_out}
+        for name, head in taken.items():
+            if head.kind.kind != "f":
+                raise _no_weights(path, name, str(head.kind))
+            _refuse_shape(path, name, head.shape, shapes)
+        if shapes is None:
+            _refuse_bomb(path, taken)
+        return Exported(
+            {name: _tensor(archive, head) for name, head in taken.items()}, left_out
+        )
+
+
+def _head(path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> _Head:
+    """Read by itself, as numpy would make room for a header before it asks how long it is."""
+    if not entry.filename.endswith(".npy"):
+        raise ValueError(f"it holds {name!r}, which is no array")
+    with archive.open(entry) as stream:
+        major, length = _preamble(stream.read)
+        if length > LONGEST_HEADER:
+            raise ValueError(f"the header of {name!r} has {length} bytes")
+        said = _HEADER.fullmatch(stream.read(length))
+    if said is None:
+        raise _no_weights(path, name, "something else than plain numbers")
+    called = said[1].decode("latin-1")
+    if not _NUMBERS.fullmatch(called):
+        raise _no_weights(path, name, called)
+    kind = np.dtype(called)
+    shape = tuple(int(part) for part in said[3].decode().split(",") if part.strip())
+    start = (10 if major == 1 else 12) + length
+    if start + math.prod(shape) * kind.itemsize != entry.file_size:
+        raise ValueError(f"{name!r} is not as long as its header says")
+    return _Head(entry, kind, said[2] == b"True", shape, start)
+
+
+def _preamble(read: Callable[[int], bytes]) -> tuple[int, int]:
+    """The version of an array's header, and the header's length in bytes."""
+    magic = read(8)
+    if magic[:6] != b"\x93NUMPY" or magic[6:] not in (b"\x01\x00", b"\x02\x00"):
+        raise ValueError("an entry is no array of format 1 or 2")
+    if magic[6] == 1:
+        return 1, int(struct.unpack("<H", read(2))[0])
+    return 2, int(struct.unpack("<I", read(4))[0])
+
+
+def _tensor(archive: zipfile.ZipFile, head: _Head) -> Tensor:
+    content = bytearray(math.prod(head.shape) * head.kind.itemsize)
+    view, done = memoryview(content), 0
+    with archive.open(head.entry) as stream:
+        stream.read(head.start)
+        # To its end, where the checksum is compared.
+        while part := stream.read(CHUNK):
+            view[done : done + len(part)] = part
+            done += len(part)
+    if done != len(content):
+        raise ValueError("it was cut short")
+    numbers: Shaped[np.ndarray, "..."] = np.frombuffer(content, head.kind)
+    ordered = numbers.reshape(head.shape, order="F" if head.is_fortran else "C")
+    native = np.ascontiguousarray(ordered, head.kind.newbyteorder("="))
+    # An array without axes would come back with one.
+    return torch.from_numpy(native).reshape(head.shape)
+
+
+def _refuse_names(
+    path: Path, found: list[str], shapes: Shapes | None, spare: Collection[str]
+) -> None:
+    for name in found:
+        if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
+            raise TranscriptError(
+                f"{path}: {spelled(repr(name))} is no name of a tensor, which prints and has 1 "
+                f"to {LONGEST_NAME} characters: rename it"
+            )
+    if shapes is None:
+        return
+    lacks, has = sorted(shapes.keys() - set(found)), sorted(set(found) - {*shapes, *spare})
+    if lacks or has:
+        raise TranscriptError(
+            f"{path} holds other tensors than the model of the first round: lacks "
+            f"{spelled(', '.join(lacks)) or 'none'}, has {spelled(', '.join(has)) or 'none'} "
+            "besides: export the same tensors of every model"
+        )
+
+
+def _refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes | None) -> None:
+    if shapes is not None and shape != shapes[name]:
+        raise TranscriptError(
+            f"{path}: {name!r} is of shape {spelled(str(shape))}, that of the model that was "
+            f"sent out of {shapes[name]}: export answers to the model of the same round"
+        )
+
+
+def _refuse_bomb(path: Path, heads: Mapping[str, _Head]) -> None:
+    size = path.stat().st_size
+    unpacked = sum(head.entry.file_size for head in heads.values())
+    if unpacked > max(SMALL, MOST_UNPACKED * size):
+        raise TranscriptError(
+            f"{path} has {size} bytes and unpacks to {unpacked}: if that is your model, save "
+            "it by numpy.savez, not savez_compressed"
+        )
+
+
+def _no_weights(path: Path, name: str, kind: str) -> TranscriptError:
+    return TranscriptError(
+        f"{path}: {name!r} holds {spelled(kind)}, no floating-point numbers of 16 to 64 bits: "
+        "export it as float32 (Python objects are never unpickled)"
+    )

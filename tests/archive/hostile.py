@@ -1,0 +1,460 @@
+"""Thousands of damaged and hostile recordings, made of one small whole one by a seeded draw."""
+
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from safetensors.torch import save
+
+from overheard.archive.manifest import DefenseRecord, Manifest
+from overheard.archive.reader import open_transcript, verify
+from overheard.archive.recorder import Recorder
+from overheard.archive.seconds import Seconds, read_seconds, write_seconds
+from overheard.archive.truth import read_truth, write_truth
+from overheard.cli.showing import show
+from overheard.core.errors import AuditError
+from overheard.core.mechanism import Mechanism
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    DistilledSet,
+    Evaluation,
+    Message,
+    Missing,
+    Times,
+    Update,
+)
+from overheard.core.parties import SERVER, client
+from overheard.core.recipe import Recipe
+from overheard.core.task import Task
+from overheard.core.truth import GroundTruth
+
+Files = dict[str, bytes]
+"""A run's folder: what stands in each file, by path."""
+
+MANIFEST = "transcript/manifest.json"
+LINES = "transcript/rounds/r0000/messages.jsonl"
+CLOSING = "transcript/rounds/r0001/messages.jsonl"
+TRUTH = "truth.json"
+SECONDS = "seconds.json"
+UPDATE = "transcript/rounds/r0000/0002-client-0-update.safetensors"
+
+CONTROL = "\x1b]0;owned\x07\x1b[2J\u202e\x00"
+MARKUP = "[red]x[/red][/]<script>alert(1)</script>"
+
+MENDS = (
+    "copy", "record", "get ", "ask ", "rename", "move", "delete", "upgrade", "put ", "name ",
+    "check", "leave", "write", "send", "mend", "export", "keep", "take", "convert", "choose",
+    "give", "save", "add ",
+)  # fmt: skip
+"""One of these stands in every error: what its reader is to do."""
+
+
+def recorded(folder: Path) -> None:
+    """A run with every kind of message, everything in clear, a truth and a time."""
+    everyone, server = frozenset({client(0), client(1)}), frozenset({SERVER})
+    manifest = Manifest(
+        Task((2,), ("no", "yes")),
+        "linear",
+        Recipe(0.1, 1, 4),
+        (
+            DefenseRecord(
+                "noise", "Noise(1.0)", "client", "the client",
+                Mechanism(1.0, 2.0, 1e-5, "client", "client"),
+            ),
+        ),
+        (SERVER, client(0), client(1)),
+        rounds=1,
+        framework="flwr 1.41.0",
+        left_out=("steps",),
+    )  # fmt: skip
+    start = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([0.5])}
+    labels = torch.tensor([[1.0, 0.0]] * 3)
+    distilled = DistilledSet(torch.ones(3, 2), labels, torch.ones(3), torch.ones(3))
+    said = (
+        Message(0, SERVER, everyone, Broadcast(start, {"lr": "0.1"}), Times(1.0, None)),
+        Message(0, client(1), server, Missing("late")),
+        Message(0, client(0), server, Update(start, 5, {"loss": 0.75}), Times(2.0, 2.5)),
+        Message(0, SERVER, frozenset(), Aggregate(start, everyone, 5)),
+        Message(0, client(1), server, distilled),
+        Message(0, client(1), server, Evaluation({"accuracy": 0.5}, 7)),
+        Message(1, SERVER, everyone, Broadcast(start)),
+    )
+    recorder = Recorder(folder, manifest)
+    for number in (0, 1):
+        with recorder.round() as now:
+            for message in said:
+                if message.round == number:
+                    now.send(message)
+    counts = {(0, client(0)): torch.tensor([3, 2]), (0, client(1)): torch.tensor([0, 4])}
+    write_truth(
+        folder,
+        GroundTruth(
+            counts,
+            {0: 0.5, 1: 0.75},
+            {client(0): (1,)},
+            {client(0): "ann", client(1): "bob"},
+            {"sex": {"ann": "f", "bob": "m"}},
+            {client(0): (1, 2)},
+        ),
+    )
+    write_seconds(folder, Seconds(1.5, None))
+
+
+def contents(folder: Path) -> Files:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def lay(folder: Path, files: Mapping[str, bytes]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+def told(folder: Path) -> str:
+    """What `overheard show` prints."""
+    page = io.StringIO()
+    show(folder, Console(file=page, width=100))
+    return page.getvalue()
+
+
+READERS: tuple[Callable[[Path], object], ...] = (
+    open_transcript, verify, read_truth, read_seconds, told,
+)  # fmt: skip
+
+
+@dataclass
+class Tally:
+    """How many cases there were, in how many something was refused, and what went wrong."""
+
+    count: int = 0
+    refused: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def judge(
+        self, case: str, folder: Path, readers: Iterable[Callable[[Path], object]]
+    ) -> bool:
+        """Let everything read a folder; True if anything was refused."""
+        errors = [self.end_of(case, folder, read) for read in readers]
+        self.count += 1
+        self.refused += any(errors)
+        return any(errors)
+
+    def expect(self, holds: bool, problem: str) -> None:
+        if not holds:
+            self.problems.append(problem[:2000])
+
+    def end_of(self, case: str, folder: Path, read: Callable[[Path], object]) -> str:
+        try:
+            with within(20):
+                said = read(folder)
+        except AuditError as error:
+            text = str(error)
+            self.expect(str(folder) in text, f"{case}: names no file: {text!a}")
+            self.expect(text.isprintable(), f"{case}: does not print: {text!a}")
+            self.expect(any(mend in text for mend in MENDS), f"{case}: no mend: {text!a}")
+            self.expect(len(text) < 20_000, f"{case}: {len(text)} characters")
+            self.expect("root:x:" not in text, f"{case}: tells of another file: {text!a}")
+            return text
+        # Whatever else it is, it is what must not be.
+        except BaseException as error:
+            self.problems.append(f"{case}: {read}: {type(error).__name__}: {error!a}")
+            return "broken"
+        if isinstance(said, str):
+            shows = said.replace("\n", "").isprintable()
+            self.expect(shows, f"{case}: what is shown does not print: {said!a}")
+        return ""
+
+
+class StuckError(Exception):
+    """Something waited for what never comes, as for somebody to write into a pipe."""
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise StuckError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def relabelled(files: Files, name: str, content: bytes) -> Files:
+    """The same with another weights file, of which the line tells size and digest truly."""
+    place, file = name.rsplit("/", 1)
+    lines = []
+    for raw in files[f"{place}/messages.jsonl"].splitlines():
+        line = json.loads(raw)
+        for stored in line["body"].values():
+            if isinstance(stored, dict) and stored.get("name") == file:
+                stored |= {"size": len(content), "sha256": sha256(content).hexdigest()}
+        lines.append(json.dumps(line).encode())
+    return files | {name: content, f"{place}/messages.jsonl": b"\n".join(lines)}
+
+
+# What may stand where a number, a text or a list is due.
+VALUES = (
+    '-1', '-1e308', '1e400', 'NaN', 'Infinity', '9' * 400, '9' * 5000, '18446744073709551616',
+    '1.5', 'true', 'null', '""', '[]', '{}', '[' * 300 + ']' * 300, '"../../x"',
+    '"/etc/passwd"',
+    '"\\ud800"', '"\\u0000"', json.dumps(CONTROL), json.dumps(MARKUP), json.dumps("x" * 5000),
+    '{"kind": "\\u001b[2J"}', '"server"', '"client/0"',
+)  # fmt: skip
+
+MARK = "@hostile@"
+
+
+def leaves(whole: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The place of every value, the lists and tables that hold values included."""
+    if path:
+        yield path
+    if isinstance(whole, dict | list):
+        for key, value in whole.items() if isinstance(whole, dict) else enumerate(whole):
+            yield from leaves(value, (*path, key))
+
+
+def put(whole: object, path: tuple[str | int, ...], value: str) -> bytes:
+    """The JSON of the same with this JSON in that place."""
+    copy = json.loads(json.dumps(whole))
+    part = copy
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = MARK
+    return json.dumps(copy).replace(json.dumps(MARK), value).encode()
+
+
+def renamed(whole: object, path: tuple[str | int, ...], name: str) -> bytes:
+    """The JSON of the same with this key for that one."""
+    copy = json.loads(json.dumps(whole))
+    part = copy
+    for key in path[:-1]:
+        part = part[key]
+    part[name] = part.pop(path[-1])
+    return json.dumps(copy).encode()
+
+
+def documents(files: Files) -> Iterator[tuple[object, Callable[[bytes], Files]]]:
+    """Every JSON value of a run, and how to put another in its place."""
+    for name in (MANIFEST, TRUTH, SECONDS):
+        yield json.loads(files[name]), lambda new, name=name: files | {name: new}
+    lines = files[LINES].splitlines()
+    for number, raw in enumerate(lines):
+        yield (
+            json.loads(raw),
+            lambda new, number=number: (
+                files | {LINES: b"\n".join([*lines[:number], new, *lines[number + 1 :]])}
+            ),
+        )
+
+
+def other_values(files: Files, draw: random.Random) -> Iterator[Files]:
+    for document, with_ in documents(files):
+        for path in leaves(document):
+            for value in draw.sample(VALUES, 4):
+                yield with_(put(document, path, value))
+
+
+def other_keys(files: Files, draw: random.Random) -> Iterator[Files]:
+    for document, with_ in documents(files):
+        for path in leaves(document):
+            if isinstance(path[-1], str):
+                name = draw.choice((CONTROL, MARKUP, "", "x" * 3000, "\ud800", "../x"))
+                yield with_(renamed(document, path, name))
+        once = json.dumps(document).encode()
+        # Each key twice, with the second in force and with the first.
+        yield with_(once[:-1] + b"," + once[1:])
+        yield with_(once[:1] + b'"round":9,"format":1,"wall":-1,' + once[1:])
+
+
+def cut(files: Files, draw: random.Random) -> Iterator[Files]:
+    for name, content in files.items():
+        for place in {0, 1, len(content) - 1, *draw.sample(range(len(content)), 24)}:
+            yield files | {name: content[:place]}
+
+
+def flipped(files: Files, draw: random.Random) -> Iterator[Files]:
+    for name, content in files.items():
+        for _ in range(16):
+            spoilt = bytearray(content)
+            spoilt[draw.randrange(len(spoilt))] ^= 1 << draw.randrange(8)
+            new = bytes(spoilt)
+            yield files | {name: new}
+            if name.endswith(".safetensors"):
+                yield relabelled(files, name, new)
+
+
+def noise(files: Files, draw: random.Random) -> Iterator[Files]:
+    for name, content in files.items():
+        for _ in range(6):
+            yield files | {name: draw.randbytes(draw.choice((0, 1, 9, len(content))))}
+        for junk in (
+            b"\n" * 999,
+            b"\0" * 999,
+            b"[" * 99_999,
+            b'{"a":' * 9_999,
+            b"null",
+            b"\xff",
+        ):
+            yield files | {name: junk}
+        yield {other: held for other, held in files.items() if other != name}
+
+
+def header(dtype: str, shape: list[int], length: int, name: str = "weight") -> bytes:
+    head = {name: {"dtype": dtype, "shape": shape, "data_offsets": [0, length]}}
+    raw = json.dumps(head).encode()
+    return struct.pack("<Q", len(raw)) + raw + b"\0" * min(length, 999)
+
+
+def other_weights(files: Files, draw: random.Random) -> Iterator[Files]:
+    right = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([0.5])}
+    spoilt = [
+        {name: tensor.to(kind) for name, tensor in right.items()}
+        for kind in (
+            torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool,
+            torch.float8_e4m3fn, torch.float8_e5m2, torch.complex64, torch.uint16,
+        )
+    ]  # fmt: skip
+    spoilt += [
+        right | {"bias": torch.tensor([value])}
+        for value in (float("nan"), float("inf"), -float("inf"), 3e38)
+    ]
+    spoilt += [
+        right | {"bias": torch.zeros(shape)} for shape in ((), (0,), (2,), (1, 1), (0, 10**9))
+    ]
+    spoilt += [{}, {"weight": right["weight"]}, right | {CONTROL: torch.ones(1)}]
+    spoilt += [right | {MARKUP: torch.ones(1)}, right | {"x" * 9000: torch.ones(1)}]
+    contents = [save(tensors) for tensors in spoilt]
+    contents += [
+        header(dtype, shape, length)
+        for dtype in ("F32", "F4", "F8_E4M3", "XX", "")
+        for shape in ([2], [2**60], [-1], [2**31, 2**31], [])
+        for length in (8, 2**60)
+    ]
+    contents += [
+        struct.pack("<Q", size) + b"{}" * 20 for size in (0, 1, 2**31, 2**60, 2**63, 2**64 - 1)
+    ]
+    for content in contents:
+        for name in (name for name in files if name.endswith(".safetensors")):
+            yield relabelled(files, name, content)
+
+
+def other_rounds(files: Files, draw: random.Random) -> Iterator[Files]:
+    lines, place = files[LINES].splitlines(), "transcript/rounds"
+    for number in range(len(lines)):
+        yield files | {LINES: b"\n".join(lines[:number] + lines[number + 1 :])}
+        yield files | {LINES: b"\n".join([*lines, lines[number]])}
+    for _ in range(20):
+        yield files | {LINES: b"\n".join(draw.sample(lines, len(lines)))}
+    for name in ("r0002", "r0007", "r00000", "r-001", "R0000", "x", "r9999999999", " "):
+        yield files | {f"{place}/{name}/messages.jsonl": files[CLOSING]}
+        yield {path.replace("r0001", name): held for path, held in files.items()}
+    # As many lines as a round of thousands of clients has, the last of them damaged.
+    missing = lines[1] + b"\n"
+    yield files | {LINES: lines[0] + b"\n" + missing * 5_000}
+    yield files | {LINES: lines[0] + b"\n" + missing * 5_000 + b"{"}
+    yield files | {LINES: b"\n" * 1_000_000}
+
+
+CHANGES = (
+    other_values, other_keys, cut, flipped, noise, other_weights, other_rounds,
+)  # fmt: skip
+
+
+def files_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def recordings(home: Path, whole: Files) -> Tally:
+    """Every change to what stands in the files of a run."""
+    tally, draw = Tally(), random.Random(20)
+    folder, there = lay(home / "run", whole), dict(whole)
+    for change in CHANGES:
+        for number, files in enumerate(change(whole, draw)):
+            case = f"{change.__name__} {number}"
+            for name in there.keys() - files.keys():
+                (folder / name).unlink()
+            lay(folder, {name: new for name, new in files.items() if there.get(name) != new})
+            there = files
+            tally.judge(case, folder, READERS)
+            # To read writes nothing.
+            left = files_in(home) == {f"run/{name}" for name in files}
+            tally.expect(left, f"{case}: {files_in(home)} are there")
+    return tally
+
+
+def link_out(path: Path, outside: Path) -> None:
+    path.rename(outside / "elsewhere")
+    path.symlink_to(outside / "elsewhere")
+
+
+def link_to(target: str) -> Callable[[Path, Path], None]:
+    def link(path: Path, _: Path) -> None:
+        path.unlink()
+        path.symlink_to(target)
+
+    return link
+
+
+def pipe(path: Path, _: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def folder_instead(path: Path, _: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def endless(path: Path, _: Path) -> None:
+    """It takes no room on the disk, and would fill any memory."""
+    os.truncate(path, 2**40)
+
+
+TRICKS = (
+    link_out, link_to("/dev/zero"), link_to("/etc/passwd"), link_to("nowhere"), pipe,
+    folder_instead, endless,
+)  # fmt: skip
+
+
+def tricks(home: Path, whole: Files) -> Tally:
+    """Every file of a run as something else than a plain file in its folder."""
+    tally = Tally()
+    for name in whole:
+        for number, trick in enumerate(TRICKS):
+            outside = home / f"{tally.count}-outside"
+            outside.mkdir()
+            folder = lay(home / f"{tally.count}-run", whole)
+            trick(folder / name, outside)
+            case = f"{name}: trick {number}"
+            is_refused = tally.judge(case, folder, READERS)
+            # A time that leads nowhere was not measured, a last round not closed.
+            may = number == 3 and name in (SECONDS, CLOSING)
+            tally.expect(is_refused or may, f"{case}: is read")
+    for name in ("transcript/rounds", "transcript/rounds/r0000"):
+        folder = lay(home / f"{tally.count}-run", whole)
+        link_out(folder / name, home)
+        tally.expect(tally.judge(name, folder, READERS), f"{name}: is read")
+        shutil.rmtree(home / "elsewhere")
+    return tally

@@ -1,0 +1,219 @@
+"""Damaged and hostile folders to import, made of one small whole one by a seeded draw."""
+
+import io
+import json
+import random
+import shutil
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import save
+
+from overheard.archive.reader import open_transcript, verify
+from overheard.recorders.folder_import import import_folder
+from tests.archive.hostile import (
+    CONTROL,
+    MARKUP,
+    READERS,
+    VALUES,
+    Files,
+    Tally,
+    contents,
+    files_in,
+    header,
+    lay,
+    leaves,
+    put,
+    renamed,
+    told,
+)
+
+GLOBAL, FIRST, SECOND, LAST = (
+    "round-0000/global.safetensors", "round-0000/client-0.npz", "round-0000/b.safetensors",
+    "round-0001/global.npz",
+)  # fmt: skip
+ABOUT = "about.json"
+
+
+def exported(folder: Path) -> None:
+    """A run as another framework may have saved it."""
+    tensors = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([0.5])}
+    for name in (GLOBAL, FIRST, SECOND, LAST):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".npz":
+            np.savez(path, **{key: value.numpy() for key, value in tensors.items()})
+        else:
+            path.write_bytes(save(tensors))
+    about = {
+        "framework": "mine 1.0", "model": "linear", "class_names": ["no", "yes"],
+        "input_shape": [2], "rounds": 1, "participation": 1.0,
+        "recipe": {"rate": 0.1, "epochs": 1, "batch": 4},
+        "defenses": [
+            {"name": "n", "settings": "N()", "enforced_at": "client", "switched_off_by": "it"}
+        ],
+        "tensors": ["weight", "bias"], "clients": ["0", "b", "c"],
+        "asked": [{"round": 0, "clients": ["0", "b", "c"]}], "examples": {"0": 5, "b": 7},
+        "answers": [
+            {"round": 0, "client": "b", "examples": 8, "metrics": {"loss": 0.5}},
+            {"round": 0, "client": "c", "missing": "late"},
+        ],
+    }  # fmt: skip
+    (folder / ABOUT).write_text(json.dumps(about))
+
+
+def array(head: bytes, numbers: bytes = b"\0" * 8, version: bytes = b"\x01\x00") -> bytes:
+    """An array as an `.npz` holds it, whose header says what it likes."""
+    length = struct.pack("<H" if version == b"\x01\x00" else "<I", len(head))
+    return b"\x93NUMPY" + version + length + head + numbers
+
+
+def zipped(entries: Mapping[str, bytes]) -> bytes:
+    page = io.BytesIO()
+    with zipfile.ZipFile(page, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return page.getvalue()
+
+
+def lying(content: bytes, claim: int) -> bytes:
+    """The same zip, every entry of which claims to unpack to so many bytes."""
+    spoilt = bytearray(content)
+    for mark, place in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
+        start = spoilt.find(mark)
+        while start >= 0:
+            spoilt[start + place : start + place + 4] = struct.pack("<I", claim)
+            start = spoilt.find(mark, start + 4)
+    return bytes(spoilt)
+
+
+def npz_files() -> Iterator[bytes]:
+    heads = [
+        f"{{'descr': '{kind}', 'fortran_order': {order}, 'shape': {shape}, }}".encode()
+        for kind in (
+            "<f4",
+            ">f8",
+            "<f2",
+            "<i8",
+            "|O",
+            "|V2",
+            "<U9",
+            "<c8",
+            "<M8[s]",
+            "<f3",
+            "x",
+        )
+        for order in ("False", "True")
+        for shape in ("(2,)", "()", "(0,)", "(-1,)", "(4294967296, 4294967296)", "(2")
+    ]
+    heads += [b"", b"{}", b"[" * 9000, b"__import__('os').system('touch /tmp/owned')", b"\xff"]
+    for head in heads:
+        yield zipped({"weight.npy": array(head), "bias.npy": array(head)})
+    yield zipped({"weight.npy": array(heads[0], version=b"\x02\x00")})
+    yield zipped({"weight.npy": b"\x93NUMPY\x02\x00\xff\xff\xff\xff{"})
+    yield zipped({"weight.npy": b"\x93NUMPY\x03\x00\x00\x00"})
+    for name in ("../x.npy", "/x.npy", f"{CONTROL[:-1]}.npy", "x" * 9000 + ".npy", "x", ".npy"):
+        yield zipped({name: array(heads[0])})
+    # Three gibibytes of one number, as the file has it.
+    big = b"{'descr': '<f4', 'fortran_order': False, 'shape': (805306368,), }"
+    claim = 10 + len(big) + 4 * 805306368
+    yield lying(zipped({"weight.npy": array(big)}), claim)
+    # A real one: 300 megabytes of zeros in 300 kilobytes.
+    page = io.BytesIO()
+    np.savez_compressed(page, weight=np.zeros(75_000_000, np.float32))
+    yield page.getvalue()
+
+
+def other_about(files: Files, draw: random.Random) -> Iterator[Files]:
+    about = json.loads(files[ABOUT])
+    for path in leaves(about):
+        for value in draw.sample(VALUES, 4):
+            yield files | {ABOUT: put(about, path, value)}
+        if isinstance(path[-1], str):
+            name = draw.choice((CONTROL, MARKUP, "", "../x"))
+            yield files | {ABOUT: renamed(about, path, name)}
+
+
+def other_bytes(files: Files, draw: random.Random) -> Iterator[Files]:
+    for name, content in files.items():
+        for place in {0, 1, len(content) - 1, *draw.sample(range(len(content)), 12)}:
+            yield files | {name: content[:place]}
+            spoilt = bytearray(content)
+            spoilt[place] ^= 1 << draw.randrange(8)
+            yield files | {name: bytes(spoilt)}
+        yield files | {name: draw.randbytes(99)}
+        yield {other: held for other, held in files.items() if other != name}
+
+
+def other_tensors(files: Files, draw: random.Random) -> Iterator[Files]:
+    for content in npz_files():
+        yield {name: held for name, held in files.items() if name != ABOUT} | {FIRST: content}
+        yield {LAST.replace("1", "0"): content}
+    right = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([0.5])}
+    for value in (float("nan"), float("inf"), 3e38, -3e38):
+        yield files | {SECOND: save(right | {"bias": torch.tensor([value])})}
+        yield files | {GLOBAL: save(right | {"bias": torch.tensor([value])})}
+    for dtype in ("F32", "F4", "F8_E4M3", "XX"):
+        for shape, length in (([2], 8), ([2**60], 2**62), ([-1], 8), ([], 4)):
+            yield files | {SECOND: header(dtype, shape, length)}
+            yield {GLOBAL: header(dtype, shape, length)}
+    for size in (0, 2**31, 2**60, 2**63, 2**64 - 1):
+        yield files | {GLOBAL: struct.pack("<Q", size) + b"{}" * 20}
+
+
+def other_names(files: Files, draw: random.Random) -> Iterator[Files]:
+    for name in (
+        CONTROL[:-1], MARKUP.replace("/", "|"), "..x", "-", "ä", "server", "client-0", "a b",
+        "{0}", "%s", "x" * 120, "client-", "shadow", "GLOBAL", "~", "$(touch owned)",
+    ):  # fmt: skip
+        yield files | {f"round-0000/{name}.safetensors": files[SECOND]}
+        yield files | {f"{name}/global.safetensors": files[GLOBAL]}
+        yield files | {name: b"x"}
+    for suffix in (".pt", ".pkl", ".bin", ".txt", "", ".NPZ"):
+        # What would run a program if anybody unpickled it.
+        yield files | {f"round-0000/c{suffix}": b"cos\nsystem\n(S'touch owned'\ntR."}
+    for number in ("2", "9", "999999999", "0", "-1", "1e3"):
+        yield files | {f"round-{number}/global.npz": files[LAST]}
+
+
+def other_exports(files: Files, draw: random.Random) -> Iterator[Files]:
+    for change in (other_about, other_bytes, other_tensors, other_names):
+        yield from change(files, draw)
+
+
+def imports(home: Path, _: Files) -> Tally:
+    """Every change to a folder that is to be imported."""
+    tally, draw = Tally(), random.Random(21)
+    folder, out = home / "exported", home / "out"
+    exported(folder)
+    files = contents(folder)
+    tally.expect(not tally.judge("whole", folder, [partial(importing, out=out)]), "not whole")
+    tally.expect(not tally.judge("whole, as imported", out, READERS[:2]), "not read again")
+    for number, changed in enumerate(other_exports(files, draw)):
+        for path in (folder, out):
+            shutil.rmtree(path, ignore_errors=True)
+        lay(folder, changed)
+        case = f"import {number}"
+        if not tally.judge(case, folder, [partial(importing, out=out)]):
+            ends = [tally.end_of(case, out, read) for read in (open_transcript, verify, told)]
+            tally.expect(not any(ends), f"{case}: what was imported cannot be read: {ends!a}")
+        left = files_in(home)
+        tally.expect(
+            all(name.startswith(("exported/", "out/transcript/")) for name in left),
+            f"{case}: {left} are there",
+        )
+        tally.expect(
+            {name for name in left if name.startswith("exported/")}
+            == {f"exported/{name}" for name in changed},
+            f"{case}: the exported folder was changed",
+        )
+    return tally
+
+
+def importing(folder: Path, out: Path) -> None:
+    import_folder(folder, out)

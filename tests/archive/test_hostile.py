@@ -1,0 +1,136 @@
+"""Whatever stands in a recording, to read it ends well or in one error with the mend."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+from overheard.archive.layout import manifest_path, messages_path, truth_path
+from overheard.audit.run import audit
+from overheard.audit.simulate import Resources
+from overheard.core.errors import AuditError
+from overheard.core.seeds import Seed
+from overheard.report.write import write_report
+from tests.archive.hostile import CONTROL, MARKUP, Tally
+from tests.audit.plans import TINY
+
+ROOT = Path(__file__).parents[2]
+HERE = Resources(device="cpu", workers=1)
+
+
+@pytest.fixture(scope="module")
+def tallies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tally]:
+    """What came of each kind of case, with no more than 1 GiB to spare for all of them."""
+    home = tmp_path_factory.mktemp("hostile")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.archive.hostile_all", str(home)],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return TypeAdapter(dict[str, Tally]).validate_json(done.stdout)
+
+
+def test_no_recording_does_more_than_be_read_or_refused(tallies: dict[str, Tally]):
+    tally = tallies["recordings"]
+    assert tally.problems == []
+    assert tally.count == 1_931
+    # Nearly all is noticed; the rest says something else than before, and may.
+    assert tally.refused > 0.9 * tally.count
+
+
+def test_nothing_but_a_plain_file_in_the_folder_is_opened(tallies: dict[str, Tally]):
+    tally = tallies["tricks"]
+    assert tally.problems == []
+    # 7 tricks with each of 10 files, and two folders that lead out; two of all may be.
+    assert (tally.count, tally.refused) == (72, 70)
+
+
+def test_nothing_that_is_imported_does_more_than_be_read_or_refused(
+    tallies: dict[str, Tally],
+):
+    tally = tallies["imports"]
+    assert tally.problems == []
+    assert tally.count == 783
+    assert tally.refused > 0.9 * tally.count
+
+
+def test_there_are_thousands_of_cases(tallies: dict[str, Tally]):
+    # 1931 + 72 + 783
+    assert sum(tally.count for tally in tallies.values()) == 2_786
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("audited")
+    audit(TINY, folder, resources=HERE)
+    return folder / "runs" / "no_defense-seed0"
+
+
+def said_everywhere(folder: Path, text: str) -> None:
+    """Put this text wherever a recording may hold one."""
+    path = manifest_path(folder / "transcript")
+    manifest = json.loads(path.read_text()) | {
+        "model": text, "framework": text, "left_out": [text], "protocol": text, "data": "",
+        "overheard": text, "torch": text, "python": text,
+        "defenses": [
+            {"name": text, "settings": text, "enforced_at": "client", "switched_off_by": text}
+        ],
+    }  # fmt: skip
+    path.write_text(json.dumps(manifest))
+    for number in (0, 1):
+        path = messages_path(folder / "transcript", number)
+        lines = [json.loads(raw) for raw in path.read_text().splitlines()]
+        for body in (line["body"] for line in lines):
+            if body["kind"] == "broadcast":
+                body["config"] = {text: text}
+            if body["kind"] == "update":
+                body["metrics"] = {text: 0.5}
+        path.write_text("\n".join(map(json.dumps, lines)))
+    path = truth_path(folder)
+    truth = json.loads(path.read_text())
+    truth["users"] = {f"client/{number}": f"{number} {text}" for number in range(3)}
+    truth["attributes"] = {text: {f"{number} {text}": text for number in range(3)}}
+    path.write_text(json.dumps(truth))
+
+
+def test_markup_in_a_recording_is_text_in_its_report(recording: Path, tmp_path: Path):
+    copy = shutil.copytree(recording, tmp_path / "copy")
+    said_everywhere(copy, MARKUP)
+    write_report(
+        audit(TINY, tmp_path / "out", recording=copy, resources=HERE), tmp_path / "out", Seed(0)
+    )
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert(1)" not in page
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "out"]
+
+
+@pytest.mark.parametrize("place", ["manifest.json", "rounds", "truth.json"])
+def test_control_characters_reach_no_report(recording: Path, tmp_path: Path, place: str):
+    copy = shutil.copytree(recording, tmp_path / "copy")
+    said_everywhere(copy, CONTROL)
+    for name in {"manifest.json", "rounds", "truth.json"} - {place}:
+        there = "" if name == "truth.json" else "transcript"
+        kept, spoilt = recording / there / name, copy / there / name
+        shutil.copytree(kept, spoilt, dirs_exist_ok=True) if kept.is_dir() else shutil.copy(
+            kept, spoilt
+        )
+    refused = ""
+    try:
+        found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+        write_report(found, tmp_path / "out", Seed(0))
+    except AuditError as error:
+        refused = str(error)
+    assert refused.isprintable()
+    assert not refused or str(copy) in refused
+    for path in (tmp_path / "out").glob("*.*"):
+        assert not set(path.read_text()).intersection("\x00\x07\x1b\u202e"), path

@@ -1,0 +1,32 @@
+import pytest
+import torch
+from safetensors.torch import save
+
+from overheard.archive.pieces import pieces
+
+
+def test_are_what_safetensors_writes_to_the_byte_whatever_kinds_and_names() -> None:
+    weights = {
+        "z": torch.arange(6.0).reshape(2, 3),
+        "a": torch.tensor(1.5),
+        "größe\n\"'\\\x01": torch.ones(3, dtype=torch.float64),
+        "half": torch.ones(3, dtype=torch.float16),
+        "brain": torch.full((1, 2), 2.0, dtype=torch.bfloat16),
+        "empty": torch.zeros(0, 4),
+    }
+    assert b"".join(pieces(weights)) == save(weights)
+    assert b"".join(pieces({})) == save({})
+
+
+def test_tensors_that_share_memory_or_lie_across_it_come_out_whole() -> None:
+    whole = torch.arange(6.0).reshape(2, 3)
+    shared = {"row": whole[1], "across": whole.T, "again": whole.requires_grad_()}
+    apart = {name: one.detach().clone().contiguous() for name, one in shared.items()}
+    assert b"".join(pieces(shared)) == save(apart)
+
+
+def test_refuses_what_no_weights_can_be() -> None:
+    with pytest.raises(ValueError, match="'w' holds NaN"):
+        pieces({"w": torch.tensor([1.0, float("nan")])})
+    with pytest.raises(ValueError, match="no floating-point"):
+        pieces({"w": torch.tensor([1])})
