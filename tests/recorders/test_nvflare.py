@@ -1,0 +1,121 @@
+"""A run of NVFlare is recorded as it was, at the server and at its sites, whatever fails."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+
+from overheard.archive.manifest import read_manifest
+from overheard.archive.reader import open_transcript, verify
+from overheard.core.messages import Broadcast, Missing, Update
+from overheard.core.parties import SERVER, Party
+from overheard.core.transcript import Transcript
+from overheard.core.view import mean_update
+
+pytest.importorskip("nvflare")
+
+SITES = tuple(Party(f"client/site-{number}") for number in (1, 2, 3))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three rounds at three sites behind `SVTPrivacy`; site-3 fails in round 1."""
+    folder = tmp_path_factory.mktemp("nvflare")
+    (folder / "file").touch()
+    job = Path(__file__).with_name("nvflare_job.py")
+    done = subprocess.run(
+        [sys.executable, job, folder], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return folder
+
+
+def updates(transcript: Transcript, site: Party) -> Mapping[int, Update]:
+    return transcript.seen_by(SERVER).updates(site)
+
+
+def test_the_server_is_heard_in_every_round_and_once_more(run: Path) -> None:
+    transcript = open_transcript(run / "server")
+    broadcasts = [m for m in transcript.messages if isinstance(m.body, Broadcast)]
+    assert [m.round for m in broadcasts] == [0, 1, 2, 3]
+    assert [m.readers for m in broadcasts[:3]] == [frozenset(SITES)] * 3
+    assert read_manifest(run / "server").rounds == 3
+    # 3 + 2 + 3 updates and 4 broadcasts.
+    assert verify(run / "server") == 12
+
+
+def test_each_broadcast_is_the_one_before_and_the_mean_of_what_was_answered(run: Path) -> None:
+    transcript = open_transcript(run / "server")
+    broadcasts = transcript.seen_by(SERVER).broadcasts()
+    for number in range(3):
+        answered = [
+            update
+            for site in SITES
+            if (update := updates(transcript, site).get(number)) is not None
+        ]
+        mean = mean_update(answered).delta
+        for name, weight in broadcasts[number].items():
+            assert torch.allclose(weight + mean[name], broadcasts[number + 1][name], atol=1e-5)
+
+
+def test_a_site_that_fails_is_missing_and_not_zero(run: Path) -> None:
+    messages = open_transcript(run / "server").messages
+    missing = [(m.round, m.sender, m.body) for m in messages if isinstance(m.body, Missing)]
+    assert missing == [(1, SITES[2], Missing("return code EXECUTION_EXCEPTION"))]
+
+
+def test_what_a_site_says_in_clear_is_kept(run: Path) -> None:
+    said = updates(open_transcript(run / "server"), SITES[1])[0]
+    assert said.examples == 20
+    assert said.metrics["loss"] == 0.5
+
+
+def test_sites_are_told_of_each_others_sizes_and_the_transcript_says_so(run: Path) -> None:
+    # FedAvg of 2.9 leaves the weight of each site in the metadata of the next broadcast.
+    second = open_transcript(run / "server").seen_by(SITES[0]).during([1]).messages[0]
+    assert isinstance(second.body, Broadcast)
+    assert '"name": "site-2", "weight": 20.0' in second.body.config["metrics_aggregation_info"]
+
+
+def test_what_was_sent_is_what_the_filter_let_through(run: Path) -> None:
+    server = open_transcript(run / "server")
+    for site in SITES:
+        after = open_transcript(run / "sites" / site.removeprefix("client/") / "after")
+        there, here = updates(after, site), updates(server, site)
+        assert there.keys() == here.keys()
+        for number, update in there.items():
+            for name, delta in update.delta.items():
+                assert torch.equal(delta, here[number].delta[name])
+
+
+def test_before_and_after_the_filter_stand_in_pairs_that_differ(run: Path) -> None:
+    folder = run / "sites" / "site-2"
+    pair = [updates(open_transcript(folder / name), SITES[1]) for name in ("before", "after")]
+    assert [tuple(one) for one in pair] == [(0, 1, 2), (0, 1, 2)]
+    before, after = (one[0].delta["layer.weight"] for one in pair)
+    assert torch.equal(before, torch.full((4, 3), 0.02))
+    assert not torch.equal(after, before)
+
+
+def test_the_manifest_flags_the_sparse_vector_technique(run: Path) -> None:
+    (defense,) = read_manifest(run / "server").defenses
+    assert defense.name == "svt_privacy"
+    assert defense.mechanism is not None
+    assert (defense.mechanism.stated, defense.mechanism.stated_for) == (0.1, "round")
+    assert "Lyu, Su and Li 2017" in defense.mechanism.flaw
+    assert read_manifest(run / "sites" / "site-1" / "before").defenses == ()
+
+
+def test_tensors_that_are_no_floats_are_left_out_and_named(run: Path) -> None:
+    assert read_manifest(run / "server").left_out == ("seen",)
+
+
+def test_a_recorder_that_cannot_write_stops_neither_the_run_nor_another(run: Path) -> None:
+    assert (run / "file").read_bytes() == b""
+    relative = run / "workspace" / "server" / "simulate_job" / "inside"
+    assert len(open_transcript(relative).messages) == len(
+        open_transcript(run / "server").messages
+    )

@@ -1,0 +1,95 @@
+"""A recording lies where it was asked for, and never outside of its job."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nvflare")
+
+from nvflare.apis.fl_constant import ReservedKey
+from nvflare.apis.fl_context import FLContext
+from nvflare.apis.shareable import Shareable
+from nvflare.apis.workspace import Workspace
+from nvflare.app_common.filters.exclude_vars import ExcludeVars
+
+from overheard.core.recipe import Recipe
+from overheard.core.task import Task
+from overheard.recorders.facts import Facts
+from overheard.recorders.nvflare import (
+    FRAMEWORK,
+    RecordingFilter,
+    RecordingWidget,
+    told,
+)
+from overheard.recorders.nvflare_defenses import defenses_of
+from overheard.recorders.nvflare_places import is_later, last, placed
+
+
+class Engine:
+    """As much of NVFlare's engine as tells where the job lies."""
+
+    def __init__(self, root: Path) -> None:
+        self.workspace = Workspace(str(root))
+
+    def get_workspace(self) -> Workspace:
+        return self.workspace
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> FLContext:
+    for folder in ("startup", "local"):
+        (tmp_path / folder).mkdir()
+    context = FLContext()
+    context.put(ReservedKey.ENGINE, Engine(tmp_path), private=True, sticky=False)
+    context.put(ReservedKey.RUN_NUM, "simulate_job", private=True, sticky=False)
+    return context
+
+
+def test_a_relative_folder_lies_with_the_job(context: FLContext, tmp_path: Path) -> None:
+    assert placed("recording", context) == tmp_path / "simulate_job" / "recording"
+    assert placed(str(tmp_path / "elsewhere"), context) == tmp_path / "elsewhere"
+
+
+def test_a_relative_folder_cannot_lead_out_of_the_job(context: FLContext) -> None:
+    with pytest.raises(ValueError, match="leads out of the job"):
+        placed("../another", context)
+
+
+def test_later_rounds_go_on_in_the_last_folder(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert last(run) == run
+    run.mkdir()
+    (tmp_path / "run-2").mkdir()
+    assert last(run) == tmp_path / "run-2"
+
+
+def test_a_round_is_later_if_it_is_not_the_first() -> None:
+    task = Shareable()
+    assert not is_later(task)
+    task.set_header("start_round", 3)
+    task.set_header("current_round", 3)
+    assert not is_later(task)
+    task.set_header("current_round", 4)
+    assert is_later(task)
+
+
+def test_facts_survive_the_way_through_a_jobs_file() -> None:
+    facts = Facts(
+        FRAMEWORK,
+        "mlp",
+        Task((1, 8, 8), ("a", "b")),
+        Recipe(0.1, 2, 16),
+        defenses_of([ExcludeVars("^head")]),
+    )
+    assert told(told(facts)) == told(facts)
+    assert RecordingWidget("run", facts).facts == told(facts)
+    with pytest.raises(ValueError, match="validation error"):
+        told('{"framework": 3}')
+
+
+def test_a_filter_lets_everything_through_even_where_nothing_else_works() -> None:
+    said = Shareable({"a": 1})
+    recorder = RecordingFilter("run", "after")
+    recorder.handle_event("_after_task_data_filter", FLContext())
+    assert recorder.process(said, FLContext()) is said
+    assert said["a"] == 1
