@@ -67,7 +67,7 @@ class Ways:
 
 
 REDUCED = Ways(
-    replace(SMALL, flip=Flip(batch=256, halve_every=60), flip_rounds=120, seeds=(0, 1)),
+    replace(SMALL, flip=Flip(batch=256, halve_every=60), flip_rounds=120, seeds=(0,)),
     ArmPlan(name=TOGETHER, distillation=TEN_A_STEP, rounds=250),
     ArmPlan(name=MATCHING, distillation=DistributionMatching(), rounds=250),
 )
