@@ -1,6 +1,5 @@
 """The command `overheard`."""
 
-import enum
 import json
 import sys
 from importlib.metadata import version
@@ -12,8 +11,19 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from overheard.cli.options import (
+    DataOption,
+    Device,
+    DeviceOption,
+    Held,
+    Kind,
+    OutOption,
+    QuietOption,
+    SeedOption,
+    WorkersOption,
+)
 from overheard.cli.terminal import plain
-from overheard.cli.workers import METAVAR, Workers, parse_workers
+from overheard.cli.workers import Workers
 from overheard.core.errors import AuditError, PlanError
 
 app = typer.Typer(
@@ -31,60 +41,6 @@ MENDABLE = 2
 
 STOPPED = 130
 """Exit code after Ctrl-C, as shells have it."""
-
-
-class Device(enum.StrEnum):
-    """What the work is done on."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
-
-
-class Held(enum.StrEnum):
-    """What a client's file holds."""
-
-    weights = "weights"
-    differences = "differences"
-
-
-class Kind(enum.StrEnum):
-    """What can be listed."""
-
-    attacks = "attacks"
-    datasets = "datasets"
-    defenses = "defenses"
-    distillations = "distillations"
-    models = "models"
-    papers = "papers"
-    scorers = "scorers"
-    splits = "splits"
-
-
-OutOption = Annotated[
-    Path | None,
-    typer.Option("--out", help="Folder for what is found; taken up again."),
-]
-DataOption = Annotated[
-    Path | None,
-    typer.Option("--data", help="Folder with data sets; else OVERHEARD_DATA, else downloads."),
-]
-SeedOption = Annotated[
-    int | None,
-    typer.Option("--seed", min=0, max=2**31 - 1, help="One seed in place of those planned."),
-]
-DeviceOption = Annotated[Device, typer.Option("--device", help="What the work is done on.")]
-WorkersOption = Annotated[
-    Workers | None,
-    typer.Option(
-        "--workers",
-        parser=parse_workers,
-        metavar=METAVAR,
-        help="Processes to train in; else one a core. 'ray' or an address: the virtual "
-        "clients of attackers are trained by Ray on this machine or by that cluster.",
-    ),
-]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
 def _tell_version(wanted: bool) -> bool:
