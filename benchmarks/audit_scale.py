@@ -1,0 +1,146 @@
+"""What it takes to audit a recording of very many clients, or of a very large model.
+
+    python benchmarks/audit_scale.py --out DIR                  5 GB are written
+    python benchmarks/audit_scale.py --out DIR --cases clients
+
+Recordings are made up: updates are noise, since time and memory do not depend on what they
+say. They stay in DIR, where a second call finds them. Each audit is a process of its own on one
+core, without a ground truth, by attacks that read the last layer alone and by some that read
+models whole. Peaks are those of the whole process.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import torch
+
+from overheard.archive.manifest import Manifest
+from overheard.archive.reader import is_complete
+from overheard.archive.recorder import Recorder
+from overheard.core.messages import Broadcast, Message, Update
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.data.datasets.digits import Digits
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.mlp import Mlp
+
+MEGABYTES = 3000
+"""To stay below, of the whole process."""
+
+PLAN = """
+title = "{name}"
+[data]
+source = "digits"
+split = "iid"
+clients = 1
+examples = 10
+auxiliary_per_class = 10
+[training]
+model = {{ kind = "mlp", hidden = {hidden} }}
+rounds = {rounds}
+rate = 0.1
+epochs = 1
+batch = 10
+[[threats]]
+attacks = ["{attack}"]
+by_round = false
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A recording.
+
+    Args:
+        clients: each answers in each round.
+        rounds: how many.
+        hidden: widths of the network on 64 inputs with 10 outputs.
+        attacks: that listen, one audit each.
+
+    """
+
+    clients: int
+    rounds: int
+    hidden: tuple[int, ...]
+    attacks: tuple[str, ...]
+
+
+CASES = {
+    "clients": Case(10_000, 2, (64,), ("llg", "ilrg", "bias_inversion", "mean_softmax")),
+    "model": Case(10, 1, (10_000, 9_950), ("llg", "ilrg", "bias_inversion", "ramakrishna")),
+}
+
+
+def main() -> None:
+    """Make the recordings that are not there, and audit each."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--cases", default=",".join(CASES))
+    told = parser.parse_args()
+    for name in told.cases.split(","):
+        case = CASES[name]
+        home = told.out / name
+        parameters = _record(home / "recording", case)
+        print(
+            f"{name}: {case.clients} clients, {case.rounds} rounds, {parameters:,} parameters"
+        )
+        for attack in case.attacks:
+            _audit(home, case, attack)
+
+
+def _record(folder: Path, case: Case) -> int:
+    """Write the recording, if it is not there; gives the parameters of the model."""
+    task = Digits().load(folder).task
+    start = initial_weights(partial(Mlp(hidden=case.hidden).build, task), Seed(0))
+    parameters = sum(one.numel() for one in start.values())
+    everyone = tuple(map(client, range(case.clients)))
+    manifest = Manifest(task, "mlp", None, (), (SERVER, *everyone), case.rounds)
+    recorder = Recorder(folder, manifest)
+    begun, noise = perf_counter(), torch.Generator().manual_seed(0)
+    while not is_complete(folder):
+        number = recorder.committed()
+        with recorder.round() as said:
+            said.send(Message(number, SERVER, frozenset(everyone), Broadcast(start)))
+            for who in everyone if number < case.rounds else ():
+                delta = {
+                    name: torch.randn(one.shape, generator=noise).mul_(1e-3)
+                    for name, one in start.items()
+                }
+                said.send(Message(number, who, frozenset({SERVER}), Update(delta, 10)))
+    print(f"{folder.parent.name}: written in {perf_counter() - begun:.0f} s", flush=True)
+    return parameters
+
+
+def _audit(home: Path, case: Case, attack: str) -> None:
+    plan, out = home / f"{attack}.toml", home / f"{attack}-audit"
+    hidden = list(case.hidden)
+    plan.write_text(PLAN.format(name=attack, hidden=hidden, rounds=case.rounds, attack=attack))
+    shutil.rmtree(out, ignore_errors=True)
+    command = [
+        *(sys.executable, "-m", "overheard", "audit", str(plan), "--quiet", "--workers", "1"),
+        *("--transcript", str(home / "recording"), "--out", str(out)),
+    ]
+    begun = perf_counter()
+    child = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    _, status, used = os.wait4(child.pid, 0)
+    if status:
+        raise SystemExit(f"{attack}: the audit failed")
+    seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    verdict = "reached" if peak < MEGABYTES else "missed"
+    print(
+        f"  {attack:15} {perf_counter() - begun:6.0f} s, {seconds:6.0f} s of a core, "
+        f"{1000 * seconds / case.clients / case.rounds:8.1f} ms an update, "
+        f"peak {peak:6.0f} MB ({verdict})",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
