@@ -24,13 +24,16 @@ audit: install ## simulate, attack and report with the built-in plan: audit/repo
 test: install ## run the tests and the examples in the documentation
 	$(BIN)/pytest -n 2 -q
 
+deployments: install ## record real runs of Flower and NVFlare, each a few processes
+	$(BIN)/pytest -q -m deployment tests/recorders
+
 lint: install ## ruff, mypy strict, the floors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-check: lint test ## all that CI checks
+check: lint test deployments ## all that CI checks
 
 bench: install ## measure, on an idle machine, what PERFORMANCE promises
 	$(BIN)/python benchmarks
@@ -38,4 +41,4 @@ bench: install ## measure, on an idle machine, what PERFORMANCE promises
 clean: ## remove what make made
 	rm -rf $(VENV) audit reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
-.PHONY: help install audit test lint check bench clean
+.PHONY: help install audit test deployments lint check bench clean

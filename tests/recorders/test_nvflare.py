@@ -15,7 +15,8 @@ from overheard.core.parties import SERVER, Party
 from overheard.core.transcript import Transcript
 from overheard.core.view import mean_update
 
-pytest.importorskip("nvflare")
+pytest.importorskip("nvflare", reason="the extra nvflare is not installed")
+pytestmark = pytest.mark.deployment
 
 SITES = tuple(Party(f"client/site-{number}") for number in (1, 2, 3))
 

@@ -38,6 +38,7 @@ from overheard.archive.manifest import (
     read_manifest,
     write_manifest,
 )
+from overheard.archive.past_cache import PastCache
 from overheard.archive.pieces import pieces
 from overheard.archive.reader import committed_rounds, is_complete
 from overheard.archive.weights import Shapes, shapes_of
@@ -76,16 +77,23 @@ class Recorder:
     1
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
+    def __init__(
+        self, folder: Path, manifest: Manifest, *, past_cache: PastCache | None = None
+    ) -> None:
         """Start a run in this folder, or go on with the same run.
+
+        Args:
+            folder: of the run.
+            manifest: of the run.
+            past_cache: what writes weights, where nobody reads them soon; None = as ever.
 
         Raises:
             OutputError: if the folder holds another run, or cannot be written to; nothing in
                 it is then changed.
 
         """
-        self._folder = folder
         self._transcript = folder / "transcript"
+        self._past_cache = past_cache
         if is_there(manifest_path(self._transcript)):
             _refuse_another_run(folder, manifest)
         else:
@@ -107,7 +115,7 @@ class Recorder:
                 shutil.rmtree(folder)
         except OSError as error:
             raise output_error(folder, error) from error
-        said = OpenRound(self._transcript, number)
+        said = OpenRound(self._transcript, number, self._past_cache)
         yield said
         said.close()
         self._committed += 1
@@ -117,10 +125,13 @@ class Recorder:
 class OpenRound:
     """The round that is being said; only `Recorder.round` opens one."""
 
-    def __init__(self, transcript: Path, number: int) -> None:
+    def __init__(
+        self, transcript: Path, number: int, past_cache: PastCache | None = None
+    ) -> None:
         """Begin with nothing said."""
         self._transcript = transcript
         self._number = number
+        self._past_cache = past_cache
         self._lines: list[Line] = []
         self._files: list[Path] = []
         self._shapes: Shapes | None = None
@@ -196,7 +207,7 @@ class OpenRound:
         name = weights_name(len(self._lines), party(sender), kind)
         content, digest = pieces(weights), sha256()
         path = round_folder(self._transcript, self._number) / name
-        write_ahead(path, *content)
+        write_ahead(path, *content, past_cache=self._past_cache)
         self._files.append(path)
         for piece in content:
             digest.update(piece)

@@ -148,7 +148,9 @@ class _Said:
     end: Weights | None
 
     def start(self) -> Message | None:
-        return next((m for m in self.messages if isinstance(m.body, Broadcast)), None)
+        # Of a recording there may be another before it, for those who only evaluate.
+        sent = [m for m in self.messages if isinstance(m.body, Broadcast)]
+        return sent[-1] if sent else None
 
     def aggregate(self) -> Aggregate | None:
         return next((m.body for m in self.messages if isinstance(m.body, Aggregate)), None)

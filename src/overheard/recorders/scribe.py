@@ -13,6 +13,7 @@ from typing import final
 
 from overheard.archive.layout import is_there, manifest_path
 from overheard.archive.manifest import Manifest, read_manifest
+from overheard.archive.past_cache import PastCache
 from overheard.archive.recorder import OpenRound, Recorder
 from overheard.core.errors import AuditError
 from overheard.core.messages import (
@@ -269,7 +270,7 @@ class _Desk:
                 # What is left out was told by the run's first model.
                 there = read_manifest(self.folder)
                 manifest = replace(manifest, left_out=there.left_out, parties=there.parties)
-            self._recorder = Recorder(self.folder, manifest)
+            self._recorder = Recorder(self.folder, manifest, past_cache=PastCache())
         if self._said is None:
             self._said = self._open.enter_context(self._recorder.round())
         return self._said

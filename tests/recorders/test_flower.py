@@ -1,0 +1,425 @@
+import logging
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("flwr", reason="the extra flower is not installed")
+
+from flwr.app import (
+    Array,
+    ArrayRecord,
+    ConfigRecord,
+    Error,
+    Message,
+    MetricRecord,
+    RecordDict,
+)
+from flwr.common.constant import ErrorCode
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import DifferentialPrivacyServerSideAdaptiveClipping, FedAvg
+from flwr.supercore.run import Run
+from flwr.supercore.task_identity import TaskIdentity
+
+from overheard.archive.manifest import read_manifest
+from overheard.archive.reader import open_transcript, verify
+from overheard.core.messages import Broadcast, Evaluation, Missing, Update
+from overheard.core.messages import Message as Said
+from overheard.core.parties import SERVER
+from overheard.recorders.flower import RecordingGrid
+
+NODES = (11, 2**63 + 5, 15)
+START = {"w": np.array([1.0, 2.0], np.float32), "b": np.array([0.5], np.float32)}
+
+Answer = Callable[[Message], Message | None]
+
+
+class Nodes(Grid):
+    """A grid whose nodes answer at once, the last asked first; all it gives is one-shot."""
+
+    def __init__(self, answer: Answer, nodes: Sequence[int] = NODES) -> None:
+        self.answer = answer
+        self.nodes = nodes
+        self.sent: list[Message] = []
+        self.numbers = count(1)
+        self.color = "green"
+
+    def set_run(self, run: Run) -> None:
+        raise NotImplementedError
+
+    @property
+    def run(self) -> Run:
+        raise NotImplementedError
+
+    def create_message(
+        self,
+        content: RecordDict,
+        message_type: str,
+        dst_node_id: int,
+        group_id: str,
+        ttl: float | None = None,
+    ) -> Message:
+        raise NotImplementedError
+
+    def get_node_ids(self) -> Iterable[int]:
+        return iter(self.nodes)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        for message in messages:
+            message.metadata.__dict__["_message_id"] = str(next(self.numbers))
+            self.sent.append(message)
+            yield message.metadata.message_id
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterator[Message]:
+        wanted = set(message_ids)
+        asked = [one for one in self.sent if one.metadata.message_id in wanted]
+        for message in reversed(asked):
+            reply = self.answer(message)
+            if reply is not None:
+                yield reply
+
+    def send_and_receive(
+        self, messages: Iterable[Message], *, timeout: float | None = None
+    ) -> Iterator[Message]:
+        return self.pull_messages(list(self.push_messages(messages)))
+
+
+@pytest.fixture(autouse=True)
+def a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_run_id", "_node_id", "_task_id"):
+        monkeypatch.setattr(TaskIdentity, name, 1)
+
+
+def record_of(arrays: dict[str, np.ndarray]) -> ArrayRecord:
+    return ArrayRecord({name: Array(np.asarray(one)) for name, one in arrays.items()})
+
+
+def answer(message: Message, **numbers: float) -> Message:
+    """Adds its number of examples to the weights; says how it does where it is to evaluate."""
+    node = message.metadata.dst_node_id % 10
+    metrics = MetricRecord({"num-examples": node, "loss": 0.5, **numbers})
+    content = RecordDict({"metrics": metrics})
+    if message.metadata.message_type == "train":
+        arrays = message.content["arrays"]
+        content["arrays"] = record_of({k: v.numpy() + node for k, v in arrays.items()})
+    return Message(content, reply_to=message)
+
+
+def ask(
+    kind: str, arrays: ArrayRecord | None = None, nodes: Sequence[int] = NODES
+) -> list[Message]:
+    content = RecordDict({"config": ConfigRecord({"lr": 0.1})})
+    if arrays is not None:
+        content["arrays"] = arrays
+    return [Message(content, node, kind) for node in nodes]
+
+
+def said(folder: Path) -> Sequence[Said]:
+    verify(folder)
+    return open_transcript(folder).messages
+
+
+def outline(folder: Path) -> list[str]:
+    return [f"{one.round} {type(one.body).__name__}" for one in said(folder)]
+
+
+def test_a_run_of_fedavg_is_recorded_with_all_that_its_server_sends_and_reads(
+    tmp_path: Path,
+) -> None:
+    grid = RecordingGrid(Nodes(answer), tmp_path, model="two tensors")
+    learned = FedAvg().start(grid, record_of(START), num_rounds=2)
+    grid.finish()
+    assert outline(tmp_path) == [
+        "0 Broadcast", *["0 Update"] * 3,
+        "1 Broadcast", *["1 Evaluation"] * 3, "1 Broadcast", *["1 Update"] * 3,
+        "2 Broadcast", *["2 Evaluation"] * 3,
+    ]  # fmt: skip
+    messages = said(tmp_path)
+    everyone = frozenset(f"client/{node}" for node in NODES)
+    first, update = messages[0], messages[1]
+    assert isinstance(first.body, Broadcast)
+    assert first.readers == everyone
+    assert first.body.config == {"server-round": "1"}
+    assert first.body.weights["w"].tolist() == [1.0, 2.0]
+    assert isinstance(update.body, Update)
+    assert update.readers == {SERVER}
+    assert update.body.examples == int(update.sender[-1])
+    assert update.body.delta["w"].tolist() == [update.body.examples] * 2
+    assert update.body.metrics == {"loss": 0.5}
+    assert update.times is not None
+    assert first.times is not None
+    assert first.times.sent is not None
+    assert update.times.sent is not None
+    assert update.times.received is not None
+    assert first.times.sent <= update.times.sent <= update.times.received
+    assert isinstance(messages[5].body, Evaluation)
+    last = messages[-4].body
+    assert isinstance(last, Broadcast)
+    assert torch.equal(last.weights["w"], torch.tensor(learned.arrays["w"].numpy()))
+    manifest = read_manifest(tmp_path)
+    assert manifest.model == "two tensors"
+    assert set(manifest.parties) == everyone | {SERVER}
+
+
+def test_messages_and_replies_are_handed_on_as_they_are_in_the_order_in_which_they_came(
+    tmp_path: Path,
+) -> None:
+    beneath, came = Nodes(answer), list[Message]()
+
+    def keep(message: Message) -> Message:
+        came.append(answer(message))
+        return came[-1]
+
+    beneath.answer = keep
+    grid = RecordingGrid(beneath, tmp_path)
+    messages = ask("train", record_of(START))
+    replies = grid.send_and_receive(iter(messages), timeout=3.0)
+    assert [id(one) for one in beneath.sent] == [id(one) for one in messages]
+    assert [id(one) for one in replies] == [id(one) for one in came]
+    assert [one.metadata.src_node_id for one in replies] == [*reversed(NODES)]
+    assert list(grid.get_node_ids()) == list(NODES)
+    assert grid.color == "green"
+    grid.finish()
+    senders = [one.sender for one in said(tmp_path)[1:]]
+    assert senders == [f"client/{node}" for node in reversed(NODES)]
+
+
+def test_what_a_strategy_changes_in_a_reply_after_it_came_does_not_show(tmp_path: Path) -> None:
+    grid = RecordingGrid(Nodes(answer), tmp_path)
+    # Puts clipped weights in place of those that came, in the very replies.
+    strategy = DifferentialPrivacyServerSideAdaptiveClipping(
+        FedAvg(fraction_evaluate=0.0), 0.0, 3, initial_clipping_norm=1e-3
+    )
+    strategy.start(grid, record_of(START), num_rounds=1)
+    grid.finish()
+    bodies = [one.body for one in said(tmp_path)]
+    changes = {one.delta["b"].item() for one in bodies if isinstance(one, Update)}
+    assert changes == {1, 3, 5}
+
+
+def test_errors_and_silence_are_missing_answers_and_errors_do_not_quote(tmp_path: Path) -> None:
+    def fail(message: Message) -> Message | None:
+        number = NODES.index(message.metadata.dst_node_id)
+        error = Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, "patient 7\x1b[2J")
+        return [answer(message), Message(error, reply_to=message), None][number]
+
+    for keeps in (False, True):
+        folder = tmp_path / str(keeps)
+        grid = RecordingGrid(Nodes(fail), folder, keep_error_texts=keeps)
+        FedAvg().start(grid, record_of(START), num_rounds=1)
+        grid.finish()
+        name = f"CLIENT_APP_RAISED_EXCEPTION{': patient 7?[2J' if keeps else ''}"
+        missing = [one for one in said(folder) if isinstance(one.body, Missing)]
+        assert [(one.round, one.sender[-1], one.body.reason) for one in missing] == [
+            (0, "3", name),
+            (0, "5", "no answer to train"),
+            (1, "3", f"evaluate: {name}"),
+            (1, "5", "no answer to evaluate"),
+        ]
+
+
+def test_a_model_that_was_evaluated_first_opens_the_round_in_which_it_is_trained(
+    tmp_path: Path,
+) -> None:
+    grid, arrays = RecordingGrid(Nodes(answer), tmp_path), record_of(START)
+    grid.send_and_receive(ask("evaluate", arrays, NODES[:1]))
+    grid.send_and_receive(ask("train", arrays, NODES[1:2]))
+    grid.send_and_receive(ask("train", arrays, NODES[1:2]))
+    grid.finish(record_of(START))
+    assert outline(tmp_path) == [
+        "0 Broadcast", "0 Evaluation", "0 Broadcast", "0 Update",
+        "1 Broadcast", "1 Update",
+        "2 Broadcast",
+    ]  # fmt: skip
+    assert [len(one.readers) for one in said(tmp_path)[::2]] == [1, 1, 1, 0]
+
+
+def test_rounds_of_which_nobody_answered_are_told_apart(tmp_path: Path) -> None:
+    grid, arrays = RecordingGrid(Nodes(lambda _: None), tmp_path), record_of(START)
+    for _ in range(2):
+        assert list(grid.send_and_receive(ask("train", arrays, NODES[:1]))) == []
+        assert list(grid.send_and_receive([])) == []
+    grid.finish()
+    assert outline(tmp_path) == ["0 Broadcast", "0 Missing", "1 Broadcast", "1 Missing"]
+
+
+def test_federated_analytics_without_a_model_goes_through(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    grid = RecordingGrid(Nodes(answer), tmp_path)
+    assert len(list(grid.send_and_receive(ask("query")))) == 3
+    assert len(list(grid.send_and_receive(ask("query.count")))) == 3
+    assert caplog.text.count("'query' are not recorded") == 1
+    assert len(list(grid.send_and_receive(ask("evaluate")))) == 3
+    grid.finish()
+    assert outline(tmp_path) == ["0 Broadcast", *["0 Evaluation"] * 3]
+
+
+def test_where_nodes_are_sent_different_models_each_update_is_relative_to_its_own(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = record_of({name: one + 10 for name, one in START.items()})
+    grid = RecordingGrid(Nodes(answer), tmp_path)
+    grid.send_and_receive(
+        [*ask("train", other, NODES[:1]), *ask("train", record_of(START), NODES[1:])]
+    )
+    grid.finish()
+    broadcast, *updates = (one.body for one in said(tmp_path))
+    assert isinstance(broadcast, Broadcast)
+    assert broadcast.weights["w"].tolist() == [1.0, 2.0]
+    assert [one.delta["b"].item() for one in updates if isinstance(one, Update)] == [5, 3, 1]
+    assert "different models" in caplog.text
+
+
+def test_a_loop_that_pushes_and_pulls_is_recorded_and_late_answers_are_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    grid, arrays = RecordingGrid(Nodes(answer), tmp_path), record_of(START)
+    numbers = [
+        *grid.push_messages(ask("train", arrays, NODES[:1])),
+        *grid.push_messages(ask("train", arrays, NODES[1:])),
+    ]
+    assert len(list(grid.pull_messages(numbers[:1]))) == 1
+    assert len(list(grid.pull_messages(numbers[1:2]))) == 1
+    moved = record_of({name: one + 1 for name, one in START.items()})
+    later = list(grid.push_messages(ask("train", moved, NODES[:1])))
+    assert len(list(grid.pull_messages([numbers[2], *later]))) == 2
+    grid.finish()
+    assert outline(tmp_path) == [
+        "0 Broadcast", "0 Update", "0 Update", "0 Missing",
+        "1 Broadcast", "1 Update",
+    ]  # fmt: skip
+    assert len(said(tmp_path)[0].readers) == 3
+    assert caplog.text.count("after their round was over") == 1
+
+
+def broken(message: Message, content: RecordDict) -> Message:
+    return Message(content, reply_to=message)
+
+
+class Unreadable:
+    """Fails at whatever is asked of it."""
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(name)
+
+
+def test_malformed_replies_are_missing_and_reach_the_run_all_the_same(tmp_path: Path) -> None:
+    nan = {name: one * float("nan") for name, one in START.items()}
+    contents = [
+        RecordDict(),
+        RecordDict({"arrays": record_of(nan)}),
+        RecordDict({"arrays": record_of({"w": START["w"]})}),
+        RecordDict({"arrays": record_of({name: one[None] for name, one in START.items()})}),
+        RecordDict({"arrays": ArrayRecord({n: Array("f", (), "pickle", b"") for n in START})}),
+        RecordDict({"a": record_of(START), "b": record_of(START)}),
+        Unreadable(),
+    ]
+    nodes = range(20, 20 + len(contents) + 1)
+
+    def reply(message: Message) -> Message:
+        number = message.metadata.dst_node_id - 20
+        made = answer(message, nothing=float("inf"))
+        if number < len(contents):
+            made.__dict__["_content"] = contents[number]
+        return made
+
+    grid = RecordingGrid(Nodes(reply, nodes), tmp_path)
+    replies = list(grid.send_and_receive(ask("train", record_of(START), nodes)))
+    assert len(replies) == len(contents) + 1
+    grid.finish()
+    assert grid.stopped is None
+    bodies = {one.sender: one.body for one in said(tmp_path)[1:]}
+    assert [type(bodies[f"client/{node}"]) for node in nodes] == [
+        *[Missing] * len(contents),
+        Update,
+    ]
+
+
+def test_whatever_fails_in_recording_does_not_reach_the_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    grid = RecordingGrid(Nodes(answer), tmp_path)
+    messages = ask("train", record_of(START))
+    for one in messages:
+        one.__dict__["_content"] = Unreadable()
+
+    def reply(message: Message) -> Message:
+        return Message(RecordDict(), reply_to=message)
+
+    grid._grid.answer = reply
+    assert len(list(grid.send_and_receive(messages))) == 3
+    assert grid.stopped is not None
+    assert caplog.text.count("its recording ends here") == 1
+    # And from then on all goes through, unrecorded.
+    grid._grid.answer = answer
+    assert len(list(grid.send_and_receive(ask("train", record_of(START))))) == 3
+
+
+def test_an_error_of_the_grid_beneath_reaches_the_run_and_ends_the_round(
+    tmp_path: Path,
+) -> None:
+    def lost(message: Message) -> Message:
+        raise ConnectionError("the SuperLink is gone")
+
+    grid = RecordingGrid(Nodes(lost), tmp_path)
+    with pytest.raises(ConnectionError, match="SuperLink"):
+        grid.send_and_receive(ask("train", record_of(START)))
+    grid.finish()
+    assert outline(tmp_path) == ["0 Broadcast", *["0 Missing"] * 3]
+
+
+def test_an_integer_counter_is_left_out_though_averages_make_a_float_of_it(
+    tmp_path: Path,
+) -> None:
+    start = record_of(START | {"seen": np.array(3)})
+    grid = RecordingGrid(Nodes(answer), tmp_path)
+    FedAvg(fraction_evaluate=0.0).start(grid, start, num_rounds=2)
+    grid.finish()
+    assert read_manifest(tmp_path).left_out == ("seen",)
+    assert outline(tmp_path).count("1 Update") == 3
+
+
+FULL = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+import numpy as np
+import test_flower as here
+from flwr.serverapp.strategy import FedAvg
+for name in ("_run_id", "_node_id", "_task_id"):
+    setattr(here.TaskIdentity, name, 1)
+start = here.record_of({"w": np.ones(10_000, np.float32)})
+grid = here.RecordingGrid(here.Nodes(here.answer), Path(sys.argv[1]))
+learned = FedAvg().start(grid, start, num_rounds=2)
+grid.finish()
+print(learned.arrays["w"].numpy()[0] > 1, grid.stopped)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of POSIX")
+def test_the_run_goes_on_over_a_full_disk(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path), str(Path(__file__).parent)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("True cannot write")
+    assert "its recording ends here" in done.stderr
+
+
+def test_a_grid_that_is_dropped_has_written_all(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "overheard"):
+        FedAvg().start(RecordingGrid(Nodes(answer), tmp_path), record_of(START), num_rounds=1)
+    assert not caplog.records
+    assert outline(tmp_path)[-1] == "1 Evaluation"

@@ -1,0 +1,134 @@
+import math
+
+import pytest
+
+pytest.importorskip("flwr", reason="the extra flower is not installed")
+
+from flwr.clientapp.mod import LocalDpMod, fixedclipping_mod
+from flwr.serverapp import (
+    NeighboringRelation,
+    PrivacyConfig,
+    RdpAccountant,
+    SamplingMethod,
+)
+from flwr.serverapp.strategy import (
+    DifferentialPrivacyClientSideAdaptiveClipping,
+    DifferentialPrivacyClientSideFixedClipping,
+    DifferentialPrivacyServerSideAdaptiveClipping,
+    DifferentialPrivacyServerSideFixedClipping,
+    FedAvg,
+)
+
+from overheard.archive.manifest import DefenseRecord
+from overheard.core.mechanism import Mechanism
+from overheard.recorders.flower_defenses import DELTA, defense_records
+
+
+def mechanism_of(defense: object) -> Mechanism:
+    (record,) = defense_records([defense])
+    assert record.mechanism is not None
+    return record.mechanism
+
+
+def test_local_dp_noises_at_the_client_what_its_settings_say_in_units_of_the_clip() -> None:
+    (record,) = defense_records([LocalDpMod(2.0, 1.0, 10.0, 1e-5)])
+    # 1 * sqrt(2 ln(1.25 / 1e-5)) / 10 = 0.48448, over a clip of 2.
+    found = record.mechanism
+    assert found is not None
+    assert found.noise_multiplier == pytest.approx(0.24224, abs=1e-5)
+    assert (found.clip, found.delta, found.stated, found.stated_for) == (2, 1e-5, 10, "round")
+    assert (found.noised_at, found.bounded_at) == ("client", "client")
+    assert found.covers(("server",))
+    assert record.enforced_at == "client"
+    assert "whoever ships the client app" in record.switched_off_by
+    assert record.settings == (
+        "LocalDpMod(clipping_norm=2.0, sensitivity=1.0, epsilon=10.0, delta=1e-05)"
+    )
+
+
+def test_a_tiny_sensitivity_leaves_hardly_any_noise_whatever_epsilon_is_stated() -> None:
+    found = mechanism_of(LocalDpMod(1.0, 1e-4, 10.0, 1e-5))
+    assert found.noise_multiplier == pytest.approx(4.8448e-5, rel=1e-4)
+    assert found.stated == 10
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 1e-5), (1.0, 0.0), (1.0, 1.0)])
+def test_settings_that_are_no_mechanism_are_recorded_without_one(
+    epsilon: float, delta: float
+) -> None:
+    (record,) = defense_records([LocalDpMod(1.0, 1.0, epsilon, delta)])
+    assert record.mechanism is None
+    assert repr(epsilon) in record.settings
+
+
+@pytest.mark.parametrize(
+    ("strategy", "bounded_at"),
+    [
+        (DifferentialPrivacyServerSideFixedClipping, "server"),
+        (DifferentialPrivacyClientSideFixedClipping, "client"),
+    ],
+)
+def test_fixed_clipping_leaves_the_server_updates_without_noise(
+    strategy: type, bounded_at: str
+) -> None:
+    (record,) = defense_records([strategy(FedAvg(), 1.5, 0.5, 10)])
+    found = record.mechanism
+    assert found is not None
+    assert (found.noise_multiplier, found.clip, found.delta) == (1.5, 0.5, DELTA)
+    assert (found.noised_at, found.bounded_at) == ("server", bounded_at)
+    assert not found.covers(("server",))
+    assert found.covers(("client/1",))
+    assert record.name == strategy.__name__
+    assert "the server" in record.switched_off_by
+
+
+def test_without_an_accountant_nothing_keeps_a_client_from_weighing_more() -> None:
+    strategy = DifferentialPrivacyServerSideFixedClipping(FedAvg(), 1.0, 1.0, 10)
+    assert "accountant" in mechanism_of(strategy).flaw
+
+
+def test_with_an_accountant_it_is_proven_for_the_relation_and_delta_that_it_counts_on() -> None:
+    pytest.importorskip("dp_accounting", reason="the extra dp is not installed")
+    config = PrivacyConfig(
+        1e-6,
+        100,
+        NeighboringRelation.ADD_OR_REMOVE_ONE,
+        SamplingMethod.NO_AMPLIFICATION,
+        max_epsilon=8.0,
+    )
+    strategy = DifferentialPrivacyServerSideFixedClipping(
+        FedAvg(), 1.0, 1.0, 10, accountant=RdpAccountant(config)
+    )
+    found = mechanism_of(strategy)
+    assert not found.flaw
+    assert (found.delta, found.moves, found.stated, found.stated_for) == (1e-6, 1, 8.0, "run")
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        DifferentialPrivacyServerSideAdaptiveClipping,
+        DifferentialPrivacyClientSideAdaptiveClipping,
+    ],
+)
+def test_adaptive_clipping_is_told_by_what_the_whole_round_releases(strategy: type) -> None:
+    made = strategy(FedAvg(), 0.8, 20, 0.3)
+    # Flower puts more noise on the mean, so that mean and count come to what was asked for.
+    assert made.noise_multiplier > 0.8
+    found = mechanism_of(made)
+    assert math.isclose(found.noise_multiplier, 0.8)
+    assert found.clip == 0.3
+
+
+def test_adaptive_clipping_without_noise_is_told_as_that() -> None:
+    strategy = DifferentialPrivacyServerSideAdaptiveClipping(FedAvg(), 0.0, 20)
+    assert mechanism_of(strategy).noise_multiplier == 0
+
+
+def test_records_made_by_hand_are_taken_and_what_is_no_defense_is_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    own = DefenseRecord("ours", "ours()", "client", "each client")
+    found = defense_records([own, fixedclipping_mod, FedAvg()])
+    assert [one.name for one in found] == ["ours", "fixedclipping_mod"]
+    assert "FedAvg is no defense" in caplog.text

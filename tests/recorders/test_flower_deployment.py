@@ -1,0 +1,189 @@
+"""The example app on a real SuperLink with real SuperNodes, one of which dies."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("flwr", reason="the extra flower is not installed")
+from overheard.archive.layout import manifest_path
+from overheard.archive.manifest import read_manifest
+from overheard.archive.reader import committed_rounds, open_transcript, read_round, verify
+from overheard.audit.plan import read_plan
+from overheard.audit.run import audit
+from overheard.core.messages import Broadcast, Missing, Update
+from overheard.core.parties import SERVER
+
+pytestmark = pytest.mark.deployment
+
+APP = Path(__file__).parents[2] / "examples" / "flower"
+BIN = Path(sys.executable).parent
+
+NODES = 3
+
+PATIENCE = 300.0
+"""Seconds until the test gives up; some 40 are enough on two idle cores."""
+
+
+class Deployment:
+    """Processes of Flower's, each with a group of its own, so that all it starts ends too."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.port = free_port()
+        self.groups: list[subprocess.Popen[bytes]] = []
+        self.environment = os.environ | {
+            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+            "FLWR_HOME": str(home / "flwr"),
+            "FLWR_TELEMETRY_ENABLED": "0",
+            "FLWR_DISABLE_UPDATE_CHECK": "1",
+            "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
+            "OMP_NUM_THREADS": "1",
+        }
+        (home / "flwr").mkdir()
+        (home / "flwr" / "config.toml").write_text(
+            '[superlink]\ndefault = "here"\n[superlink.here]\n'
+            f'address = "127.0.0.1:{self.port}"\ninsecure = true\n'
+        )
+
+    def start(self, *command: str) -> subprocess.Popen[bytes]:
+        """Start a process that says what it says to `said` in its home."""
+        with (self.home / "said").open("ab") as said:
+            started = subprocess.Popen(
+                [str(BIN / command[0]), *command[1:]],
+                env=self.environment,
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+            )
+        self.groups.append(started)
+        return started
+
+    def kill(self, started: subprocess.Popen[bytes]) -> None:
+        """End a process and all that it started, at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+
+    def shut_down(self, started: subprocess.Popen[bytes]) -> None:
+        """End a process as its machine does that is shut down, in the midst of its work."""
+        started.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            started.wait(10)
+        self.kill(started)
+
+    def stop(self) -> None:
+        """End them all."""
+        while self.groups:
+            self.kill(self.groups.pop())
+
+    def until(self, is_so: Callable[[], bool], what: str) -> None:
+        """Wait for this."""
+        end = time.monotonic() + PATIENCE
+        while not is_so():
+            if time.monotonic() > end:
+                pytest.fail(f"{what} did not come about:\n{self.said()}")
+            time.sleep(0.1)
+
+    def said(self) -> str:
+        """The last of what all of them said."""
+        return (self.home / "said").read_text(errors="replace")[-6000:]
+
+    def received(self) -> int:
+        """How many messages nodes have received, and set to work on."""
+        return (self.home / "said").read_bytes().count(b"Receiving: train message")
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as door:
+        return door.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    deployed = Deployment(tmp_path)
+    try:
+        yield deployed
+    finally:
+        deployed.stop()
+
+
+def test_a_real_run_is_recorded_and_audited_and_the_answers_of_a_node_that_dies_are_missing(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = deployment.home / "recording"
+    deployment.start(
+        "flower-superlink", "--insecure", "--disable-runtime-dependency-installation",
+        "--host", "127.0.0.1", "--port", str(deployment.port),
+    )  # fmt: skip
+    nodes = [
+        deployment.start(
+            "flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{deployment.port}",
+            "--host", "127.0.0.1", "--port", str(free_port()),
+            "--node-config", f"partition-id={number} num-partitions={NODES}",
+        )
+        for number in range(NODES)
+    ]  # fmt: skip
+    deployment.until(lambda: is_open(deployment.port), "the SuperLink's port")
+    settings = f"recording='{recording}' rounds=2 fraction-evaluate=0.0 nodes={NODES}"
+    run = deployment.start("flwr", "run", str(APP), "--stream", "--run-config", settings)
+    deployment.until(lambda: deployment.received() == 2 * NODES, "the second round")
+    deployment.shut_down(nodes[-1])
+    deployment.until(lambda: run.poll() is not None, "the end of the run")
+    deployment.until(lambda: len(heard(recording)) == 3, "the last of the recording")
+
+    manifest, messages = read_manifest(recording), open_transcript(recording).messages
+    clients = set(manifest.parties) - {SERVER}
+    first, second, final = heard(recording)
+    assert len(clients) == NODES
+    assert first == clients
+    assert len(second) == NODES - 1
+    assert not final
+    missing = [one for one in messages if isinstance(one.body, Missing)]
+    assert [{one.sender} for one in missing] == [clients - second]
+    assert missing[0].body == Missing("NODE_UNAVAILABLE")
+    assert [type(one.body) for one in messages if one.round == 2] == [Broadcast]
+    # Each round's broadcast and updates, and the final broadcast.
+    assert verify(recording) == (1 + NODES) + NODES + 1
+    assert manifest.framework.startswith("flwr ")
+    for one in messages:
+        if isinstance(one.body, Update):
+            assert one.readers == {SERVER}
+            assert set(one.body.metrics) == {"train-loss"}
+            assert one.body.examples is not None
+            assert any(bool(tensor.any()) for tensor in one.body.delta.values())
+
+    monkeypatch.syspath_prepend(APP)
+    found = audit(read_plan(APP / "plan.toml"), deployment.home / "audit", recording=recording)
+    claims = [one for one in found.findings if len(one.cell.rounds) == 2]
+    # Three attacks make claims about each client, the one that died among them.
+    assert {one.target for one in claims} == clients
+    assert len(claims) == 3 * NODES
+    assert not found.refusals
+    assert not any(one.is_checked for one in claims)
+
+
+def heard(recording: Path) -> list[set[str]]:
+    """Whose updates are recorded, by round."""
+    if not manifest_path(recording / "transcript").exists():
+        return []
+    return [
+        {one.sender for one in read_round(recording, number) if isinstance(one.body, Update)}
+        for number in range(committed_rounds(recording))
+    ]
