@@ -22,7 +22,7 @@ audit: install ## simulate, attack and report with the built-in plan: audit/repo
 	$(BIN)/overheard audit
 
 test: install ## run the tests and the examples in the documentation
-	$(BIN)/pytest -n 2 -q
+	$(BIN)/pytest -n 2 -q --dist loadfile
 
 deployments: install ## record real runs of Flower and NVFlare, each a few processes
 	$(BIN)/pytest -q -m deployment tests/recorders

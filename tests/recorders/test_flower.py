@@ -388,6 +388,8 @@ def test_an_integer_counter_is_left_out_though_averages_make_a_float_of_it(
 FULL = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+# Modules that are imported from now on are not to be kept cut short.
+sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path

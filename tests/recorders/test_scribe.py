@@ -213,6 +213,8 @@ from overheard.recorders.facts import Facts
 from overheard.recorders.scribe import Scribe
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+# Modules that are imported from now on are not to be kept cut short.
+sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 scribe = Scribe(Path(sys.argv[1]), Facts("a framework"))
 for size in (1_000, 1_000, 20_000):

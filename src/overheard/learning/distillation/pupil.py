@@ -1,5 +1,7 @@
 """The network that learns from synthetic examples, from the same first weights each time."""
 
+from collections.abc import Hashable
+from functools import lru_cache, partial
 from typing import final
 
 import torch
@@ -13,6 +15,9 @@ from overheard.learning.architecture import draws_at_random, embeds_tokens, is_r
 from overheard.learning.distillation.synthetic import Synthetic
 from overheard.learning.distillation.unroll import Unroll
 from overheard.learning.initial import fresh
+
+KEPT = 8
+"""Networks whose recorded steps are kept at most, those used last."""
 
 
 @final
@@ -44,11 +49,11 @@ class Pupil:
         at_once: int,
         device: torch.device | str,
     ) -> None:
-        model = _smooth(build_model).to(device)
-        self.names = [name for name, _ in model.named_parameters()]
+        dtype = next(iter(start.values())).dtype
+        self.unroll = _unroll_of(build_model, at_once, dtype, device)
+        self.model = self.unroll.model
+        self.names = [name for name, _ in self.model.named_parameters()]
         self.start = [start[name].to(device) for name in self.names]
-        self.model = model.to(self.start[0].dtype)
-        self.unroll = Unroll(self.model, at_once)
         self.device = device
 
     def train(self, examples: Synthetic) -> list[Weights]:
@@ -67,6 +72,39 @@ class Pupil:
     def on_device(self, numbers: Tensor) -> Tensor:
         """Numbers where the network computes, of the kind that it computes with."""
         return numbers.to(self.device, self.start[0].dtype)
+
+
+def _unroll_of(
+    build_model: BuildModel, at_once: int, dtype: torch.dtype, device: torch.device | str
+) -> Unroll:
+    """One that was used before for such a network, if it still is there.
+
+    To record the steps of a small network takes one to three seconds, and the federations of an
+    audit have the same one. Networks are alike if they are built by the same call, such as that
+    of an equal `Model` for an equal task.
+    """
+    call: tuple[Hashable, ...] = (build_model, (), ())
+    if isinstance(build_model, partial):
+        keywords = tuple(sorted(build_model.keywords.items()))
+        call = (build_model.func, build_model.args, keywords)
+    try:
+        hash(call)
+    except TypeError:
+        call = (build_model, (), ())
+    return _built(*call, at_once, dtype, str(device))
+
+
+@lru_cache(maxsize=KEPT)
+def _built(
+    build: BuildModel,
+    args: tuple[Hashable, ...],
+    keywords: tuple[tuple[str, Hashable], ...],
+    at_once: int,
+    dtype: torch.dtype,
+    device: str,
+) -> Unroll:
+    model = _smooth(partial(build, *args, **dict(keywords)))
+    return Unroll(model.to(device, dtype), at_once)
 
 
 def _smooth(build_model: BuildModel) -> nn.Module:

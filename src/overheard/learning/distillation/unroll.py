@@ -44,6 +44,9 @@ class Unroll:
         at_once: examples that a step learns from; the last one takes what is left.
         most_bytes: memory for weights on the way.
 
+    Attributes:
+        model: the network.
+
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Unroll:
             logits: Tensor = functional_call(model, named, (inputs,))
             return -(rates * (labels * logits.log_softmax(1)).sum(1)).sum()
 
+        self.model = model
         self._loss = loss
         self._at_once = at_once
         self._most_bytes = most_bytes
