@@ -17,7 +17,7 @@ TINY = replace(
     model=Logistic(),
     examples=30,
     flip=replace(REDUCED[1].flip, first_rate=0.1, rate_rate=0.01, at_once=1),
-    flip_rounds=25,
+    flip_rounds=12,
     samples=(4,),
     seeds=(0, 1),
 )
