@@ -92,13 +92,18 @@ def test_tells_whom_clients_stand_for_and_what_is_known_of_them():
 
 
 def test_tells_of_a_recording_what_it_says_of_itself():
-    told = subject_of_recording(TINY, MANIFEST)
+    told = subject_of_recording(TINY, MANIFEST, 3, 7)
     assert told.startswith("a recorded run of 3 parties over 7 rounds; model site.models:build")
-    assert "a recipe it does not tell" in told
+    assert "a recipe not told, taken to be Recipe(rate=0.1" in told
     assert "dirichlet" not in told
     assert "users" not in told
     data = DATA.model_copy(update={"people": PeoplePlan()})
-    of_users = subject_of_recording(TINY.model_copy(update={"data": data}), MANIFEST)
+    of_users = subject_of_recording(TINY.model_copy(update={"data": data}), MANIFEST, 3, 7)
     assert of_users.startswith(f"{told}; clients stand for users, and the attacker has")
     recipe = Recipe(rate=0.5, epochs=1, batch=4)
-    assert "rate=0.5" in subject_of_recording(TINY, replace(MANIFEST, recipe=recipe))
+    assert "rate=0.5" in subject_of_recording(TINY, replace(MANIFEST, recipe=recipe), 3, 7)
+    bare = replace(MANIFEST, model="", framework="flwr 1.41.0")
+    assert subject_of_recording(TINY, bare, 3, 7).startswith(
+        "a recorded run of flwr 1.41.0 of 3 parties over 7 rounds; model not told, taken to be "
+        "logistic; clients"
+    )

@@ -94,7 +94,9 @@ def audit(
     else:
         run = recorded(plan, supplies, recording)
         _refuse_strangers(plan, run.transcript.parties())
-        subject = subject_of_recording(plan, read_manifest(recording))
+        subject = subject_of_recording(
+            plan, read_manifest(recording), len(run.transcript.parties()), len(run.rounds)
+        )
         ticker = _Ticker(on_step, cells(plan, len(run.rounds), is_control=False))
         heard = iter((run,))
     home.claim(claim)

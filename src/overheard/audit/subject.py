@@ -55,11 +55,26 @@ def _known(people: PeoplePlan | None) -> str:
     return f"; clients stand for users, and the attacker has {told}"
 
 
-def subject_of_recording(plan: Plan, manifest: Manifest) -> str:
-    """What the audit of a recording is about; of the plan, only what attackers were given."""
-    recipe = "a recipe it does not tell" if manifest.recipe is None else repr(manifest.recipe)
+def subject_of_recording(plan: Plan, manifest: Manifest, parties: int, rounds: int) -> str:
+    """What the audit of a recording is about; what it does not tell is the plan's word.
+
+    Args:
+        plan: what attackers were given.
+        manifest: what the recording tells of itself.
+        parties: how many sent or could read something.
+        rounds: in how many of them somebody answered.
+
+    """
+    training = plan.training
+    run_by = "" if manifest.framework == "overheard" else f" of {manifest.framework}"
+    model = manifest.model or f"not told, taken to be {label(training.model)}"
+    recipe = (
+        f"a recipe not told, taken to be {training.recipe}"
+        if manifest.recipe is None
+        else repr(manifest.recipe)
+    )
     return (
-        f"a recorded run of {len(manifest.parties)} parties over {manifest.rounds} rounds; "
-        f"model {manifest.model}; clients trained by {recipe}; auxiliary examples from "
-        f"{plan.data.source.name}" + _known(plan.data.people)
+        f"a recorded run{run_by} of {parties} parties over {rounds} rounds; model {model}; "
+        f"clients trained by {recipe}; auxiliary examples from {plan.data.source.name}"
+        + _known(plan.data.people)
     )
