@@ -32,6 +32,8 @@ from overheard.learning.models.logistic import Logistic
 from overheard.learning.models.mlp import Mlp
 from overheard.recorders.facts import Facts
 from overheard.recorders.scribe import Scribe
+from overheard.report.exposures import arms
+from overheard.report.page import page
 from tests.audit.conftest import HERE, Done, supplies_of
 from tests.audit.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
 from tests.audit.planted import Pull
@@ -374,3 +376,30 @@ def test_what_a_recording_states_of_noise_is_recomputed(unchecked: Audit):
     assert found.one_round == pytest.approx(9.997, abs=0.01)
     assert line.accounted.run.rounds == 2
     assert line.standing == "overclaimed"
+
+
+@pytest.mark.parametrize(
+    ("stated", "standing"),
+    [
+        # As `LocalDpMod` with a sensitivity of 1e-4 where the clip is 1, and as `SVTPrivacy`.
+        (Mechanism(4.8e-5, 1.0, 1e-5, "client", "client", stated=10.0, stated_for="round"),
+         "overclaimed"),
+        (Mechanism(2.0, 1.0, 1e-5, "client", "client", stated=0.1, stated_for="round",
+                   unproven="a sparse vector that never stops"), "flawed"),
+    ],
+    ids=["a sensitivity too small", "no proof"],
+)  # fmt: skip
+def test_what_is_known_to_be_hollow_is_flagged_first_thing(
+    elsewhere: Path, tmp_path: Path, stated: Mechanism, standing: str
+):
+    copy = shutil.copytree(elsewhere, tmp_path / "recording")
+    manifest = read_manifest(copy)
+    (one,) = manifest.defenses
+    write_manifest(
+        copy / "transcript", replace(manifest, defenses=(replace(one, mechanism=stated),))
+    )
+    found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    lines = epsilon_lines(found)
+    assert {line.standing for line in lines} == {standing}
+    told = page(found, arms(found, Seed(0)))
+    assert "Claims that do not hold" in told

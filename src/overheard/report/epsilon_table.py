@@ -39,11 +39,23 @@ def epsilon_table(lines: Sequence[EpsilonLine]) -> Table:
 
 def epsilon_words(lines: Sequence[EpsilonLine]) -> tuple[str, ...]:
     """A sentence on each claim that is broken, or that promises less than it seems to."""
-    return tuple(_alarm(line) for line in lines if line.standing in ("violated", "overclaimed"))
+    # What holds towards nobody is said once for all observers.
+    return tuple(dict.fromkeys(_alarm(line) for line in lines if _is_broken(line)))
+
+
+def _is_broken(line: EpsilonLine) -> bool:
+    if line.standing == "flawed":
+        return line.accounted.mechanism.stated is not None
+    return line.standing in ("violated", "overclaimed")
 
 
 def _alarm(line: EpsilonLine) -> str:
     what = f"{shown(line.arm)}: the claim of {shown(line.defense.settings)}"
+    if line.standing == "flawed":
+        return (
+            f"{what}, epsilon {_claimed(line)}, promises nothing to anybody: "
+            f"{shown(line.accounted.mechanism.flaw)}."
+        )
     if line.standing == "overclaimed" or line.bound is None or line.ceiling is None:
         return (
             f"{what} is smaller than what its settings come to: epsilon {_claimed(line)} is "
