@@ -1,5 +1,7 @@
 """Text from outside, fit for an error message."""
 
+from overheard.core.spelled import spelled_out
+
 LONGEST = 1200
 """Characters that are kept of a text: whoever wrote it may have written megabytes."""
 
@@ -17,9 +19,4 @@ def spelled(text: str) -> str:
     if len(text) > LONGEST:
         half = LONGEST // 2
         text = f"{text[:half]} ... {text[-half:]}"
-    return "".join(
-        character
-        if character.isprintable()
-        else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
+    return spelled_out(text)

@@ -19,6 +19,7 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import SERVER, Party, is_shadow
+from overheard.report.names import shortened
 
 MOST_NAMES = 8
 """Names or values that are told one by one; how many more there are is counted."""
@@ -53,14 +54,9 @@ def in_clear(messages: Sequence[Message]) -> tuple[InClear, ...]:
     return tuple(one for one in told if one.says)
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
-    """The beginning of a text from outside."""
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
-
-
 def counted(names: Collection[str], most: int = MOST_NAMES) -> str:
     """The first of these names, and how many more there are."""
-    first = ", ".join(shortened(name) for name in list(names)[:most])
+    first = ", ".join(shortened(name, LONGEST) for name in list(names)[:most])
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
 
 
@@ -117,7 +113,10 @@ def _config(messages: Sequence[Message]) -> Iterator[str]:
         for name, value in config.items():
             values[name][value] = None
     if values:
-        each = [f"{shortened(name)} = {counted(found, 4)}" for name, found in values.items()]
+        each = [
+            f"{shortened(name, LONGEST)} = {counted(found, 4)}"
+            for name, found in values.items()
+        ]
         more = f" and {len(each) - MOST_NAMES:,} more" if len(each) > MOST_NAMES else ""
         yield f"{'; '.join(each[:MOST_NAMES])}{more}, read by {_readers(told)}"
 
@@ -214,7 +213,9 @@ def _ranges(each: Iterable[Mapping[str, float]]) -> str:
     for metrics in each:
         for name, value in metrics.items():
             values[name].append(value)
-    told = [f"{shortened(name)} {_range(found)}" for name, found in sorted(values.items())]
+    told = [
+        f"{shortened(name, LONGEST)} {_range(found)}" for name, found in sorted(values.items())
+    ]
     return counted(told) if told else "no figures"
 
 

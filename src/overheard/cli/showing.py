@@ -12,7 +12,7 @@ from rich.text import Text
 
 from overheard.archive.manifest import DefenseRecord, Manifest, read_manifest
 from overheard.archive.reader import committed_rounds, is_complete, open_transcript
-from overheard.cli.in_clear import counted, in_clear, shortened
+from overheard.cli.in_clear import counted, in_clear
 from overheard.cli.terminal import plain
 from overheard.core.messages import (
     Aggregate,
@@ -25,6 +25,7 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import COHORT, SERVER, Party
+from overheard.report.names import shortened
 
 COLUMNS: dict[str, type[Body]] = {
     "broad-\ncasts": Broadcast,

@@ -2,6 +2,8 @@
 
 from rich.text import Text
 
+from overheard.core.spelled import spelled_out
+
 
 def plain(text: str) -> Text:
     r"""The same text, with control characters and invisible ones spelled out.
@@ -12,11 +14,4 @@ def plain(text: str) -> Text:
     >>> plain("a\x1b[31m b").plain
     'a\\x1b[31m b'
     """
-    return Text(
-        "".join(
-            character
-            if character.isprintable() or character == "\n"
-            else character.encode("unicode_escape").decode()
-            for character in text
-        )
-    )
+    return Text("\n".join(map(spelled_out, text.split("\n"))))

@@ -5,18 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from overheard.audit.finding import Finding
-from overheard.core.claims import Interval
 from overheard.report.charts import shares_chart
 from overheard.report.exposures import Arm, Exposure
 from overheard.report.figures import NO_FIGURE, digits, percent
 from overheard.report.intervals import LEVEL
 from overheard.report.names import all_others, called, shown, together
 from overheard.report.plates import Panel, Plate, Table
+from overheard.report.shares_plates import DRAWN, bounds_of
 from overheard.scoring.label_shares import LabelSharesScorer
 from overheard.scoring.membership import MembershipScorer
-
-DRAWN = 24
-"""Targets told one by one; of more, those furthest from the guess. All are in the files."""
 
 UNCHECKED = "Nothing was checked against the truth"
 
@@ -120,7 +117,7 @@ def _plate(exposure: Exposure, attack: str, class_names: Sequence[str]) -> Plate
                     class_names,
                     bars,
                     one.claimed,
-                    _bounds(one),
+                    bounds_of(one),
                     top,
                     f"Guessed and inferred shares of {names[one.target]}: {where}",
                 ),
@@ -143,14 +140,8 @@ def _plate(exposure: Exposure, attack: str, class_names: Sequence[str]) -> Plate
     )
 
 
-def _bounds(finding: Finding) -> Interval | None:
-    if finding.low is None or finding.high is None:
-        return None
-    return Interval(finding.low, finding.high)
-
-
 def _cells(finding: Finding) -> list[str]:
-    bounds = _bounds(finding)
+    bounds = bounds_of(finding)
     if bounds is None:
         return [digits(100 * share) for share in finding.claimed]
     return [

@@ -39,7 +39,7 @@ def _shares_plate(exposure: Exposure, class_names: Sequence[str]) -> Plate:
     held = [finding for finding in case.findings if finding.cell.seed == seed]
     drawn = _most_different(held)
     top = max(max(*one.true, *one.claimed, *(one.high or ())) for one in drawn)
-    bounded = any(_bounds(finding) is not None for finding in drawn)
+    bounded = any(bounds_of(finding) is not None for finding in drawn)
     names = {one.target: called(one.target, exposure.observers) for one in drawn}
     where = f"{shown(exposure.arm)} · {exposure.title} · {shown(case.attack)}"
     return Plate(
@@ -53,7 +53,7 @@ def _shares_plate(exposure: Exposure, class_names: Sequence[str]) -> Plate:
                     class_names,
                     finding.true,
                     finding.claimed,
-                    _bounds(finding),
+                    bounds_of(finding),
                     top,
                     f"True and inferred shares of {names[finding.target]}: {where}",
                 ),
@@ -71,7 +71,8 @@ def _shares_plate(exposure: Exposure, class_names: Sequence[str]) -> Plate:
     )
 
 
-def _bounds(finding: Finding) -> Interval | None:
+def bounds_of(finding: Finding) -> Interval | None:
+    """Between which the attack says that the shares lie; None = it does not say."""
     if finding.low is None or finding.high is None:
         return None
     return Interval(finding.low, finding.high)
@@ -82,7 +83,7 @@ def _cells(finding: Finding) -> list[str]:
         f"{digits(100 * true)} → {digits(100 * claimed)}"
         for true, claimed in zip(finding.true, finding.claimed, strict=True)
     ]
-    bounds = _bounds(finding)
+    bounds = bounds_of(finding)
     if bounds is None:
         return cells
     return [
