@@ -1,5 +1,6 @@
 import importlib.util
 import os
+import socket
 import sys
 from dataclasses import replace
 
@@ -31,6 +32,18 @@ def test_without_ray_the_mend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_cluster_that_does_not_answer_is_told_at_once(address: str) -> None:
     with pytest.raises(PlanError, match="does not answer: give 'local', or 'ray://host:port'"):
         list(on_cluster([], address))
+
+
+@with_ray
+def test_without_its_client_ray_cannot_join_a_cluster_and_the_mend_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Which pip install ray[client] brings, and pip install ray does not.
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"ray://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(PlanError, match=r"cannot be joined: .* have ray\[client\] here"):
+            list(on_cluster([], address))
 
 
 @pytest.fixture(scope="module")

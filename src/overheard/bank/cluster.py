@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from overheard.core.errors import PlanError, WorkerError
+from overheard.core.spelled import spelled_out
 from overheard.learning.job import Bundle, Done, Job, Task
 from overheard.learning.threads import cores
 
@@ -45,7 +46,7 @@ def on_cluster(tasks: Iterable[tuple[int, Task]], address: str) -> Generator[Don
             already is used whatever the address says.
 
     Raises:
-        PlanError: if Ray is not installed, or the cluster does not answer.
+        PlanError: if Ray is not installed, or the cluster does not answer or cannot be joined.
         WorkerError: if workers die of one task again and again.
 
     """
@@ -120,8 +121,16 @@ def _join(ray: Any, address: str) -> None:  # a module without types
                 configure_logging=False,
                 log_to_driver=False,
             )
-        else:
+            return
+        try:
             ray.init(address=address, configure_logging=False, log_to_driver=False)
+        # In this order: without ray[client]; not Ray on that port; other versions there.
+        except (ValueError, ConnectionError, RuntimeError) as error:
+            raise PlanError(
+                f"the Ray cluster {address!r} cannot be joined: give the port of its Ray "
+                "Client server, and have ray[client] here in its version of Ray and of Python; "
+                f"{spelled_out(str(error))}"
+            ) from error
 
 
 def _taken(ray: Any, reference: Any, task: Task) -> Mapping[str, Tensor]:  # without types
