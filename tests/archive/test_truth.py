@@ -6,7 +6,7 @@ import torch
 
 from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, read_truth, write_truth
-from overheard.core.errors import DataError, TranscriptError
+from overheard.core.errors import DataError, NeedsError, TranscriptError
 from overheard.core.parties import client
 from overheard.core.truth import GroundTruth
 
@@ -31,6 +31,26 @@ def test_gives_back_who_is_who_and_what_they_are_like(tmp_path: Path) -> None:
     found = read_truth(tmp_path)
     assert found.users == users
     assert found.attributes == attributes
+
+
+def test_gives_back_which_records_were_put_in_and_that_no_counts_are_told(
+    tmp_path: Path,
+) -> None:
+    truth = GroundTruth({}, {}, members={client(0): (0, 4), client(1): ()}, canaries="0a3f")
+    write_truth(tmp_path, truth)
+    found = read_truth(tmp_path)
+    assert (found.members, found.canaries) == (truth.members, "0a3f")
+    assert not found.are_counts_told
+    with pytest.raises(NeedsError, match="does not say how many examples of each label"):
+        found.label_counts(client(0), (0,))
+
+
+@pytest.mark.parametrize("canaries", ["<b>", "xyz", "0" * 201, 7])
+def test_no_name_of_canaries_but_a_digest_is_read(tmp_path: Path, canaries: object) -> None:
+    told = {"counts": [], "accuracy": [], "canaries": canaries}
+    truth_path(tmp_path).write_text(json.dumps(told))
+    with pytest.raises(TranscriptError, match="is damaged"):
+        read_truth(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\x1b[31m", "a\nb", "\u202egpj"])

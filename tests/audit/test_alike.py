@@ -32,6 +32,11 @@ def test_a_split_that_makes_clients_differ_makes_their_records_differ() -> None:
     assert not are_alike(Dirichlet(alpha=0.5), DATASET, dealt([0, 1] * 20, [0, 1] * 100))
 
 
+def test_a_die_makes_canaries_alike_whatever_the_split() -> None:
+    canaries = replace(dealt([0, 1] * 40, [0] * 20 + [1] * 180), are_canaries=True)
+    assert are_alike(Dirichlet(alpha=0.5), DATASET, canaries)
+
+
 def test_labels_that_clients_hold_more_often_set_their_records_apart() -> None:
     # 40 of each of two labels against 20 and 180: chi-squared is above 40.
     assert not are_alike(Iid(), DATASET, dealt([0, 1] * 40, [0] * 20 + [1] * 180))

@@ -102,6 +102,19 @@ def test_who_listens_without_the_server_takes_the_place_of_the_models_readers() 
     ]
 
 
+def test_an_epsilon_for_clients_that_come_or_go_is_held_against_two_of_them() -> None:
+    # Released at mu = 2 for a replaced client, which proves an epsilon of some 3; stated are
+    # 2 for one that is left out, which a replacement may exceed up to 4, and 1, up to 2.
+    comes_or_goes = replace(LOCAL, moves=1.0, stated=2.0)
+    line = towards_server(audit_of(comes_or_goes, released(1.0)))
+    assert line.bound is not None
+    assert line.ceiling is not None
+    assert line.ceiling < line.bound.epsilon < 2 * line.ceiling
+    assert line.standing != "violated"
+    for settings in (replace(comes_or_goes, stated=1.0), replace(LOCAL, stated=2.0)):
+        assert towards_server(audit_of(settings, released(1.0))).standing == "violated"
+
+
 @pytest.mark.parametrize(
     "flawed",
     [
@@ -122,6 +135,9 @@ def test_what_was_not_measured_never_holds() -> None:
     assert towards_server(audit_of(LOCAL, refusals=(refused,))).standing == "refused"
     unlike = towards_server(audit_of(LOCAL, heard, are_alike=False))
     assert (unlike.standing, unlike.bound) == ("unlike", None)
+    untold = replace(heard, true=(), is_checked=False)
+    unchecked = towards_server(audit_of(LOCAL, untold))
+    assert (unchecked.standing, unchecked.bound) == ("unchecked", None)
 
 
 def test_a_draw_counts_towards_one_observer_without_the_server() -> None:
@@ -129,6 +145,11 @@ def test_a_draw_counts_towards_one_observer_without_the_server() -> None:
     assert held.recomputed is not None
     assert ceiling_of(held, ()) == ceiling_of(held, (client(0),)) == held.recomputed.drawn
     assert ceiling_of(held, (client(0), client(1))) == held.recomputed.pld
+    stated = account(
+        replace(CENTRAL, noised_at="client", stated=0.01), Run(20, 0.1, sampling_rate=0.1)
+    )
+    assert ceiling_of(stated, (client(0),)) == 0.01
+    assert ceiling_of(stated, (SERVER,)) == held.recomputed.pld
 
 
 @final

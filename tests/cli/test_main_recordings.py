@@ -108,3 +108,47 @@ def test_the_command_itself_ends_with_the_code_and_without_a_traceback(
     )
     said = Said(done.returncode, "", done.stderr)
     assert_mendable(said, str(path), "was altered after it was written", "anew, whole")
+
+
+def test_canaries_are_drawn_for_each_client_and_the_next_step_is_told(
+    overheard: Command, plan: Path, tmp_path: Path
+):
+    asked = '[data]\ncandidates = { members = 20, outsiders = 40, canaries = "labelled" }\n'
+    plan.write_text(plan.read_text().replace("[data]\n", asked))
+    said = overheard("canaries", plan, "--out", tmp_path / "canaries")
+    assert (said.code, said.err) == (0, "")
+    assert "client/2: " in said.out
+    assert f"{tmp_path / 'canaries' / 'client-2.npz'}" in said.out
+    assert f"The truth: {tmp_path / 'canaries' / 'truth.json'}" in said.out
+    names = {path.name for path in (tmp_path / "canaries").iterdir()}
+    assert names == {"plan.toml", "truth.json", *(f"client-{n}.npz" for n in range(3))}
+    quiet = overheard("canaries", plan, "--out", tmp_path / "canaries", "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+
+
+def test_a_plan_without_canaries_is_told_how_to_have_some(
+    overheard: Command, plan: Path, tmp_path: Path
+):
+    said = overheard("canaries", plan, "--out", tmp_path / "canaries")
+    assert_mendable(said, "the plan draws no canaries", "[data.candidates]")
+
+
+def test_a_plan_for_recordings_alone_simulates_nothing(
+    overheard: Command, plan: Path, recording: Path, tmp_path: Path
+):
+    told = json.loads((recording / "transcript" / "manifest.json").read_text())
+    copy = shutil.copytree(recording, tmp_path / "elsewhere")
+    (copy / "transcript" / "manifest.json").write_text(json.dumps(told | {"data": ""}))
+    lines = plan.read_text().splitlines()
+    start = lines.index("[data.split]")
+    end = next(n for n in range(start + 1, len(lines)) if lines[n].startswith("["))
+    kept = [*lines[:start], *lines[end:]]
+    a, b = kept.index("examples = ["), kept.index("clients = 3")
+    kept = [line for n, line in enumerate(kept) if not a <= n <= a + 3 and n != b]
+    plan.write_text("\n".join(kept))
+    said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
+    assert_mendable(said, "simulates nothing, it is for recordings", "--transcript")
+    heard = overheard(
+        "audit", plan, "--transcript", copy, "--out", tmp_path / "heard", *CPU, "--quiet"
+    )
+    assert (heard.code, heard.err) == (0, "")

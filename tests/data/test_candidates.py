@@ -3,7 +3,7 @@ import torch
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
-from overheard.data.candidates import Candidates, ask_about
+from overheard.data.candidates import Candidates, ask_about, mislabelled, put_in
 
 HELD = (torch.arange(10), torch.arange(10, 13))
 
@@ -67,3 +67,69 @@ def test_too_few_that_nobody_holds_are_told() -> None:
 def test_a_question_with_one_answer_is_refused(settings) -> None:
     with pytest.raises(ValueError, match="members and outsiders are 1 or more"):
         Candidates(*settings)
+
+
+def canaries(
+    members: int = 10,
+    outsiders: int = 20,
+    size: int = 60,
+    clients: int = 2,
+    records: torch.Tensor | None = None,
+    seed: int = 0,
+):
+    free = torch.ones(size, dtype=torch.bool)
+    free[:5] = False  # the attacker's
+    once = torch.ones(size, dtype=torch.bool)
+    once[5:10] = False
+    wanted = Candidates(members, outsiders, canaries="labelled")
+    return put_in(wanted, clients, free, once, Seed(seed), records)
+
+
+def test_canaries_are_what_nobody_has_and_nothing_copies() -> None:
+    told = canaries(members=15)
+    assert sorted(told.rows.tolist()) == list(range(10, 60))
+    with pytest.raises(PlanError, match="52 canaries are wanted, and attackers leave 50"):
+        canaries(members=16)
+
+
+def test_each_canary_goes_to_one_client_or_to_nobody() -> None:
+    told = canaries()
+    first, second = map(set, told.members)
+    assert not first & second
+    assert len(told.rows) == 40 == len(first) + len(second) + len(told.outsiders)
+    nobodys = set(told.rows[sorted(set(range(40)) - first - second)].tolist())
+    assert set(told.outsiders.tolist()) == nobodys
+
+
+def test_a_die_deals_canaries_so_that_their_number_varies_and_none_leans_on_another() -> None:
+    draws = [canaries(members=4, outsiders=4, clients=3, seed=seed) for seed in range(300)]
+    counts = torch.tensor([[len(own) for own in one.members] for one in draws]).double()
+    # Binomial: 16 canaries, a chance of 1 in 4 each: mean 4, variance 3; of a fixed number 0.
+    assert (counts.mean(0) - 4).abs().max() < 5 * (3 / 300) ** 0.5
+    assert (counts.var(0) - 3).abs().max() < 1.2
+    # Whether the first is a client's tells nothing of the second: covariance 0 within 5 errors.
+    held = torch.tensor(
+        [[n in set(sum(d.members, ())) for n in (0, 1)] for d in draws]
+    ).double()
+    together = (held - held.mean(0)).prod(1).mean()
+    assert abs(float(together)) < 5 * 0.1875 / 300**0.5
+
+
+def test_no_two_canaries_are_cut_out_of_one_record() -> None:
+    records = torch.arange(60) // 2
+    told = canaries(members=5, outsiders=15, records=records)
+    assert len(set(records[told.rows].tolist())) == 25 == len(told.rows)
+    with pytest.raises(PlanError, match="26 canaries are wanted, and attackers leave 25"):
+        canaries(members=5, outsiders=16, records=records)
+
+
+def test_a_canary_may_bear_any_label_but_its_own() -> None:
+    labels = torch.arange(3000) % 3
+    rows = torch.arange(0, 3000, 2)
+    told = mislabelled(labels, rows, 3, Seed(0))
+    assert torch.equal(told[1::2], labels[1::2])
+    steps = (told[rows] - labels[rows]) % 3
+    assert sorted(set(steps.tolist())) == [1, 2]
+    # 1,500 tosses of a coin: one standard error is 0.013.
+    assert abs(float((steps == 1).double().mean()) - 0.5) < 0.065
+    assert torch.equal(labels, torch.arange(3000) % 3)

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from itertools import combinations
+from typing import Literal
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from overheard.data.candidates import Candidates
 from overheard.data.composition import ratio_shares
 from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset
-from overheard.data.deal import Auxiliary, Deal, deal
+from overheard.data.deal import Auxiliary, Deal, SharedOut, deal
 from overheard.data.people import People, PriorKind
 from overheard.data.schedule import Schedule, Shift
 from overheard.data.splits.by_user import ByUser
@@ -61,9 +62,8 @@ def dealt(
 ) -> Deal:
     return deal(
         dataset() if data is None else data,
-        split,
+        SharedOut(split, sizes),
         clients=clients,
-        sizes=sizes,
         auxiliary=Auxiliary(per_class=5) if auxiliary is None else auxiliary,
         test=test,
         schedule=Schedule(rounds=1) if schedule is None else schedule,
@@ -212,6 +212,66 @@ def test_no_outsider_is_a_copy_of_what_a_client_trains_on() -> None:
     # Nor is a member what somebody else holds, or the test part.
     everything = torch.cat([train.inputs, done.test.inputs]).flatten().tolist()
     assert all(everything.count(one) == 1 for one in done.candidates.inputs.flatten().tolist())
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    split=splits,
+    canaries=st.sampled_from(["labelled", "mislabelled"]),
+    size=st.integers(4, 20),
+    seed=st.integers(0, 999),
+)
+def test_canaries_come_beside_what_the_split_gives_and_do_not_hang_on_it(
+    split: Split, canaries: Literal["labelled", "mislabelled"], size: int, seed: int
+) -> None:
+    wanted = Candidates(5, 20, canaries)
+    done = dealt(split, sizes=(size, size), seed=seed, candidates=wanted)
+    asked = done.candidates
+    assert asked is not None
+    assert done.are_canaries
+    same = dealt(Iid(), sizes=(7, 7), seed=seed, candidates=wanted)
+    assert same.members == done.members
+    assert same.candidates is not None
+    assert torch.equal(same.candidates.inputs, asked.inputs)
+    assert torch.equal(same.candidates.labels, asked.labels)
+    assert torch.equal(same.auxiliary.inputs, done.auxiliary.inputs)
+    taken = done.auxiliary.inputs.flatten().tolist()
+    for number in range(3):
+        own, held = done.members[client(number)], done.held(number, 0)
+        assert len(held) == size + len(own)
+        # The last that each holds are its canaries, under the labels that are asked about.
+        assert torch.equal(held.inputs[size:], asked.inputs[list(own)])
+        assert torch.equal(held.labels[size:], asked.labels[list(own)])
+        taken += held.inputs.flatten().tolist()
+    members = {place for own in done.members.values() for place in own}
+    nobodys = [n for n in range(len(asked)) if n not in members]
+    taken += asked.inputs[nobodys].flatten().tolist()
+    assert len(set(taken)) == len(taken)
+    own_labels = dataset().train.labels[asked.inputs.flatten().long()]
+    is_right = asked.labels == own_labels
+    assert bool(is_right.all()) if canaries == "labelled" else not bool(is_right.any())
+
+
+def test_nobody_holds_what_a_canarys_record_has_besides() -> None:
+    train = dataset().train
+    records = torch.arange(len(train)) // 3
+    done = dealt(
+        Iid(),
+        sizes=(60, 60),
+        data=replace(dataset(), records=records),
+        candidates=Candidates(5, 20, "labelled"),
+    )
+    assert done.candidates is not None
+    asked = records[done.candidates.inputs.flatten().long()]
+    for number in range(3):
+        own = len(done.members[client(number)])
+        beside = done.held(number, 0).inputs[: 60 if own == 0 else -own].flatten().long()
+        assert not torch.isin(records[beside], asked).any()
+
+
+def test_a_canary_is_no_person() -> None:
+    with pytest.raises(PlanError, match="leave out canaries or people"):
+        dealt(ByUser(), people=People(), candidates=Candidates(2, 5, "labelled"))
 
 
 def test_copies_of_test_examples_never_get_into_the_auxiliary_examples() -> None:

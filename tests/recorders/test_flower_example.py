@@ -3,7 +3,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from overheard.audit.canaries import put_in
 from overheard.audit.plan import read_plan
+from overheard.core.parties import client
 
 APP = Path(__file__).parents[2] / "examples" / "flower"
 
@@ -37,3 +39,23 @@ def test_the_plan_names_the_network_of_the_app_and_images_that_no_client_holds()
     inputs, _ = digits()
     nobodys = torch.cat([dataset.train.inputs, dataset.test.inputs])
     assert torch.equal(nobodys, inputs[HELD:])
+
+
+def test_a_client_learns_from_its_canaries_besides_and_they_are_nobodys(tmp_path: Path) -> None:
+    pytest.importorskip("flwr", reason="the extra flower is not installed")
+    from digits_app.client_app import held
+    from digits_app.task import partition
+    from flwr.app import Context, RecordDict
+
+    drawn = put_in(read_plan(APP / "canaries.toml"), tmp_path / "canaries")
+    inputs, labels = partition(3, 10)
+    node = {"partition-id": 3, "num-partitions": 10}
+    for canaries, more in (("", 0), (str(tmp_path / "canaries"), drawn.counts[client(3)])):
+        context = Context(1, 7, node, RecordDict(), {"canaries": canaries})
+        own = held(context)
+        assert [len(part) for part in own] == [len(inputs) + more] * 2
+        assert torch.equal(own[0][: len(inputs)], inputs)
+        assert torch.equal(own[1][: len(inputs)], labels)
+        besides = own[0][len(inputs) :]
+        assert besides.shape == (more, *inputs.shape[1:])
+        assert not any(bool((inputs == one).flatten(1).all(1).any()) for one in besides)

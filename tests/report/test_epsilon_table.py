@@ -98,7 +98,7 @@ def test_noise_for_a_sensitivity_that_nobody_enforces_promises_nothing() -> None
 
 def test_what_was_not_asked_says_what_to_add() -> None:
     assert "add data.candidates" in cells(audit_of(WEAK))["Verdict"]
-    assert "split = iid" in cells(audit_of(WEAK, released(1.0), are_alike=False))["Verdict"]
+    assert "canaries" in cells(audit_of(WEAK, released(1.0), are_alike=False))["Verdict"]
 
 
 def test_a_draw_stands_beside_what_holds_without() -> None:

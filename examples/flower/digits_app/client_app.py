@@ -3,16 +3,25 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import torch
 from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
+from flwr.clientapp.typing import ClientAppCallable
 
+from digits_app.noise import noise_of
 from digits_app.task import accuracy, build, partition, train
 
 app = ClientApp()
 
 
-@app.train()
+def noised(message: Message, context: Context, answer: ClientAppCallable) -> Message:
+    """Add the noise that the run is configured for, if any."""
+    mod = noise_of(context.run_config)
+    return answer(message, context) if mod is None else mod(message, context, answer)
+
+
+@app.train(mods=[noised])
 def fit(message: Message, context: Context) -> Message:
     """Train the model that came, and send it back."""
     config = context.run_config
@@ -21,7 +30,7 @@ def fit(message: Message, context: Context) -> Message:
     model.load_state_dict(message.content["arrays"].to_torch_state_dict())
     loss = train(model, inputs, labels, config["rate"], config["epochs"], config["batch"])
     if config["counts"]:
-        leave_counts(Path(config["counts"]), message.metadata.dst_node_id, labels)
+        leave_counts(Path(config["counts"]), context, labels)
     metrics = MetricRecord({"train-loss": loss, "num-examples": len(inputs)})
     content = RecordDict({"arrays": ArrayRecord(model.state_dict()), "metrics": metrics})
     return Message(content=content, reply_to=message)
@@ -40,14 +49,21 @@ def evaluate(message: Message, context: Context) -> Message:
 
 
 def held(context: Context) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the node that this runs on holds."""
+    """What the node that this runs on holds, with its canaries where there are any."""
     torch.set_num_threads(1)
-    node = context.node_config
-    return partition(int(node["partition-id"]), int(node["num-partitions"]))
+    number = int(context.node_config["partition-id"])
+    inputs, labels = partition(number, int(context.node_config["num-partitions"]))
+    canaries = context.run_config["canaries"]
+    if canaries:
+        with np.load(Path(canaries) / f"client-{number}.npz") as drawn:
+            inputs = torch.cat([inputs, torch.from_numpy(drawn["x"])])
+            labels = torch.cat([labels, torch.from_numpy(drawn["y"])])
+    return inputs, labels
 
 
-def leave_counts(folder: Path, node: int, labels: torch.Tensor) -> None:
+def leave_counts(folder: Path, context: Context, labels: torch.Tensor) -> None:
     """Write down the truth, which no message tells, beside all messages."""
     folder.mkdir(parents=True, exist_ok=True)
     counts = torch.bincount(labels, minlength=10).tolist()
-    (folder / f"{node}.json").write_text(json.dumps(counts))
+    told = {"partition": context.node_config["partition-id"], "labels": counts}
+    (folder / f"{context.node_id}.json").write_text(json.dumps(told))

@@ -5,6 +5,7 @@ from flwr.app import ArrayRecord, Context, MetricRecord
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 
+from digits_app.noise import noise_of
 from digits_app.task import HELD, accuracy, build, digits
 from overheard.recorders.flower import RecordingGrid
 
@@ -20,7 +21,9 @@ def main(grid: Grid, context: Context) -> None:
         fraction_evaluate=config["fraction-evaluate"], min_available_nodes=config["nodes"]
     )
     if config["recording"]:
-        grid = RecordingGrid(grid, config["recording"])  # the one line of the audit
+        noise = noise_of(config)
+        stated = [] if noise is None else [noise]
+        grid = RecordingGrid(grid, config["recording"], defenses=stated)  # the one line
     learned = strategy.start(
         grid=grid,
         initial_arrays=ArrayRecord(build().state_dict()),

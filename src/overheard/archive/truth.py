@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from overheard.archive.atomic import write_bytes
 from overheard.archive.layout import is_there, read_inside, truth_path
@@ -53,8 +53,9 @@ class _Stored:
     # By party; then by attribute and user.
     users: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Places of the records in question, by party.
+    # Places of the records in question, by party, and which records these are.
     members: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    canaries: Annotated[str, Field(max_length=LONGEST_NAME, pattern="^[0-9a-f]*$")] = ""
 
 
 _PARSER = TypeAdapter(_Stored)
@@ -81,6 +82,7 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
         {str(who): user for who, user in truth.users.items()},
         {attribute: dict(values) for attribute, values in truth.attributes.items()},
         {str(who): places for who, places in truth.members.items()},
+        truth.canaries,
     )
     write_bytes(truth_path(folder), _PARSER.dump_json(stored) + b"\n")
 
@@ -122,7 +124,16 @@ def read_truth(folder: Path) -> GroundTruth:
             f"{path} is damaged: {spelled(str(error))}; copy it anew"
         ) from error
     accuracy = {entry.round: entry.accuracy for entry in stored.accuracy}
-    return GroundTruth(counts, accuracy, shifts, users, stored.attributes, members)
+    return GroundTruth(
+        counts,
+        accuracy,
+        shifts,
+        users,
+        stored.attributes,
+        members,
+        stored.canaries,
+        are_counts_told=bool(counts),
+    )
 
 
 def _check_names(

@@ -11,17 +11,19 @@ SIGNIFICANCE = 0.01
 """How often labels that differ by chance alone are taken to differ."""
 
 
-def are_alike(split: Split, dataset: Dataset, dealt: Deal) -> bool:
+def are_alike(split: Split | None, dataset: Dataset, dealt: Deal) -> bool:
     """Whether chance alone parted the clients' records in question from those of nobody.
 
     Only then is a record of nobody what one of a client would have been, had it been left out;
     else a run that gives away of which kind the clients' data are lets members be told from
-    others, though no single record shows. It takes a split that makes clients alike, examples
-    that are records of their own, and labels that are no more frequent among the former than
-    among the latter (chi-squared test at `SIGNIFICANCE`).
+    others, though no single record shows. Canaries are parted by a die. Else it takes a split
+    that makes clients alike, examples that are records of their own, and labels that are no
+    more frequent among the former than among the latter (chi-squared test at `SIGNIFICANCE`).
     """
     asked = dealt.candidates
-    if asked is None or not split.makes_alike or dataset.records is not None:
+    if dealt.are_canaries:
+        return True
+    if asked is None or split is None or not split.makes_alike or dataset.records is not None:
         return False
     held = torch.zeros(len(asked.labels), dtype=torch.bool)
     for places in dealt.members.values():

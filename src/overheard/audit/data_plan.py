@@ -12,6 +12,7 @@ from overheard.core.errors import PlanError
 from overheard.core.split import Split
 from overheard.data.candidates import Candidates
 from overheard.data.dataset import DataSource
+from overheard.data.deal import SharedOut
 from overheard.data.people import People, PriorKind
 from overheard.data.schedule import Shift
 
@@ -115,8 +116,9 @@ class DataPlan(Table):
 
     Args:
         source: the data set.
-        split: how its examples are shared out among the clients.
-        clients: how many there are.
+        split: how its examples are shared out among the clients; left out, as `examples` then
+            is: a plan for audits of recordings, whose clients hold what they hold.
+        clients: how many there are; of a recording, how many canaries are drawn for.
         examples: of each client: one number, or the ends of a range to draw from.
         auxiliary_per_class: examples of each class that attackers may have, or
         auxiliary: examples in all that attackers may have, as the population has them.
@@ -136,9 +138,9 @@ class DataPlan(Table):
     """
 
     source: Annotated[DataSource, PartOf(overheard.data.datasets, DataSource)]
-    split: Annotated[Split, PartOf(overheard.data.splits, Split)]
-    clients: Annotated[int, Field(ge=1, le=MOST_CLIENTS)]
-    examples: Positive | tuple[Positive, Positive]
+    split: Annotated[Split, PartOf(overheard.data.splits, Split)] | None = None
+    clients: Annotated[int, Field(ge=1, le=MOST_CLIENTS)] = 1
+    examples: Positive | tuple[Positive, Positive] | None = None
     auxiliary_per_class: Positive | None = None
     auxiliary: Positive | None = None
     test: Positive | None = None
@@ -149,20 +151,32 @@ class DataPlan(Table):
     candidates: Candidates | None = None
 
     @property
+    def shared_out(self) -> SharedOut | None:
+        """Who holds how much of which; None = the plan does not say, and simulates nothing."""
+        return None if self.split is None else SharedOut(self.split, self.sizes)
+
+    @property
     def sizes(self) -> tuple[int, int]:
-        """The smallest and the largest client."""
-        return self.examples if isinstance(self.examples, tuple) else (self.examples,) * 2
+        """The smallest and the largest client; 0 where nothing is shared out."""
+        if isinstance(self.examples, tuple):
+            return self.examples
+        return (self.examples or 0,) * 2
 
     @model_validator(mode="after")
     def _fits_itself(self) -> "DataPlan":
         if self.auxiliary_per_class is not None and self.auxiliary is not None:
             raise ValueError("give auxiliary_per_class or auxiliary, not both")
+        if (self.split is None) != (self.examples is None):
+            raise ValueError("split and examples go together: give both, or neither")
+        if self.split is not None and "clients" not in self.model_fields_set:
+            raise ValueError("clients: say among how many the examples are shared out")
         if self.sizes[0] > self.sizes[1]:
             raise ValueError(f"examples: the range {list(self.sizes)} runs backwards")
-        if self.people is not None and not self.split.keeps_users:
+        if self.people is not None and (self.split is None or not self.split.keeps_users):
+            by = "without a split" if self.split is None else f"by {self.split.name}"
             raise ValueError(
-                f"people: by {self.split.name} a client stands for no user: take a split that "
-                "goes by users, such as by_user"
+                f"people: {by} a client stands for no user: take a split that goes by users, "
+                "such as by_user"
             )
         if self.people is not None and any(shift.new_user for shift in self.shifts):
             raise ValueError(

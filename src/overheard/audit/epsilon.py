@@ -1,12 +1,14 @@
 """What is claimed of epsilon, what settings come to, and what attacks prove, side by side."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import exp, inf, log
 from typing import Literal
 
 from overheard.audit.epsilon_bound import EpsilonBound, epsilon_bound
-from overheard.audit.finding import ArmRun, Audit, Cell, DefenseRecord
+from overheard.audit.finding import ArmRun, Audit, Cell, DefenseRecord, Finding
 from overheard.core.accountant import Accounted
+from overheard.core.mechanism import Mechanism
 from overheard.core.parties import SERVER, Party
 from overheard.scoring.membership import MembershipScorer
 
@@ -15,13 +17,14 @@ ROUNDING = 0.01
 
 Standing = Literal[
     "flawed", "uncovered", "overclaimed", "violated", "holds", "unasked", "refused", "unlike",
-    "unaccounted",
+    "unchecked", "unaccounted",
 ]  # fmt: skip
 """flawed: guarantees nothing to anybody; uncovered: these observers read what is not noised
 yet; violated: attacks prove more than is claimed; overclaimed: less is stated than the settings
 come to; holds: neither. Else nothing was held against a claim: unasked, no attack on membership
 by these observers; refused, none could run; unlike, clients' records are not alike to those of
-nobody; unaccounted, nothing is stated for the run and there is no accountant."""
+nobody; unchecked, nobody told which records were trained on; unaccounted, nothing is stated for
+the run and there is no accountant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +85,19 @@ def _line(
     observers: tuple[Party, ...],
 ) -> EpsilonLine:
     own = [one for one in audit.findings if _asks(one.cell, run.arm, observers)]
+    checked = [one for one in own if one.is_checked]
     bound, ceiling = None, ceiling_of(accounted, observers)
-    if own and _all_alike(audit, run.arm):
-        bound = epsilon_bound(own, accounted.mechanism.delta)
-    standing = _standing(accounted, observers, ceiling, bound)
+    if checked and _all_alike(audit, run.arm):
+        bound = epsilon_bound(checked, accounted.mechanism.delta)
+    is_violated = (
+        bound is not None
+        and ceiling is not None
+        and bound.epsilon > ceiling
+        and _is_disproved(accounted.mechanism, ceiling, checked)
+    )
+    standing = _standing(accounted, observers, ceiling, bound, is_violated)
     if standing == "unasked" and own:
-        standing = "unlike"
+        standing = "unlike" if checked else "unchecked"
     elif standing == "unasked" and any(
         _asks(one.cell, run.arm, observers) for one in audit.refusals
     ):
@@ -98,19 +108,21 @@ def _line(
 def ceiling_of(accounted: Accounted, observers: tuple[Party, ...]) -> float | None:
     """The least epsilon that is stated or recomputed for the run towards these observers.
 
-    That clients were drawn counts towards one observer without the server: several may know
-    more of who was asked than the accountant allows for. Infinite where nothing is guaranteed,
-    None where nothing is known.
+    That clients were drawn counts towards one observer without the server, in what is stated
+    as in what is recomputed: several may know more of who was asked than the accountant allows
+    for. Infinite where nothing is guaranteed, None where nothing is known.
     """
     mechanism, found = accounted.mechanism, accounted.recomputed
+    is_draw_hidden = SERVER not in observers and len(observers) < 2
     if mechanism.flaw or not mechanism.covers(observers):
         return inf
     known = list[float]()
-    if mechanism.stated is not None and mechanism.stated_for == "run":
+    is_for_them = is_draw_hidden or not mechanism.is_drawn
+    if mechanism.stated is not None and mechanism.stated_for == "run" and is_for_them:
         known.append(mechanism.stated)
     if found is not None:
         known.append(found.pld)
-        if found.drawn is not None and SERVER not in observers and len(observers) < 2:
+        if found.drawn is not None and is_draw_hidden:
             known.append(found.drawn)
     return min(known, default=None)
 
@@ -120,18 +132,34 @@ def _standing(
     observers: tuple[Party, ...],
     ceiling: float | None,
     bound: EpsilonBound | None,
+    is_violated: bool,
 ) -> Standing:
     if accounted.mechanism.flaw:
         return "flawed"
     if not accounted.mechanism.covers(observers):
         return "uncovered"
-    if bound is not None and ceiling is not None and bound.epsilon > ceiling:
+    if is_violated:
         return "violated"
     if _is_overclaimed(accounted):
         return "overclaimed"
     if ceiling is None:
         return "unaccounted"
     return "unasked" if bound is None else "holds"
+
+
+def _is_disproved(mechanism: Mechanism, ceiling: float, findings: Sequence[Finding]) -> bool:
+    """Whether attacks tell more of a client whose data differ than this epsilon allows.
+
+    Members and others differ in what one client holds, not in whether it takes part. An epsilon
+    for units that are added or left out covers that as one left out and another added: its
+    definition, used twice, comes to 2 epsilon and (1 + e^epsilon) delta.
+    """
+    if mechanism.moves >= 2:
+        return True
+    if ceiling > -log(mechanism.delta):
+        return False  # (1 + e^epsilon) delta is 1 or more, and nothing is promised
+    bound = epsilon_bound(findings, min((1 + exp(ceiling)) * mechanism.delta, 1.0))
+    return bound is not None and bound.epsilon > 2 * ceiling
 
 
 def _is_overclaimed(accounted: Accounted) -> bool:

@@ -77,4 +77,5 @@ def _renamed_truth(truth: GroundTruth, names: Mapping[tuple[int, Party], Party])
         accuracy=truth.accuracy,
         users={new: truth.users[who] for (_, who), new in names.items() if who in truth.users},
         attributes=truth.attributes,
+        are_counts_told=truth.are_counts_told,
     )

@@ -16,6 +16,8 @@ from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import committed_rounds, open_transcript
 from overheard.archive.truth import has_truth, read_truth
 from overheard.archive.weights import shapes_of
+from overheard.audit.alike import are_alike
+from overheard.audit.canaries import digest_of
 from overheard.audit.chosen import chosen
 from overheard.audit.finding import DefenseRecord
 from overheard.audit.heard import Heard, run_record
@@ -34,9 +36,11 @@ from overheard.core.errors import PlanError, TranscriptError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
 from overheard.core.parties import is_shadow
 from overheard.core.seeds import Seed
+from overheard.core.spelled import spelled_out
 from overheard.core.transcript import Transcript
 from overheard.core.truth import NO_TRUTH, GroundTruth
 from overheard.data.dataset import Dataset
+from overheard.data.deal import Deal
 from overheard.federation.digest import data_digest
 from overheard.learning.initial import initial_weights
 
@@ -51,7 +55,8 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
     batch normalisation, no attack is told; they count as traffic.
 
     Raises:
-        PlanError: if the plan's data, deal, model, recipe or defenses are not those of the run.
+        PlanError: if the plan's data, deal, model, recipe or defenses are not those of the run,
+            or it asks about records that nobody put into it.
         TranscriptError: if it is damaged, or its truth lacks who sent something.
 
     """
@@ -61,15 +66,24 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
     _refuse_other_data(recording, manifest, dataset)
     transcript = _of_the_model(recording, manifest, whole, plan, dataset)
     _refuse_other_deal(recording, manifest, transcript, plan, dataset)
+    dealt = deal_examples(plan, dataset, plan.seeds[0])
+    if not manifest.data:
+        _refuse_other_records(recording, truth, dealt)
     if truth is not None:
         _refuse_incomplete_truth(recording, transcript, truth, dataset.task.classes)
+        _refuse_misplaced_members(recording, transcript, truth, dealt)
     seed, arm = plan.seeds[0], _arm_in_force(recording, manifest, plan)
     rounds = _rounds_answered(transcript)
     record = run_record(
         RECORDED, seed, _in_force(manifest, len(rounds)), transcript, truth or NO_TRUTH
     )
     return Heard(
-        replace(record, traffic=traffic_of(whole), has_truth=truth is not None),
+        replace(
+            record,
+            traffic=traffic_of(whole),
+            has_truth=truth is not None,
+            are_records_alike=are_alike(plan.data.split, dataset, dealt),
+        ),
         transcript,
         truth,
         rounds,
@@ -185,7 +199,7 @@ def _refuse_other_deal(
         )
 
 
-def _refuse_incomplete_truth(
+def _refuse_incomplete_counts(
     recording: Path, transcript: Transcript, truth: GroundTruth, classes: int
 ) -> None:
     for (number, who), counts in truth.counts.items():
@@ -206,6 +220,12 @@ def _refuse_incomplete_truth(
                 f"{message.round}, which sent an update then: add its label counts"
             )
 
+
+def _refuse_incomplete_truth(
+    recording: Path, transcript: Transcript, truth: GroundTruth, classes: int
+) -> None:
+    if truth.are_counts_told:
+        _refuse_incomplete_counts(recording, transcript, truth, classes)
     parties, last = transcript.parties(), max((n for n, _ in truth.counts), default=0)
     for who, rounds in truth.shifts.items():
         if who not in parties or not all(1 <= number <= last for number in rounds):
@@ -219,6 +239,44 @@ def _refuse_incomplete_truth(
         raise TranscriptError(
             f"{truth_path(recording)}: says who {', '.join(strangers)} are, but the run is of "
             f"{', '.join(parties)}: name its clients"
+        )
+
+
+def _refuse_misplaced_members(
+    recording: Path, transcript: Transcript, truth: GroundTruth, dealt: Deal
+) -> None:
+    parties, asked = transcript.parties(), dealt.candidates
+    records = 0 if asked is None else len(asked)
+    for who, places in truth.members.items():
+        if who not in parties:
+            raise TranscriptError(
+                f"{truth_path(recording)}: {spelled_out(who)} has members, but the run is of "
+                f"{', '.join(parties)}: name its clients as they are named there"
+            )
+        if asked is not None and max(places, default=0) >= records:
+            raise TranscriptError(
+                f"{truth_path(recording)}: {who} has the record {max(places)}, and the plan "
+                f"asks about {records}, counted from 0: take the [data] of the run"
+            )
+
+
+def _refuse_other_records(recording: Path, truth: GroundTruth | None, dealt: Deal) -> None:
+    """Of a run that was not simulated here nobody knows what the plan's records are to it.
+
+    But canaries, which were put in before it ran.
+    """
+    if dealt.candidates is None:
+        return
+    if not dealt.are_canaries:
+        raise PlanError(
+            f"{recording}: was not simulated here, and nobody knows who held the records of "
+            "data.candidates: ask about canaries, which `overheard canaries` draws before a "
+            "run, or leave data.candidates out"
+        )
+    if truth is not None and truth.members and truth.canaries != digest_of(dealt.candidates):
+        raise PlanError(
+            f"{truth_path(recording)}: is about other canaries than the plan draws: take the "
+            "[data] and the seed by which `overheard canaries` drew them"
         )
 
 

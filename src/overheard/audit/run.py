@@ -18,7 +18,12 @@ from overheard.audit.heard import Heard, simulated
 from overheard.audit.plan import Plan, ThreatPlan
 from overheard.audit.pseudonyms import Renamed, renamed
 from overheard.audit.recording import identity, recorded
-from overheard.audit.simulate import Resources, deal_examples, supply
+from overheard.audit.simulate import (
+    Resources,
+    deal_examples,
+    refuse_to_simulate_nothing,
+    supply,
+)
 from overheard.audit.subject import subject_of_plan, subject_of_recording
 from overheard.audit.work import cells, controls, listens, pieces, rounds_alone
 from overheard.core.attack import Attack, missing_needs
@@ -85,6 +90,7 @@ def audit(
     resources = resources or Resources()
     supplies = supply(plan, resources, FolderShelf(resources.bank or home.bank))
     if recording is None:
+        refuse_to_simulate_nothing(plan)
         for is_control in controls(plan):
             deal_examples(plan, supplies.dataset, plan.seeds[0], is_control)
         _refuse_strangers(plan, (SERVER, *map(client, range(plan.data.clients))))
@@ -215,7 +221,9 @@ def _listen(
 def _heard(view: View, truth: GroundTruth | None, target: Party) -> frozenset[int]:
     """The rounds in which the target was heard; none where all came of the observers."""
     heard = frozenset(view.heard(target))
-    return heard if truth is None else truth.rounds_of(target) & heard
+    if truth is None or not truth.are_counts_told:
+        return heard
+    return truth.rounds_of(target) & heard
 
 
 def _lacks(

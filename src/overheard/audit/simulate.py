@@ -98,6 +98,20 @@ def load_data(plan: Plan, resources: Resources) -> Dataset:
     return plan.data.source.load(data_folder(resources.data))
 
 
+def refuse_to_simulate_nothing(plan: Plan) -> None:
+    """See that the plan says who holds what.
+
+    Raises:
+        PlanError: if it does not.
+
+    """
+    if plan.data.shared_out is None:
+        raise PlanError(
+            "the plan simulates nothing, it is for recordings: give the folder of one by "
+            "--transcript, or data.clients, data.examples and data.split"
+        )
+
+
 def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = False) -> Deal:
     """Who gets which examples under this seed; the same in every arm.
 
@@ -107,9 +121,8 @@ def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = Fa
     data = plan.data
     return deal(
         dataset,
-        data.split,
+        data.shared_out,
         clients=data.clients,
-        sizes=data.sizes,
         auxiliary=_wanted(plan),
         test=data.test,
         schedule=plan.schedule.control() if is_control else plan.schedule,
@@ -211,6 +224,7 @@ def simulate(
         on_round: told the number of each round when it is done.
 
     """
+    refuse_to_simulate_nothing(plan)
     resources = resources or Resources()
     dataset = load_data(plan, resources)
     number = plan.seeds[0] if seed is None else seed

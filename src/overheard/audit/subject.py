@@ -4,6 +4,7 @@ from overheard.archive.manifest import Manifest
 from overheard.audit.data_plan import PeoplePlan, ShiftPlan
 from overheard.audit.part import label
 from overheard.audit.plan import Plan
+from overheard.data.candidates import Candidates
 from overheard.data.people import PriorKind
 
 _PRIORS: dict[PriorKind, str] = {
@@ -17,17 +18,19 @@ _PRIORS: dict[PriorKind, str] = {
 def subject_of_plan(plan: Plan) -> str:
     """What a simulated audit is about: data, clients, model, training."""
     data, training = plan.data, plan.training
-    low, high = data.sizes
+    assert data.shared_out is not None
+    split, (low, high) = data.shared_out.split, data.shared_out.sizes
     sizes = f"{low}" if low == high else f"{low} to {high}"
-    if data.split.keeps_users:
+    if split.keeps_users:
         sizes = f"up to {high}"
     return (
         f"{data.clients} clients with {sizes} examples each of {data.source.name}, shared out "
-        f"by {label(data.split)}; model {label(training.model)}; {training.rounds} rounds of "
+        f"by {label(split)}; model {label(training.model)}; {training.rounds} rounds of "
         f"FedAvg, {training.epochs} local epoch{'s' if training.epochs > 1 else ''} of "
         f"{training.optimizer} at rate {training.rate:g} with batches of {training.batch}"
         + "".join(map(_told, data.shifts))
         + _known(data.people)
+        + _put_in(data.candidates)
     )
 
 
@@ -77,4 +80,15 @@ def subject_of_recording(plan: Plan, manifest: Manifest, parties: int, rounds: i
         f"a recorded run{run_by} of {parties} parties over {rounds} rounds; model {model}; "
         f"clients trained by {recipe}; auxiliary examples from {plan.data.source.name}"
         + _known(plan.data.people)
+        + _put_in(plan.data.candidates)
+    )
+
+
+def _put_in(candidates: Candidates | None) -> str:
+    if candidates is None or not candidates.are_canaries:
+        return ""
+    wrong = ", each with a wrong label" if candidates.canaries == "mislabelled" else ""
+    return (
+        f"; a die put {candidates.members} canaries a client in and {candidates.outsiders} "
+        f"nowhere, on average{wrong}"
     )

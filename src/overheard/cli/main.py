@@ -237,6 +237,48 @@ def import_command(
 
 
 @app.command()
+def canaries(
+    plan: Annotated[
+        Path, typer.Argument(help="The plan (TOML) by which the recording will be audited.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the files.")],
+    data: DataOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Draw records to put into a run before it is recorded.
+
+    A die gives each to one client or to nobody. Whoever audits the recording then tells how
+    well attacks know the ones from the others, and so how large epsilon is at least. How many
+    there are is for the plan to say. Each client is to learn from its file (x, y) besides what
+    it has; truth.json goes beside the transcript, with the names that clients have there.
+
+    \b
+    In the plan:
+      [data]
+      clients = 3
+      candidates = { members = 50, outsiders = 200, canaries = "mislabelled" }
+
+    \b
+    Examples:
+      overheard canaries plan.toml --out canaries
+      overheard audit plan.toml --transcript recordings/march
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.audit.canaries import put_in
+    from overheard.audit.plan import read_plan
+    from overheard.audit.simulate import Resources
+
+    drawn = put_in(read_plan(plan), out, resources=Resources(data))
+    if quiet:
+        return
+    console = Console(highlight=False)
+    for who, file in drawn.files.items():
+        console.print(plain(f"{who}: {drawn.counts[who]} canaries, {file}"), soft_wrap=True)
+    console.print(plain(f"nobody: {drawn.outsiders}"))
+    console.print(Text(f"The truth: {out / 'truth.json'}", style="bold"), soft_wrap=True)
+
+
+@app.command()
 def show(
     folder: Annotated[Path, typer.Argument(help="A run: the folder that holds transcript/.")],
     verify: Annotated[
@@ -276,12 +318,14 @@ def check(
 ) -> None:
     """Hold an audit's findings against a policy, for a pipeline to go on or to stop.
 
-    What counts is the whole interval of a figure, never its mean.
+    Rules are on what attacks read (leaks), on what mechanisms promise and
+    attacks prove of it (epsilons), and on what arms cost (costs). What counts
+    is the whole interval of a figure, never its mean.
 
     \b
     Exit codes:
-      0  every interval keeps its limit
-      1  an interval breaks its limit
+      0  all that is asked is kept
+      1  something is broken: a limit, or a claim
       2  neither is sure, something was not measured, or a file is wrong
 
     \b
@@ -291,6 +335,11 @@ def check(
       question = "membership"
       score = "membership_auc"
       no_better_than = 0.6
+
+      [\\[epsilons]]
+      name = "clients are covered"
+      arms = ["local DP"]
+      guaranteed_at_most = 8.0
 
     \b
     Examples:

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from jaxtyping import Int
 from torch import Tensor
 
+from overheard.core.errors import NeedsError
 from overheard.core.parties import COHORT, Party
 
 NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
@@ -31,6 +32,10 @@ class GroundTruth:
         users: who stands behind each client that is one person.
         attributes: values of sensitive attributes, by attribute and user.
         members: by client, the places of the records in question that it trains on.
+        canaries: which records these are places among, as `data.canaries` tells lists of them
+            apart; "" = untold.
+        are_counts_told: whether `counts` and `shifts` say anything: who recorded a run may know
+            no more than which canaries were put in.
 
     """
 
@@ -40,6 +45,8 @@ class GroundTruth:
     users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
+    canaries: str = ""
+    are_counts_told: bool = True
     # Looked up for each of many targets, as the messages of a `View` are.
     _rounds: Mapping[Party, frozenset[int]] = field(init=False, repr=False, compare=False)
 
@@ -56,8 +63,11 @@ class GroundTruth:
 
         Raises:
             ValueError: if the party trained in none of them.
+            NeedsError: if no counts are told at all.
 
         """
+        if not self.are_counts_told:
+            raise NeedsError("the truth does not say how many examples of each label are held")
         parties = tuple(self._rounds) if target == COHORT else (target,)
         held = [
             self.counts[number, who]
@@ -79,13 +89,12 @@ class GroundTruth:
 
     def without(self, parties: Collection[Party]) -> "GroundTruth":
         """The truth about all others: so `COHORT` is the rest, for those who observe."""
-        return GroundTruth(
-            {place: held for place, held in self.counts.items() if place[1] not in parties},
-            self.accuracy,
-            {who: rounds for who, rounds in self.shifts.items() if who not in parties},
-            {who: user for who, user in self.users.items() if who not in parties},
-            self.attributes,
-            {who: places for who, places in self.members.items() if who not in parties},
+        return replace(
+            self,
+            counts={p: held for p, held in self.counts.items() if p[1] not in parties},
+            shifts={who: rounds for who, rounds in self.shifts.items() if who not in parties},
+            users={who: user for who, user in self.users.items() if who not in parties},
+            members={who: own for who, own in self.members.items() if who not in parties},
         )
 
     def members_of(self, target: Party) -> tuple[int, ...]:

@@ -1,8 +1,9 @@
 """Records of which an attacker asks whether somebody trained on them."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import Literal, final
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -18,18 +19,29 @@ class Candidates:
     """How many records are asked about.
 
     Args:
-        members: of each client; all that it holds, where it holds fewer.
-        outsiders: of nobody.
+        members: of each client; all that it holds, where it holds fewer. Of canaries as many on
+            average.
+        outsiders: of nobody; of canaries on average.
+        canaries: "no" asks about what the split gave to clients. Else records that nobody has
+            are put in by chance beside it: each goes to one client or to none, whatever becomes
+            of the others and however the split is. "labelled" = as they are, "mislabelled" =
+            each with a label that is not its own, by which a model knows it the better.
 
     """
 
     members: int = 100
     outsiders: int = 1000
+    canaries: Literal["no", "labelled", "mislabelled"] = "no"
 
     def __post_init__(self) -> None:
         """Refuse a question that has one answer."""
         if self.members < 1 or self.outsiders < 1:
             raise ValueError(f"members and outsiders are 1 or more, got {self}")
+
+    @property
+    def are_canaries(self) -> bool:
+        """Whether they are put in by chance."""
+        return self.canaries != "no"
 
 
 @final
@@ -40,13 +52,19 @@ class Asked:
     Args:
         rows: of the training part, in an order that tells nothing.
         members: by client, the places in `rows` of those that it holds.
-        outsiders: rows of nobody.
 
     """
 
     rows: Rows
     members: tuple[tuple[int, ...], ...]
-    outsiders: Rows
+
+    @property
+    def outsiders(self) -> Rows:
+        """Those of nobody."""
+        nobodys = torch.ones(len(self.rows), dtype=torch.bool)
+        for own in self.members:
+            nobodys[list(own)] = False
+        return self.rows[nobodys]
 
 
 def ask_about(
@@ -93,7 +111,63 @@ def ask_about(
     order = torch.randperm(len(whole), generator=seed.child("order").generator())
     rows = whole[order]
     members = tuple(tuple(torch.isin(rows, own).nonzero().flatten().tolist()) for own in inside)
-    return Asked(rows, members, outsiders)
+    return Asked(rows, members)
+
+
+def put_in(
+    wanted: Candidates,
+    clients: int,
+    free: Bool[Tensor, " examples"],
+    once: Bool[Tensor, " examples"],
+    seed: Seed,
+    records: Int[Tensor, " examples"] | None = None,
+) -> Asked:
+    """Draw canaries, and deal each to a client or to nobody by a die of its own.
+
+    So what a model tells of one tells nothing of another, and those of nobody are what a
+    client's would have been: the experiment of Steinke, Nasr and Jagielski 2023 (NeurIPS,
+    Algorithm 1), with several clients. No two are cut out of the same record.
+
+    Args:
+        wanted: how many.
+        clients: how many.
+        free: rows that nobody has.
+        once: rows of whose content there is no copy.
+        seed: of the draws.
+        records: what each example was cut out of; None = each is a record of its own.
+
+    Raises:
+        PlanError: if there are too few that nobody has.
+
+    """
+    rest = _shuffled((free & once).nonzero().flatten(), seed.child("rows"))
+    if records is not None:
+        _, first = np.unique(records[rest].numpy(), return_index=True)
+        rest = rest[torch.from_numpy(np.sort(first))]
+    inside = clients * wanted.members
+    if len(rest) < inside + wanted.outsiders:
+        raise PlanError(
+            f"candidates: {inside + wanted.outsiders} canaries are wanted, and attackers leave "
+            f"{len(rest)} records that can be some: ask for fewer"
+        )
+    rows = rest[: inside + wanted.outsiders]
+    die = seed.child("dealt").generator()
+    faces = torch.randint(len(rows), (len(rows),), generator=die)
+    owners = faces.div(wanted.members, rounding_mode="floor")  # from `clients` on: nobody
+    members = (owners == number for number in range(clients))
+    return Asked(rows, tuple(tuple(own.nonzero().flatten().tolist()) for own in members))
+
+
+def mislabelled(
+    labels: Int[Tensor, " examples"], rows: Rows, classes: int, seed: Seed
+) -> Int[Tensor, " examples"]:
+    """The labels, but in these rows, where each other label is equally likely."""
+    steps = torch.randint(1, classes, (len(rows),), generator=seed.generator())
+    return labels.index_copy(0, rows, (labels[rows] + steps) % classes)
+
+
+def _shuffled(rows: Rows, seed: Seed) -> Rows:
+    return _some(rows, len(rows), seed)
 
 
 def _some(rows: Rows, wanted: int, seed: Seed) -> Rows:

@@ -1,7 +1,7 @@
 """Deals a data set out: to clients round by round, to the attacker and to the test."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
 from overheard.core.truth import NO_MEMBERS
 from overheard.data.apportion import apportion
-from overheard.data.candidates import Candidates, ask_about
+from overheard.data.candidates import Candidates, ask_about, mislabelled, put_in
 from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset
 from overheard.data.draw import check_supply, draw
@@ -52,6 +52,20 @@ class Auxiliary:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedOut:
+    """How examples are shared out among the clients.
+
+    Args:
+        split: who holds what in round 0.
+        sizes: the smallest and the largest client; each size between is equally likely.
+
+    """
+
+    split: Split
+    sizes: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Deal:
     """Who holds which examples.
 
@@ -67,6 +81,7 @@ class Deal:
         background: public examples of nobody who takes part; None = there are none.
         candidates: records of which an attacker asks whether somebody trains on them.
         members: by client, the places of those that it holds from the first round on.
+        are_canaries: whether a die dealt each candidate to a client or to nobody.
 
     """
 
@@ -79,6 +94,7 @@ class Deal:
     background: Examples | None = None
     candidates: Examples | None = None
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
+    are_canaries: bool = False
 
     def held(self, client: int, number: int) -> Examples:
         """What a client holds in a round."""
@@ -87,10 +103,9 @@ class Deal:
 
 def deal(
     dataset: Dataset,
-    split: Split,
+    shared_out: SharedOut | None,
     *,
     clients: int,
-    sizes: tuple[int, int],
     auxiliary: Auxiliary,
     test: int | None,
     schedule: Schedule,
@@ -105,13 +120,13 @@ def deal(
     The attacker is served first, from examples whose content the training and the test part
     hold once only; then the clients' first examples are split, and whatever is exchanged
     later comes from what nobody has held so far. Of a record that the attacker has an example
-    of no client holds any other.
+    of no client holds any other. Canaries are drawn right after the attacker is served, so they
+    are the same whatever clients hold beside them.
 
     Args:
         dataset: what is dealt.
-        split: who holds what in round 0.
+        shared_out: how; None = clients hold no more than their canaries.
         clients: how many.
-        sizes: the smallest and the largest client; each size between is equally likely.
         auxiliary: what the attacker gets.
         test: how many test examples are used, a random choice; None = all.
         schedule: when clients exchange their examples.
@@ -126,10 +141,11 @@ def deal(
         PlanError: if the data set is too small for it.
 
     """
-    if clients < 1 or not 1 <= sizes[0] <= sizes[1]:
+    smallest, largest = (0, 0) if shared_out is None else shared_out.sizes
+    if clients < 1 or (shared_out is not None and not 1 <= smallest <= largest):
         raise PlanError(
             "a deal needs 1 client or more of 1 example or more, smallest first, got "
-            f"{clients} of sizes {sizes}"
+            f"{clients} of sizes {(smallest, largest)}"
         )
     labels, classes = dataset.train.labels, dataset.task.classes
     known = _auxiliary_rows(dataset, auxiliary, seed.child("auxiliary"))
@@ -137,14 +153,27 @@ def deal(
     if people is not None:
         parted = part_users(dataset, free, people, seed.child("people"))
         free = parted.private.clone()
-        _refuse_unmatched(dataset, parted, people, sizes[0])
+        _refuse_unmatched(dataset, parted, people, smallest)
+    asked = None
+    if candidates is not None and candidates.are_canaries:
+        if people is not None:
+            raise PlanError(
+                "candidates: a canary is nobody's, and people ask who somebody is: leave out "
+                "canaries or people"
+            )
+        once, draws = _held_once(dataset), seed.child("canaries")
+        asked = put_in(candidates, clients, free, once, draws, dataset.records)
+        if candidates.canaries == "mislabelled":
+            dataset = _relabelled(dataset, asked.rows, draws)
+        free = absent = free & _untouched(dataset, asked.rows)
     rest = free.nonzero().flatten()
-    size = torch.randint(
-        sizes[0], sizes[1] + 1, (clients,), generator=seed.child("sizes").generator()
-    )
-    users = None if dataset.users is None else dataset.users[rest]
-    first = split.assign(labels[rest], users, size, classes, seed.child("split"))
-    held = tuple(rest[rows] for rows in first)
+    held = (torch.zeros(0, dtype=torch.long),) * clients
+    if shared_out is not None:
+        die = seed.child("sizes").generator()
+        size = torch.randint(smallest, largest + 1, (clients,), generator=die)
+        users = None if dataset.users is None else dataset.users[rest]
+        first = shared_out.split.assign(labels[rest], users, size, classes, seed.child("split"))
+        held = tuple(rest[rows] for rows in first)
     who = None
     if people is not None:
         who = who_is_known(dataset, parted, held, people, seed.child("who"))
@@ -156,8 +185,12 @@ def deal(
     free[public] = False
     if is_exchanged:
         held = exchanged(held, seed.child("exchanged"))
-    asked = None
-    if candidates is not None:
+    if asked is not None:
+        held = tuple(
+            torch.cat([rows, asked.rows[list(own)]])
+            for rows, own in zip(held, asked.members, strict=True)
+        )
+    elif candidates is not None:
         asked = ask_about(
             candidates,
             held,
@@ -166,8 +199,9 @@ def deal(
             seed.child("candidates"),
             dataset.records,
         )
-        free[asked.outsiders] = False
-    kept = dataset.users if split.keeps_users else None
+        free[asked.rows] = False
+    keeps_users = shared_out is not None and shared_out.split.keeps_users
+    kept = dataset.users if keeps_users else None
     course = holdings(dataset, kept, held, free, schedule, seed.child("exchanges"))
     if devices and course.pool is not dataset.train:
         raise PlanError(
@@ -184,6 +218,7 @@ def deal(
         _public(dataset, public, background, draws),
         None if asked is None else dataset.train.take(asked.rows),
         {client(number): own for number, own in enumerate(asked.members)} if asked else {},
+        candidates is not None and candidates.are_canaries,
     )
 
 
@@ -211,6 +246,13 @@ def _untouched(dataset: Dataset, known: Rows) -> Bool[Tensor, " examples"]:
     if dataset.records is not None:
         free &= ~torch.isin(dataset.records, dataset.records[known])
     return free
+
+
+def _relabelled(dataset: Dataset, rows: Rows, seed: Seed) -> Dataset:
+    """The same data set with a wrong label in each of these rows of the training part."""
+    train = dataset.train
+    labels = mislabelled(train.labels, rows, dataset.task.classes, seed.child("labels"))
+    return replace(dataset, train=replace(train, labels=labels))
 
 
 def _refuse_unmatched(dataset: Dataset, parted: Parted, people: People, size: int) -> None:

@@ -144,7 +144,8 @@ def _verdict(line: EpsilonLine) -> str:
         "holds": f"holds as far as measured{idle}{on}",
         "unasked": f"not asked: {asked} by this observer",
         "refused": "not measured: no attack on membership could run",
-        "unlike": "not bounded: clients' records differ in kind from those of nobody, which "
-        "data.split = iid mends",
+        "unlike": "not bounded: clients' records may differ in kind from those of nobody; "
+        "canaries do not",
+        "unchecked": "not bounded: no truth tells which records were trained on",
         "unaccounted": f"not recomputed: {MISSING}",
     }[line.standing]

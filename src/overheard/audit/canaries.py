@@ -1,0 +1,88 @@
+"""Records to put into a federation before it is recorded, and the truth of who got which."""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from overheard.archive.atomic import write_bytes
+from overheard.archive.truth import write_truth
+from overheard.audit.folder import AuditFolder
+from overheard.audit.plan import Plan
+from overheard.audit.simulate import Resources, deal_examples, load_data
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.parties import Party
+from overheard.core.truth import GroundTruth
+
+
+@dataclass(frozen=True, slots=True)
+class PutIn:
+    """What came of drawing canaries.
+
+    Args:
+        files: by client, what it is to learn from besides its own examples.
+        counts: by client, how many these are; none where the die gave it none.
+        outsiders: how many nobody gets.
+
+    """
+
+    files: Mapping[Party, Path]
+    counts: Mapping[Party, int]
+    outsiders: int
+
+
+def put_in(plan: Plan, folder: Path, *, resources: Resources | None = None) -> PutIn:
+    """Draw a plan's canaries, and write a file for each client and the truth of who got which.
+
+    `client-3.npz` has `x` (canaries x the axes of an example) as the plan's model reads them,
+    and `y`, the numbers of their labels. `truth.json` goes beside the transcript when the run
+    is recorded, with the names that clients have there.
+
+    Args:
+        plan: whose `[data]` and first seed say which canaries; an audit of the recording takes
+            the same.
+        folder: for the files.
+        resources: where the data lie.
+
+    Raises:
+        PlanError: if the plan has no canaries, or too few records for them.
+        OutputError: if the folder holds those of another plan, or other things.
+
+    """
+    if plan.data.candidates is None or not plan.data.candidates.are_canaries:
+        raise PlanError(
+            'the plan draws no canaries: give [data.candidates] with canaries = "labelled" or '
+            '"mislabelled"'
+        )
+    dataset = load_data(plan, resources or Resources())
+    dealt = deal_examples(plan, dataset, plan.seeds[0])
+    records = dealt.candidates
+    assert records is not None
+    AuditFolder(folder).claim(f"# canaries of overheard {version('overheard')}\n{plan.toml()}")
+    files = {who: folder / f"{who.replace('/', '-')}.npz" for who in dealt.members}
+    for who, own in dealt.members.items():
+        write_bytes(files[who], _packed(records, own))
+    truth = GroundTruth({}, {}, members=dealt.members, canaries=digest_of(records))
+    write_truth(folder, truth)
+    counts = {who: len(own) for who, own in dealt.members.items()}
+    return PutIn(files, counts, len(records) - sum(counts.values()))
+
+
+def digest_of(records: Examples) -> str:
+    """A short text that differs where any record, or their order, does."""
+    digest = blake2b(digest_size=12)
+    for tensor in (records.inputs, records.labels):
+        digest.update(f"{tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _packed(records: Examples, places: tuple[int, ...]) -> bytes:
+    own, file = list(places), io.BytesIO()
+    np.savez(file, x=records.inputs[own].numpy(), y=records.labels[own].numpy())
+    return file.getvalue()
