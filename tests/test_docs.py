@@ -36,7 +36,8 @@ def test_there_is_an_example_plan_of_each_large_question():
 def test_the_example_policy_asks_for_arms_of_the_plan_that_it_names():
     policy, plan = read_policy(POLICY), read_plan(ROOT / "plans" / "defenses.toml")
     arms = {arm.name for arm in plan.arms}
-    assert all(set(rule.arms) <= arms for rule in policy.leaks if rule.arms is not None)
+    rules = (*policy.leaks, *policy.epsilons, *policy.costs)
+    assert all(set(rule.arms) <= arms for rule in rules if rule.arms is not None)
     assert "plans/defenses.toml" in POLICY.read_text()
 
 

@@ -149,11 +149,19 @@ def test_without_a_policy_it_tells_the_usage(overheard: Command, tmp_path: Path)
 def test_the_help_shows_a_policy_and_the_exit_codes(overheard: Command):
     said = overheard("check", "--help")
     assert said.code == 0
-    for words in ("[[leaks]]", "no_better_than = 0.6", "Exit codes", "overheard check "):
+    for words in (
+        "[[leaks]]",
+        "[[epsilons]]",
+        "no_better_than = 0.6",
+        "Exit codes",
+        "overheard check ",
+    ):
         assert words in said.out
 
 
 def test_the_schema_of_policies_knows_every_table(overheard: Command):
     said = overheard("schema", "--policy")
     assert said.code == 0
-    assert set(json.loads(said.out)["properties"]) == {"straddles", "leaks", "costs"}
+    assert set(json.loads(said.out)["properties"]) == {
+        "straddles", "leaks", "epsilons", "costs",
+    }  # fmt: skip

@@ -51,6 +51,25 @@ def refusal(**changes: object) -> Part:
     } | changes
 
 
+def line(verdict: str = "holds", **changes: object) -> Part:
+    """Of epsilon: at most 2, and 0.5 or 2.5 are proven, as far as the verdict allows it."""
+    is_bounded = verdict not in {"flawed", "uncovered", "unaccounted"}
+    is_measured = verdict not in {"unasked", "refused", "unlike", "unchecked"}
+    proven = 2.5 if verdict == "violated" else 0.5
+    return {
+        "arm": "noisy",
+        "defense": "LocalDp(clip=1.0)",
+        "observers": ["server"],
+        "verdict": verdict,
+        "flaw": "it adds no noise" if verdict == "flawed" else "",
+        "unit": "client",
+        "delta": 1e-5,
+        "claimed": None,
+        "ceiling": 2.0 if is_bounded else None,
+        "measured": {"at_least": proven, "attack": "peek"} if is_measured else None,
+    } | changes
+
+
 def run(arm: str = "bare", seed: int = 0, **changes: object) -> Part:
     return {
         "arm": arm,
@@ -74,6 +93,7 @@ def document(*rows: Part, **changes: object) -> Part:
         "class_names": ["0", "1"],
         "arms": [run()],
         "summary": list(rows),
+        "epsilon": [],
         "findings": [{"anything": [1.0, None]}],
         "refusals": [],
         "plan": "",

@@ -7,7 +7,7 @@ import pytest
 from overheard.core.errors import PlanError
 from overheard.gate.check import check
 from overheard.gate.policy import Policy
-from tests.gate.documents import Part, findings, row, run
+from tests.gate.documents import Part, findings, line, row, run
 
 LEAK: Part = {"question": "membership", "score": "membership_auc"}
 
@@ -21,14 +21,16 @@ def test_all_rules_speak_in_their_order():
     asked = policy(
         {"no_better_than": 0.6}, {"no_better_than": 0.4},
         costs=({"name": "bytes", "bytes_at_most": 1e9, "seeds_at_least": 1},),
+        epsilons=({"name": "claims", "arms": ["bare"], "claims_hold": True},),
     )  # fmt: skip
-    checked = check(asked, findings(row(0.5, 0.6)))
+    checked = check(asked, findings(row(0.5, 0.6), epsilon=[line(arm="bare")]))
     assert [(one.rule, one.score, one.status) for one in checked.verdicts] == [
         ("rule 0", "membership_auc", "pass"),
         ("rule 1", "membership_auc", "fail"),
+        ("claims", "epsilon", "pass"),
         ("bytes", "bytes", "pass"),
     ]
-    assert (checked.status, checked.told) == ("fail", "fail: 1 fail, 2 pass")
+    assert (checked.status, checked.told) == ("fail", "fail: 1 fail, 3 pass")
 
 
 def test_a_rule_overrules_the_policy_on_straddling():

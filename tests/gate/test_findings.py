@@ -8,7 +8,7 @@ import pytest
 
 from overheard.core.errors import FindingsError
 from overheard.gate.findings import MOST_BYTES, read_findings
-from tests.gate.documents import Part, document, estimate, refusal, row, run, written
+from tests.gate.documents import Part, document, estimate, line, refusal, row, run, written
 
 
 def test_reads_what_a_gate_needs_and_no_more(tmp_path: Path):
@@ -42,6 +42,20 @@ def test_reads_findings_from_before_bytes_and_seconds_were_counted(tmp_path: Pat
     assert (read.bytes, read.seconds) == (None, None)
 
 
+def test_findings_from_before_epsilon_was_told_are_not_taken_for_findings_without_mechanisms(
+    tmp_path: Path,
+):
+    early = {key: value for key, value in document(row()).items() if key != "epsilon"}
+    assert read_findings(written(tmp_path, early)).epsilon is None
+    assert read_findings(written(tmp_path, document(row()))).epsilon == ()
+
+
+def test_a_defense_that_a_recording_states_twice_is_read_and_told_alike(tmp_path: Path):
+    found = read_findings(written(tmp_path, document(epsilon=[line(), line()])))
+    assert len(found.epsilon or ()) == 2
+    assert found.arm_names == ("bare", "noisy")
+
+
 SPOILT: dict[str, tuple[Callable[[], Part], str]] = {
     "another format": (lambda: document(format="figures"), "format is not"),
     "no format": (lambda: {"version": 1}, "format is not"),
@@ -68,6 +82,38 @@ SPOILT: dict[str, tuple[Callable[[], Part], str]] = {
     "an accuracy above 1": (lambda: document(arms=[run(accuracy={"0": 1.1})]), "accuracy"),
     "an accuracy of no round": (lambda: document(arms=[run(accuracy={"x": 0.1})]), "accuracy"),
     "bytes below 0": (lambda: document(arms=[run(bytes={"up": -1, "down": 0})]), "bytes.up"),
+    "a verdict that is none": (lambda: document(epsilon=[line("kept")]), "epsilon.0.verdict"),
+    "an epsilon below 0": (
+        lambda: document(epsilon=[line("unasked", ceiling=-1)]),
+        "epsilon.0.ceiling",
+    ),
+    "a text for an epsilon": (
+        lambda: document(epsilon=[line("unasked", ceiling="2")]),
+        "epsilon.0.ceiling",
+    ),
+    "a bound below 0": (
+        lambda: document(epsilon=[line(measured={"at_least": -0.1, "attack": "a"})]),
+        "epsilon.0.measured.at_least",
+    ),
+    "no ceiling": (
+        lambda: document(epsilon=[{k: v for k, v in line().items() if k != "ceiling"}]),
+        "epsilon.0.ceiling",
+    ),
+    "a delta of 1": (lambda: document(epsilon=[line(delta=1)]), "epsilon.0.delta"),
+    "a verdict that its figures deny": (
+        lambda: document(epsilon=[line("unasked", measured={"at_least": 1, "attack": "a"})]),
+        "epsilon.0: 'unasked' does not follow",
+    ),
+    "two lines of one mechanism": (
+        lambda: document(epsilon=[line(), line("violated")]),
+        "two lines of one mechanism that differ",
+    ),
+    "those with observers in another order": (
+        lambda: document(
+            epsilon=[line(observers=["a", "b"]), line("violated", observers=["b", "a"])]
+        ),
+        "two lines of one mechanism that differ",
+    ),
     "hostile words": (lambda: document(row(better="\x1b[2J\n")), "summary.0.better"),
 }
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.gate.check import Checked
-from overheard.gate.findings import Bounds
 from overheard.gate.junit import as_junit
+from overheard.gate.rows import Bounds
 from overheard.gate.verdict import Status, Verdict
 
 FIGURE = Bounds(mean=0.7, low=0.65, high=0.75)

@@ -8,6 +8,7 @@ from overheard.core.errors import PlanError
 from overheard.gate.policy import read_policy
 
 LEAK = '[[leaks]]\nname = "a"\nquestion = "membership"\nscore = "membership_auc"\n'
+EPSILON = '[[epsilons]]\nname = "c"\n'
 COST = '[[costs]]\nname = "b"\n'
 
 
@@ -22,6 +23,14 @@ def test_reads_rules_with_their_defaults(tmp_path: Path):
     assert not policy.looks_back
 
 
+def test_a_rule_on_epsilon_may_name_those_who_read_the_models_alone(tmp_path: Path):
+    path = tmp_path / "policy.toml"
+    path.write_text(f"{EPSILON}observers = []\nguaranteed_at_most = 8")
+    (rule,) = read_policy(path).epsilons
+    assert (rule.observers, rule.guaranteed_at_most) == ((), 8.0)
+    assert (rule.arms, rule.mechanisms, rule.claims_hold) == (None, None, False)
+
+
 def test_knows_whether_it_looks_back(tmp_path: Path):
     path = tmp_path / "policy.toml"
     path.write_text(f"{LEAK}grows_at_most = 0.0")
@@ -31,7 +40,7 @@ def test_knows_whether_it_looks_back(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "mistakes"),
     [
-        ("", ["policy: without a rule everything passes: give [[leaks]] or [[costs]]"]),
+        ("", ["policy: without a rule everything passes: give [[leaks]], [[epsilons]] or"]),
         (LEAK, ["leaks.0: give one of no_better_than, gain_at_most, grows_at_most; 0 are"]),
         (
             f"{LEAK}no_better_than = 0.6\ngain_at_most = 0.1",
@@ -48,6 +57,27 @@ def test_knows_whether_it_looks_back(tmp_path: Path):
         (f'{LEAK}no_better_than = 0.6\nrounds = "all"', ["leaks.0.rounds"]),
         (f'straddles = "ignore"\n{LEAK}no_better_than = 0.6', ["straddles"]),
         (f"{LEAK}no_better_than = 0.6\n" * 2, ["policy: given more than once: a"]),
+        (
+            f"{EPSILON}proven_at_most = 1\n{COST}bytes_at_most = 1".replace('"b"', '"c"'),
+            ["policy: given more than once: c"],
+        ),
+        (EPSILON, ["epsilons.0: give one of guaranteed_at_most, proven_at_most, claims_hold"]),
+        (
+            f"{EPSILON}claims_hold = true\nproven_at_most = 1",
+            ["epsilons.0: give one of", "; 2"],
+        ),
+        (f"{EPSILON}claims_hold = false", ["epsilons.0: give one of", "; 0 are given"]),
+        (f"{EPSILON}claims_hold = 1", ["epsilons.0.claims_hold: Input should be a valid bool"]),
+        (f"{EPSILON}guaranteed_at_most = inf", ["epsilons.0.guaranteed_at_most: Input should"]),
+        (f"{EPSILON}guaranteed_at_most = -1", ["epsilons.0.guaranteed_at_most: Input should"]),
+        (f"{EPSILON}proven_at_most = true", ["epsilons.0.proven_at_most: Input should"]),
+        (f"{EPSILON}claims_hold = true\nmechanisms = []", ["epsilons.0.mechanisms"]),
+        (
+            f'{EPSILON}claims_hold = true\nobservers = ["a b"]',
+            ["epsilons.0.observers: the party"],
+        ),
+        (f"{LEAK}no_better_than = 0.6\nobservers = []", ["leaks.0.observers"]),
+        (f'{EPSILON}claims_hold = true\nstraddles = "pass"', ["epsilons.0.straddles: Extra"]),
         (
             f'{LEAK}no_beter_than = "x"\n{COST}bytes_at_most = -1',
             ["2 to mend", "leaks.0.no_beter_than: Extra inputs", "costs.0.bytes_at_most"],

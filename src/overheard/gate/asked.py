@@ -1,11 +1,12 @@
-"""Picks out of an audit's findings what a rule asks for."""
+"""Picks out of an audit's findings what a rule asks for, and tells what is not there."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from overheard.gate.findings import Findings, Place, RefusalRow, SummaryRow
-from overheard.gate.policy import LeakRule
+from overheard.gate.findings import Findings
+from overheard.gate.policy import EpsilonRule, LeakRule
+from overheard.gate.rows import Place, RefusalRow, SummaryRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,27 @@ def asked(rule: LeakRule, findings: Findings) -> Asked:
     return Asked(tuple(row for row in rows if row.score == rule.score), refusals)
 
 
+def asks_who(rule: LeakRule | EpsilonRule, arm: str, observers: Iterable[str]) -> bool:
+    """Whether the rule is on this arm, and on what these observers pool."""
+    return (rule.arms is None or arm in rule.arms) and (
+        rule.observers is None or set(observers) == set(rule.observers)
+    )
+
+
+def lacking(what: str, kind: str, there: Iterable[str]) -> str:
+    """Why nothing is said of what a rule asks for.
+
+    >>> lacking("arm", "arms", ["bare", "noise"])
+    'no such arm; arms: bare; noise'
+    """
+    return f"no such {what}; {kind}: {'; '.join(dict.fromkeys(there)) or 'none'}"
+
+
 def _asks_of(rule: LeakRule, place: Place) -> bool:
     return (
         place.question == rule.question
-        and (rule.arms is None or place.arm in rule.arms)
+        and asks_who(rule, place.arm, place.observers)
         and (rule.attacks is None or place.attack in rule.attacks)
-        and (rule.observers is None or set(place.observers) == set(rule.observers))
         and (rule.about is None or place.about == rule.about)
     )
 

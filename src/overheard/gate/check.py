@@ -5,6 +5,7 @@ from typing import final
 
 from overheard.core.errors import PlanError
 from overheard.gate.costs import cost_verdicts
+from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.findings import Findings
 from overheard.gate.leaks import leak_verdicts
 from overheard.gate.policy import Policy
@@ -62,10 +63,11 @@ def check(policy: Policy, now: Findings, before: Findings | None = None) -> Chec
         leak_verdicts(rule, now, before, rule.straddles or policy.straddles)
         for rule in policy.leaks
     )
+    epsilons = (epsilon_verdicts(rule, now) for rule in policy.epsilons)
     costs = (
         cost_verdicts(rule, now, rule.straddles or policy.straddles) for rule in policy.costs
     )
-    verdicts = tuple(verdict for told in (*leaks, *costs) for verdict in told)
+    verdicts = tuple(verdict for told in (*leaks, *epsilons, *costs) for verdict in told)
     return Checked(now.title, verdicts, _notes(now, before))
 
 

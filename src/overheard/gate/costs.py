@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from overheard.gate.findings import Bounds, Findings, RunRow
+from overheard.gate.findings import Findings
 from overheard.gate.policy import CostRule
+from overheard.gate.rows import Bounds, RunRow
 from overheard.gate.verdict import Limit, Straddling, Verdict, judged
 
 

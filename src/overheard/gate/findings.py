@@ -2,16 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Never, final
+from typing import Never, final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from overheard.core.errors import FindingsError
-from overheard.core.parties import COHORT
-from overheard.core.scorer import Better
-from overheard.report.exposures import About
+from overheard.gate.rows import EpsilonRow, Part, RefusalRow, RunRow, SummaryRow
 from overheard.report.names import shortened
 from overheard.report.tables import FORMAT, VERSION
 
@@ -22,125 +19,9 @@ UNREAD = frozenset({"blind", "candidates", "claimed", "scores", "timeline", "tru
 """What makes findings large and no gate looks at: dropped while reading. To read 514 MiB, of
 36 clients that stand for users, then takes 10 s and 1.2 GiB of memory."""
 
-Count = Annotated[int, Field(ge=0, lt=2**63)]
-
-
-class _Part(BaseModel):
-    """A part of the document. Keys that we do not know are those of a later writer."""
-
-    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
-
 
 @final
-class Bounds(_Part):
-    """A figure with its interval; None = no number, or no interval."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-
-    @model_validator(mode="after")
-    def _in_order(self) -> "Bounds":
-        if self.low is not None and self.high is not None and self.low > self.high:
-            raise ValueError(f"the interval ends at {self.high} before it begins at {self.low}")
-        return self
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Who asked what of whom.
-
-    Args:
-        arm: name of the federation's variant.
-        observers: who pooled what they read, in the order of the alphabet.
-        attack: its name in the plan.
-        question: name of its scorer.
-        about: each client by itself, or all of them as one.
-        rounds: that were listened to.
-
-    """
-
-    arm: str
-    observers: tuple[str, ...]
-    attack: str
-    question: str
-    about: About
-    rounds: tuple[int, ...]
-
-
-@final
-class SummaryRow(_Part):
-    """What one attack got out of all its targets, by one score; see `audit.row.Row`."""
-
-    arm: str
-    observers: tuple[str, ...]
-    attack: str
-    question: str
-    about: About
-    rounds: tuple[Count, ...]
-    score: str
-    better: Better
-    value: Bounds
-    gain: Bounds | None
-    targets: Count
-    seeds: Count
-
-    @property
-    def place(self) -> Place:
-        """Who asked what of whom."""
-        observers = tuple(sorted(self.observers))
-        return Place(self.arm, observers, self.attack, self.question, self.about, self.rounds)
-
-
-@final
-class RefusalRow(_Part):
-    """An attack that could not run on one target; see `audit.finding.Refusal`."""
-
-    arm: str
-    observers: tuple[str, ...]
-    attack: str
-    question: str
-    rounds: tuple[Count, ...]
-    target: str
-    missing: tuple[str, ...]
-
-    @property
-    def place(self) -> Place:
-        """Who would have asked what of whom."""
-        observers = tuple(sorted(self.observers))
-        about: About = "cohort" if self.target == COHORT else "clients"
-        return Place(self.arm, observers, self.attack, self.question, about, self.rounds)
-
-
-@final
-class Sent(_Part):
-    """Bytes that travelled in a run."""
-
-    up: Count
-    down: Count
-
-
-@final
-class Took(_Part):
-    """Seconds of a run."""
-
-    wall: Annotated[float, Field(ge=0)] | None
-
-
-@final
-class RunRow(_Part):
-    """One federation; see `audit.finding.ArmRun`. Earlier writers counted no bytes, no time."""
-
-    arm: str
-    seed: Count
-    is_control: bool
-    accuracy: dict[Count, Annotated[float, Field(ge=0, le=1)] | None]
-    bytes: Sent | None = None
-    seconds: Took | None = None
-
-
-@final
-class Findings(_Part):
+class Findings(Part):
     """What a gate reads of an audit's findings.
 
     Args:
@@ -149,6 +30,8 @@ class Findings(_Part):
         arms: one entry a federation, controls included.
         summary: one entry a place and score.
         refusals: one entry a target of an attack that could not run.
+        epsilon: one entry a mechanism and group of observers; None = an earlier writer, which
+            told nothing of epsilon.
 
     """
 
@@ -157,14 +40,16 @@ class Findings(_Part):
     arms: tuple[RunRow, ...]
     summary: tuple[SummaryRow, ...]
     refusals: tuple[RefusalRow, ...]
+    epsilon: tuple[EpsilonRow, ...] | None = None
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        """Of every arm that was run, listened to or refused, in the order of the document."""
+        """Of every arm that anything is said of, in the order of the document."""
         run = [one.arm for one in self.arms]
         heard = [one.arm for one in self.summary]
         refused = [one.arm for one in self.refusals]
-        return tuple(dict.fromkeys([*run, *heard, *refused]))
+        noised = [one.arm for one in self.epsilon or ()]
+        return tuple(dict.fromkeys([*run, *heard, *refused, *noised]))
 
     @model_validator(mode="after")
     def _says_all_once(self) -> "Findings":
@@ -174,6 +59,12 @@ class Findings(_Part):
         runs = [(run.arm, run.seed, run.is_control) for run in self.arms]
         if len(set(runs)) < len(runs):
             raise ValueError("there are two runs of one arm and seed")
+        # A recording may state one and the same defense twice, and then says the same of both.
+        lines = set(self.epsilon or ())
+        if len({(one.arm, one.defense, frozenset(one.observers)) for one in lines}) < len(
+            lines
+        ):
+            raise ValueError("epsilon has two lines of one mechanism that differ")
         return self
 
 

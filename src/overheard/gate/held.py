@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from overheard.gate.asked import Asked
-from overheard.gate.findings import Bounds, SummaryRow
 from overheard.gate.policy import LeakRule
+from overheard.gate.rows import Bounds, SummaryRow
 from overheard.gate.verdict import Limit, Side, number
 
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.gate.asked import Asked, asked
-from overheard.gate.findings import Findings, Place, RefusalRow, SummaryRow
+from overheard.gate.asked import Asked, asked, lacking
+from overheard.gate.findings import Findings
 from overheard.gate.held import asked_of, held
 from overheard.gate.policy import LeakRule
+from overheard.gate.rows import Place, RefusalRow, SummaryRow
 from overheard.gate.verdict import Straddling, Verdict, judged
 
 
@@ -81,18 +82,18 @@ class _Judge:
         arms = now.arm_names
         for arm in self.rule.arms or arms or ("every arm",):
             if arm not in arms:
-                yield self._silent(arm, f"no such arm; {_known('arms', arms)}")
+                yield self._silent(arm, lacking("arm", "arms", arms))
                 continue
             measured = {row.attack for row in self.here.rows if row.arm == arm}
             refused = {place.attack for place in self.here.refusals if place.arm == arm}
             if not measured and refused <= set(self.rule.may_be_refused):
                 scores = [f"{row.score} of {row.question}" for row in now.summary]
-                yield self._silent(arm, f"no such row; {_known('scores', scores)}")
+                yield self._silent(arm, lacking("row", "scores", scores))
                 continue
             for attack in self.rule.attacks or ():
                 if attack not in measured | refused:
                     attacks = [row.attack for row in now.summary if row.arm == arm]
-                    why = f"no such row; {_known('attacks of this arm', attacks)}"
+                    why = lacking("row", "attacks of this arm", attacks)
                     yield self._silent(f"{arm}; {attack}", why)
 
     def gone(self) -> Iterable[Verdict]:
@@ -124,7 +125,3 @@ def _named(place: Place) -> str:
     rounds = place.rounds
     heard = f"round {rounds[0]}" if len(rounds) == 1 else f"{len(rounds)} rounds"
     return "; ".join((place.arm, " and ".join(place.observers), place.attack, heard))
-
-
-def _known(kind: str, names: Iterable[str]) -> str:
-    return f"{kind}: {'; '.join(dict.fromkeys(names)) or 'none'}"

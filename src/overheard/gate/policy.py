@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, FiniteFloat, field_validator, model_validator
+from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
 from overheard.audit.table import Positive, Table, read_table, refuse_repeats
 from overheard.core.parties import party
+from overheard.gate.rows import NotNegative
 from overheard.gate.verdict import Straddling
 from overheard.report.exposures import About
 
@@ -15,7 +16,12 @@ RuleName = Annotated[str, Field(min_length=1, max_length=100)]
 
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
-NotNegative = Annotated[FiniteFloat, Field(ge=0)]
+
+def _are_parties(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(party(name) for name in names)
+
+
+Observers = Annotated[tuple[str, ...], AfterValidator(_are_parties)]
 
 
 class LeakRule(Table):
@@ -52,7 +58,7 @@ class LeakRule(Table):
     score: str
     arms: Names | None = None
     attacks: Names | None = None
-    observers: Names | None = None
+    observers: Annotated[Observers, Field(min_length=1)] | None = None
     about: About | None = None
     rounds: Literal["together", "each"] = "together"
     no_better_than: FiniteFloat | None = None
@@ -63,11 +69,6 @@ class LeakRule(Table):
     may_be_refused: tuple[str, ...] = ()
     straddles: Straddling | None = None
 
-    @field_validator("observers")
-    @classmethod
-    def _are_parties(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if names is None else tuple(party(name) for name in names)
-
     @model_validator(mode="after")
     def _has_one_limit(self) -> "LeakRule":
         _refuse_all_but_one(
@@ -75,6 +76,50 @@ class LeakRule(Table):
                 "no_better_than": self.no_better_than,
                 "gain_at_most": self.gain_at_most,
                 "grows_at_most": self.grows_at_most,
+            }
+        )
+        return self
+
+
+class EpsilonRule(Table):
+    """What is claimed of epsilon, or proven: every mechanism and observers that it asks for.
+
+    Exactly one is given: `guaranteed_at_most`, `proven_at_most` or `claims_hold`.
+
+    Args:
+        name: what it is called.
+        arms: asked for, each of which must be there and have a mechanism; left out = every arm
+            that has one, at least one of which must be there.
+        observers: those who pool what they read, all of them; [] = whoever reads the global
+            models alone, of whom no attack is ever measured; left out = the server and whoever
+            listened.
+        mechanisms: by the name at the start of their settings in the findings, such as
+            "LocalDp", each of which must be there, in each of the arms that are named; left out
+            = every mechanism.
+        guaranteed_at_most: the epsilon that is stated or recomputed for the run; infinite where
+            nothing is guaranteed to these observers, or what is stated is refuted.
+        proven_at_most: the epsilon that attacks on membership prove. That they prove little is
+            no proof of privacy.
+        claims_hold: attacks refute no claim, and settings come to no more than is stated; of
+            how much is claimed it says nothing.
+
+    """
+
+    name: RuleName
+    arms: Names | None = None
+    observers: Observers | None = None
+    mechanisms: Names | None = None
+    guaranteed_at_most: NotNegative | None = None
+    proven_at_most: NotNegative | None = None
+    claims_hold: bool = False
+
+    @model_validator(mode="after")
+    def _has_one_limit(self) -> "EpsilonRule":
+        _refuse_all_but_one(
+            {
+                "guaranteed_at_most": self.guaranteed_at_most,
+                "proven_at_most": self.proven_at_most,
+                "claims_hold": self.claims_hold or None,
             }
         )
         return self
@@ -124,12 +169,14 @@ class Policy(Table):
         straddles: what an interval with the limit inside counts as: "inconclusive", "fail" or
             "pass".
         leaks: how much attacks may read.
+        epsilons: what may be claimed of epsilon, and proven.
         costs: what arms may cost.
 
     """
 
     straddles: Straddling = "inconclusive"
     leaks: tuple[LeakRule, ...] = ()
+    epsilons: tuple[EpsilonRule, ...] = ()
     costs: tuple[CostRule, ...] = ()
 
     @property
@@ -139,9 +186,13 @@ class Policy(Table):
 
     @model_validator(mode="after")
     def _has_rules_of_different_names(self) -> "Policy":
-        names = [*(rule.name for rule in self.leaks), *(rule.name for rule in self.costs)]
+        rules: tuple[LeakRule | EpsilonRule | CostRule, ...]
+        rules = (*self.leaks, *self.epsilons, *self.costs)
+        names = [rule.name for rule in rules]
         if not names:
-            raise ValueError("without a rule everything passes: give [[leaks]] or [[costs]]")
+            raise ValueError(
+                "without a rule everything passes: give [[leaks]], [[epsilons]] or [[costs]]"
+            )
         refuse_repeats(names)
         return self
 

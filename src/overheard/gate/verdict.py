@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
-from overheard.gate.findings import Bounds
+from overheard.gate.rows import Bounds
 
 LONGEST = 300
 """Characters of a name or a reason that are shown: names in findings may be anybody's."""
@@ -13,8 +13,9 @@ WRITTEN_OUT = 1e15
 """Numbers up to here are written with all their digits."""
 
 Status = Literal["pass", "fail", "inconclusive", "excused"]
-"""pass: the whole interval keeps the limit; fail: the whole interval breaks it; inconclusive:
-neither can be said, or nothing was measured; excused: not measured, which the policy allows."""
+"""pass: what is asked is kept, of an interval by all of it; fail: it is broken, of an interval
+by all of it; inconclusive: neither can be said, or nothing was measured; excused: not measured,
+which the policy allows."""
 
 Side = Literal["at most", "at least"]
 

@@ -1,0 +1,234 @@
+"""A rule on epsilon fails where a claim is broken, and never passes over what is not there."""
+
+import json
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.audit.epsilon import Standing
+from overheard.gate.epsilons import epsilon_verdicts
+from overheard.gate.findings import Findings
+from overheard.gate.policy import EpsilonRule
+from overheard.gate.verdict import Status, Verdict, overall
+from tests.gate.documents import Part, findings, line, run
+
+GUARANTEED: Part = {"guaranteed_at_most": 3}
+PROVEN: Part = {"proven_at_most": 1}
+CLAIMS: Part = {"claims_hold": True}
+ASKED = (GUARANTEED, PROVEN, CLAIMS)
+
+
+def rule(limit: Part, **changes: object) -> EpsilonRule:
+    return EpsilonRule.model_validate_json(json.dumps({"name": "r"} | limit | changes))
+
+
+def told(*lines: Part, arms: tuple[str, ...] = ("noisy",)) -> Findings:
+    return findings(epsilon=list(lines), arms=[run(arm) for arm in arms])
+
+
+def statuses(asked: EpsilonRule, now: Findings) -> list[Status]:
+    return [verdict.status for verdict in epsilon_verdicts(asked, now)]
+
+
+def only(asked: EpsilonRule, now: Findings) -> Verdict:
+    (verdict,) = epsilon_verdicts(asked, now)
+    return verdict
+
+
+BY_VERDICT: dict[Standing, tuple[Status, Status, Status]] = {
+    # 2 is guaranteed where anything is; 0.5 is proven, or 2.5 where the claim is violated.
+    "holds": ("pass", "pass", "pass"),
+    "violated": ("fail", "fail", "fail"),
+    "overclaimed": ("fail", "pass", "fail"),
+    "flawed": ("fail", "pass", "fail"),
+    "uncovered": ("fail", "pass", "fail"),
+    "unasked": ("pass", "inconclusive", "inconclusive"),
+    "refused": ("pass", "inconclusive", "inconclusive"),
+    "unlike": ("pass", "inconclusive", "inconclusive"),
+    "unchecked": ("pass", "inconclusive", "inconclusive"),
+    "unaccounted": ("inconclusive", "pass", "inconclusive"),
+}
+
+
+@pytest.mark.parametrize("verdict", get_args(Standing))
+def test_each_verdict_of_the_findings_has_its_own_under_each_limit(verdict: Standing):
+    now = told(line(verdict))
+    assert tuple(only(rule(limit), now).status for limit in ASKED) == BY_VERDICT[verdict]
+
+
+def test_a_guarantee_is_held_against_its_limit_and_told_with_unit_and_delta():
+    now = told(line("unasked"))
+    exact, less = rule({"guaranteed_at_most": 2.0}), rule({"guaranteed_at_most": 1.9})
+    assert only(exact, now).status == "pass"
+    verdict = only(less, now)
+    assert (verdict.status, verdict.told_figure) == ("fail", "2")
+    assert (verdict.score, verdict.limit) == ("epsilon", "guaranteed at most 1.9")
+    assert verdict.what == "noisy; LocalDp; server"
+    assert verdict.why == "for all data of a client, at delta 1e-05"
+
+
+def test_what_is_infinite_fails_under_any_limit_and_what_is_unknown_is_inconclusive():
+    enormous = rule({"guaranteed_at_most": 1e300})
+    verdict = only(enormous, told(line("unasked", ceiling=None)))
+    assert (verdict.status, verdict.told_figure) == ("fail", "")
+    assert verdict.why == "nothing is guaranteed: its settings come to no finite epsilon"
+    unknown = only(enormous, told(line("unaccounted")))
+    assert unknown.status == "inconclusive"
+    assert "pip install 'overheard[dp]'" in unknown.why
+
+
+def test_what_is_proven_is_held_against_its_limit_and_told_with_the_attack():
+    now = told(line("holds"))
+    assert only(rule({"proven_at_most": 0.5}), now).status == "pass"
+    verdict = only(rule({"proven_at_most": 0.4}), now)
+    assert (verdict.status, verdict.told_figure) == ("fail", "0.5")
+    assert (verdict.limit, verdict.why) == ("proven at most 0.4", "by peek")
+
+
+@pytest.mark.parametrize("verdict", ["flawed", "uncovered", "overclaimed", "unaccounted"])
+def test_nothing_proven_is_inconclusive_whatever_is_claimed(verdict: str):
+    said = only(rule(PROVEN), told(line(verdict, measured=None)))
+    assert said.status == "inconclusive"
+    assert said.why.startswith("no attack on membership by these observers")
+
+
+def test_a_claim_that_holds_says_so_where_it_protects_nobody():
+    assert only(rule(CLAIMS), told(line("holds"))).why == "held against 2"
+    idle = only(rule(CLAIMS), told(line("holds", ceiling=None)))
+    assert (idle.status, idle.why) == ("pass", "held against infinity, which protects nobody")
+    assert only(rule(CLAIMS), told(line("flawed"))).why.endswith("anybody: it adds no noise")
+
+
+def test_every_line_counts_and_a_rule_chooses_among_them():
+    now = told(
+        line(),
+        line("uncovered", defense="DpFedavg()"),
+        line(defense="DpFedavg()", observers=[]),
+        line("violated", observers=["server", "client/0"]),
+        line("overclaimed", arm="more"),
+        arms=("noisy", "more"),
+    )
+    assert statuses(rule(CLAIMS), now) == ["pass", "fail", "fail", "fail"]
+    noisy: Part = {"arms": ["noisy"]}
+    assert statuses(rule(CLAIMS, **noisy), now) == ["pass", "fail", "fail"]
+    local = rule(CLAIMS, mechanisms=["LocalDp"], observers=["server"], **noisy)
+    assert statuses(local, now) == ["pass"]
+    pooled = rule(CLAIMS, mechanisms=["LocalDp"], observers=["client/0", "server"], **noisy)
+    assert statuses(pooled, now) == ["fail"]
+    models = rule(CLAIMS, mechanisms=["DpFedavg"], observers=[], **noisy)
+    verdict = only(models, now)
+    assert verdict.status == "pass"
+    assert verdict.what == "noisy; DpFedavg; whoever reads the models alone"
+
+
+def test_who_reads_the_models_alone_is_asked_about_only_by_name():
+    now = told(line(), line("unasked", observers=[]))
+    assert statuses(rule(CLAIMS), now) == ["pass"]
+    assert statuses(rule(CLAIMS, observers=[]), now) == ["inconclusive"]
+    assert statuses(rule(GUARANTEED, observers=[]), now) == ["pass"]
+    verdict = only(rule(GUARANTEED), told(line(observers=[])))
+    assert verdict.status == "inconclusive"
+    assert verdict.why == "no such observers; there are: whoever reads the models alone"
+
+
+def test_a_line_that_is_told_twice_is_judged_once():
+    assert statuses(rule(CLAIMS), told(line("flawed"), line("flawed"))) == ["fail"]
+
+
+def test_an_arm_that_no_rule_names_may_go_without_but_never_in_silence():
+    defended, bare = epsilon_verdicts(rule(CLAIMS), told(line(), arms=("noisy", "bare")))
+    assert (defended.status, bare.status, bare.what) == ("pass", "excused", "bare")
+    other = told(line(), line(arm="b", defense="DpFedavg()"), arms=("noisy", "b"))
+    assert statuses(rule(CLAIMS, mechanisms=["LocalDp"]), other) == ["pass", "excused"]
+    either = rule(CLAIMS, mechanisms=["LocalDp", "DpFedavg"])
+    assert statuses(either, other) == ["pass", "pass"]
+
+
+@pytest.mark.parametrize("limit", ASKED)
+def test_where_no_arm_has_a_mechanism_nothing_passes(limit: Part):
+    assert statuses(rule(limit), told(arms=("bare",))) == ["excused", "inconclusive"]
+    assert statuses(rule(limit), told(arms=())) == ["inconclusive"]
+    misspelt = rule(limit, mechanisms=["local_dp"])
+    *_, verdict = epsilon_verdicts(misspelt, told(line()))
+    assert verdict.status == "inconclusive"
+    assert verdict.why == "no such mechanism; mechanisms: LocalDp"
+
+
+@pytest.mark.parametrize(
+    ("limit", "status"),
+    [(GUARANTEED, "fail"), (PROVEN, "inconclusive"), (CLAIMS, "inconclusive")],
+)
+def test_an_arm_that_is_named_and_has_no_mechanism_does_not_pass(limit: Part, status: Status):
+    now = told(line(), arms=("noisy", "bare"))
+    verdict = only(rule(limit, arms=["bare"]), now)
+    assert (verdict.what, verdict.status) == ("bare", status)
+    assert "it has no mechanism" in verdict.why
+
+
+@pytest.mark.parametrize("limit", ASKED)
+def test_what_is_named_and_is_not_there_is_inconclusive(limit: Part):
+    now = told(line(), line(arm="more", defense="DpFedavg()"), arms=("noisy", "more"))
+    *_, arm = epsilon_verdicts(rule(limit, arms=["noisy", "nosie"]), now)
+    assert (arm.status, arm.why) == ("inconclusive", "no such arm; arms: noisy; more")
+    both = rule(limit, arms=["noisy", "more"], mechanisms=["LocalDp"])
+    first, mechanism = epsilon_verdicts(both, now)
+    assert (first.status, mechanism.status) == ("pass", "inconclusive")
+    assert mechanism.what == "more; LocalDp"
+    assert mechanism.why == "no such mechanism; mechanisms of this arm: DpFedavg"
+    elsewhere = epsilon_verdicts(rule(limit, observers=["client/7"]), now)
+    assert [verdict.status for verdict in elsewhere] == ["inconclusive"] * 2
+    assert elsewhere[0].why == "no such observers; there are: server"
+
+
+def test_findings_that_do_not_tell_of_epsilon_are_inconclusive_even_on_a_guarantee():
+    early = findings(epsilon=None)
+    verdict = only(rule(GUARANTEED, arms=["bare"]), early)
+    assert verdict.status == "inconclusive"
+    assert verdict.why.endswith("audit again")
+
+
+LINES = st.lists(
+    st.builds(
+        line,
+        st.sampled_from(get_args(Standing)),
+        arm=st.sampled_from(["noisy", "more"]),
+        defense=st.sampled_from(["LocalDp(1)", "DpFedavg(1)"]),
+        observers=st.sampled_from([[], ["server"], ["client/0", "server"]]),
+    ),
+    unique_by=lambda one: (str(one["arm"]), str(one["defense"]), str(one["observers"])),
+)
+RULES = st.fixed_dictionaries(
+    {},
+    optional={
+        "arms": st.lists(st.sampled_from(["noisy", "more", "bare", "nosie"]), min_size=1),
+        "mechanisms": st.lists(st.sampled_from(["LocalDp", "DpFedavg", "x"]), min_size=1),
+        "observers": st.sampled_from([[], ["server"], ["client/1"]]),
+    },
+)
+
+
+@given(LINES, RULES, st.sampled_from(ASKED))
+def test_a_rule_passes_only_by_lines_that_keep_it(lines: list[Part], chosen: Part, limit: Part):
+    asked = rule(limit, **chosen)
+    verdicts = epsilon_verdicts(asked, told(*lines, arms=("noisy", "more", "bare")))
+    assert verdicts
+    named = [one | {"observers": ["server"]} for one in lines]
+    keep = [one for one in named if statuses(rule(limit), told(one, arms=())) == ["pass"]]
+    assert sum(verdict.status == "pass" for verdict in verdicts) <= len(keep)
+    if overall(verdicts) == "pass":
+        assert keep
+        assert set(asked.arms or ()) <= {str(one["arm"]) for one in keep}
+
+
+@given(LINES, st.floats(0, 4), st.floats(0, 4), st.sampled_from(["guaranteed", "proven"]))
+def test_a_tighter_rule_never_lets_more_pass(
+    lines: list[Part], limit: float, by: float, figure: str
+):
+    order: list[Status] = ["fail", "inconclusive", "excused", "pass"]
+    now = told(*lines)
+    loose = statuses(rule({f"{figure}_at_most": limit + by}), now)
+    tight = statuses(rule({f"{figure}_at_most": limit}), now)
+    for one, other in zip(tight, loose, strict=True):
+        assert order.index(one) <= order.index(other)

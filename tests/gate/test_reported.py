@@ -1,0 +1,123 @@
+"""What a report wrote of epsilon is read back as it was meant, and judged by that."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from overheard.audit.finding import Audit, Refusal
+from overheard.core.seeds import Seed
+from overheard.defenses.dp_fedavg import DpFedavg
+from overheard.gate.check import check
+from overheard.gate.epsilons import epsilon_verdicts
+from overheard.gate.findings import Findings, read_findings
+from overheard.gate.junit import as_junit
+from overheard.gate.markdown import as_markdown
+from overheard.gate.policy import EpsilonRule, Policy
+from overheard.gate.verdict import Status
+from overheard.report.exposures import arms
+from overheard.report.tables import as_json
+from tests.audit.claiming import LOCAL, audit_of, released
+from tests.gate.documents import Part
+
+GUARANTEED: Part = {"guaranteed_at_most": 3}
+ASKED: tuple[Part, ...] = (GUARANTEED, {"proven_at_most": 1}, {"claims_hold": True})
+
+
+def statuses(now: Findings, limit: Part, **changes: object) -> list[Status]:
+    asked: Part = {"name": "r", "arms": ["noisy"], "observers": ["server"]}
+    rule = EpsilonRule.model_validate_json(json.dumps(asked | limit | changes))
+    return [verdict.status for verdict in epsilon_verdicts(rule, now)]
+
+
+STRONG = replace(LOCAL, noise_multiplier=10.0)
+FEW = {"members": 100, "outsiders": 200}
+
+
+def reported(audit: Audit, folder: Path) -> Findings:
+    path = folder / "findings.json"
+    path.write_text(as_json(audit, arms(audit, Seed(0))), encoding="utf-8")
+    return read_findings(path)
+
+
+def refused() -> Audit:
+    asked = released(10.0, members=2, outsiders=2)
+    return audit_of(STRONG, refusals=(Refusal(asked.cell, asked.target, ("a model",)),))
+
+
+REPORTED: dict[str, tuple[Callable[[], Audit], tuple[Status, Status, Status]]] = {
+    # mu = 2 / 10 comes to an epsilon of 0.7; of noise of 0.1 attacks prove more than 2.
+    "holds": (
+        lambda: audit_of(STRONG, released(10.0, **FEW)),
+        ("pass", "pass", "pass"),
+    ),
+    "violated": (
+        lambda: audit_of(STRONG, released(0.1, **FEW)),
+        ("fail", "fail", "fail"),
+    ),
+    "overclaimed": (
+        lambda: audit_of(replace(STRONG, stated=0.1)),
+        ("fail", "inconclusive", "fail"),
+    ),
+    "flawed": (
+        lambda: audit_of(replace(STRONG, bounded_at=None), released(10.0, **FEW)),
+        ("fail", "pass", "fail"),
+    ),
+    "uncovered": (
+        lambda: audit_of(DpFedavg(noise_multiplier=10.0).mechanism()),
+        ("fail", "inconclusive", "fail"),
+    ),
+    "unasked": (
+        lambda: audit_of(STRONG),
+        ("pass", "inconclusive", "inconclusive"),
+    ),
+    "refused": (refused, ("pass", "inconclusive", "inconclusive")),
+    "unlike": (
+        lambda: audit_of(STRONG, released(10.0, **FEW), are_alike=False),
+        ("pass", "inconclusive", "inconclusive"),
+    ),
+}
+
+
+@pytest.mark.parametrize("verdict", REPORTED)
+def test_what_a_report_wrote_is_read_and_judged(verdict: str, tmp_path: Path):
+    build, expected = REPORTED[verdict]
+    now = reported(build(), tmp_path)
+    assert [row.verdict for row in now.epsilon or () if row.observers == ("server",)] == [
+        verdict
+    ]
+    assert [status for limit in ASKED for status in statuses(now, limit)] == [*expected]
+
+
+def test_who_reads_the_models_alone_is_covered_by_noise_at_the_server(tmp_path: Path):
+    now = reported(audit_of(DpFedavg(noise_multiplier=10.0).mechanism()), tmp_path)
+    assert statuses(now, GUARANTEED, observers=[]) == ["pass"]
+    assert statuses(now, GUARANTEED) == ["fail"]
+    assert statuses(now, GUARANTEED, arms=["none"]) == ["fail"]
+
+
+def test_a_report_tells_infinite_from_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    weak = replace(LOCAL, noise_multiplier=0.01)
+    assert statuses(reported(audit_of(weak), tmp_path), GUARANTEED) == ["fail"]
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    assert statuses(reported(audit_of(weak), tmp_path), GUARANTEED) == ["inconclusive"]
+    stated = replace(weak, stated=2.0)
+    assert statuses(reported(audit_of(stated), tmp_path), GUARANTEED) == ["pass"]
+    flawed = replace(weak, bounded_at=None)
+    assert statuses(reported(audit_of(flawed), tmp_path), GUARANTEED) == ["fail"]
+
+
+def test_verdicts_stand_in_the_files_of_a_pipeline(tmp_path: Path):
+    now = reported(audit_of(replace(STRONG, stated=0.1)), tmp_path)
+    rule = {"name": "covered", "observers": ["server"], "guaranteed_at_most": 3}
+    checked = check(Policy.model_validate_json(json.dumps({"epsilons": [rule]})), now)
+    assert checked.told == "fail: 1 fail, 1 excused"
+    page = as_markdown(checked)
+    assert (
+        r"| **fail** | covered | noisy\; LocalDp\; server | epsilon |  | guaranteed at" in page
+    )
+    assert "nothing is guaranteed: it claims less than its settings come to |" in page
+    assert 'name="noisy; LocalDp; server; epsilon"' in as_junit(checked)

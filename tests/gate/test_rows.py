@@ -1,0 +1,68 @@
+"""A line on epsilon tells what is guaranteed, and is not believed where it denies itself."""
+
+import json
+from math import inf
+from typing import get_args
+
+import pytest
+from pydantic import ValidationError
+
+from overheard.audit.epsilon import Standing
+from overheard.gate.rows import EpsilonRow
+from tests.gate.documents import line
+
+
+def read(verdict: str, **changes: object) -> EpsilonRow:
+    return EpsilonRow.model_validate_json(json.dumps(line(verdict, **changes)))
+
+
+@pytest.mark.parametrize("verdict", get_args(Standing))
+def test_what_is_guaranteed_hangs_on_the_verdict(verdict: Standing):
+    by_verdict = {
+        "holds": 2.0,
+        "unasked": 2.0,
+        "refused": 2.0,
+        "unlike": 2.0,
+        "unchecked": 2.0,
+        "unaccounted": None,
+    }
+    assert read(verdict).guaranteed == by_verdict.get(verdict, inf)
+
+
+@pytest.mark.parametrize("verdict", ["holds", "unasked", "refused", "unlike", "unchecked"])
+def test_no_ceiling_is_infinite_wherever_it_was_reckoned(verdict: str):
+    assert read(verdict, ceiling=None).guaranteed == inf
+
+
+PROVEN = {"at_least": 2.5, "attack": "peek"}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "changes"),
+    [
+        ("holds", {"measured": None}),
+        ("violated", {"ceiling": 2.5}),
+        ("violated", {"ceiling": None}),
+        ("violated", {"measured": None}),
+        ("unasked", {"measured": PROVEN}),
+        ("refused", {"measured": PROVEN}),
+        ("unlike", {"measured": PROVEN}),
+        ("unaccounted", {"ceiling": 2.0}),
+        ("flawed", {"ceiling": 2.0}),
+        ("uncovered", {"ceiling": 2.0}),
+    ],
+)
+def test_refuses_a_verdict_that_its_own_figures_deny(verdict: str, changes: dict[str, object]):
+    read(verdict)
+    with pytest.raises(ValidationError, match="does not follow"):
+        read(verdict, **changes)
+
+
+@pytest.mark.parametrize("verdict", ["holds", "overclaimed"])
+def test_more_may_be_proven_than_is_claimed_of_units_that_are_added_or_left_out(verdict: str):
+    assert read(verdict, measured=PROVEN).measured is not None  # 2.5, and the ceiling is 2
+
+
+def test_a_mechanism_goes_by_the_name_at_the_start_of_its_settings():
+    assert read("holds").mechanism == "LocalDp"
+    assert read("holds", defense="noise by hand").mechanism == "noise by hand"
