@@ -1,0 +1,233 @@
+"""What Flower's own FedAvg did, once recorded, gives the claims of the simulation of its seeds.
+
+Clients train by the simulation's function and recipe, on its examples and by its draws; all
+else is Flower's.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("flwr", reason="the extra flower is not installed")
+
+from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp.strategy import FedAvg
+from flwr.supercore.task_identity import TaskIdentity
+
+from overheard.archive.reader import open_transcript
+from overheard.archive.truth import read_truth, write_truth
+from overheard.attacks.bias_inversion import BiasInversion
+from overheard.attacks.decaf import Decaf
+from overheard.attacks.shift_tracking import ShiftTracking
+from overheard.audit.data_plan import DataPlan, ShiftPlan
+from overheard.audit.finding import Finding
+from overheard.audit.folder import AuditFolder
+from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.audit.run import audit
+from overheard.audit.simulate import Resources, deal_examples, federation_of, load_data
+from overheard.audit.virtual import VirtualPlan
+from overheard.core.messages import Broadcast, Weights, moved
+from overheard.core.parties import Party, client
+from overheard.core.seeds import Seed
+from overheard.data.datasets.digits import Digits
+from overheard.data.splits.dirichlet import Dirichlet
+from overheard.federation.federation import Federation
+from overheard.learning.cohort import Member
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.mlp import Mlp
+from overheard.learning.train import train_cohort
+from overheard.recorders.flower import RecordingGrid
+from tests.recorders.test_flower import Nodes
+
+ROUNDS = 4
+NODES = (7, 2**33 + 1, 2**63 + 5, 2**64 - 9)
+"""As Flower numbers them, in the order of the clients that they stand for."""
+
+# One after the other: the last bits of clients that train as one stack hang on who is in it.
+HERE = Resources(device="cpu", workers=1, engine="sequential")
+
+PLAN = Plan(
+    data=DataPlan(
+        source=Digits(),
+        split=Dirichlet(alpha=0.5),
+        clients=len(NODES),
+        examples=(30, 60),
+        auxiliary_per_class=12,
+        test=60,
+        shifts=(ShiftPlan(client=1, round=2, shares=(1.0, *[0.0] * 9)),),
+    ),
+    training=TrainingPlan(
+        model=Mlp(hidden=(16,)), rounds=ROUNDS, rate=0.05, momentum=0.9, epochs=2, batch=10
+    ),
+    threats=(
+        ThreatPlan(
+            # The last trains virtual clients. A network that is fitted in hundreds of steps,
+            # as by amortised or ldia, makes a last bit of what it learns from visible.
+            attacks=(BiasInversion(), Decaf(), ShiftTracking()),
+            virtual=VirtualPlan(clients=60),
+            by_round=False,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A federation, the folder of its run, and what was found in it."""
+
+    federation: Federation
+    run: Path
+    findings: Sequence[Finding]
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
+    folder = tmp_path_factory.mktemp("claims") / "simulated"
+    found = audit(PLAN, folder, resources=HERE)
+    assert not found.refusals
+    dataset = load_data(PLAN, HERE)
+    dealt = deal_examples(PLAN, dataset, PLAN.seeds[0])
+    return Simulated(
+        federation_of(PLAN, PLAN.arms[0], PLAN.seeds[0], dealt, dataset.task, HERE),
+        AuditFolder(folder).run(PLAN.arms[0].name, PLAN.seeds[0]),
+        [one for one in found.findings if not one.cell.is_control],
+    )
+
+
+def arrays_of(weights: Weights) -> ArrayRecord:
+    return ArrayRecord({name: Array(tensor.numpy()) for name, tensor in weights.items()})
+
+
+def app_of(federation: Federation, seed: Seed) -> ClientApp:
+    """The client, which trains on from what Flower sent as the simulation's would."""
+    app = ClientApp()
+
+    @app.train()
+    def fit(asked: Message, context: Context) -> Message:
+        number = int(asked.content["config"]["server-round"]) - 1
+        place = int(context.node_config["partition-id"])
+        arrays = asked.content["arrays"]
+        start = {name: torch.tensor(array.numpy()) for name, array in arrays.items()}
+        (learned,) = train_cohort(
+            federation.build_model,
+            start,
+            federation.pool,
+            [Member(client(place), federation.rows[number][place])],
+            federation.recipe,
+            seed=seed.child("training"),
+            round=number,
+            engine="sequential",
+        )
+        told = MetricRecord({"num-examples": len(learned.member.rows), "loss": learned.loss})
+        arrays = arrays_of(moved(start, learned.delta))
+        return Message(RecordDict({"arrays": arrays, "metrics": told}), reply_to=asked)
+
+    return app
+
+
+def run_by_flower(
+    folder: Path, simulated: Simulated, seed: Seed, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Have FedAvg run the federation; give what its server heard, and the truth beside it."""
+    for name in ("_run_id", "_node_id", "_task_id"):
+        monkeypatch.setattr(TaskIdentity, name, 1)
+    # By these FedAvg draws in which order nodes are asked, and so in which it sums.
+    monkeypatch.setattr("flwr.serverapp.strategy.strategy_utils.random", random.Random(0))
+    federation, recording = simulated.federation, folder / "recording"
+    app = app_of(federation, seed)
+
+    def answer(message: Message) -> Message:
+        node = message.metadata.dst_node_id
+        settings = {"partition-id": NODES.index(node)}
+        return app(message, Context(1, node, settings, RecordDict(), {}))
+
+    start = initial_weights(federation.build_model, federation.seed.child("initial"))
+    grid = RecordingGrid(Nodes(answer, NODES), recording, recipe=federation.recipe)
+    learned = FedAvg(fraction_evaluate=0.0).start(grid, arrays_of(start), num_rounds=ROUNDS)
+    grid.finish(learned.arrays)
+    assert grid.stopped is None
+    copy_truth(simulated.run, recording)
+    return recording
+
+
+def as_node(who: Party) -> Party:
+    """What Flower calls a client of the simulation."""
+    return client(NODES[int(who.removeprefix("client/"))])
+
+
+def copy_truth(source: Path, target: Path) -> None:
+    truth = read_truth(source)
+    counts = {(number, as_node(who)): labels for (number, who), labels in truth.counts.items()}
+    shifts = {as_node(who): rounds for who, rounds in truth.shifts.items()}
+    write_truth(target, replace(truth, counts=counts, shifts=shifts))
+
+
+def findings(folder: Path) -> Sequence[Finding]:
+    """What an audit of the recording in this folder finds."""
+    found = audit(PLAN, folder / "audit", recording=folder / "recording", resources=HERE)
+    assert not found.refusals
+    return found.findings
+
+
+def broadcasts(folder: Path) -> list[Weights]:
+    bodies = [message.body for message in open_transcript(folder).messages]
+    return [body.weights for body in bodies if isinstance(body, Broadcast)]
+
+
+def farthest(there: Finding, here: Finding) -> float:
+    """The largest difference of any number of a claim, of its intervals or of its scores."""
+    pairs = [*zip(there.claimed, here.claimed, strict=True)]
+    for ends, own in ((there.low, here.low), (there.high, here.high)):
+        pairs += zip(ends or (), own or (), strict=True)
+    pairs += [(a.value, b.value) for a, b in zip(there.scores, here.scores, strict=True)]
+    return max(abs(a - b) for a, b in pairs)
+
+
+def test_each_model_that_flower_averages_is_the_simulations_up_to_rounding(
+    simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = run_by_flower(tmp_path, simulated, simulated.federation.seed, monkeypatch)
+    there, here = broadcasts(recording), broadcasts(simulated.run)
+    assert len(there) == len(here) == ROUNDS + 1
+    for name, first in here[0].items():
+        assert torch.equal(there[0][name], first)
+        # Flower sums whole weights in float32, the simulation changes in float64: that is about
+        # a last bit a round, of numbers below 2.
+        for flower, own in zip(there[1:], here[1:], strict=True):
+            assert torch.allclose(flower[name], own[name], rtol=0, atol=5e-7)
+            assert not torch.allclose(own[name], first, rtol=0, atol=1e-2)
+
+
+def test_claims_about_a_federation_that_flower_ran_are_those_of_its_simulation_to_a_millionth(
+    simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_by_flower(tmp_path, simulated, simulated.federation.seed, monkeypatch)
+    found = findings(tmp_path)
+    assert {one.cell.question for one in found} == {"label_shares", "shift"}
+    for there, here in zip(found, simulated.findings, strict=True):
+        assert (there.cell.attack, there.target) == (here.cell.attack, as_node(here.target))
+        assert (there.cell.rounds, there.true) == (here.cell.rounds, here.true)
+        assert farthest(there, here) <= 1e-6
+        assert [(one.blinds, one.references) for one in there.scores] == [
+            (one.blinds, one.references) for one in here.scores
+        ]
+        assert (there.timeline is None) == (here.timeline is None)
+        if there.timeline is not None and here.timeline is not None:
+            assert there.timeline.alarm == here.timeline.alarm
+            assert there.timeline.since == here.timeline.since
+            assert there.true_since == here.true_since
+            # A likelihood ratio, and no share: errors are divided by what is small itself.
+            assert there.timeline.statistic == pytest.approx(here.timeline.statistic, abs=1e-5)
+
+
+def test_clients_that_draw_from_another_seed_give_other_claims(
+    simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_by_flower(tmp_path, simulated, Seed(1), monkeypatch)
+    pairs = zip(findings(tmp_path), simulated.findings, strict=True)
+    assert all(farthest(there, here) > 1e-6 for there, here in pairs)
