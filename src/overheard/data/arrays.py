@@ -1,16 +1,24 @@
 """Reads single arrays out of `.npz` files that nobody vouches for."""
 
-import math
+import re
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int64, Shaped, UInt8
-from numpy.lib import format as npy
 
 from overheard.core.errors import DataError
+from overheard.core.npz import (
+    MOST_UNPACKED,
+    SMALL,
+    ZIP_FAILURES,
+    ArrayHeader,
+    is_bomb,
+    read_content,
+    read_header,
+)
+from overheard.core.spelled import spelled_out
 
 LARGEST = 2**29
 """Numbers in one array at most (2 GiB as float32): a small file can promise far more."""
@@ -20,6 +28,17 @@ WIDEST = 8
 
 LONGEST_NAME = 100
 """Characters in the name of a class or a user at most; names are shown in reports."""
+
+_LONGEST_TOLD = 1000
+"""Characters of a file's own words that an error repeats at most."""
+
+_KINDS = re.compile(
+    r"[<>|=]?(b1|[iu][1248]|f(2|4|8|16)|U[1-9][0-9]{0,6}"
+    r"|M8\[([YMWDhm]|[munpfa]?s)\])"
+)
+
+_LAST_LETTER = 0x10FFFF
+"""Of Unicode. NumPy takes any number of four bytes for a letter, and fails where it is read."""
 
 
 def array_names(path: Path) -> frozenset[str]:
@@ -32,7 +51,7 @@ def array_names(path: Path) -> frozenset[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             return frozenset(entry.removesuffix(".npy") for entry in archive.namelist())
-    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as failure:
+    except ZIP_FAILURES as failure:
         raise _damaged(path, failure) from failure
 
 
@@ -40,35 +59,29 @@ def read_array(path: Path, name: str) -> Shaped[np.ndarray, "..."]:
     """One array of the file; its header is believed only as far as the file bears it out.
 
     Raises:
-        DataError: if the file is damaged, lacks the array, or the array is too large or
-            holds Python objects (those are never unpickled).
+        DataError: if the file is damaged, lacks the array, or the array is too large, holds
+            Python objects (those are never unpickled) or anything else than numbers, words or
+            dates; before memory is taken for what a file of this size cannot honestly hold.
 
     """
     held = array_names(path)
     if name not in held:
-        raise DataError(
-            f"{path} has no array '{name}', only {', '.join(sorted(held)) or 'none at all'}: "
-            "give it that name"
-        )
+        others = _told(", ".join(sorted(held))) or "none at all"
+        raise DataError(f"{path} has no array '{name}', only {others}: give it that name")
     try:
         with zipfile.ZipFile(path) as archive:
             entry = archive.getinfo(f"{name}.npy")
-            _check_header(path, name, archive, entry)
             with archive.open(entry) as stream:
-                array: Shaped[np.ndarray, "..."] = npy.read_array(stream, allow_pickle=False)
-                return array
-    except (
-        OSError,
-        EOFError,
-        KeyError,
-        ValueError,
-        zipfile.BadZipFile,
-        zlib.error,
-        NotImplementedError,
-        RuntimeError,
-        MemoryError,
-    ) as failure:
+                header = read_header(stream.read)
+                kind = _checked_kind(path, name, header, entry)
+                array = read_content(stream.read, header, kind)
+    except ZIP_FAILURES as failure:
         raise _damaged(path, failure) from failure
+    if kind.kind == "U" and array.size:
+        letters = array.ravel("K").view(f"{kind.byteorder}u4")
+        if letters.max() > _LAST_LETTER:
+            raise DataError(f"{path}: '{name}' holds what is no text: get a new copy")
+    return array
 
 
 def read_pixels(
@@ -156,27 +169,43 @@ def checked_names(path: Path | str, name: str, names: Sequence[str]) -> tuple[st
     return tuple(names)
 
 
-def _check_header(
-    path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo
-) -> None:
-    with archive.open(entry) as stream:
-        if npy.read_magic(stream) == (1, 0):
-            shape, _, kind = npy.read_array_header_1_0(stream)
-        else:
-            shape, _, kind = npy.read_array_header_2_0(stream)
-        start = stream.tell()
-    if kind.hasobject:
+def _checked_kind(
+    path: Path, name: str, header: ArrayHeader, entry: zipfile.ZipInfo
+) -> np.dtype[np.generic]:
+    """What the numbers are, if the file can hold as many as the header says."""
+    if header.kind.endswith("O"):
         raise DataError(
             f"{path}: '{name}' holds Python objects, which are never unpickled: save it as "
             "plain numbers or fixed-width strings"
         )
-    numbers = math.prod(shape)
-    large = numbers > LARGEST or numbers * kind.itemsize > LARGEST * WIDEST
-    if min(shape, default=0) < 0 or large:
-        raise DataError(f"{path}: '{name}' has shape {shape}: at most {LARGEST} numbers fit")
-    if start + numbers * kind.itemsize != entry.file_size:
+    if not _KINDS.fullmatch(header.kind):
+        raise DataError(
+            f"{path}: '{name}' holds {_told(repr(header.kind))}, which NumPy knows neither as "
+            "numbers nor as words or dates: save it as one of them"
+        )
+    kind, numbers = np.dtype(header.kind), header.count
+    if numbers > LARGEST or numbers * kind.itemsize > LARGEST * WIDEST:
+        raise DataError(
+            f"{path}: '{name}' has shape {_told(str(header.shape))}: at most {LARGEST} numbers "
+            "fit"
+        )
+    if header.start + numbers * kind.itemsize != entry.file_size:
         raise DataError(f"{path}: '{name}' is not as long as its header says: get a new copy")
+    packed = min(entry.compress_size, path.stat().st_size)
+    if is_bomb(entry.file_size, packed):
+        raise DataError(
+            f"{path}: '{name}' has {packed} bytes and unpacks to {entry.file_size}, more than "
+            f"{MOST_UNPACKED} times as many and more than {SMALL}: if those are your data, "
+            "save them by numpy.savez, not savez_compressed"
+        )
+    return kind
+
+
+def _told(text: str) -> str:
+    """The file's own words, fit for an error."""
+    return spelled_out(text[:_LONGEST_TOLD])
 
 
 def _damaged(path: Path, failure: Exception) -> DataError:
-    return DataError(f"{path} cannot be read as .npz ({failure}): get a new copy")
+    said = _told(str(failure)) or type(failure).__name__
+    return DataError(f"{path} cannot be read as .npz ({said}): get a new copy")

@@ -1,17 +1,13 @@
 """Reads a model's tensors out of a `.safetensors` or `.npz` file that nobody vouches for."""
 
-import math
 import re
-import struct
 import zipfile
-import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Shaped
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
@@ -19,29 +15,13 @@ from overheard.archive.layout import size_inside
 from overheard.archive.spelled import spelled
 from overheard.archive.weights import Shapes, flaw_of
 from overheard.core.errors import TranscriptError
+from overheard.core.npz import ZIP_FAILURES, ArrayHeader, is_bomb, read_content, read_header
 
 SUFFIXES = (".safetensors", ".npz")
-
-LONGEST_HEADER = 2**14
-"""Bytes of an array's header in an `.npz` at most; a model's take some hundred."""
 
 LONGEST_NAME = 200
 """Characters of a tensor's name at most."""
 
-CHUNK = 2**20
-"""Bytes that are unpacked together."""
-
-SMALL = 2**26
-"""Bytes that a file may unpack to whatever its own size."""
-
-MOST_UNPACKED = 100
-"""Times its own size that a larger one may unpack to. Trained weights hardly shrink; what
-unpacks to a thousand times its size is made to fill a memory."""
-
-_HEADER = re.compile(
-    rb"\{'descr': '([^']{1,99})', 'fortran_order': (True|False), "
-    rb"'shape': \(([0-9, ]*)\), *\} *\n?"
-)
 _NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")
 
 _WEIGHTS = frozenset({"F16", "BF16", "F32", "F64"})
@@ -86,19 +66,7 @@ def read_exported(
     try:
         read = _safetensors if path.suffix == ".safetensors" else _npz
         exported = read(path, shapes, left_out)
-    except (
-        OSError,
-        EOFError,
-        KeyError,
-        ValueError,
-        MemoryError,
-        NotImplementedError,
-        RuntimeError,
-        struct.error,
-        zipfile.BadZipFile,
-        zlib.error,
-        SafetensorError,
-    ) as error:
+    except (*ZIP_FAILURES, SafetensorError) as error:
         raise TranscriptError(
             f"{path} cannot be read ({spelled(str(error) or type(error).__name__)}): export it "
             "anew, whole"
@@ -136,14 +104,11 @@ def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> E
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What an array in an `.npz` says of itself."""
+    """What an array in an `.npz` says of itself, and the zip bears out."""
 
     entry: zipfile.ZipInfo
     kind: np.dtype[np.generic]
-    is_fortran: bool
-    shape: tuple[int, ...]
-    start: int
-    """Bytes before its numbers."""
+    told: ArrayHeader
 
 
 def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
@@ -163,7 +128,7 @@ def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
         for name, head in taken.items():
             if head.kind.kind != "f":
                 raise _no_weights(path, name, str(head.kind))
-            _refuse_shape(path, name, head.shape, shapes)
+            _refuse_shape(path, name, head.told.shape, shapes)
         if shapes is None:
             _refuse_bomb(path, taken)
         return Exported(
@@ -172,53 +137,28 @@ def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
 
 
 def _head(path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> _Head:
-    """Read by itself, as numpy would make room for a header before it asks how long it is."""
     if not entry.filename.endswith(".npy"):
         raise ValueError(f"it holds {name!r}, which is no array")
     with archive.open(entry) as stream:
-        major, length = _preamble(stream.read)
-        if length > LONGEST_HEADER:
-            raise ValueError(f"the header of {name!r} has {length} bytes")
-        said = _HEADER.fullmatch(stream.read(length))
-    if said is None:
-        raise _no_weights(path, name, "something else than plain numbers")
-    called = said[1].decode("latin-1")
-    if not _NUMBERS.fullmatch(called):
-        raise _no_weights(path, name, called)
-    kind = np.dtype(called)
-    shape = tuple(int(part) for part in said[3].decode().split(",") if part.strip())
-    start = (10 if major == 1 else 12) + length
-    if start + math.prod(shape) * kind.itemsize != entry.file_size:
+        try:
+            told = read_header(stream.read)
+        except ValueError as error:
+            raise ValueError(f"{name!r}: {error}") from error
+    if not _NUMBERS.fullmatch(told.kind):
+        raise _no_weights(path, name, told.kind)
+    kind = np.dtype(told.kind)
+    if told.start + told.count * kind.itemsize != entry.file_size:
         raise ValueError(f"{name!r} is not as long as its header says")
-    return _Head(entry, kind, said[2] == b"True", shape, start)
-
-
-def _preamble(read: Callable[[int], bytes]) -> tuple[int, int]:
-    """The version of an array's header, and the header's length in bytes."""
-    magic = read(8)
-    if magic[:6] != b"\x93NUMPY" or magic[6:] not in (b"\x01\x00", b"\x02\x00"):
-        raise ValueError("an entry is no array of format 1 or 2")
-    if magic[6] == 1:
-        return 1, int(struct.unpack("<H", read(2))[0])
-    return 2, int(struct.unpack("<I", read(4))[0])
+    return _Head(entry, kind, told)
 
 
 def _tensor(archive: zipfile.ZipFile, head: _Head) -> Tensor:
-    content = bytearray(math.prod(head.shape) * head.kind.itemsize)
-    view, done = memoryview(content), 0
     with archive.open(head.entry) as stream:
-        stream.read(head.start)
-        # To its end, where the checksum is compared.
-        while part := stream.read(CHUNK):
-            view[done : done + len(part)] = part
-            done += len(part)
-    if done != len(content):
-        raise ValueError("it was cut short")
-    numbers: Shaped[np.ndarray, "..."] = np.frombuffer(content, head.kind)
-    ordered = numbers.reshape(head.shape, order="F" if head.is_fortran else "C")
-    native = np.ascontiguousarray(ordered, head.kind.newbyteorder("="))
+        stream.read(head.told.start)
+        numbers = read_content(stream.read, head.told, head.kind)
+    native = np.ascontiguousarray(numbers, head.kind.newbyteorder("="))
     # An array without axes would come back with one.
-    return torch.from_numpy(native).reshape(head.shape)
+    return torch.from_numpy(native).reshape(head.told.shape)
 
 
 def _refuse_names(
@@ -252,7 +192,7 @@ def _refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes 
 def _refuse_bomb(path: Path, heads: Mapping[str, _Head]) -> None:
     size = path.stat().st_size
     unpacked = sum(head.entry.file_size for head in heads.values())
-    if unpacked > max(SMALL, MOST_UNPACKED * size):
+    if is_bomb(unpacked, size):
         raise TranscriptError(
             f"{path} has {size} bytes and unpacks to {unpacked}: if that is your model, save "
             "it by numpy.savez, not savez_compressed"
