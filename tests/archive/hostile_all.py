@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.archive.hostile import contents, recorded, recordings, tricks
 from tests.archive.hostile_exports import imports
+from tests.archive.hostile_truths import canaries
 
 ROOM = 2**30
 """Bytes that all of this may take beside what is in memory when it begins."""
@@ -24,7 +25,7 @@ def main(home: Path) -> None:
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + ROOM, taken + ROOM))
     tallies = {}
-    for part in (recordings, tricks, imports):
+    for part in (recordings, tricks, imports, canaries):
         place = home / part.__name__
         place.mkdir()
         tallies[part.__name__] = asdict(part(place, files))

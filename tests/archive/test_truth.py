@@ -53,6 +53,14 @@ def test_no_name_of_canaries_but_a_digest_is_read(tmp_path: Path, canaries: obje
         read_truth(tmp_path)
 
 
+@pytest.mark.parametrize("places", [[-1], [0, 0], [4, 1, 4], [2**63, 2**63]])
+def test_members_are_different_places_from_0_on(tmp_path: Path, places: list[int]) -> None:
+    told = {"counts": [], "accuracy": [], "members": {"client/0": [7], "client/1": places}}
+    truth_path(tmp_path).write_text(json.dumps(told))
+    with pytest.raises(TranscriptError, match="different places of records, from 0 on"):
+        read_truth(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\x1b[31m", "a\nb", "\u202egpj"])
 def test_a_name_that_commands_a_terminal_or_fills_a_page_is_neither_written_nor_read(
     tmp_path: Path, name: str

@@ -23,7 +23,7 @@ from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.audit.run import audit
 from overheard.audit.simulate import deal_examples
 from overheard.core.errors import OutputError, PlanError, TranscriptError
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import SERVER, Party, client
 from overheard.data.candidates import Candidates
 from overheard.data.datasets.own import Own
 from overheard.data.splits.dirichlet import Dirichlet
@@ -185,7 +185,7 @@ def test_without_a_truth_canaries_are_claimed_of_and_nothing_is_bounded(
 
 def test_canaries_of_another_draw_are_refused(ran: Ran, tmp_path: Path) -> None:
     copy = elsewhere(ran, "little", tmp_path / "run")
-    with pytest.raises(PlanError, match="is about other canaries than the plan draws"):
+    with pytest.raises(TranscriptError, match="is about other canaries than the plan draws"):
         audit(changed(PLAN, seeds=(1,)), tmp_path / "out", recording=copy, resources=HERE)
     assert not (tmp_path / "out").exists()
 
@@ -202,8 +202,10 @@ def test_records_of_which_nobody_knows_who_held_them_are_not_asked_about(
 @pytest.mark.parametrize(
     ("members", "words"),
     [
-        ({client(9): (1,)}, "client/9 has members, but the run is of client/0, client/1"),
-        ({client(1): (180,)}, "client/1 has the record 180, and the plan asks about 180"),
+        ({client(9): (1,)}, "says what client/9 hold, but the run is of client/0, client/1"),
+        ({SERVER: (1,)}, "says what server hold, but the run is of client/0, client/1"),
+        ({client(1): (10**60,)}, "client/1 has records that the plan gives to nobody"),
+        ({client(1): (180,)}, "client/1 has records that the plan gives to nobody"),
     ],
 )
 def test_members_that_cannot_be_are_refused(
@@ -213,6 +215,48 @@ def test_members_that_cannot_be_are_refused(
     write_truth(copy, replace(read_truth(copy), members=members))
     with pytest.raises(TranscriptError, match=words):
         audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+
+
+def told_of(ran: Ran, members: dict[Party, tuple[int, ...]], to: Path) -> Path:
+    """The run as if it were recorded elsewhere, with these records in its clients' hands."""
+    copy = elsewhere(ran, "little", to)
+    write_truth(copy, replace(read_truth(copy), members=members))
+    return copy
+
+
+def test_canaries_in_other_hands_than_the_die_gave_them_to_are_refused(
+    ran: Ran, tmp_path: Path
+) -> None:
+    first, second, third = (read_truth(ran.folder).members[client(n)] for n in range(3))
+    nobodys = min({*range(180)} - {*first, *second, *third})
+    for number, members in enumerate(
+        (
+            {client(0): first, client(1): first},
+            {client(0): first[:3], client(1): first[3:]},
+            {client(0): first[1:]},
+            {client(0): ()},
+            {client(0): (*first, *second)},
+            {client(0): first, client(1): (*second, nobodys)},
+            {client(2): (nobodys,)},
+        )
+    ):
+        copy = told_of(ran, members, tmp_path / f"run {number}")
+        with pytest.raises(TranscriptError, match="has records that the plan gives to nobody"):
+            audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+    # As many canaries, the same ones, dealt by another die.
+    other = PLAN.data.model_copy(update={"candidates": Candidates(50, 30, "mislabelled")})
+    copy = elsewhere(ran, "little", tmp_path / "run")
+    with pytest.raises(TranscriptError, match="has records that the plan gives to nobody"):
+        audit(changed(PLAN, data=other), tmp_path / "out", recording=copy, resources=HERE)
+    assert not (tmp_path / "out").exists()
+
+
+def test_clients_may_have_other_names_and_leave_canaries_out(ran: Ran, tmp_path: Path) -> None:
+    first, _, third = (read_truth(ran.folder).members[client(n)] for n in range(3))
+    members = {client(0): third, client(1): first}
+    copy = told_of(ran, members, tmp_path / "run")
+    found = audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+    assert {one.target for one in found.findings if one.is_checked} == {client(0), client(1)}
 
 
 def test_a_simulated_run_that_is_audited_again_gives_the_same_claims_of_its_canaries(

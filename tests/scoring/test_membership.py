@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -33,6 +35,25 @@ def test_the_truth_tells_own_records_from_those_of_others_and_of_nobody() -> Non
     assert true_of(client(0)) == [1, 0, -1, 1, -1]
     assert true_of(client(1)) == [0, 1, -1, 0, -1]
     assert true_of(COHORT) == [1, 1, -1, 1, -1]
+
+
+def test_records_of_observers_and_those_of_which_nobody_tells_count_as_neither() -> None:
+    rest = TRUTH.without((client(1),))
+    true = SCORER.truth(rest, client(0), (0,), Membership(torch.zeros(5))).scores.tolist()
+    assert true == [1, 0, -1, 1, -1]
+    true = SCORER.truth(rest, COHORT, (0,), Membership(torch.zeros(5))).scores.tolist()
+    assert true == [1, 0, -1, 1, -1]
+    aside = replace(TRUTH, set_aside=frozenset({2}))
+    true = SCORER.truth(aside, client(0), (0,), Membership(torch.zeros(5))).scores.tolist()
+    assert true == [1, 0, 0, 1, -1]
+
+
+def test_who_holds_none_of_them_is_no_riddle_and_has_no_score() -> None:
+    none = replace(TRUTH, members={**TRUTH.members, client(2): ()})
+    asked = Membership(torch.zeros(5))
+    true = SCORER.truth(none, client(2), (0,), asked)
+    assert true.scores.tolist() == [0, 0, -1, 0, -1]
+    assert SCORER.score(asked, true, SCORER.guesses(true, Knowledge(2))) == ()
 
 
 def test_without_that_truth_nothing_is_scored() -> None:

@@ -114,8 +114,8 @@ def read_truth(folder: Path) -> GroundTruth:
         shifts = {party(entry.party): entry.rounds for entry in stored.shifts}
         users = {party(who): user for who, user in stored.users.items()}
         members = {party(who): places for who, places in stored.members.items()}
-        if any(place < 0 for places in members.values() for place in places):
-            raise ValueError("members are places of records, from 0 on")
+        if any(min(own, default=0) < 0 or len({*own}) < len(own) for own in members.values()):
+            raise ValueError("members are different places of records, from 0 on")
         _check_names(users, stored.attributes)
     except ValidationError as error:
         raise TranscriptError(f"{path} is damaged: {told(error)}; copy it anew") from error
@@ -131,7 +131,7 @@ def read_truth(folder: Path) -> GroundTruth:
         users,
         stored.attributes,
         members,
-        stored.canaries,
+        canaries=stored.canaries,
         are_counts_told=bool(counts),
     )
 

@@ -17,11 +17,11 @@ from overheard.archive.reader import committed_rounds, open_transcript
 from overheard.archive.truth import has_truth, read_truth
 from overheard.archive.weights import shapes_of
 from overheard.audit.alike import are_alike
-from overheard.audit.canaries import digest_of
 from overheard.audit.chosen import chosen
 from overheard.audit.finding import DefenseRecord
 from overheard.audit.heard import Heard, run_record
 from overheard.audit.plan import ArmPlan, Plan
+from overheard.audit.recorded_truth import recorded_truth
 from overheard.audit.simulate import (
     Resources,
     Supplies,
@@ -32,13 +32,11 @@ from overheard.audit.simulate import (
 from overheard.audit.traffic import traffic_of
 from overheard.core.accountant import account
 from overheard.core.defense import Run
-from overheard.core.errors import PlanError, TranscriptError
+from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
-from overheard.core.parties import is_shadow
 from overheard.core.seeds import Seed
-from overheard.core.spelled import spelled_out
 from overheard.core.transcript import Transcript
-from overheard.core.truth import NO_TRUTH, GroundTruth
+from overheard.core.truth import NO_TRUTH
 from overheard.data.dataset import Dataset
 from overheard.data.deal import Deal
 from overheard.federation.digest import data_digest
@@ -62,16 +60,15 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
     """
     manifest, dataset = read_manifest(recording), supplies.dataset
     whole = open_transcript(recording)
-    truth = read_truth(recording) if has_truth(recording) else None
     _refuse_other_data(recording, manifest, dataset)
     transcript = _of_the_model(recording, manifest, whole, plan, dataset)
     _refuse_other_deal(recording, manifest, transcript, plan, dataset)
     dealt = deal_examples(plan, dataset, plan.seeds[0])
     if not manifest.data:
-        _refuse_other_records(recording, truth, dealt)
-    if truth is not None:
-        _refuse_incomplete_truth(recording, transcript, truth, dataset.task.classes)
-        _refuse_misplaced_members(recording, transcript, truth, dealt)
+        _refuse_records_of_nobody(recording, dealt)
+    truth = recorded_truth(
+        recording, transcript, dataset.task.classes, dealt, is_elsewhere=not manifest.data
+    )
     seed, arm = plan.seeds[0], _arm_in_force(recording, manifest, plan)
     rounds = _rounds_answered(transcript)
     record = run_record(
@@ -83,6 +80,7 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
             traffic=traffic_of(whole),
             has_truth=truth is not None,
             are_records_alike=are_alike(plan.data.split, dataset, dealt),
+            canary_odds=plan.data.canary_odds,
         ),
         transcript,
         truth,
@@ -199,84 +197,16 @@ def _refuse_other_deal(
         )
 
 
-def _refuse_incomplete_counts(
-    recording: Path, transcript: Transcript, truth: GroundTruth, classes: int
-) -> None:
-    for (number, who), counts in truth.counts.items():
-        if len(counts) != classes or int(counts.min()) < 0 or not bool(counts.any()):
-            raise TranscriptError(
-                f"{truth_path(recording)}: round {number}, {who}: {counts.tolist()} are no "
-                f"counts of {classes} labels: write how many examples of each it trained on"
-            )
-    for message in transcript.messages:
-        place = (message.round, message.sender)
-        if (
-            isinstance(message.body, Update)
-            and not is_shadow(message.sender)
-            and place not in truth.counts
-        ):
-            raise TranscriptError(
-                f"{truth_path(recording)}: has nothing on {message.sender} in round "
-                f"{message.round}, which sent an update then: add its label counts"
-            )
-
-
-def _refuse_incomplete_truth(
-    recording: Path, transcript: Transcript, truth: GroundTruth, classes: int
-) -> None:
-    if truth.are_counts_told:
-        _refuse_incomplete_counts(recording, transcript, truth, classes)
-    parties, last = transcript.parties(), max((n for n, _ in truth.counts), default=0)
-    for who, rounds in truth.shifts.items():
-        if who not in parties or not all(1 <= number <= last for number in rounds):
-            raise TranscriptError(
-                f"{truth_path(recording)}: {who} shifts in the rounds {list(rounds)}, but the "
-                f"run is of {', '.join(parties)}, and its rounds end with {last}: name its "
-                "clients, and rounds from 1 on"
-            )
-    strangers = sorted(truth.users.keys() - set(parties))
-    if strangers:
-        raise TranscriptError(
-            f"{truth_path(recording)}: says who {', '.join(strangers)} are, but the run is of "
-            f"{', '.join(parties)}: name its clients"
-        )
-
-
-def _refuse_misplaced_members(
-    recording: Path, transcript: Transcript, truth: GroundTruth, dealt: Deal
-) -> None:
-    parties, asked = transcript.parties(), dealt.candidates
-    records = 0 if asked is None else len(asked)
-    for who, places in truth.members.items():
-        if who not in parties:
-            raise TranscriptError(
-                f"{truth_path(recording)}: {spelled_out(who)} has members, but the run is of "
-                f"{', '.join(parties)}: name its clients as they are named there"
-            )
-        if asked is not None and max(places, default=0) >= records:
-            raise TranscriptError(
-                f"{truth_path(recording)}: {who} has the record {max(places)}, and the plan "
-                f"asks about {records}, counted from 0: take the [data] of the run"
-            )
-
-
-def _refuse_other_records(recording: Path, truth: GroundTruth | None, dealt: Deal) -> None:
+def _refuse_records_of_nobody(recording: Path, dealt: Deal) -> None:
     """Of a run that was not simulated here nobody knows what the plan's records are to it.
 
     But canaries, which were put in before it ran.
     """
-    if dealt.candidates is None:
-        return
-    if not dealt.are_canaries:
+    if dealt.candidates is not None and not dealt.are_canaries:
         raise PlanError(
             f"{recording}: was not simulated here, and nobody knows who held the records of "
             "data.candidates: ask about canaries, which `overheard canaries` draws before a "
             "run, or leave data.candidates out"
-        )
-    if truth is not None and truth.members and truth.canaries != digest_of(dealt.candidates):
-        raise PlanError(
-            f"{truth_path(recording)}: is about other canaries than the plan draws: take the "
-            "[data] and the seed by which `overheard canaries` drew them"
         )
 
 

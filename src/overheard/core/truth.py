@@ -32,6 +32,8 @@ class GroundTruth:
         users: who stands behind each client that is one person.
         attributes: values of sensitive attributes, by attribute and user.
         members: by client, the places of the records in question that it trains on.
+        set_aside: places of records in question that count as neither trained on nor left out:
+            those of observers, who know their own, and those of whom nobody tells.
         canaries: which records these are places among, as `data.canaries` tells lists of them
             apart; "" = untold.
         are_counts_told: whether `counts` and `shifts` say anything: who recorded a run may know
@@ -45,6 +47,7 @@ class GroundTruth:
     users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
+    set_aside: frozenset[int] = frozenset()
     canaries: str = ""
     are_counts_told: bool = True
     # Looked up for each of many targets, as the messages of a `View` are.
@@ -95,6 +98,7 @@ class GroundTruth:
             shifts={who: rounds for who, rounds in self.shifts.items() if who not in parties},
             users={who: user for who, user in self.users.items() if who not in parties},
             members={who: own for who, own in self.members.items() if who not in parties},
+            set_aside=self.set_aside.union(*(self.members.get(who, ()) for who in parties)),
         )
 
     def members_of(self, target: Party) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from overheard.core.claims import Claim
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.membership import Membership
-from overheard.core.parties import Party
+from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth
 
@@ -35,7 +35,8 @@ class MembershipScorer(Scorer[Membership]):
       them: fewer cannot tell. Of records that tie at the threshold, as large a part is above it
       as may be of the latter. Blind: 0.01 and 0.001.
 
-    Records that others hold count as neither, unless all clients are the target.
+    Records that others hold count as neither, unless all clients are the target; those of
+    observers always do.
     """
 
     name: ClassVar[str] = "membership"
@@ -54,13 +55,12 @@ class MembershipScorer(Scorer[Membership]):
             NeedsError: if the truth does not say what the target holds.
 
         """
-        own = truth.members_of(target)
-        if not own:
+        if target not in (COHORT, *truth.members) or not truth.members:
             raise NeedsError(f"the truth does not say which records {target} trained on")
         told = torch.full((len(claim.scores),), -1.0)
-        for places in truth.members.values():
+        for places in (truth.set_aside, *truth.members.values()):
             told[list(places)] = 0.0
-        told[list(own)] = 1.0
+        told[list(truth.members_of(target))] = 1.0
         return Membership(told)
 
     def blind(self, asked: Membership, knowledge: Knowledge) -> Mapping[str, Membership]:

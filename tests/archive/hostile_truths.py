@@ -1,0 +1,182 @@
+"""A recording with canaries, whose truth is spoilt in every way that could move an audit."""
+
+import json
+import math
+import random
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from overheard.archive.layout import transcript_folder, truth_path
+from overheard.archive.manifest import DefenseRecord, read_manifest, write_manifest
+from overheard.attacks.bias_inversion import BiasInversion
+from overheard.attacks.loss_membership import LossMembership
+from overheard.audit.canaries import put_in
+from overheard.audit.data_plan import DataPlan
+from overheard.audit.epsilon import epsilon_lines
+from overheard.audit.folder import AuditFolder
+from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.audit.run import audit
+from overheard.audit.simulate import Resources
+from overheard.data.candidates import Candidates
+from overheard.data.datasets.own import Own
+from overheard.data.splits.iid import Iid
+from overheard.defenses.local_dp import LocalDp
+from overheard.learning.models.logistic import Logistic
+from tests.archive.hostile import (
+    CONTROL,
+    MARKUP,
+    TRUTH,
+    VALUES,
+    Files,
+    Tally,
+    contents,
+    files_in,
+    leaves,
+    put,
+    renamed,
+)
+
+HERE = Resources(device="cpu", workers=1)
+NOISE = LocalDp(5.0, 20.0)
+PLAN = Plan(
+    data=DataPlan(
+        source=Own(reference="tests.audit.remembered:table"),
+        split=Iid(),
+        clients=3,
+        examples=10,
+        auxiliary=10,
+        candidates=Candidates(members=4, outsiders=12, canaries="mislabelled"),
+    ),
+    training=TrainingPlan(model=Logistic(), rounds=1, batch=10, rate=0.1, epochs=1),
+    arms=(ArmPlan(name="noise", defenses=(NOISE,)),),
+    threats=(
+        ThreatPlan(attacks=(LossMembership(), BiasInversion()), by_round=False),
+        ThreatPlan(attacks=(LossMembership(),), about="cohort", by_round=False),
+    ),
+)
+"""Twenty-four canaries, in the hands of three clients or of nobody."""
+
+
+def with_canaries(home: Path) -> Path:
+    """A run that was recorded elsewhere, and the truth of who got which canaries."""
+    put_in(PLAN, home / "drawn", resources=HERE)
+    audit(PLAN, home / "audit", resources=HERE)
+    run = shutil.copytree(AuditFolder(home / "audit").run("noise", 0), home / "run")
+    shutil.copy(truth_path(home / "drawn"), truth_path(run))
+    stated = DefenseRecord("mod", repr(NOISE), "client", "each client", NOISE.mechanism())
+    manifest = replace(read_manifest(run), data="", task=None, defenses=(stated,))
+    write_manifest(transcript_folder(run), manifest)
+    for name in ("drawn", "audit"):
+        shutil.rmtree(home / name)
+    return run
+
+
+PLACES = (
+    "[-1]", "[24]", "[9223372036854775807]", "[9223372036854775808]", f"[{'9' * 300}]",
+    f"[{'9' * 5000}]", "[1.0]", "[1e3]", "[NaN]", "[true]", "[null]", '["1"]', "[[1]]", "[{}]",
+    "[0, 0]", "[5, 6, 5]", "[0, -0]", '{"0": 1}', "null", "7", '"0"', "[[[[[[0]]]]]]", "[]",
+    f"[{','.join(map(str, range(24)))}]", f"[{','.join(['0'] * 99999)}]",
+    "[" * 9999 + "]" * 9999, '{"a":' * 9999 + "0" + "}" * 9999,
+)  # fmt: skip
+"""What may stand where the places of a client's canaries are due."""
+
+NAMES = (
+    CONTROL, MARKUP, "", "server", "cohort", "client/3", "client/00", "Client/0", "client/0 ",
+    "client", "shadow/0", "../client/0", "client\\0", "x" * 3000, "\ud800", "client/\u0660",
+    "client/0\n",
+)  # fmt: skip
+"""What may stand where a client's name is due."""
+
+DIGESTS = (
+    '""', '"0"', f'"{"0" * 24}"', f'"{"f" * 200}"', f'"{"f" * 201}"', '"F00D"', '"\\n"',
+    '"0a\\n"', '"0x0a"', '" "', "24", "null", "[]", "{}", "NaN", '["00"]', json.dumps(CONTROL),
+    json.dumps(MARKUP), '"\\ud800"', '"\u0660"', '"/etc/passwd"',
+)  # fmt: skip
+"""What may stand where the digest of the canaries is due."""
+
+COUNTS = (
+    "[]", "{}", "null", "[NaN]", "[[]]", "[{}]",
+    *(
+        f'[{{"round": {number}, "party": {json.dumps(who)}, "labels": {labels}}}]'
+        for number, who, labels in (
+            (0, "client/0", "[NaN, 1, 1]"), (0, "client/0", "[]"), (0, "client/0", "[1, 1, 1]"),
+            (0, "client/0", "[9223372036854775808, 0, 0]"), (0, "client/0", "[-1, 2, 3]"),
+            (0, CONTROL, "[1, 1, 1]"), (0, "nobody", "[1, 1, 1]"),
+            (-1, "client/0", "[1, 1, 1]"), ("NaN", "client/0", "[1, 1, 1]"),
+            ("1e400", "client/0", "[1, 1, 1]"),
+        )
+    ),
+)  # fmt: skip
+"""What may stand where the counts of labels are due."""
+
+
+def truths(told: dict[str, object], draw: random.Random) -> Iterator[bytes]:
+    """Every spoilt truth, as JSON."""
+    members = told["members"]
+    assert isinstance(members, dict)
+    for place, values in (
+        (("members", "client/1"), PLACES),
+        (("members",), (*PLACES, "{}", '{"client/0": {"places": [0]}}')),
+        (("canaries",), DIGESTS),
+        (("counts",), COUNTS),
+    ):
+        for value in values:
+            yield put(told, place, value)
+    for name in NAMES:
+        yield renamed(told, ("members", "client/2"), name)
+        yield json.dumps(told | {"members": members | {name: []}}).encode()
+    # One place with two clients, and with all.
+    yield json.dumps(told | {"members": members | {"client/1": members["client/0"]}}).encode()
+    yield json.dumps(told | {"members": {who: [3] for who in members}}).encode()
+    # One client has what two were to have, two have what one was to have.
+    both = [*members["client/0"], *members["client/1"]]
+    yield json.dumps(told | {"members": {"client/0": both}}).encode()
+    parts = {"client/0": members["client/0"][:2], "client/1": members["client/0"][2:]}
+    yield json.dumps(told | {"members": parts}).encode()
+    # Counts of all, and of a stranger besides.
+    every = [{"round": 0, "party": who, "labels": [1, 2, 3]} for who in members]
+    stranger = {"round": 0, "party": "nobody", "labels": [1, 1, 1]}
+    for counts in (every, [*every, stranger], [*every, every[0]], every[:2]):
+        yield json.dumps(told | {"counts": counts}).encode()
+    # Who got which is the other way about, and said twice: what stands last is in force.
+    yield json.dumps(
+        told | {"members": dict(zip(members, [*members.values()][::-1], strict=True))}
+    ).encode()
+    yield json.dumps(told).replace('"members": {', '"members": {"client/0": [-1], ').encode()
+    yield json.dumps(told)[:-1].encode() + b', "members": {}}'
+    for name in ("members", "canaries", "counts", "accuracy"):
+        yield json.dumps({key: value for key, value in told.items() if key != name}).encode()
+    for path in leaves(told):
+        yield put(told, path, draw.choice(VALUES))
+
+
+def audited(run: Path, out: Path) -> None:
+    """An audit that can be told: every figure is a number."""
+    found = audit(PLAN, out, recording=run, resources=HERE)
+    assert found.findings or found.refusals
+    for finding in found.findings:
+        assert all(map(math.isfinite, finding.claimed))
+        assert all(math.isfinite(score.value) for score in finding.scores)
+    assert all(line.bound is None or line.bound.epsilon >= 0 for line in epsilon_lines(found))
+
+
+def canaries(home: Path, _: Files) -> Tally:
+    """Every change to what a truth tells of canaries, each held against the plan."""
+    tally, draw = Tally(), random.Random(22)
+    run, out = with_canaries(home), home / "out"
+    whole = contents(run)
+    read = partial(audited, out=out)
+    tally.expect(not tally.judge("whole", run, [read]), "the whole is refused")
+    for number, spoilt in enumerate(truths(json.loads(whole[TRUTH]), draw)):
+        shutil.rmtree(out, ignore_errors=True)
+        truth_path(run).write_bytes(spoilt)
+        case = f"canaries {number}: {spoilt[:60]!a}"
+        is_refused = tally.judge(case, run, [read])
+        # What is refused leaves nothing; what is audited leaves it where it is to.
+        tally.expect(out.exists() is not is_refused, f"{case}: out is wrong")
+        left = {name for name in files_in(home) if not name.startswith("out/")}
+        tally.expect(left == {f"run/{name}" for name in whole}, f"{case}: {left} are there")
+    return tally
