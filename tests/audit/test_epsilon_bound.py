@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overheard.audit.epsilon_bound import epsilon_bound, proven
+from overheard.audit.epsilon_bound import Rates, epsilon_bound, proven
 from overheard.audit.exact import proportion
 from overheard.audit.finding import Cell, Finding
 from overheard.core.parties import SERVER, client
@@ -74,7 +74,8 @@ def test_the_bound_is_that_of_known_counts_on_the_half_that_chose_nothing() -> N
     # 0.7082 and 0.1762, by tables of Clopper and Pearson.
     assert (low, high) == (pytest.approx(0.7082, abs=1e-4), pytest.approx(0.1762, abs=1e-4))
     assert bound.epsilon == pytest.approx(log((low - 1e-5) / high))
-    assert (bound.threshold, bound.members, bound.outsiders) == (0.0, 100, 100)
+    assert isinstance(bound.evidence, Rates)
+    assert (bound.evidence.threshold, bound.members, bound.outsiders) == (0.0, 100, 100)
 
 
 def test_what_stands_out_by_chance_in_one_half_alone_proves_nothing() -> None:
@@ -94,8 +95,9 @@ def test_a_record_of_nobody_counts_once_a_run_and_the_longest_rounds_count() -> 
     bound = epsilon_bound(asked, delta=1e-5)
     assert bound is not None
     assert (bound.members, bound.outsiders) == (4 * 20, 2 * 20)
-    assert bound.found.mean == 1.0
-    assert bound.passed.mean == 0.0
+    assert isinstance(bound.evidence, Rates)
+    assert bound.evidence.found.mean == 1.0
+    assert bound.evidence.passed.mean == 0.0
 
 
 def test_the_better_attack_is_taken() -> None:

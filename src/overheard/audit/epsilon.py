@@ -1,15 +1,17 @@
 """What is claimed of epsilon, what settings come to, and what attacks prove, side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import exp, inf, log
 from typing import Literal
 
 from overheard.audit.epsilon_bound import EpsilonBound, epsilon_bound
+from overheard.audit.epsilon_guesses import bound_by_guesses
 from overheard.audit.finding import ArmRun, Audit, Cell, DefenseRecord, Finding
 from overheard.core.accountant import Accounted
 from overheard.core.mechanism import Mechanism
-from overheard.core.parties import SERVER, Party
+from overheard.core.parties import COHORT, SERVER, Party
 from overheard.scoring.membership import MembershipScorer
 
 ROUNDING = 0.01
@@ -86,14 +88,13 @@ def _line(
 ) -> EpsilonLine:
     own = [one for one in audit.findings if _asks(one.cell, run.arm, observers)]
     checked = [one for one in own if one.is_checked]
-    bound, ceiling = None, ceiling_of(accounted, observers)
-    if checked and _all_alike(audit, run.arm):
-        bound = epsilon_bound(checked, accounted.mechanism.delta)
+    bound_at = partial(_bound_at, audit, run.arm, checked)
+    bound, ceiling = bound_at(accounted.mechanism.delta), ceiling_of(accounted, observers)
     is_violated = (
         bound is not None
         and ceiling is not None
         and bound.epsilon > ceiling
-        and _is_disproved(accounted.mechanism, ceiling, checked)
+        and _is_disproved(accounted.mechanism, ceiling, bound_at)
     )
     standing = _standing(accounted, observers, ceiling, bound, is_violated)
     if standing == "unasked" and own:
@@ -103,6 +104,20 @@ def _line(
     ):
         standing = "refused"
     return EpsilonLine(run.arm, defense, accounted, observers, ceiling, bound, standing)
+
+
+def _bound_at(
+    audit: Audit, arm: str, findings: Sequence[Finding], delta: float
+) -> EpsilonBound | None:
+    """What attacks prove of an epsilon that goes with this delta."""
+    runs = [run for run in audit.arms if run.arm == arm and not run.is_control]
+    if not findings or not all(run.are_records_alike for run in runs):
+        return None
+    odds = {run.canary_odds for run in runs}
+    single = [one for one in findings if one.target != COHORT]
+    if single and len(odds) == 1 and (each := odds.pop()) is not None:
+        return bound_by_guesses(single, each, delta)
+    return epsilon_bound(findings, delta)
 
 
 def ceiling_of(accounted: Accounted, observers: tuple[Party, ...]) -> float | None:
@@ -147,7 +162,9 @@ def _standing(
     return "unasked" if bound is None else "holds"
 
 
-def _is_disproved(mechanism: Mechanism, ceiling: float, findings: Sequence[Finding]) -> bool:
+def _is_disproved(
+    mechanism: Mechanism, ceiling: float, bound_at: Callable[[float], EpsilonBound | None]
+) -> bool:
     """Whether attacks tell more of a client whose data differ than this epsilon allows.
 
     Members and others differ in what one client holds, not in whether it takes part. An epsilon
@@ -158,7 +175,7 @@ def _is_disproved(mechanism: Mechanism, ceiling: float, findings: Sequence[Findi
         return True
     if ceiling > -log(mechanism.delta):
         return False  # (1 + e^epsilon) delta is 1 or more, and nothing is promised
-    bound = epsilon_bound(findings, min((1 + exp(ceiling)) * mechanism.delta, 1.0))
+    bound = bound_at(min((1 + exp(ceiling)) * mechanism.delta, 1.0))
     return bound is not None and bound.epsilon > 2 * ceiling
 
 
@@ -179,10 +196,4 @@ def _asks(cell: Cell, arm: str, observers: tuple[Party, ...]) -> bool:
         and cell.question == MembershipScorer.name
         and cell.observers == observers
         and not cell.is_control
-    )
-
-
-def _all_alike(audit: Audit, arm: str) -> bool:
-    return all(
-        run.are_records_alike for run in audit.arms if run.arm == arm and not run.is_control
     )

@@ -17,15 +17,49 @@ RANKS = 32
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """How many records of either kind are above one threshold.
+
+    Args:
+        threshold: above which an attack says that a record was trained on.
+        found: the share of members above it, with its exact 95 % interval.
+        passed: that of records of nobody.
+
+    """
+
+    threshold: float
+    found: Estimate
+    passed: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What was guessed of canaries, and how often it was right.
+
+    Args:
+        above: threshold above which a canary is said to be in; infinite = none is.
+        below: threshold below which one is said to be out; -infinite = none is.
+        inside: canaries that are said to be in.
+        outside: canaries that are said to be out.
+        right: guesses that are.
+
+    """
+
+    above: float
+    below: float
+    inside: int
+    outside: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
 class EpsilonBound:
-    """What one attack at one threshold proves of epsilon.
+    """What one attack proves of epsilon.
 
     Args:
         epsilon: it is at least as large (0 or more), at 95 % confidence.
         attack: that found it.
-        threshold: above which it says that a record was trained on.
-        found: the share of members above it, with its exact 95 % interval.
-        passed: that of records of nobody.
+        evidence: what proves it.
         members: on which the bound was reckoned.
         outsiders: likewise.
 
@@ -33,9 +67,7 @@ class EpsilonBound:
 
     epsilon: float
     attack: str
-    threshold: float
-    found: Estimate
-    passed: Estimate
+    evidence: Rates | Guesses
     members: int
     outsiders: int
 
@@ -70,9 +102,9 @@ def epsilon_bound(findings: Sequence[Finding], delta: float) -> EpsilonBound | N
     with 95 % at least, as either end misses with 2.5 %.
 
     It bounds the epsilon of single records: of a mechanism that covers all of a client's data
-    too, since a record is a part of them. Records are taken as independent given the models, as
-    in audits of one run (Steinke, Nasr and Jagielski 2023, NeurIPS), and those of nobody as
-    what a client's would have been (`audit.alike`). It is cautious in that a record of nobody
+    too, since a record is a part of them. Records are taken as independent given the models,
+    which of canaries need not be (`audit.epsilon_guesses`), and those of nobody as what a
+    client's would have been (`audit.alike`). It is cautious in that a record of nobody
     counts once a run, however many clients are asked about. With n of either kind to reckon
     on it never exceeds log(n / 3.7), and a stronger attack may prove more: a small bound is no
     proof of privacy.
@@ -91,7 +123,7 @@ def epsilon_bound(findings: Sequence[Finding], delta: float) -> EpsilonBound | N
         (_bound(attack, half, threshold, delta).epsilon, attack, threshold)
         for attack, half in chosen.items()
         if attack in checked
-        for threshold in half.thresholds()
+        for threshold in thresholds(half.scores)
     ]
     if not tried:
         return None
@@ -106,26 +138,36 @@ class _Half:
     inside: NDArray[np.float64]
     outside: tuple[NDArray[np.float64], ...]
 
-    def thresholds(self) -> NDArray[np.float64]:
-        outside = [run.ravel() for run in self.outside]
-        scores = np.unique(np.concatenate([self.inside, *outside]))
-        ranks = np.unique(np.geomspace(1, len(scores), RANKS).round().astype(int)) - 1
-        places = np.unique(np.concatenate([ranks, len(scores) - 1 - ranks]))
-        tried: NDArray[np.float64] = scores[places]
-        return tried
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        return np.concatenate([self.inside, *(run.ravel() for run in self.outside)])
 
 
 def _halves(findings: Sequence[Finding], parity: int) -> Mapping[str, _Half]:
     """By attack, the records at even or odd places; none where a kind lacks."""
-    attacks = defaultdict[str, list[Finding]](list)
-    for finding in findings:
-        attacks[finding.cell.attack].append(finding)
-    halves = {name: _half(_longest(own), parity) for name, own in attacks.items()}
+    halves = {name: _half(own, parity) for name, own in by_attack(findings).items()}
     return {
         name: half
         for name, half in halves.items()
         if len(half.inside) and half.outside and all(run.size for run in half.outside)
     }
+
+
+def by_attack(findings: Sequence[Finding]) -> Mapping[str, Sequence[Finding]]:
+    """The findings of each attack from the most rounds."""
+    attacks = defaultdict[str, list[Finding]](list)
+    for finding in findings:
+        attacks[finding.cell.attack].append(finding)
+    return {name: _longest(own) for name, own in attacks.items()}
+
+
+def thresholds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Some of the scores, in order: both ends, and the closer to an end the denser."""
+    levels = np.unique(scores)
+    ranks = np.unique(np.geomspace(1, len(levels), RANKS).round().astype(int)) - 1
+    places = np.unique(np.concatenate([ranks, len(levels) - 1 - ranks]))
+    tried: NDArray[np.float64] = levels[places]
+    return tried
 
 
 def _longest(findings: Sequence[Finding]) -> list[Finding]:
@@ -153,4 +195,4 @@ def _bound(attack: str, half: _Half, threshold: float, delta: float) -> EpsilonB
     assert found.low is not None
     assert passed.high is not None
     epsilon = proven(found.low, passed.high, delta)
-    return EpsilonBound(epsilon, attack, threshold, found, passed, members, outsiders)
+    return EpsilonBound(epsilon, attack, Rates(threshold, found, passed), members, outsiders)

@@ -128,6 +128,8 @@ class ArmRun:
             recording. No two runs have it alike, so it is not compared.
         are_records_alike: whether nothing but who holds them sets the records that are asked
             about apart from those of nobody: see `audit.alike`.
+        canary_odds: where these are canaries, how many a client gets for one that goes nowhere,
+            on average; None = they are none.
         has_truth: whether claims could be held against what was the case.
 
     """
@@ -142,6 +144,7 @@ class ArmRun:
     traffic: Traffic | None = None
     seconds: Seconds | None = field(default=None, compare=False)
     are_records_alike: bool = False
+    canary_odds: float | None = None
     has_truth: bool = True
 
 

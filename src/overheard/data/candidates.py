@@ -43,6 +43,11 @@ class Candidates:
         """Whether they are put in by chance."""
         return self.canaries != "no"
 
+    @property
+    def canary_odds(self) -> float | None:
+        """How many canaries a client gets for one that goes nowhere, on average."""
+        return self.members / self.outsiders if self.are_canaries else None
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)

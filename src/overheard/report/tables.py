@@ -8,7 +8,7 @@ from math import isfinite
 
 from overheard.archive.seconds import Seconds
 from overheard.audit.epsilon import EpsilonLine, epsilon_lines
-from overheard.audit.epsilon_bound import EpsilonBound
+from overheard.audit.epsilon_bound import EpsilonBound, Guesses, Rates
 from overheard.audit.estimate import Estimate
 from overheard.audit.finding import ArmRun, Audit, Cell, Finding, Refusal
 from overheard.audit.row import Row
@@ -163,11 +163,25 @@ def _bound(bound: EpsilonBound) -> dict[str, object]:
     return {
         "at_least": bound.epsilon,
         "attack": bound.attack,
-        "threshold": bound.threshold,
-        "found": _estimate(bound.found),
-        "passed": _estimate(bound.passed),
+        **_evidence(bound.evidence),
         "members": bound.members,
         "outsiders": bound.outsiders,
+    }
+
+
+def _evidence(evidence: Rates | Guesses) -> dict[str, object]:
+    if isinstance(evidence, Rates):
+        return {
+            "threshold": evidence.threshold,
+            "found": _estimate(evidence.found),
+            "passed": _estimate(evidence.passed),
+        }
+    return {
+        "above": _figure(evidence.above),
+        "below": _figure(evidence.below),
+        "said_in": evidence.inside,
+        "said_out": evidence.outside,
+        "right": evidence.right,
     }
 
 
