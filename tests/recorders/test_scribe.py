@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from time import sleep
 
 import pytest
 import torch
@@ -207,6 +208,7 @@ def test_a_folder_that_cannot_be_made_ends_the_recording_alone(
 FULL = """
 import resource, signal, sys, torch
 from pathlib import Path
+from time import sleep
 from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import SERVER, client
 from overheard.recorders.facts import Facts
@@ -242,6 +244,7 @@ def test_a_full_disk_ends_the_recording_and_what_was_committed_can_be_read(
 LEFT = """
 import sys, time, torch
 from pathlib import Path
+from time import sleep
 from overheard.core.messages import Broadcast
 from overheard.core.parties import SERVER
 from overheard.recorders.facts import Facts
@@ -264,3 +267,21 @@ def _python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True
     )
+
+
+def test_whoever_waits_goes_on_only_when_the_warning_is_out(tmp_path: Path) -> None:
+    class Slow(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            sleep(0.05)
+            said.append(record.getMessage())
+
+    said, slow = list[str](), Slow()
+    (tmp_path / "file").write_text("")
+    logging.getLogger("overheard").addHandler(slow)
+    try:
+        scribe = Scribe(tmp_path / "file" / "run", FACTS)
+        say_round(scribe, Missing("late"))
+        scribe.close()
+        assert len(said) == 1
+    finally:
+        logging.getLogger("overheard").removeHandler(slow)

@@ -182,12 +182,15 @@ class _Desk:
 
     def stop(self, why: str) -> None:
         with self._changed:
-            if self._is_over:
+            if self._is_over or self.stopped is not None:
                 return
-            self.stopped, self._is_over = why, True
+            self.stopped = why
             self._tasks.clear()
-            self._changed.notify_all()
+        # Before anybody who waits goes on, and perhaps ends the program.
         _LOG.warning("overheard: the run goes on, its recording ends here: %s", why)
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
 
     def work(self) -> None:
         try:
