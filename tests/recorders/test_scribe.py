@@ -208,7 +208,6 @@ def test_a_folder_that_cannot_be_made_ends_the_recording_alone(
 FULL = """
 import resource, signal, sys, torch
 from pathlib import Path
-from time import sleep
 from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import SERVER, client
 from overheard.recorders.facts import Facts
@@ -244,7 +243,6 @@ def test_a_full_disk_ends_the_recording_and_what_was_committed_can_be_read(
 LEFT = """
 import sys, time, torch
 from pathlib import Path
-from time import sleep
 from overheard.core.messages import Broadcast
 from overheard.core.parties import SERVER
 from overheard.recorders.facts import Facts

@@ -35,6 +35,9 @@ MOST_PENDING = 2**30
 PATIENCE = 120.0
 """Seconds without a message written after which a disk is taken for dead."""
 
+LAST = 1.0
+"""Seconds that the writing thread has to end in when all is written, or the disk is dead."""
+
 _LOG = logging.getLogger("overheard")
 
 
@@ -177,8 +180,11 @@ class _Desk:
             self._is_left = True
             self._changed.notify_all()
             # Garbage may be collected on any thread, also on the writing one.
-            if threading.current_thread() is not writer:
-                self._await(lambda: False)
+            if threading.current_thread() is writer:
+                return
+            self._await(lambda: False)
+        # A thread that the end of the program finds letting go of tensors aborts it.
+        writer.join(LAST)
 
     def stop(self, why: str) -> None:
         with self._changed:
