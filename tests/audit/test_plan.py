@@ -170,6 +170,8 @@ def test_an_unknown_key_is_told_with_its_place():
         ("alpha = 1", "alpha = 0", "data.split"),
         ("alpha = 1", "beta = 1", "data.split.dirichlet.beta"),
         ("examples = [20, 30]", "examples = [30, 20]", "data"),
+        ("examples = [20, 30]", "", "data"),
+        ("clients = 3", "", "data"),
         ('attacks = ["decaf"]', "attacks = []", "threats.0.attacks"),
         ('attacks = ["decaf"]', 'attacks = "decaf"', "threats.0.attacks"),
         ('attacks = ["decaf"]', 'attacks = ["decaf", "decav"]', "threats.0.attacks.1"),

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from overheard.archive.manifest import Manifest
-from overheard.audit.data_plan import PeoplePlan, ShiftPlan
+from overheard.audit.data_plan import DataPlan, PeoplePlan, ShiftPlan
 from overheard.audit.subject import subject_of_plan, subject_of_recording
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
+from overheard.data.candidates import Candidates
 from overheard.data.splits.by_user import ByUser
 from tests.audit.plans import DATA, TINY, TRAINING, changed
 
@@ -41,6 +42,19 @@ def test_one_size_and_several_epochs_are_told_as_such():
 def test_where_clients_are_users_sizes_are_what_they_hold_at_most():
     plan = TINY.model_copy(update={"data": DATA.model_copy(update={"split": ByUser()})})
     assert "3 clients with up to 30 examples each" in subject_of_plan(plan)
+
+
+def test_tells_what_a_die_put_in():
+    asked = Candidates(members=5, outsiders=20, canaries="mislabelled")
+    plan = changed(TINY, data=DATA.model_copy(update={"candidates": asked}))
+    told = "; a die put 5 canaries into each client and 20 nowhere, on average"
+    assert subject_of_plan(plan).endswith(f"{told}, each with a wrong label")
+    alone = changed(plan, data=DataPlan(source=DATA.source, candidates=asked))
+    assert subject_of_recording(alone, MANIFEST, 3, 2).endswith(
+        f"{told}, each with a wrong label"
+    )
+    held = changed(TINY, data=DATA.model_copy(update={"candidates": Candidates(5, 20)}))
+    assert subject_of_plan(held) == subject_of_plan(TINY)
 
 
 def test_tells_whose_data_shift_and_whose_are_but_exchanged():

@@ -89,6 +89,6 @@ def _put_in(candidates: Candidates | None) -> str:
         return ""
     wrong = ", each with a wrong label" if candidates.canaries == "mislabelled" else ""
     return (
-        f"; a die put {candidates.members} canaries a client in and {candidates.outsiders} "
-        f"nowhere, on average{wrong}"
+        f"; a die put {candidates.members} canaries into each client and "
+        f"{candidates.outsiders} nowhere, on average{wrong}"
     )
