@@ -31,6 +31,13 @@ def test_what_a_file_tells_is_numbered(tmp_path: Path) -> None:
     assert origins.records.tolist() == [1, 1, 0]
 
 
+def test_a_date_of_no_calendar_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "own.npz"
+    np.savez(path, times=np.array([2**60, 1], dtype="datetime64[Y]"))
+    with pytest.raises(DataError, match="holds a date that no calendar has: write numbers"):
+        read_origins(path, "", frozenset({"times"}), 2)
+
+
 def test_a_file_that_tells_nothing_tells_nothing() -> None:
     assert read_origins(PATH, "", frozenset({"x", "y"}), 3) == Origins()
     assert Origins().take(torch.tensor([True, False])) == Origins()

@@ -97,7 +97,13 @@ def read_origins(path: Path, part: str, held: frozenset[str], examples: int) -> 
         names = [str(cell) for cell in np.unique(cells).tolist()]
         user_names = checked_names(path, f"user{part}", names)
     if f"times{part}" in held:
-        moments = pd.Series(_cells(path, f"times{part}", examples, NUMBERS_OR_DATES))
+        cells = _cells(path, f"times{part}", examples, NUMBERS_OR_DATES)
+        try:
+            moments = pd.Series(cells)
+        except pd.errors.OutOfBoundsDatetime as error:
+            raise DataError(
+                f"{path}: 'times{part}' holds a date that no calendar has: write numbers"
+            ) from error
         times = in_order(path, f"times{part}", moments)
     if f"records{part}" in held:
         records = _numbers(_cells(path, f"records{part}", examples, NUMBERS_OR_NAMES))
