@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overheard.audit.epsilon_bound import Guesses
-from overheard.audit.epsilon_guesses import Guessed, bound_by_guesses, proven_by_guesses
+from overheard.audit.epsilon_bound import Guesses, Tally
+from overheard.audit.epsilon_guesses import bound_by_guesses, proven_by_guesses
 from overheard.audit.finding import Cell, Finding
 from overheard.core.parties import SERVER, client
 
@@ -33,11 +33,11 @@ def findings(
 def test_all_right_proves_what_makes_all_right_once_in_twenty_times() -> None:
     chance = 0.05 ** (1 / 20)
     odds_of_right = chance / (1 - chance)
-    for guessed in (Guessed(20, 20, 0, 20), Guessed(20, 0, 20, 20), Guessed(20, 7, 13, 20)):
+    for guessed in (Tally(20, 20, 0, 20), Tally(20, 0, 20, 20), Tally(20, 7, 13, 20)):
         assert proven_by_guesses(guessed, 1.0, 0.0) == pytest.approx(log(odds_of_right))
     # Three times as many go in as out: to say in is then easy, and to say out hard.
-    said_in = proven_by_guesses(Guessed(20, 20, 0, 20), 3.0, 0.0)
-    said_out = proven_by_guesses(Guessed(20, 0, 20, 20), 3.0, 0.0)
+    said_in = proven_by_guesses(Tally(20, 20, 0, 20), 3.0, 0.0)
+    said_out = proven_by_guesses(Tally(20, 0, 20, 20), 3.0, 0.0)
     assert said_in == pytest.approx(log(odds_of_right / 3))
     assert said_out == pytest.approx(log(odds_of_right * 3))
 
@@ -45,16 +45,16 @@ def test_all_right_proves_what_makes_all_right_once_in_twenty_times() -> None:
 def test_a_delta_makes_one_guess_right_as_often_as_it_may() -> None:
     # 2 * 1/2 * 1/2 * 20 * 0.001 = 0.01 of the 0.05 are spent on it.
     chance = 0.04 ** (1 / 20)
-    found = proven_by_guesses(Guessed(20, 20, 0, 20), 1.0, 0.001)
+    found = proven_by_guesses(Tally(20, 20, 0, 20), 1.0, 0.001)
     assert found == pytest.approx(log(chance / (1 - chance)))
-    assert proven_by_guesses(Guessed(20, 20, 0, 20), 1.0, 0.005) == 0.0
+    assert proven_by_guesses(Tally(20, 20, 0, 20), 1.0, 0.005) == 0.0
 
 
 def test_guesses_no_better_than_the_die_prove_nothing() -> None:
-    assert proven_by_guesses(Guessed(0, 0, 0, 20), 1.0, 0.0) == 0.0
-    assert proven_by_guesses(Guessed(55, 100, 0, 100), 1.0, 0.0) == 0.0
-    assert proven_by_guesses(Guessed(80, 100, 0, 100), 3.0, 0.0) == 0.0
-    assert proven_by_guesses(Guessed(80, 100, 0, 100), 1.0, 0.0) > 0.9
+    assert proven_by_guesses(Tally(0, 0, 0, 20), 1.0, 0.0) == 0.0
+    assert proven_by_guesses(Tally(55, 100, 0, 100), 1.0, 0.0) == 0.0
+    assert proven_by_guesses(Tally(80, 100, 0, 100), 3.0, 0.0) == 0.0
+    assert proven_by_guesses(Tally(80, 100, 0, 100), 1.0, 0.0) > 0.9
 
 
 @given(st.integers(0, 12), st.integers(0, 12), st.floats(0.1, 10), st.floats(0, 0.01))
@@ -63,7 +63,7 @@ def test_one_more_right_never_proves_less(
     inside: int, outside: int, odds: float, delta: float
 ) -> None:
     proven = [
-        proven_by_guesses(Guessed(right, inside, outside, 60), odds, delta)
+        proven_by_guesses(Tally(right, inside, outside, 60), odds, delta)
         for right in range(inside + outside + 1)
     ]
     assert proven == sorted(proven)
@@ -78,9 +78,9 @@ def test_the_bound_is_that_of_known_guesses_on_the_half_that_chose_nothing() -> 
     told = findings(scores[None], held)
     bound = bound_by_guesses(told, odds=1.0, delta=0.0)
     assert bound is not None
-    assert bound.evidence == Guesses(0.0, 1.0, 20, 20, 35)
+    assert bound.evidence == Guesses(0.0, 1.0, Tally(35, 20, 20, 40))
     assert (bound.members, bound.outsiders) == (21, 19)
-    assert bound.epsilon == proven_by_guesses(Guessed(35, 20, 20, 40), 1.0, 0.0)
+    assert bound.epsilon == proven_by_guesses(Tally(35, 20, 20, 40), 1.0, 0.0)
 
 
 def test_canaries_of_others_are_left_out_and_those_of_nobody_are_asked_of_one() -> None:
@@ -91,10 +91,11 @@ def test_canaries_of_others_are_left_out_and_those_of_nobody_are_asked_of_one() 
     # Of 120 the third client's 30 are of no finding; half of the others chose.
     assert bound.members + bound.outsiders == 45
     assert isinstance(bound.evidence, Guesses)
-    assert bound.evidence.right == bound.evidence.inside + bound.evidence.outside == 45
+    tally = bound.evidence.tally
+    assert tally.right == tally.inside + tally.outside == 45
     # Two clients: a canary of nobody is asked of either, so two go in for one that does not.
     assert bound.epsilon == proven_by_guesses(
-        Guessed(45, bound.members, bound.outsiders, 45), 2.0, 0.0
+        Tally(45, bound.members, bound.outsiders, 45), 2.0, 0.0
     )
 
 

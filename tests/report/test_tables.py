@@ -14,6 +14,7 @@ from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.report.exposures import arms
 from overheard.report.tables import COLUMNS, MOST_NUMBERS, as_csv, as_json
+from tests.audit.claiming import LOCAL, audit_of, released
 from tests.report.conftest import HOSTILE
 from tests.report.people import identity_findings, people_audit
 from tests.report.shifts import SINCE, shift_audit, shift_findings
@@ -179,3 +180,19 @@ def test_names_in_a_document_come_back_as_they_were(rich: Audit) -> None:
     document = json.loads(as_json(few, ()))
     assert tuple(document["class_names"]) == rich.class_names
     assert HOSTILE in document["class_names"]
+
+
+def test_what_proves_an_epsilon_stands_beside_it() -> None:
+    rates = audit_of(LOCAL, released(1.0, members=60, outsiders=60))
+    canaries = replace(rates, arms=tuple(replace(one, canary_odds=1.0) for one in rates.arms))
+    for found, keys in (
+        (rates, {"threshold", "found", "passed"}),
+        (canaries, {"above", "below", "said_in", "said_out", "right"}),
+    ):
+        document = json.loads(as_json(found, arms(found, Seed(0))), parse_constant=refuse)
+        told = [line["measured"] for line in document["epsilon"] if line["measured"]]
+        assert [set(one) - {"at_least", "attack", "members", "outsiders"} for one in told] == [
+            keys
+        ]
+        assert told[0]["members"] + told[0]["outsiders"] == 60
+        assert told[0]["at_least"] > 0

@@ -33,23 +33,37 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """How often guesses at canaries were right.
+
+    Args:
+        right: guesses that are.
+        inside: canaries that are said to be in.
+        outside: canaries that are said to be out.
+        canaries: of all of which some were guessed at.
+
+    """
+
+    right: int
+    inside: int
+    outside: int
+    canaries: int
+
+
+@dataclass(frozen=True, slots=True)
 class Guesses:
     """What was guessed of canaries, and how often it was right.
 
     Args:
         above: threshold above which a canary is said to be in; infinite = none is.
         below: threshold below which one is said to be out; -infinite = none is.
-        inside: canaries that are said to be in.
-        outside: canaries that are said to be out.
-        right: guesses that are.
+        tally: how often that was right.
 
     """
 
     above: float
     below: float
-    inside: int
-    outside: int
-    right: int
+    tally: Tally
 
 
 @dataclass(frozen=True, slots=True)

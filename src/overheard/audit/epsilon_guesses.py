@@ -10,7 +10,13 @@ from jaxtyping import Bool, Float
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from overheard.audit.epsilon_bound import EpsilonBound, Guesses, by_attack, thresholds
+from overheard.audit.epsilon_bound import (
+    EpsilonBound,
+    Guesses,
+    Tally,
+    by_attack,
+    thresholds,
+)
 from overheard.audit.finding import Finding
 
 LEVEL = 0.05
@@ -20,25 +26,7 @@ MOST = 50.0
 """Epsilon beyond which nobody asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guessed:
-    """What was guessed of canaries, and how often it was right.
-
-    Args:
-        right: guesses that are.
-        inside: canaries that are said to be in.
-        outside: canaries that are said to be out.
-        canaries: of all of which some were guessed at.
-
-    """
-
-    right: int
-    inside: int
-    outside: int
-    canaries: int
-
-
-def proven_by_guesses(guessed: Guessed, odds: float, delta: float) -> float:
+def proven_by_guesses(tally: Tally, odds: float, delta: float) -> float:
     """The largest epsilon that so many right guesses refute, at 95 % confidence; 0 = none.
 
     Each canary was put into its client, or nowhere, by a die of its own. Given the models, and
@@ -53,31 +41,31 @@ def proven_by_guesses(guessed: Guessed, odds: float, delta: float) -> float:
     guess or more right, of n canaries, with a chance of 2 p (1 - p) n delta at most; the paper
     has a finer term.
 
-    >>> round(proven_by_guesses(Guessed(36, 36, 0, 36), 1.0, 0.0), 3)  # ln(.9201 / .0799)
+    >>> round(proven_by_guesses(Tally(36, 36, 0, 36), 1.0, 0.0), 3)  # ln(.9201 / .0799)
     2.444
 
     Args:
-        guessed: how often, and how often right.
+        tally: of the guesses.
         odds: that a canary goes in.
         delta: of the mechanism (0..1).
 
     """
-    beyond = 2 * odds / (1 + odds) ** 2 * guessed.canaries * delta
+    beyond = 2 * odds / (1 + odds) ** 2 * tally.canaries * delta
 
     def excess(epsilon: float) -> float:
-        return _at_least(guessed, odds, epsilon) + beyond - LEVEL
+        return _at_least(tally, odds, epsilon) + beyond - LEVEL
 
     if excess(0.0) >= 0:
         return 0.0
     return float(brentq(excess, 0.0, MOST)) if excess(MOST) > 0 else MOST
 
 
-def _at_least(guessed: Guessed, odds: float, epsilon: float) -> float:
+def _at_least(tally: Tally, odds: float, epsilon: float) -> float:
     """The chance of as many right guesses at least."""
     gain = exp(epsilon)
-    inside = np.arange(guessed.inside + 1)
-    there = binom.pmf(inside, guessed.inside, odds * gain / (1 + odds * gain))
-    rest = binom.sf(guessed.right - inside - 1, guessed.outside, gain / (odds + gain))
+    inside = np.arange(tally.inside + 1)
+    there = binom.pmf(inside, tally.inside, odds * gain / (1 + odds * gain))
+    rest = binom.sf(tally.right - inside - 1, tally.outside, gain / (odds + gain))
     return float(there @ rest)
 
 
@@ -111,11 +99,11 @@ def bound_by_guesses(
         return None
     _, above, below, attack = max(chosen)
     rest = asked[attack].half(1)
-    guessed = rest.guessed(above, below)
+    tally = rest.guessed(above, below)
     return EpsilonBound(
-        proven_by_guesses(guessed, rest.odds, delta),
+        proven_by_guesses(tally, rest.odds, delta),
         attack,
-        Guesses(above, below, guessed.inside, guessed.outside, guessed.right),
+        Guesses(above, below, tally),
         int(rest.are_in.sum()),
         int((~rest.are_in).sum()),
     )
@@ -133,11 +121,11 @@ class _Asked:
         """Those at even or odd places."""
         return _Asked(self.scores[parity::2], self.are_in[parity::2], self.odds)
 
-    def guessed(self, above: float, below: float) -> Guessed:
+    def guessed(self, above: float, below: float) -> Tally:
         said_in = self.scores > above
         said_out = (self.scores < below) & ~said_in
         right = (said_in & self.are_in) | (said_out & ~self.are_in)
-        return Guessed(
+        return Tally(
             int(right.sum()), int(said_in.sum()), int(said_out.sum()), len(self.scores)
         )
 

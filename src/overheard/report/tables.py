@@ -179,9 +179,9 @@ def _evidence(evidence: Rates | Guesses) -> dict[str, object]:
     return {
         "above": _figure(evidence.above),
         "below": _figure(evidence.below),
-        "said_in": evidence.inside,
-        "said_out": evidence.outside,
-        "right": evidence.right,
+        "said_in": evidence.tally.inside,
+        "said_out": evidence.tally.outside,
+        "right": evidence.tally.right,
     }
 
 
