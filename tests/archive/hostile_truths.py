@@ -13,7 +13,7 @@ from overheard.archive.layout import transcript_folder, truth_path
 from overheard.archive.manifest import DefenseRecord, read_manifest, write_manifest
 from overheard.attacks.bias_inversion import BiasInversion
 from overheard.attacks.loss_membership import LossMembership
-from overheard.audit.canaries import put_in
+from overheard.audit.canaries import draw_canaries
 from overheard.audit.data_plan import DataPlan
 from overheard.audit.epsilon import epsilon_lines
 from overheard.audit.folder import AuditFolder
@@ -62,7 +62,7 @@ PLAN = Plan(
 
 def with_canaries(home: Path) -> Path:
     """A run that was recorded elsewhere, and the truth of who got which canaries."""
-    put_in(PLAN, home / "drawn", resources=HERE)
+    draw_canaries(PLAN, home / "drawn", resources=HERE)
     audit(PLAN, home / "audit", resources=HERE)
     run = shutil.copytree(AuditFolder(home / "audit").run("noise", 0), home / "run")
     shutil.copy(truth_path(home / "drawn"), truth_path(run))

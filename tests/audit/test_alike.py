@@ -33,7 +33,7 @@ def test_a_split_that_makes_clients_differ_makes_their_records_differ() -> None:
 
 
 def test_a_die_makes_canaries_alike_whatever_the_split() -> None:
-    canaries = replace(dealt([0, 1] * 40, [0] * 20 + [1] * 180), are_canaries=True)
+    canaries = replace(dealt([0, 1] * 40, [0] * 20 + [1] * 180), canary_odds=0.5)
     assert are_alike(Dirichlet(alpha=0.5), DATASET, canaries)
 
 

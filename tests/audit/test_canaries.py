@@ -14,7 +14,7 @@ from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.truth import read_truth, truth_path, write_truth
 from overheard.attacks.bias_inversion import BiasInversion
 from overheard.attacks.loss_membership import LossMembership
-from overheard.audit.canaries import PutIn, put_in
+from overheard.audit.canaries import Drawn, draw_canaries
 from overheard.audit.data_plan import DataPlan
 from overheard.audit.epsilon import EpsilonLine, epsilon_lines
 from overheard.audit.finding import Audit
@@ -58,14 +58,14 @@ class Ran:
 
     found: Audit
     runs: AuditFolder
-    drawn: PutIn
+    drawn: Drawn
     folder: Path
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     home = tmp_path_factory.mktemp("canaries")
-    drawn = put_in(PLAN, home / "drawn", resources=HERE)
+    drawn = draw_canaries(PLAN, home / "drawn", resources=HERE)
     found = audit(PLAN, home / "audit", resources=HERE)
     return Ran(found, AuditFolder(home / "audit"), drawn, home / "drawn")
 
@@ -108,12 +108,12 @@ def test_each_client_gets_a_file_and_the_truth_says_who_got_which(ran: Ran) -> N
 def test_the_same_plan_draws_the_same_and_another_is_kept_out_of_its_folder(
     ran: Ran, tmp_path: Path
 ) -> None:
-    put_in(PLAN, tmp_path / "again", resources=HERE)
+    draw_canaries(PLAN, tmp_path / "again", resources=HERE)
     for path in ran.folder.iterdir():
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
-    put_in(PLAN, tmp_path / "again", resources=HERE)
+    draw_canaries(PLAN, tmp_path / "again", resources=HERE)
     with pytest.raises(OutputError, match="holds the audit of another plan"):
-        put_in(changed(PLAN, seeds=(1,)), tmp_path / "again", resources=HERE)
+        draw_canaries(changed(PLAN, seeds=(1,)), tmp_path / "again", resources=HERE)
 
 
 @pytest.mark.parametrize("candidates", [None, Candidates(2, 5)])
@@ -122,7 +122,7 @@ def test_a_plan_without_canaries_draws_none(
 ) -> None:
     plan = changed(PLAN, data=PLAN.data.model_copy(update={"candidates": candidates}))
     with pytest.raises(PlanError, match='canaries = "labelled" or "mislabelled"'):
-        put_in(plan, tmp_path / "out", resources=HERE)
+        draw_canaries(plan, tmp_path / "out", resources=HERE)
     assert not (tmp_path / "out").exists()
 
 

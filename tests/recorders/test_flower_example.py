@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.audit.canaries import put_in
+from overheard.audit.canaries import draw_canaries
 from overheard.audit.plan import read_plan
 from overheard.core.parties import client
 
@@ -47,7 +47,7 @@ def test_a_client_learns_from_its_canaries_besides_and_they_are_nobodys(tmp_path
     from digits_app.task import partition
     from flwr.app import Context, RecordDict
 
-    drawn = put_in(read_plan(APP / "canaries.toml"), tmp_path / "canaries")
+    drawn = draw_canaries(read_plan(APP / "canaries.toml"), tmp_path / "canaries")
     inputs, labels = partition(3, 10)
     node = {"partition-id": 3, "num-partitions": 10}
     for canaries, more in (("", 0), (str(tmp_path / "canaries"), drawn.counts[client(3)])):

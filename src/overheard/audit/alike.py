@@ -21,7 +21,7 @@ def are_alike(split: Split | None, dataset: Dataset, dealt: Deal) -> bool:
     more frequent among the former than among the latter (chi-squared test at `SIGNIFICANCE`).
     """
     asked = dealt.candidates
-    if dealt.are_canaries:
+    if dealt.canary_odds is not None:
         return True
     if asked is None or split is None or not split.makes_alike or dataset.records is not None:
         return False

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,10 +17,11 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import Party
 from overheard.core.truth import GroundTruth
+from overheard.federation.digest import examples_digest
 
 
 @dataclass(frozen=True, slots=True)
-class PutIn:
+class Drawn:
     """What came of drawing canaries.
 
     Args:
@@ -36,7 +36,7 @@ class PutIn:
     outsiders: int
 
 
-def put_in(plan: Plan, folder: Path, *, resources: Resources | None = None) -> PutIn:
+def draw_canaries(plan: Plan, folder: Path, *, resources: Resources | None = None) -> Drawn:
     """Draw a plan's canaries, and write a file for each client and the truth of who got which.
 
     `client-3.npz` has `x` (canaries x the axes of an example) as the plan's model reads them,
@@ -67,19 +67,10 @@ def put_in(plan: Plan, folder: Path, *, resources: Resources | None = None) -> P
     files = {who: folder / f"{who.replace('/', '-')}.npz" for who in dealt.members}
     for who, own in dealt.members.items():
         write_bytes(files[who], _packed(records, own))
-    truth = GroundTruth({}, {}, members=dealt.members, canaries=digest_of(records))
+    truth = GroundTruth({}, {}, members=dealt.members, canaries=examples_digest(records))
     write_truth(folder, truth)
     counts = {who: len(own) for who, own in dealt.members.items()}
-    return PutIn(files, counts, len(records) - sum(counts.values()))
-
-
-def digest_of(records: Examples) -> str:
-    """A short text that differs where any record, or their order, does."""
-    digest = blake2b(digest_size=12)
-    for tensor in (records.inputs, records.labels):
-        digest.update(f"{tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.contiguous().numpy().tobytes())
-    return digest.hexdigest()
+    return Drawn(files, counts, len(records) - sum(counts.values()))
 
 
 def _packed(records: Examples, places: tuple[int, ...]) -> bytes:

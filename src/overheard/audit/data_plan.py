@@ -156,11 +156,6 @@ class DataPlan(Table):
         return None if self.split is None else SharedOut(self.split, self.sizes)
 
     @property
-    def canary_odds(self) -> float | None:
-        """How many canaries a client gets for one that goes nowhere; None = there are none."""
-        return None if self.candidates is None else self.candidates.canary_odds
-
-    @property
     def sizes(self) -> tuple[int, int]:
         """The smallest and the largest client; 0 where nothing is shared out."""
         if isinstance(self.examples, tuple):

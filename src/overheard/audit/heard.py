@@ -119,7 +119,7 @@ def _trained(
                 traffic=traffic_of(open_transcript(folder)),
                 seconds=read_seconds(folder),
                 are_records_alike=are_alike(plan.data.split, supplies.dataset, dealt),
-                canary_odds=plan.data.canary_odds,
+                canary_odds=dealt.canary_odds,
             ),
             transcript,
             truth,

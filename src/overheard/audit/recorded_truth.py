@@ -5,13 +5,13 @@ from pathlib import Path
 
 from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, read_truth
-from overheard.audit.canaries import digest_of
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, is_shadow
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.data.deal import Deal
+from overheard.federation.digest import examples_digest
 
 
 def recorded_truth(
@@ -43,7 +43,7 @@ def recorded_truth(
     asked = dealt.candidates
     if asked is None or not truth.members:
         return truth
-    if (truth.canaries or is_elsewhere) and truth.canaries != digest_of(asked):
+    if (truth.canaries or is_elsewhere) and truth.canaries != examples_digest(asked):
         raise TranscriptError(
             f"{place}: is about other canaries than the plan draws: take the [data] and the "
             "seed by which `overheard canaries` drew them"

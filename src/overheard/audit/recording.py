@@ -62,10 +62,7 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
     whole = open_transcript(recording)
     _refuse_other_data(recording, manifest, dataset)
     transcript = _of_the_model(recording, manifest, whole, plan, dataset)
-    _refuse_other_deal(recording, manifest, transcript, plan, dataset)
-    dealt = deal_examples(plan, dataset, plan.seeds[0])
-    if not manifest.data:
-        _refuse_records_of_nobody(recording, dealt)
+    dealt = _dealt(recording, manifest, transcript, plan, dataset)
     truth = recorded_truth(
         recording, transcript, dataset.task.classes, dealt, is_elsewhere=not manifest.data
     )
@@ -80,7 +77,7 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
             traffic=traffic_of(whole),
             has_truth=truth is not None,
             are_records_alike=are_alike(plan.data.split, dataset, dealt),
-            canary_odds=plan.data.canary_odds,
+            canary_odds=dealt.canary_odds,
         ),
         transcript,
         truth,
@@ -175,19 +172,28 @@ def _of_the_model(
     return Transcript(tuple(chosen(message, tuple(here)) for message in whole.messages))
 
 
-def _refuse_other_deal(
+def _dealt(
     recording: Path, manifest: Manifest, transcript: Transcript, plan: Plan, dataset: Dataset
-) -> None:
-    """Another deal could give the attacker one of the clients' own examples.
+) -> Deal:
+    """Who gets which examples by the plan.
 
-    Of a run that was not simulated here there is no digest to compare: its user alone knows.
+    Another deal than that of the run could give the attacker one of the clients' own examples.
+    Of a run that was not simulated here there is no digest to compare: its user alone knows,
+    and nobody knows what the plan's records are to it, but canaries, which were put in before.
     """
+    seed = plan.seeds[0]
     if not manifest.data:
-        return
+        dealt = deal_examples(plan, dataset, seed)
+        if dealt.candidates is not None and dealt.canary_odds is None:
+            raise PlanError(
+                f"{recording}: was not simulated here, and nobody knows who held the records "
+                "of data.candidates: ask about canaries, which `overheard canaries` draws "
+                "before a run, or leave data.candidates out"
+            )
+        return dealt
     rounds = max((message.round for message in transcript.messages), default=0) or 1
     training = plan.training.model_copy(update={"rounds": rounds})
-    same = plan.model_copy(update={"training": training})
-    seed, here = plan.seeds[0], Resources(device="cpu")
+    same, here = plan.model_copy(update={"training": training}), Resources(device="cpu")
     dealt = deal_examples(same, dataset, seed)
     planned = federation_of(same, plan.arms[0], seed, dealt, dataset.task, here)
     if manifest.data != data_digest(planned):
@@ -195,19 +201,7 @@ def _refuse_other_deal(
             f"{recording}: its clients held other examples than the plan deals, so that an "
             "auxiliary example could be a client's: take the [data] and the seed of the run"
         )
-
-
-def _refuse_records_of_nobody(recording: Path, dealt: Deal) -> None:
-    """Of a run that was not simulated here nobody knows what the plan's records are to it.
-
-    But canaries, which were put in before it ran.
-    """
-    if dealt.candidates is not None and not dealt.are_canaries:
-        raise PlanError(
-            f"{recording}: was not simulated here, and nobody knows who held the records of "
-            "data.candidates: ask about canaries, which `overheard canaries` draws before a "
-            "run, or leave data.candidates out"
-        )
+    return dealt
 
 
 def _arm_in_force(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:

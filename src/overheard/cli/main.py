@@ -264,11 +264,11 @@ def canaries(
       overheard audit plan.toml --transcript recordings/march
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.audit.canaries import put_in
+    from overheard.audit.canaries import draw_canaries
     from overheard.audit.plan import read_plan
     from overheard.audit.simulate import Resources
 
-    drawn = put_in(read_plan(plan), out, resources=Resources(data))
+    drawn = draw_canaries(read_plan(plan), out, resources=Resources(data))
     if quiet:
         return
     console = Console(highlight=False)

@@ -129,7 +129,7 @@ def put_in(
 ) -> Asked:
     """Draw canaries, and deal each to a client or to nobody by a die of its own.
 
-    So what a model tells of one tells nothing of another, and those of nobody are what a
+    So where one went tells nothing of where another did, and those of nobody are what a
     client's would have been: the experiment of Steinke, Nasr and Jagielski 2023 (NeurIPS,
     Algorithm 1), with several clients. No two are cut out of the same record.
 
@@ -145,7 +145,7 @@ def put_in(
         PlanError: if there are too few that nobody has.
 
     """
-    rest = _shuffled((free & once).nonzero().flatten(), seed.child("rows"))
+    rest = _some((free & once).nonzero().flatten(), len(free), seed.child("rows"))
     if records is not None:
         _, first = np.unique(records[rest].numpy(), return_index=True)
         rest = rest[torch.from_numpy(np.sort(first))]
@@ -169,10 +169,6 @@ def mislabelled(
     """The labels, but in these rows, where each other label is equally likely."""
     steps = torch.randint(1, classes, (len(rows),), generator=seed.generator())
     return labels.index_copy(0, rows, (labels[rows] + steps) % classes)
-
-
-def _shuffled(rows: Rows, seed: Seed) -> Rows:
-    return _some(rows, len(rows), seed)
 
 
 def _some(rows: Rows, wanted: int, seed: Seed) -> Rows:

@@ -81,7 +81,8 @@ class Deal:
         background: public examples of nobody who takes part; None = there are none.
         candidates: records of which an attacker asks whether somebody trains on them.
         members: by client, the places of those that it holds from the first round on.
-        are_canaries: whether a die dealt each candidate to a client or to nobody.
+        canary_odds: where a die dealt each candidate to a client or to nobody, how many a
+            client gets for one that goes nowhere, on average; None = no die did.
 
     """
 
@@ -94,7 +95,7 @@ class Deal:
     background: Examples | None = None
     candidates: Examples | None = None
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
-    are_canaries: bool = False
+    canary_odds: float | None = None
 
     def held(self, client: int, number: int) -> Examples:
         """What a client holds in a round."""
@@ -218,7 +219,7 @@ def deal(
         _public(dataset, public, background, draws),
         None if asked is None else dataset.train.take(asked.rows),
         {client(number): own for number, own in enumerate(asked.members)} if asked else {},
-        candidates is not None and candidates.are_canaries,
+        None if candidates is None else candidates.canary_odds,
     )
 
 

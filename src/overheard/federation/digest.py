@@ -28,6 +28,13 @@ def data_digests(federations: Sequence[Federation]) -> tuple[str, ...]:
     return tuple(_digest(federation, begun) for federation in federations)
 
 
+def examples_digest(examples: Examples) -> str:
+    """A short text that differs where any example, or their order, does."""
+    digest = blake2b(digest_size=12)
+    _add_examples(digest, examples)
+    return digest.hexdigest()
+
+
 def _digest(federation: Federation, begun: dict[int, blake2b]) -> str:
     """Go on from what was `begun` with this pool, by its place in memory."""
     pool = federation.pool
