@@ -13,7 +13,6 @@ from time import perf_counter
 
 import torch
 
-from overheard.attacks.decaf import Decaf, gradient_bases
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.recipe import Recipe
@@ -22,6 +21,7 @@ from overheard.core.task import Task
 from overheard.learning.initial import initial_weights
 from overheard.learning.last_layer import last_layer
 from overheard.learning.models.decaf_conv2 import DecafConv2
+from overheard.questions.label_shares.attacks.decaf import Decaf, gradient_bases
 
 AUDIT_BAR = 60.0
 """Seconds on two cores, cold."""

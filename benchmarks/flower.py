@@ -222,7 +222,7 @@ def write_examples(folder: Path, data: Path | None) -> str:
     from overheard.core.examples import Examples
     from overheard.core.seeds import Seed
     from overheard.data.datasets.mnist import Mnist
-    from overheard.data.folder import data_folder, find_file
+    from overheard.data.reading.folder import data_folder, find_file
 
     generator, count = Seed(0).child("examples").generator(), CLIENTS * EXAMPLES
     home = data_folder(data)

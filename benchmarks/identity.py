@@ -35,10 +35,10 @@ from _identity.labels_alone import MOST_CLASSES, labels_alone
 from _identity.measured import DRAWS, together
 from _identity.page import checks_table, page
 from overheard.archive.atomic import write_text
-from overheard.audit.finding import Audit
-from overheard.audit.run import Step, audit
-from overheard.audit.simulate import Resources, load_data
+from overheard.auditing.run import Step, audit
+from overheard.auditing.simulate import Resources, load_data
 from overheard.core.errors import AuditError
+from overheard.findings.finding import Audit
 from overheard.report.write import write_report
 
 

@@ -24,9 +24,7 @@ import torch
 from overheard.archive.manifest import Manifest
 from overheard.archive.reader import is_complete, open_transcript
 from overheard.archive.recorder import Recorder
-from overheard.attacks.reidentify_wccn import ReidentifyWccn
-from overheard.audit.pseudonyms import Renamed, renamed
-from overheard.bank.prior_updates import Source
+from overheard.auditing.pseudonyms import Renamed, renamed
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
@@ -42,6 +40,8 @@ from overheard.learning.cohort import Member
 from overheard.learning.initial import initial_weights
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.train import train_cohort
+from overheard.linkage.prior_updates import Source
+from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 
 SECONDS = 600
 """To reach, by any row."""

@@ -21,18 +21,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from overheard.archive.atomic import write_text
-from overheard.attacks.shift import ShiftTrend
-from overheard.attacks.shift_tracking import ShiftTracking
-from overheard.attacks.validation_shift import ValidationShift
-from overheard.audit.data_plan import DataPlan, ShiftPlan
-from overheard.audit.exact import proportion
-from overheard.audit.finding import Audit, Finding
-from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
-from overheard.audit.row import Row
-from overheard.audit.run import Step, audit
-from overheard.audit.simulate import Resources
-from overheard.audit.summary import summarise
-from overheard.audit.virtual import VirtualPlan
+from overheard.auditing.run import Step, audit
+from overheard.auditing.simulate import Resources
+from overheard.auditing.summary import summarise
 from overheard.core.errors import AuditError
 from overheard.core.seeds import Seed
 from overheard.data.dataset import DataSource
@@ -40,9 +31,18 @@ from overheard.data.datasets.adult import Adult
 from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.datasets.mnist import Mnist
 from overheard.data.splits.iid import Iid
+from overheard.findings.finding import Audit, Finding
+from overheard.findings.row import Row
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.shift_census import ShiftCensus
+from overheard.plans.data_plan import DataPlan, ShiftPlan
+from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.plans.virtual import VirtualPlan
+from overheard.questions.shift.attacks.shift import ShiftTrend
+from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
+from overheard.questions.shift.attacks.validation_shift import ValidationShift
+from overheard.statistics.exact import proportion
 
 OURS = ShiftTracking()
 

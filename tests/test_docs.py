@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from overheard.audit.plan import parse_plan, read_plan
-from overheard.audit.table import parse_table
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.gate.policy import Policy, read_policy
-from overheard.scoring.label_shares import LabelSharesScorer
-from tests.attacks.planted import SKEWED, federate
+from overheard.plans.plan import parse_plan, read_plan
+from overheard.plans.table import parse_table
+from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
+from tests.worlds.planted import SKEWED, federate
 
 ROOT = Path(__file__).parent.parent
 POLICY = ROOT / "plans" / "policy.toml"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from _identity.measured import Measured, Place
-from overheard.audit.estimate import Estimate
-from overheard.audit.plan import UNDEFENDED
+from overheard.plans.plan import UNDEFENDED
+from overheard.statistics.estimate import Estimate
 
 PRECISION = "mean_average_precision"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from overheard.audit.finding import Finding
+from overheard.findings.finding import Finding
 
 EDGES = (0.0, 0.1, 0.3, 0.7, 0.9, 1.0)
 """Of the stated chances that are looked at together."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from _identity.bars import Bar
-from overheard.audit.data_plan import DataPlan
-from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,22 +6,22 @@ from _identity.bars import PRECISION, AtLeast, Bar, InsideNull, More, NotBelow
 from _identity.case import Case
 from _identity.defended import defended, few, frontier
 from _identity.lineup import Lineup, every_update
-from overheard.attacks.attribute_forest import AttributeForest
-from overheard.attacks.attribute_mlp import AttributeMlp
-from overheard.attacks.match_cross_modal import MatchCrossModal
-from overheard.attacks.match_siamese import MatchSiamese
-from overheard.attacks.reidentify_jointly import ReidentifyJointly
-from overheard.attacks.reidentify_mlp import ReidentifyMlp
-from overheard.attacks.reidentify_wccn import ReidentifyWccn
-from overheard.audit.data_plan import DataPlan, PeoplePlan
-from overheard.audit.plan import ThreatPlan, TrainingPlan
-from overheard.bank.layers import Layer
 from overheard.data.datasets.blogs import Blogs
 from overheard.data.datasets.wisdm import Wisdm
-from overheard.data.people import PriorKind
+from overheard.data.partition.people import PriorKind
 from overheard.data.splits.by_user import ByUser
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
+from overheard.linkage.layers import Layer
+from overheard.plans.data_plan import DataPlan, PeoplePlan
+from overheard.plans.plan import ThreatPlan, TrainingPlan
+from overheard.questions.attribute.attacks.attribute_forest import AttributeForest
+from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
+from overheard.questions.identity.attacks.match_cross_modal import MatchCrossModal
+from overheard.questions.identity.attacks.match_siamese import MatchSiamese
+from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJointly
+from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
+from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 
 EVERYTHING = 100_000
 """More examples than any user has."""

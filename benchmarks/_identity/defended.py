@@ -4,14 +4,14 @@ from _identity.bars import Lowered
 from _identity.case import Case
 from _identity.lineup import Lineup, adapted, every_update
 from _identity.measured import Place
-from overheard.attacks.reidentify_mlp import ReidentifyMlp
-from overheard.audit.data_plan import DataPlan
-from overheard.audit.plan import ArmPlan, TrainingPlan
 from overheard.defenses.bkg_repl import BkgRepl
 from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.defenses.mm_aug import MmAug
 from overheard.defenses.noise import Noise
 from overheard.defenses.rand_aug import RandAug
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import ArmPlan, TrainingPlan
+from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 
 
 def arm(defense: BkgRepl | RandAug | MmAug | Noise | DpFedavg, setting: str) -> ArmPlan:

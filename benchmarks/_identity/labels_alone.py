@@ -3,12 +3,12 @@
 import numpy as np
 import torch
 
-from overheard.audit.estimate import Estimate, estimate
-from overheard.audit.plan import Plan
-from overheard.audit.simulate import deal_examples
+from overheard.auditing.simulate import deal_examples
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
+from overheard.plans.plan import Plan
+from overheard.statistics.estimate import Estimate, estimate
 
 MOST_CLASSES = 100
 """Above it labels are words, which tell more than a skew."""

@@ -4,17 +4,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from _identity.measured import Place
-from overheard.attacks.link_siamese import LinkSiamese
-from overheard.attacks.link_wccn import LinkWccn
-from overheard.attacks.metadata import Metadata
-from overheard.attacks.metadata_link import MetadataLink
-from overheard.attacks.reidentify_knn import ReidentifyKnn
-from overheard.attacks.reidentify_mlp import ReidentifyMlp
-from overheard.attacks.reidentify_svm import ReidentifySvm
-from overheard.attacks.reidentify_wccn import ReidentifyWccn
-from overheard.audit.plan import ThreatPlan
-from overheard.bank.layers import Layer
 from overheard.core.attack import Attack
+from overheard.linkage.layers import Layer
+from overheard.plans.plan import ThreatPlan
+from overheard.questions.identity.attacks.metadata import Metadata
+from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
+from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
+from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
+from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
+from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
+from overheard.questions.same_sender.attacks.link_wccn import LinkWccn
+from overheard.questions.same_sender.attacks.metadata_link import MetadataLink
 
 # Any: an attack answers a question of its own.
 Attacks = tuple[Attack[Any], ...]

@@ -3,15 +3,15 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from overheard.audit.estimate import Estimate
-from overheard.audit.finding import Audit, Finding
-from overheard.audit.paired_gain import paired_gain
-from overheard.audit.part import label, part_record
-from overheard.audit.plan import UNDEFENDED, Plan, ThreatPlan
-from overheard.audit.row import Row
-from overheard.audit.summary import summarise
+from overheard.auditing.summary import summarise
 from overheard.core.attack import Attack
 from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Finding
+from overheard.findings.row import Row
+from overheard.plans.part import label, part_record
+from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan
+from overheard.questions.identity.statistics.paired_gain import paired_gain
+from overheard.statistics.estimate import Estimate
 
 DRAWS = Seed(0)
 """Of all bootstraps."""

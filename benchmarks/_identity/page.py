@@ -5,12 +5,13 @@ from collections.abc import Iterable, Sequence
 from _identity.bars import PRECISION, Check, fall
 from _identity.calibration import calibration, calibration_error
 from _identity.measured import Measured, Place
-from overheard.audit.estimate import Estimate
-from overheard.audit.identification import CONTROL
-from overheard.audit.plan import UNDEFENDED
-from overheard.audit.row import Row
-from overheard.core.identities import Attribute, Identity, SameSender
+from overheard.findings.row import CONTROL, Row
 from overheard.papers.deanonymization.frontier import Point, best_arms
+from overheard.plans.plan import UNDEFENDED
+from overheard.questions.attribute.claim import Attribute
+from overheard.questions.identity.claim import Identity
+from overheard.questions.same_sender.claim import SameSender
+from overheard.statistics.estimate import Estimate
 
 NO_FIGURE = "–"
 

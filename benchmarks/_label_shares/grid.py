@@ -3,23 +3,23 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from overheard.attacks.amortised import Amortised
-from overheard.attacks.bias_inversion import BiasInversion
-from overheard.attacks.decaf import Decaf
-from overheard.attacks.ilrg import Ilrg
-from overheard.attacks.ldia import Ldia
-from overheard.attacks.llg import Llg
-from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.attacks.ppa import Ppa
-from overheard.attacks.ramakrishna import Ramakrishna
-from overheard.attacks.whispers import Whispers
-from overheard.attacks.zlg import Zlg
 from overheard.core.attack import Attack
-from overheard.core.claims import LabelShares
 from overheard.core.recipe import Recipe
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.datasets.mnist import Mnist
+from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.label_shares.attacks.decaf import Decaf
+from overheard.questions.label_shares.attacks.ilrg import Ilrg
+from overheard.questions.label_shares.attacks.ldia import Ldia
+from overheard.questions.label_shares.attacks.llg import Llg
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.questions.label_shares.attacks.ppa import Ppa
+from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
+from overheard.questions.label_shares.attacks.whispers import Whispers
+from overheard.questions.label_shares.attacks.zlg import Zlg
+from overheard.questions.label_shares.claim import LabelShares
 
 SOURCES: Mapping[str, DataSource] = {
     "mnist": Mnist(shrink=2),

@@ -12,10 +12,7 @@ import torch
 from _label_shares.grid import RECIPES, ROUNDS, SOURCES, VIEWS, Cell, Scale, Setting
 from _label_shares.store import Measured, Store, Told
 from overheard.archive.shelf import FolderShelf
-from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.data_plan import DataPlan
-from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
-from overheard.audit.simulate import Resources, deal_examples, federation_of, load_data
+from overheard.auditing.simulate import Resources, deal_examples, federation_of, load_data
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.means import Means
@@ -24,12 +21,15 @@ from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.core.truth import GroundTruth
 from overheard.core.view import View
-from overheard.data.deal import Deal
+from overheard.data.partition.deal import Deal
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.federation.run import run
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.threads import one_thread
-from overheard.scoring.label_shares import LabelSharesScorer
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
 MOST_AUXILIARY = 1000
 """Examples of each class that are dealt whatever is asked for, so that all transcripts of a

@@ -7,9 +7,9 @@ from pydantic.dataclasses import dataclass
 
 from _label_shares.grid import OURS, Scale
 from _label_shares.table import BARS, EVERYWHERE, Found, Row
-from overheard.audit.estimate import Estimate
 from overheard.core.attack import Attack
-from overheard.core.claims import LabelShares
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.statistics.estimate import Estimate
 
 
 @dataclass(frozen=True)

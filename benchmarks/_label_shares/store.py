@@ -11,8 +11,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from _label_shares.grid import Cell, Scale
 from overheard.archive.atomic import write_text
 from overheard.core.attack import Attack
-from overheard.core.claims import LabelShares
 from overheard.core.errors import OutputError
+from overheard.questions.label_shares.claim import LabelShares
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from _label_shares.grid import OURS, RECIPES, VIEWS, Cell, Extent, Setting
 from _label_shares.store import Measured, Store, Told
-from overheard.audit.estimate import Estimate, estimate
 from overheard.core.seeds import Seed
+from overheard.statistics.estimate import Estimate, estimate
 
 DRAWS = Seed(0).child("bootstrap")
 

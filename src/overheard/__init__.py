@@ -8,55 +8,55 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from overheard.attacks.amortised import Amortised
-    from overheard.attacks.attribute_forest import AttributeForest
-    from overheard.attacks.attribute_mlp import AttributeMlp
-    from overheard.attacks.bias_inversion import BiasInversion
-    from overheard.attacks.decaf import Decaf
-    from overheard.attacks.distilled_labels import DistilledLabels
-    from overheard.attacks.ilrg import Ilrg
-    from overheard.attacks.ldia import Ldia
-    from overheard.attacks.link_siamese import LinkSiamese
-    from overheard.attacks.link_wccn import LinkWccn
-    from overheard.attacks.lira import Lira
-    from overheard.attacks.lira_pooled import LiraPooled
-    from overheard.attacks.llg import Llg
-    from overheard.attacks.loss_membership import LossMembership
-    from overheard.attacks.match_cross_modal import MatchCrossModal
-    from overheard.attacks.match_siamese import MatchSiamese
-    from overheard.attacks.mean_softmax import MeanSoftmax
-    from overheard.attacks.metadata import Metadata
-    from overheard.attacks.metadata_link import MetadataLink
-    from overheard.attacks.ppa import Ppa
-    from overheard.attacks.profile import Profile
-    from overheard.attacks.ramakrishna import Ramakrishna
-    from overheard.attacks.reidentify_jointly import ReidentifyJointly
-    from overheard.attacks.reidentify_knn import ReidentifyKnn
-    from overheard.attacks.reidentify_mlp import ReidentifyMlp
-    from overheard.attacks.reidentify_svm import ReidentifySvm
-    from overheard.attacks.reidentify_wccn import ReidentifyWccn
-    from overheard.attacks.shadow_membership import ShadowMembership
-    from overheard.attacks.shift import ShiftTrend
-    from overheard.attacks.shift_tracking import ShiftTracking
-    from overheard.attacks.validation_shift import ValidationShift
-    from overheard.attacks.whispers import Whispers
-    from overheard.attacks.zlg import Zlg
-    from overheard.audit.built_in import built_in_plan
-    from overheard.audit.plan import Plan, read_plan
-    from overheard.audit.run import audit
-    from overheard.audit.simulate import Resources, knowledge, simulate
+    from overheard.auditing.run import audit
+    from overheard.auditing.simulate import Resources, knowledge, simulate
     from overheard.core.seeds import Seed
     from overheard.learning.distillation.methods.distribution_matching import (
         DistributionMatching,
     )
     from overheard.learning.distillation.methods.flip import Flip
+    from overheard.plans.built_in import built_in_plan
+    from overheard.plans.plan import Plan, read_plan
+    from overheard.questions.attribute.attacks.attribute_forest import AttributeForest
+    from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
+    from overheard.questions.attribute.scorer import AttributeScorer
+    from overheard.questions.identity.attacks.match_cross_modal import MatchCrossModal
+    from overheard.questions.identity.attacks.match_siamese import MatchSiamese
+    from overheard.questions.identity.attacks.metadata import Metadata
+    from overheard.questions.identity.attacks.profile import Profile
+    from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJointly
+    from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
+    from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
+    from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
+    from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
+    from overheard.questions.identity.scorer import IdentityScorer
+    from overheard.questions.label_shares.attacks.amortised import Amortised
+    from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+    from overheard.questions.label_shares.attacks.decaf import Decaf
+    from overheard.questions.label_shares.attacks.distilled_labels import DistilledLabels
+    from overheard.questions.label_shares.attacks.ilrg import Ilrg
+    from overheard.questions.label_shares.attacks.ldia import Ldia
+    from overheard.questions.label_shares.attacks.llg import Llg
+    from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+    from overheard.questions.label_shares.attacks.ppa import Ppa
+    from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
+    from overheard.questions.label_shares.attacks.whispers import Whispers
+    from overheard.questions.label_shares.attacks.zlg import Zlg
+    from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
+    from overheard.questions.membership.attacks.lira import Lira
+    from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+    from overheard.questions.membership.attacks.loss_membership import LossMembership
+    from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
+    from overheard.questions.membership.scorer import MembershipScorer
+    from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
+    from overheard.questions.same_sender.attacks.link_wccn import LinkWccn
+    from overheard.questions.same_sender.attacks.metadata_link import MetadataLink
+    from overheard.questions.same_sender.scorer import SameSenderScorer
+    from overheard.questions.shift.attacks.shift import ShiftTrend
+    from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
+    from overheard.questions.shift.attacks.validation_shift import ValidationShift
+    from overheard.questions.shift.scorer.shift import ShiftScorer
     from overheard.report.write import write_report
-    from overheard.scoring.attribute import AttributeScorer
-    from overheard.scoring.identity import IdentityScorer
-    from overheard.scoring.label_shares import LabelSharesScorer
-    from overheard.scoring.membership import MembershipScorer
-    from overheard.scoring.same_sender import SameSenderScorer
-    from overheard.scoring.shift import ShiftScorer
 
 __all__ = [
     "Amortised",

@@ -11,20 +11,20 @@ from pathlib import Path
 
 from overheard.archive.layout import transcript_folder, truth_path
 from overheard.archive.manifest import DefenseRecord, read_manifest, write_manifest
-from overheard.attacks.bias_inversion import BiasInversion
-from overheard.attacks.loss_membership import LossMembership
-from overheard.audit.canaries import draw_canaries
-from overheard.audit.data_plan import DataPlan
-from overheard.audit.epsilon import epsilon_lines
-from overheard.audit.folder import AuditFolder
-from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
-from overheard.audit.run import audit
-from overheard.audit.simulate import Resources
-from overheard.data.candidates import Candidates
+from overheard.auditing.canaries import draw_canaries
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.run import audit
+from overheard.auditing.simulate import Resources
 from overheard.data.datasets.own import Own
+from overheard.data.partition.candidates import Candidates
 from overheard.data.splits.iid import Iid
 from overheard.defenses.local_dp import LocalDp
+from overheard.epsilon.epsilon import epsilon_lines
 from overheard.learning.models.logistic import Logistic
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.membership.attacks.loss_membership import LossMembership
 from tests.archive.hostile import (
     CONTROL,
     MARKUP,
@@ -43,7 +43,7 @@ HERE = Resources(device="cpu", workers=1)
 NOISE = LocalDp(5.0, 20.0)
 PLAN = Plan(
     data=DataPlan(
-        source=Own(reference="tests.audit.remembered:table"),
+        source=Own(reference="tests.auditing.remembered:table"),
         split=Iid(),
         clients=3,
         examples=10,

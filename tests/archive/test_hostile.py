@@ -11,13 +11,13 @@ import pytest
 from pydantic import TypeAdapter
 
 from overheard.archive.layout import manifest_path, messages_path, truth_path
-from overheard.audit.run import audit
-from overheard.audit.simulate import Resources
+from overheard.auditing.run import audit
+from overheard.auditing.simulate import Resources
 from overheard.core.errors import AuditError
 from overheard.core.seeds import Seed
 from overheard.report.write import write_report
 from tests.archive.hostile import CONTROL, MARKUP, Tally
-from tests.audit.plans import TINY
+from tests.auditing.plans import TINY
 
 ROOT = Path(__file__).parents[2]
 HERE = Resources(device="cpu", workers=1)

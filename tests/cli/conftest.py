@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from overheard.audit.run import audit as run_audit
-from overheard.audit.simulate import Resources
+from overheard.auditing.run import audit as run_audit
+from overheard.auditing.simulate import Resources
 from overheard.cli.main import _run
-from tests.audit.plans import TINY
+from tests.auditing.plans import TINY
 
 
 @dataclass(frozen=True)

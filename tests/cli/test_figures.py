@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from overheard.audit.plan import Plan
 from overheard.cli.figures import print_figures
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
 
 
 @dataclass(frozen=True)

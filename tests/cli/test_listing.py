@@ -1,20 +1,22 @@
 """What can be named in a plan is listed, every bit of it."""
 
+from typing import Any
+
 import pytest
 
-from overheard.cli.listing import KINDS
-from overheard.core.discover import discover
+from overheard.core.kind import Kind
 from overheard.papers.find import papers
+from overheard.plans.kinds import KINDS
 from tests.cli.conftest import Command
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_lists_every_part_with_its_settings_and_source(overheard: Command, kind: str):
-    said = overheard("list", kind)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_lists_every_part_with_its_settings_and_source(overheard: Command, kind: Kind[Any]):
+    said = overheard("list", kind.name)
     assert said.code == 0
     assert said.err == ""
     lines = said.out.splitlines()
-    for name, part in discover(*KINDS[kind]).items():
+    for name, part in kind.parts().items():
         assert name in lines
         assert part.source.split()[0] in said.out
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.audit.plans import TINY
+from tests.auditing.plans import TINY
 from tests.cli.conftest import CPU, Command, Said, assert_mendable, contents
 
 
@@ -236,7 +236,7 @@ def test_an_error_of_the_machine_anywhere_is_one_message(
     def broken(*_: object) -> None:
         raise OSError("connection reset")
 
-    monkeypatch.setattr("overheard.audit.plan.read_plan", broken)  # nothing else is reached
+    monkeypatch.setattr("overheard.plans.plan.read_plan", broken)  # nothing else is reached
     assert_mendable(overheard("audit", plan), "the machine: connection reset")
 
 
@@ -248,7 +248,10 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("overheard.attacks.mean_softmax.MeanSoftmax.infer", interrupted)
+        patched.setattr(
+            "overheard.questions.label_shares.attacks.mean_softmax.MeanSoftmax.infer",
+            interrupted,
+        )
         said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
     assert said.code == 130
     assert said.out == ""

@@ -11,12 +11,12 @@ import torch
 from overheard.archive.layout import manifest_path, messages_path, round_folder
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
-from overheard.audit.run import audit
-from overheard.audit.simulate import Resources
+from overheard.auditing.run import audit
+from overheard.auditing.simulate import Resources
 from overheard.core.messages import Body, Broadcast, Evaluation, Message, Times, Update
 from overheard.core.parties import SERVER, Party, client
 from tests.archive.hostile import recorded
-from tests.audit.plans import MASKED, TINY, changed
+from tests.auditing.plans import MASKED, TINY, changed
 from tests.cli.conftest import Command
 
 

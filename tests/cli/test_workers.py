@@ -3,9 +3,9 @@
 import click
 import pytest
 
-from overheard.audit.finding import Audit
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.cli.workers import Workers, parse_workers
+from overheard.findings.finding import Audit
 from tests.cli.conftest import Command
 
 
@@ -57,7 +57,7 @@ def test_a_cluster_trains_virtual_clients_and_processes_all_else(
         given.append(resources)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("overheard.audit.run.audit", audit)
+    monkeypatch.setattr("overheard.auditing.run.audit", audit)
     overheard("audit", "--device", "cpu", "--workers", "ray")
     overheard("audit", "--device", "cpu", "--workers", "2")
     assert [(one.workers, one.cluster) for one in given] == [(None, "local"), (2, None)]

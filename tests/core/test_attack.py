@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from overheard.core.attack import Attack, check_needs, missing_needs
-from overheard.core.claims import LabelShares
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge, Need
@@ -21,6 +20,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
+from overheard.questions.label_shares.claim import LabelShares
 
 ONE = client(1)
 PRIOR = Examples(torch.zeros(1, 1), torch.tensor([0]))

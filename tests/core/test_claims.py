@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 
-from overheard.core.claims import SUM_SLACK, LabelShares, normalised
 from overheard.core.errors import ClaimError
+from overheard.learning.simplex import normalised
+from overheard.questions.label_shares.claim import SUM_SLACK, LabelShares
 
 
 @pytest.mark.parametrize(

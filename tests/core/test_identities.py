@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import ClaimError
-from overheard.core.identities import PERSONAL, Attribute, Identity, SameSender
 from overheard.core.parties import Party, client
+from overheard.plans.personal import PERSONAL
+from overheard.questions.attribute.claim import Attribute
+from overheard.questions.identity.claim import Identity
+from overheard.questions.same_sender.claim import SameSender
 
 WHO = ("ann", "bob")
 

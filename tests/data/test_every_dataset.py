@@ -19,7 +19,7 @@ from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.datasets.blogs import Blogs
 from overheard.data.datasets.wisdm import Wisdm
-from overheard.data.folder import data_folder
+from overheard.data.reading.folder import data_folder
 
 SOURCES = discover(overheard.data.datasets, DataSource)
 

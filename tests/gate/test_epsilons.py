@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.audit.epsilon import Standing
+from overheard.epsilon.epsilon import Standing
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.findings import Findings
 from overheard.gate.policy import EpsilonRule

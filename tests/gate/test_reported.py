@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from overheard.audit.finding import Audit, Refusal
+from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
 from overheard.defenses.dp_fedavg import DpFedavg
+from overheard.findings.finding import Audit, Refusal
 from overheard.gate.check import check
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.findings import Findings, read_findings
@@ -18,9 +19,8 @@ from overheard.gate.junit import as_junit
 from overheard.gate.markdown import as_markdown
 from overheard.gate.policy import EpsilonRule, Policy
 from overheard.gate.verdict import Status
-from overheard.report.exposures import arms
 from overheard.report.tables import as_json
-from tests.audit.claiming import LOCAL, audit_of, released
+from tests.auditing.claiming import LOCAL, audit_of, released
 from tests.gate.documents import Part
 
 GUARANTEED: Part = {"guaranteed_at_most": 3}

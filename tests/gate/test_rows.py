@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from overheard.audit.epsilon import Standing
+from overheard.epsilon.epsilon import Standing
 from overheard.gate.rows import EpsilonRow
 from tests.gate.documents import line
 

@@ -10,7 +10,7 @@ from typing import final
 from torch import Tensor
 
 from overheard.core.errors import PlanError
-from overheard.learning.job import Job
+from overheard.learning.workers.job import Job
 
 
 @final

@@ -14,12 +14,12 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.cohort import Lesson, Member
+from overheard.learning.engines.sequential import Learner
 from overheard.learning.evaluate import accuracy, logits_of_cohort
 from overheard.learning.features import features_of_cohort
 from overheard.learning.initial import initial_weights
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.representations import representations_of_cohort
-from overheard.learning.sequential import Learner
 from overheard.learning.train import train_cohort
 from tests.learning.cases import (
     MEMBERS,

@@ -13,8 +13,8 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.cohort import Group, Member
 from overheard.learning.models.mobilenet import MobileNet
-from overheard.learning.processes import are_possible
 from overheard.learning.train import _may_gain_from_processes, train_cohort, train_groups
+from overheard.learning.workers.processes import are_possible
 from tests.learning.cases import (
     CONVOLUTIONS,
     IMAGES,

@@ -5,16 +5,16 @@ from typing import final
 
 import pytest
 
-from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.plan import Plan
-from overheard.audit.run import Step
-from overheard.audit.simulate import Resources
+from overheard.auditing.run import Step
+from overheard.auditing.simulate import Resources
 from overheard.core.errors import DataError
 from overheard.papers.decaf.benchmark import FER2013, Benchmark
 from overheard.papers.decaf.plans import Size, plan
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 
 RESOURCES = Resources(engine="sequential")
 

@@ -1,12 +1,12 @@
 import pytest
 
-from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.attacks.ramakrishna import Ramakrishna
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.papers.decaf.benchmark import Benchmark
 from overheard.papers.decaf.plans import Size, plan
 from overheard.papers.figure import Figure
 from overheard.papers.protocol import Panel, ProtocolExperiment
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.audit.finding import ArmRun, Audit, Cell, Finding, Refusal
 from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Score
+from overheard.findings.finding import ArmRun, Audit, Cell, Finding, Refusal
 from overheard.papers.reading import (
     Place,
     best_round,

@@ -2,15 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.plan import UNDEFENDED
-from overheard.audit.run import audit
-from overheard.audit.simulate import Resources
+from overheard.auditing.run import audit
+from overheard.auditing.simulate import Resources
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import SERVER, client
 from overheard.papers.decaf.benchmark import Benchmark
 from overheard.papers.decaf.plans import Size, plan
 from overheard.papers.runs import Runs
+from overheard.plans.plan import UNDEFENDED
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 
 
 def test_opens_what_was_said_in_a_run(

@@ -21,26 +21,26 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import read_truth, write_truth
-from overheard.attacks.bias_inversion import BiasInversion
-from overheard.attacks.decaf import Decaf
-from overheard.attacks.shift_tracking import ShiftTracking
-from overheard.audit.data_plan import DataPlan, ShiftPlan
-from overheard.audit.finding import Finding
-from overheard.audit.folder import AuditFolder
-from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
-from overheard.audit.run import audit
-from overheard.audit.simulate import Resources, deal_examples, federation_of, load_data
-from overheard.audit.virtual import VirtualPlan
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.run import audit
+from overheard.auditing.simulate import Resources, deal_examples, federation_of, load_data
 from overheard.core.messages import Broadcast, Weights, moved
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
 from overheard.data.datasets.digits import Digits
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.federation.federation import Federation
+from overheard.findings.finding import Finding
 from overheard.learning.cohort import Member
 from overheard.learning.initial import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_cohort
+from overheard.plans.data_plan import DataPlan, ShiftPlan
+from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.plans.virtual import VirtualPlan
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.label_shares.attacks.decaf import Decaf
+from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.recorders.flower import RecordingGrid
 from tests.recorders.test_flower import Nodes
 

@@ -16,10 +16,10 @@ pytest.importorskip("flwr", reason="the extra flower is not installed")
 from overheard.archive.layout import manifest_path
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import committed_rounds, open_transcript, read_round, verify
-from overheard.audit.plan import read_plan
-from overheard.audit.run import audit
+from overheard.auditing.run import audit
 from overheard.core.messages import Broadcast, Missing, Update
 from overheard.core.parties import SERVER
+from overheard.plans.plan import read_plan
 
 pytestmark = pytest.mark.deployment
 

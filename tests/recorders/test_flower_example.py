@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.audit.canaries import draw_canaries
-from overheard.audit.plan import read_plan
+from overheard.auditing.canaries import draw_canaries
 from overheard.core.parties import client
+from overheard.plans.plan import read_plan
 
 APP = Path(__file__).parents[2] / "examples" / "flower"
 

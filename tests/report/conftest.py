@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from overheard.audit.finding import ArmRun, Audit, Cell, DefenseRecord, Finding, Refusal
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Score
+from overheard.findings.finding import ArmRun, Audit, Cell, DefenseRecord, Finding, Refusal
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 
 import torch
 
-from overheard.audit.finding import ArmRun, Audit, Cell, DefenseRecord, Finding
 from overheard.core.examples import Examples
-from overheard.core.identities import Attribute, Identity, SameSender
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.parties import SERVER, Party
 from overheard.core.scorer import Scorer
 from overheard.core.truth import GroundTruth
-from overheard.scoring.attribute import AttributeScorer
-from overheard.scoring.identity import IdentityScorer
-from overheard.scoring.same_sender import SameSenderScorer
+from overheard.findings.finding import ArmRun, Audit, Cell, DefenseRecord, Finding
+from overheard.questions.attribute.claim import Attribute
+from overheard.questions.attribute.scorer import AttributeScorer
+from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.scorer import IdentityScorer
+from overheard.questions.same_sender.claim import SameSender
+from overheard.questions.same_sender.scorer import SameSenderScorer
 
 USERS = tuple(f"u{number:03d}" for number in range(12))
 STRANGERS = ("x0", "x1", "x2")

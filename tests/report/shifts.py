@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from overheard.audit.finding import ArmRun, Audit, Cell, DefenseRecord, Finding
-from overheard.core.claims import Measured, Shift, Timeline
+from overheard.core.claims import Timeline
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
 from overheard.core.truth import GroundTruth
-from overheard.scoring.shift import ShiftScorer
+from overheard.findings.finding import ArmRun, Audit, Cell, DefenseRecord, Finding
+from overheard.questions.shift.claim import Measured, Shift
+from overheard.questions.shift.scorer.shift import ShiftScorer
 
 SCORER = ShiftScorer()
 ROUNDS = tuple(range(20))

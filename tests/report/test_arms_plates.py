@@ -3,11 +3,11 @@
 from dataclasses import replace
 from html import escape
 
-from overheard.audit.finding import Audit, Cell, Refusal
+from overheard.auditing.exposures import arms
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.arms_plates import arms_plates
-from overheard.report.exposures import arms
 
 
 def test_a_line_gives_figure_guess_and_gain(small: Audit) -> None:

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from overheard.archive.seconds import Seconds
-from overheard.audit.finding import Audit, Cell, Refusal
-from overheard.audit.traffic import Traffic
+from overheard.auditing.exposures import arms
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.findings.traffic import Traffic
 from overheard.report.changes import changes
-from overheard.report.exposures import arms
 from tests.report.conftest import shares_finding
 
 TRUE = (1.0, 0.0)

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.audit.finding import ArmRun, Audit, Finding
+from overheard.auditing.exposures import arms
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
+from overheard.findings.finding import ArmRun, Audit, Finding
 from overheard.report.claims import claim_words, claims_plates, claims_tables
-from overheard.report.exposures import arms
 from overheard.report.page import page
 from overheard.report.tables import as_csv, as_json
 from overheard.report.words import headlines

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from overheard.archive.seconds import Seconds
-from overheard.audit.finding import Audit
-from overheard.audit.traffic import Traffic
+from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit
+from overheard.findings.traffic import Traffic
 from overheard.report.costs import costs_of, costs_table
-from overheard.report.exposures import arms
 from tests.report.conftest import HOSTILE
 
 

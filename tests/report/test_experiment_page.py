@@ -2,8 +2,8 @@ import re
 
 from markupsafe import Markup
 
+from overheard.drawing.plates import Panel, Plate, Table
 from overheard.report.experiment_page import ExperimentPage, Reading
-from overheard.report.plates import Panel, Plate, Table
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from overheard.audit.estimate import Estimate
-from overheard.audit.finding import Audit
-from overheard.audit.row import Row
+from overheard.auditing.exposures import arms
 from overheard.core.parties import SERVER
 from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
-from overheard.report.exposures import arms
+from overheard.findings.finding import Audit
+from overheard.findings.row import Row
 from overheard.report.frontier import Standing, standings, strongest, unbeaten
+from overheard.statistics.estimate import Estimate
 
 
 def standing(

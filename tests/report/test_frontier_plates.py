@@ -6,15 +6,15 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from overheard.audit.finding import Audit, Cell, Finding
-from overheard.audit.traffic import Traffic
+from overheard.auditing.exposures import arms
 from overheard.core.parties import SERVER, client
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
+from overheard.drawing.plates import Plate
+from overheard.findings.finding import Audit, Cell, Finding
+from overheard.findings.traffic import Traffic
 from overheard.report import frontier_plates
-from overheard.report.exposures import arms
 from overheard.report.frontier_plates import ADAPTIVE
-from overheard.report.plates import Plate
 from tests.report.conftest import HOSTILE
 from tests.report.people import identity_findings, people_audit
 

@@ -1,10 +1,10 @@
 """How people are recognised is drawn, and the numbers stand below."""
 
-from overheard.audit.finding import Audit, Finding
+from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
-from overheard.report.exposures import arms
+from overheard.drawing.plates import Plate
+from overheard.findings.finding import Audit, Finding
 from overheard.report.identity_plates import ATTACKS, identity_plates
-from overheard.report.plates import Plate
 from tests.report.conftest import HOSTILE
 from tests.report.people import (
     attribute_findings,

@@ -1,10 +1,10 @@
 """Every figure on people stands in a table, chance and control beside."""
 
-from overheard.audit.finding import Audit, Finding
+from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
-from overheard.report.exposures import arms
+from overheard.drawing.plates import Table
+from overheard.findings.finding import Audit, Finding
 from overheard.report.identity_tables import identity_tables
-from overheard.report.plates import Table
 from tests.report.people import (
     MLP,
     attribute_findings,

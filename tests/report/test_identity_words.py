@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from overheard.audit.finding import Finding
+from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
-from overheard.report.exposures import Exposure, arms
+from overheard.findings.exposures import Exposure
+from overheard.findings.finding import Finding
 from overheard.report.words import exposure_words
 from tests.report.conftest import HOSTILE
 from tests.report.people import (

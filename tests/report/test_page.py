@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from overheard.archive.seconds import Seconds
-from overheard.audit.finding import Audit
-from overheard.audit.traffic import Traffic
 from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit
+from overheard.findings.traffic import Traffic
 from overheard.report.write import write_report
 from tests.report.conftest import HOSTILE
 from tests.report.people import (

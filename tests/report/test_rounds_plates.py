@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from overheard.audit.finding import Audit
+from overheard.auditing.exposures import arms
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
-from overheard.report.exposures import arms
+from overheard.findings.finding import Audit
 from overheard.report.rounds_plates import accuracy_plate, rounds_plates
 from tests.report.conftest import shares_finding
 

@@ -8,13 +8,13 @@ from io import StringIO
 import pytest
 
 from overheard.archive.seconds import Seconds
-from overheard.audit.finding import Audit
-from overheard.audit.traffic import Traffic
+from overheard.auditing.exposures import arms
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
-from overheard.report.exposures import arms
+from overheard.findings.finding import Audit
+from overheard.findings.traffic import Traffic
 from overheard.report.tables import COLUMNS, MOST_NUMBERS, as_csv, as_json
-from tests.audit.claiming import LOCAL, audit_of, released
+from tests.auditing.claiming import LOCAL, audit_of, released
 from tests.report.conftest import HOSTILE
 from tests.report.people import identity_findings, people_audit
 from tests.report.shifts import SINCE, shift_audit, shift_findings

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from overheard.audit.finding import Audit, Cell, Refusal
+from overheard.auditing.exposures import arms
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
-from overheard.report.exposures import arms
+from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.words import exposure_words, headlines
 from tests.report.conftest import shares_finding
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from overheard.audit.finding import Audit, Cell, Refusal
 from overheard.core.errors import OutputError
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.write import write_report
 from tests.report.conftest import HOSTILE
 

@@ -10,9 +10,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from overheard.core.errors import OutputError
+from overheard.findings.names import shortened
 from overheard.gate.check import Checked
 from overheard.gate.verdict import LONGEST, Status
-from overheard.report.names import shortened
 
 EXIT_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 """What the command ends with; of a whole policy nothing is excused."""

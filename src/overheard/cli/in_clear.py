@@ -19,7 +19,7 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import SERVER, Party, is_shadow
-from overheard.report.names import shortened
+from overheard.findings.names import shortened
 
 MOST_NAMES = 8
 """Names or values that are told one by one; how many more there are is counted."""

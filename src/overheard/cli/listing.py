@@ -2,40 +2,14 @@
 
 import inspect
 from dataclasses import MISSING, fields
-from types import ModuleType
 from typing import Any
 
 from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
-import overheard.attacks
-import overheard.data.datasets
-import overheard.data.splits
-import overheard.defenses
-import overheard.learning.distillation.methods
-import overheard.learning.models
-import overheard.scoring
-from overheard.core.attack import Attack
-from overheard.core.defense import Defense
-from overheard.core.discover import discover
-from overheard.core.scorer import Scorer
-from overheard.core.split import Split
-from overheard.data.dataset import DataSource
-from overheard.learning.distillation.distillation import Distillation
-from overheard.learning.model import Model
 from overheard.papers.find import papers
-
-# Any: contracts share no base but that their classes have a name and a source.
-KINDS: dict[str, tuple[ModuleType, type[Any]]] = {
-    "attacks": (overheard.attacks, Attack),
-    "datasets": (overheard.data.datasets, DataSource),
-    "defenses": (overheard.defenses, Defense),
-    "distillations": (overheard.learning.distillation.methods, Distillation),
-    "models": (overheard.learning.models, Model),
-    "scorers": (overheard.scoring, Scorer),
-    "splits": (overheard.data.splits, Split),
-}
+from overheard.plans.kinds import KINDS
 
 
 def list_parts(kind: str, console: Console) -> None:
@@ -43,8 +17,7 @@ def list_parts(kind: str, console: Console) -> None:
     if kind == "papers":
         _list_papers(console)
         return
-    package, contract = KINDS[kind]
-    for name, part in discover(package, contract).items():
+    for name, part in next(one for one in KINDS if one.name == kind).parts().items():
         lines = [Text(_first_line(part)), *_settings(part), Text(part.source, style="dim")]
         console.print(Text(name, style="bold"))
         console.print(Padding(Group(*lines), (0, 0, 1, 4)))

@@ -16,7 +16,7 @@ from overheard.cli.options import (
     Device,
     DeviceOption,
     Held,
-    Kind,
+    ListedKind,
     OutOption,
     QuietOption,
     SeedOption,
@@ -91,12 +91,12 @@ def audit(
       overheard audit plan.toml --transcript recordings/march
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.audit.built_in import built_in_plan
-    from overheard.audit.plan import read_plan
-    from overheard.audit.run import audit as run_audit
-    from overheard.audit.simulate import Resources
+    from overheard.auditing.run import audit as run_audit
+    from overheard.auditing.simulate import Resources
     from overheard.cli.progress import progress_bar
     from overheard.core.seeds import Seed
+    from overheard.plans.built_in import built_in_plan
+    from overheard.plans.plan import read_plan
     from overheard.report.words import headlines
     from overheard.report.write import write_report
 
@@ -148,7 +148,7 @@ def reproduce(
       overheard reproduce decaf/table3 --data ~/data
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.audit.simulate import Resources
+    from overheard.auditing.simulate import Resources
     from overheard.cli.figures import print_figures
     from overheard.cli.progress import progress_bar
     from overheard.papers.experiment import PAGE
@@ -175,7 +175,7 @@ def reproduce(
 
 
 @app.command("list")
-def list_command(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
+def list_command(kind: Annotated[ListedKind, typer.Argument(help="What to list.")]) -> None:
     """List what a plan may name: each with its settings and where it comes from.
 
     \b
@@ -264,9 +264,9 @@ def canaries(
       overheard audit plan.toml --transcript recordings/march
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.audit.canaries import draw_canaries
-    from overheard.audit.plan import read_plan
-    from overheard.audit.simulate import Resources
+    from overheard.auditing.canaries import draw_canaries
+    from overheard.auditing.simulate import Resources
+    from overheard.plans.plan import read_plan
 
     drawn = draw_canaries(read_plan(plan), out, resources=Resources(data))
     if quiet:
@@ -383,8 +383,8 @@ def schema(
       overheard schema --policy > policy.schema.json
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.audit.plan import Plan
     from overheard.gate.policy import Policy
+    from overheard.plans.plan import Plan
 
     typer.echo(json.dumps((Policy if policy else Plan).model_json_schema(), indent=2))
 

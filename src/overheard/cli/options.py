@@ -24,7 +24,7 @@ class Held(enum.StrEnum):
     differences = "differences"
 
 
-class Kind(enum.StrEnum):
+class ListedKind(enum.StrEnum):
     """What can be listed."""
 
     attacks = "attacks"
@@ -33,6 +33,7 @@ class Kind(enum.StrEnum):
     distillations = "distillations"
     models = "models"
     papers = "papers"
+    questions = "questions"
     scorers = "scorers"
     splits = "splits"
 

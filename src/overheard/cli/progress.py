@@ -13,7 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from overheard.audit.run import OnStep, Step
+from overheard.auditing.run import OnStep, Step
 
 
 @contextmanager

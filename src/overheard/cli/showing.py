@@ -25,7 +25,7 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import COHORT, SERVER, Party
-from overheard.report.names import shortened
+from overheard.findings.names import shortened
 
 COLUMNS: dict[str, type[Body]] = {
     "broad-\ncasts": Broadcast,

@@ -16,25 +16,41 @@ def discover(package: ModuleType, base: type[T]) -> dict[str, type[T]]:
         TypeError: if a module defines none or several, or its class bears another name.
 
     """
-    found: dict[str, type[T]] = {}
-    for info in sorted(iter_modules(package.__path__), key=lambda info: info.name):
-        if info.name.startswith("_"):
-            continue
-        module = import_module(f"{package.__name__}.{info.name}")
-        concrete = [
-            thing
-            for thing in vars(module).values()
-            if inspect.isclass(thing)
-            and issubclass(thing, base)
-            and not inspect.isabstract(thing)
-            and thing.__module__ == module.__name__
-        ]
-        if len(concrete) != 1:
-            raise TypeError(
-                f"{module.__name__} must define one {base.__name__}, defines {len(concrete)}"
-            )
-        name = getattr(concrete[0], "name", None)
-        if name != info.name:
-            raise TypeError(f"{module.__name__} holds a {base.__name__} named {name!r}")
-        found[info.name] = concrete[0]
-    return found
+    return {
+        name: concrete_class(import_module(f"{package.__name__}.{name}"), base, name)
+        for name in module_names(package)
+    }
+
+
+def module_names(package: ModuleType) -> list[str]:
+    """List the modules and packages below a package, in the order of the alphabet.
+
+    Private ones, whose name begins with an underscore, are left out.
+    """
+    names = sorted(info.name for info in iter_modules(package.__path__))
+    return [name for name in names if not name.startswith("_")]
+
+
+def concrete_class(module: ModuleType, base: type[T], name: str) -> type[T]:
+    """Return the one concrete subclass of `base` that a module defines.
+
+    Raises:
+        TypeError: if it defines none or several, or its class has another `name`.
+
+    """
+    concrete = [
+        thing
+        for thing in vars(module).values()
+        if inspect.isclass(thing)
+        and issubclass(thing, base)
+        and not inspect.isabstract(thing)
+        and thing.__module__ == module.__name__
+    ]
+    if len(concrete) != 1:
+        raise TypeError(
+            f"{module.__name__} must define one {base.__name__}, defines {len(concrete)}"
+        )
+    found = getattr(concrete[0], "name", None)
+    if found != name:
+        raise TypeError(f"{module.__name__} holds a {base.__name__} named {found!r}")
+    return concrete[0]

@@ -18,7 +18,7 @@ class Prior:
             own mixture, from one class a client to all alike.
         sizes: the smallest and the largest number of examples that a client may hold, all
             scales between equally likely; None = as the sizes that are told in clear, or
-            `bank.sizes.HIDDEN_SIZES` where none is.
+            `simulation.sizes.HIDDEN_SIZES` where none is.
         recipes: how clients may train, each as likely, for one who does not know the recipe.
         resampled: whether a virtual client draws its examples with replacement (bootstrap,
             Efron 1979): virtual clients then differ by their examples as clients drawn from one

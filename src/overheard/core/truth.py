@@ -115,3 +115,19 @@ class GroundTruth:
 
 NO_TRUTH = GroundTruth({}, {})
 """Of a run of which nothing is known but what was said."""
+
+
+def true_user(truth: GroundTruth, target: Party) -> str:
+    """Who a target is.
+
+    Raises:
+        NeedsError: if the truth does not say.
+
+    """
+    if target not in truth.users:
+        raise NeedsError(
+            f"who {target} is, the ground truth does not say: give the run's clients users "
+            "(data.people in a plan, `users` in the truth of a recording), or ask another "
+            "question"
+        )
+    return truth.users[target]

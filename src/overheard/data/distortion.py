@@ -8,7 +8,7 @@ from torch.nn import functional
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.data.texts import RESERVED
+from overheard.data.reading.texts import RESERVED
 
 CONTRAST_LOST = 0.5
 """Part of the contrast that an image loses at strength 1."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
-from overheard.data.texts import PADDING
+from overheard.data.reading.texts import PADDING
 
 REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """How a function is referred to: "package.module:function"."""

@@ -2,11 +2,11 @@
 
 from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import is_shadow
-from overheard.core.spread import spread
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.federation import Federation
 from overheard.learning.evaluate import accuracy
+from overheard.statistics.spread import spread
 
 MOST_TESTED = 51
 """Broadcasts that are tested: with hundreds of short rounds, tests would take the longest."""

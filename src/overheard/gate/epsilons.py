@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from math import isinf
 from typing import final
 
-from overheard.audit.epsilon import Standing
 from overheard.core.accountant import HOLLOW, MISSING
+from overheard.epsilon.epsilon import Standing
+from overheard.epsilon.table import UNITS
 from overheard.gate.asked import asks_who, lacking
 from overheard.gate.findings import Findings
 from overheard.gate.policy import EpsilonRule
 from overheard.gate.rows import Bounds, EpsilonRow
 from overheard.gate.verdict import Limit, Status, Verdict, number
-from overheard.report.epsilon_table import UNITS
 
 SCORE = "epsilon"
 

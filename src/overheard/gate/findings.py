@@ -8,8 +8,8 @@ from typing import Never, final
 from pydantic import ValidationError, model_validator
 
 from overheard.core.errors import FindingsError
+from overheard.findings.names import shortened
 from overheard.gate.rows import EpsilonRow, Part, RefusalRow, RunRow, SummaryRow
-from overheard.report.names import shortened
 from overheard.report.tables import FORMAT, VERSION
 
 MOST_BYTES = 2 * 2**30

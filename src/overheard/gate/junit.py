@@ -2,9 +2,9 @@
 
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from overheard.findings.names import shortened
 from overheard.gate.check import Checked
 from overheard.gate.verdict import LONGEST, Status, Verdict
-from overheard.report.names import shortened
 
 SUITE = "overheard check"
 

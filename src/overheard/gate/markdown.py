@@ -2,9 +2,9 @@
 
 import re
 
+from overheard.findings.names import shortened
 from overheard.gate.check import Checked
 from overheard.gate.verdict import LONGEST, Verdict
-from overheard.report.names import shortened
 
 _HEAD = """\
 | status | rule | of | score | figure (95 % interval) | limit | why |

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
-from overheard.audit.table import Positive, Table, read_table, refuse_repeats
 from overheard.core.parties import party
+from overheard.findings.exposures import About
 from overheard.gate.rows import NotNegative
 from overheard.gate.verdict import Straddling
-from overheard.report.exposures import About
+from overheard.plans.table import Positive, Table, read_table, refuse_repeats
 
 RuleName = Annotated[str, Field(min_length=1, max_length=100)]
 

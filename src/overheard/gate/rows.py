@@ -6,11 +6,11 @@ from typing import Annotated, final
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
-from overheard.audit.epsilon import Standing
 from overheard.core.mechanism import Unit
 from overheard.core.parties import COHORT
 from overheard.core.scorer import Better
-from overheard.report.exposures import About
+from overheard.epsilon.epsilon import Standing
+from overheard.findings.exposures import About
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -62,7 +62,7 @@ class Place:
 
 @final
 class SummaryRow(Part):
-    """What one attack got out of all its targets, by one score; see `audit.row.Row`."""
+    """What one attack got out of all its targets, by one score; see `findings.row.Row`."""
 
     arm: str
     observers: tuple[str, ...]
@@ -86,7 +86,7 @@ class SummaryRow(Part):
 
 @final
 class RefusalRow(Part):
-    """An attack that could not run on one target; see `audit.finding.Refusal`."""
+    """An attack that could not run on one target; see `findings.finding.Refusal`."""
 
     arm: str
     observers: tuple[str, ...]
@@ -121,7 +121,10 @@ class Took(Part):
 
 @final
 class RunRow(Part):
-    """One federation; see `audit.finding.ArmRun`. Earlier writers counted no bytes, no time."""
+    """One federation: see `findings.finding.ArmRun`.
+
+    Earlier writers counted neither bytes nor time.
+    """
 
     arm: str
     seed: Count
@@ -133,7 +136,7 @@ class RunRow(Part):
 
 @final
 class Measured(Part):
-    """What attacks prove of an epsilon; see `audit.epsilon_bound`."""
+    """What attacks prove of an epsilon; see `epsilon.bound`."""
 
     at_least: NotNegative
     attack: str
@@ -141,13 +144,15 @@ class Measured(Part):
 
 @final
 class EpsilonRow(Part):
-    """How a mechanism of an arm stands towards some observers; see `audit.epsilon.EpsilonLine`.
+    """How a mechanism of an arm stands towards some observers.
+
+    See `epsilon.epsilon.EpsilonLine`.
 
     Args:
         arm: its name.
         defense: the settings of the one that has the mechanism.
         observers: who pool what they read; () = whoever reads the global models alone.
-        verdict: see `audit.epsilon.Standing`.
+        verdict: see `epsilon.epsilon.Standing`.
         flaw: why it guarantees nothing to anybody; "" = nothing is known to be wrong with it.
         unit: whose data an epsilon is about.
         delta: that goes with it.
@@ -198,7 +203,7 @@ class EpsilonRow(Part):
                     least is not None and self.ceiling is not None and least > self.ceiling
                 )
             case "holds":
-                # It may be above the ceiling: see `_is_disproved` in `audit.epsilon`.
+                # It may be above the ceiling: see `_is_disproved` in `epsilon.epsilon`.
                 follows = least is not None
             case "overclaimed":
                 follows = True

@@ -12,10 +12,10 @@ from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.architecture import is_chain_of_linear
+from overheard.learning.engines.stacked import stacked_gradients
 from overheard.learning.initial import fresh
 from overheard.learning.layout import channels_first, channels_last, keep_channels_last
 from overheard.learning.loss import expected_rating
-from overheard.learning.stacked import stacked_gradients
 
 STACK = 16
 """Models that answer at once, where they are chains of linear layers."""

@@ -1,11 +1,9 @@
-"""Shares that solve linear equations best."""
+"""Turns numbers into shares: 0 or more each, 1 together."""
 
 import torch
 from jaxtyping import Float
 from scipy.optimize import nnls
 from torch import Tensor
-
-from overheard.core.claims import normalised
 
 SUM_WEIGHT = 1e3
 """Weight of the row that makes shares sum to 1, for equations of order 1: next to an equality.
@@ -32,3 +30,12 @@ def shares_that_solve(
         torch.cat([system, heavy]).numpy(), torch.cat([goal, heavy[0, :1]]).numpy()
     )
     return normalised(torch.from_numpy(shares))
+
+
+def normalised(weights: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]:
+    """Turn weights into shares: negative ones count as 0; none at all means all alike."""
+    clipped = weights.double().clamp(min=0)
+    total = clipped.sum()
+    if not bool(total > 0):
+        return torch.full_like(weights, 1 / len(weights))
+    return (clipped / total).to(weights.dtype)

@@ -14,7 +14,6 @@ from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning import processes
 from overheard.learning.architecture import (
     draws_at_random,
     embeds_tokens,
@@ -22,11 +21,12 @@ from overheard.learning.architecture import (
     is_recurrent,
 )
 from overheard.learning.cohort import Group, Lesson, Member, Trained
+from overheard.learning.engines.sequential import train_sequentially
+from overheard.learning.engines.stacked import Pupil, StackedLearner
 from overheard.learning.initial import fresh
 from overheard.learning.memory import members_that_fit
-from overheard.learning.sequential import train_sequentially
-from overheard.learning.stacked import Pupil, StackedLearner
 from overheard.learning.threads import cores
+from overheard.learning.workers import processes
 
 Engine = Literal["auto", "sequential", "processes", "stacked"]
 

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import ClassVar
 
 from overheard.archive.atomic import write_text
-from overheard.audit.estimate import Estimate
-from overheard.audit.plan import Plan
-from overheard.audit.run import OnStep, Step, audit
-from overheard.audit.simulate import Resources
+from overheard.auditing.run import OnStep, Step, audit
+from overheard.auditing.simulate import Resources
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
+from overheard.drawing.plates import Table
+from overheard.findings.figures import direction, measure
+from overheard.findings.names import shown
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
 from overheard.report.experiment_page import ExperimentPage
-from overheard.report.figures import direction, measure
-from overheard.report.names import shown
-from overheard.report.plates import Table
 from overheard.report.write import write_report
+from overheard.statistics.estimate import Estimate
 
 PAGE = "figures.html"
 """The page that an experiment leaves in its folder."""

@@ -10,7 +10,7 @@ from overheard.papers.experiment import Experiment, Paper
 
 def papers() -> Mapping[str, Paper]:
     """Every paper that can be run anew, by name."""
-    found = discover(overheard.papers.library, Paper)  # type: ignore[type-abstract]
+    found = discover(overheard.papers.library, Paper)
     return {name: paper() for name, paper in found.items()}
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from math import isfinite
 
+from overheard.drawing.plates import Table
+from overheard.findings.figures import NO_FIGURE, digits
+from overheard.findings.names import shown
 from overheard.papers.figure import Figure
-from overheard.report.figures import NO_FIGURE, digits
-from overheard.report.names import shown
-from overheard.report.plates import Table
 
 
 def numbers_table(caption: str, figures: Sequence[Figure]) -> Table:

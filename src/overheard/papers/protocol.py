@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.finding import Audit
-from overheard.audit.plan import UNDEFENDED, Plan
 from overheard.core.scorer import Better
+from overheard.findings.finding import Audit
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import Place, figure, mean, mean_guess
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
+from overheard.plans.plan import UNDEFENDED, Plan
 
 UNIFORM = "uniform"
 

@@ -7,14 +7,14 @@ from typing import final
 
 import numpy as np
 
-from overheard.audit.estimate import Estimate, estimate
-from overheard.audit.finding import Audit, Finding
-from overheard.audit.plan import UNDEFENDED
 from overheard.core.errors import NeedsError
 from overheard.core.parties import Party
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Finding
 from overheard.papers.figure import Figure
+from overheard.plans.plan import UNDEFENDED
+from overheard.statistics.estimate import Estimate, estimate
 
 BOOTSTRAP = Seed(0).child("papers")
 
@@ -25,7 +25,7 @@ class Place:
     """Which findings of an audit a figure is read off.
 
     Args:
-        attack: as the plan's threat names it, see `audit.part.label`.
+        attack: as the plan's threat names it, see `plans.part.label`.
         rounds: that were listened to, from 0.
         arm: of the plan.
         target: one user; None = all.

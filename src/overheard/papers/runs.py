@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import final
 
 from overheard.archive.reader import open_transcript
-from overheard.audit.finding import Audit
-from overheard.audit.folder import AuditFolder
-from overheard.audit.plan import Plan
-from overheard.audit.simulate import Resources
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.simulate import Resources
 from overheard.core.transcript import Transcript
+from overheard.findings.finding import Audit
+from overheard.plans.plan import Plan
 
 
 @final

@@ -1,7 +1,7 @@
 """Says in words what a figure was measured on."""
 
-from overheard.audit.part import label
-from overheard.audit.plan import Plan
+from overheard.plans.part import label
+from overheard.plans.plan import Plan
 
 
 def setting(name: str, run: Plan, full: Plan, people: str = "clients") -> str:

@@ -12,10 +12,10 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from overheard.archive.layout import size_inside
+from overheard.archive.npz import ZIP_FAILURES, ArrayHeader, is_bomb, read_content, read_header
 from overheard.archive.spelled import spelled
 from overheard.archive.weights import Shapes, flaw_of
 from overheard.core.errors import TranscriptError
-from overheard.core.npz import ZIP_FAILURES, ArrayHeader, is_bomb, read_content, read_header
 
 SUFFIXES = (".safetensors", ".npz")
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from overheard.report.charts import arms_chart
-from overheard.report.exposures import Arm, Case, Exposure, by_threat, headline_row
-from overheard.report.figures import NO_FIGURE, Measure, beside, measure
-from overheard.report.names import shown
-from overheard.report.plates import Panel, Plate, Table
+from overheard.drawing.charts import arms_chart
+from overheard.drawing.plates import Panel, Plate, Table
+from overheard.findings.exposures import Arm, Case, Exposure, by_threat, headline_row
+from overheard.findings.figures import NO_FIGURE, Measure, beside, measure
+from overheard.findings.names import shown
 
 
 def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from overheard.audit.row import Row
+from overheard.findings.exposures import Arm, Exposure, bare_arm
+from overheard.findings.figures import digits, measure, percent
+from overheard.findings.names import shown
+from overheard.findings.row import Row
+from overheard.questions.shift.scorer.shift import ShiftScorer
 from overheard.report.costs import costs_of
-from overheard.report.exposures import Arm, Exposure, bare_arm
-from overheard.report.figures import digits, measure, percent
-from overheard.report.names import shown
-from overheard.scoring.shift import ShiftScorer
 
 
 @dataclass(frozen=True, slots=True)

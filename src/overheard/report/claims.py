@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from overheard.audit.finding import Finding
-from overheard.report.charts import shares_chart
-from overheard.report.exposures import Arm, Exposure
-from overheard.report.figures import NO_FIGURE, digits, percent
-from overheard.report.intervals import LEVEL
-from overheard.report.names import all_others, called, shown, together
-from overheard.report.plates import Panel, Plate, Table
-from overheard.report.shares_plates import DRAWN, bounds_of
-from overheard.scoring.label_shares import LabelSharesScorer
-from overheard.scoring.membership import MembershipScorer
+from overheard.drawing.charts import shares_chart
+from overheard.drawing.plates import Panel, Plate, Table
+from overheard.findings.exposures import Arm, Exposure
+from overheard.findings.figures import NO_FIGURE, digits, percent
+from overheard.findings.finding import Finding
+from overheard.findings.names import all_others, called, shown, together
+from overheard.questions.label_shares.pages.intervals import LEVEL
+from overheard.questions.label_shares.pages.shares_plates import DRAWN, bounds_of
+from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
+from overheard.questions.membership.scorer import MembershipScorer
 
 UNCHECKED = "Nothing was checked against the truth"
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from overheard.report.exposures import Arm, bare_arm
-from overheard.report.figures import NO_FIGURE, data_size, digits, duration, percent
-from overheard.report.names import shown
-from overheard.report.plates import Table
+from overheard.drawing.plates import Table
+from overheard.findings.exposures import Arm, bare_arm
+from overheard.findings.figures import NO_FIGURE, data_size, digits, duration, percent
+from overheard.findings.names import shown
 
 UNMEASURED = "not measured"
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
-from overheard.report.names import shown
-from overheard.report.plates import Plate, Table
+from overheard.drawing.plates import Plate, Table
+from overheard.findings.names import shown
 from overheard.report.template import template
 
 Holds = Literal["yes", "no", "undecided"]
@@ -41,7 +41,7 @@ class ExperimentPage:
         title: what it shows.
         differences: how our setting departs from the paper's.
         readings: what the paper says in words.
-        plates: the drawings; names in them are already as `report.names.shown` has them.
+        plates: the drawings; names in them are already as `findings.names.shown` has them.
         numbers: every figure beside the published one, a table for each run.
         audits: sub-folders that hold a report each.
         quick: whether it was run at a reduced size.

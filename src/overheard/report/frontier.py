@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import final
 
-from overheard.audit.row import Row
+from overheard.findings.exposures import Arm, Case, bare_arm, by_threat
+from overheard.findings.row import Row
 from overheard.report.costs import costs_of
-from overheard.report.exposures import Arm, Case, bare_arm, by_threat
 
 _PRECISION = "mean_average_precision"
 

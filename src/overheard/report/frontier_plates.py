@@ -4,18 +4,13 @@ from collections.abc import Collection, Sequence
 
 from markupsafe import Markup
 
-from overheard.report.exposures import Arm
-from overheard.report.figures import BYTES, data_size, digits, largest_unit, measure
+from overheard.drawing.line_charts import Axis, Trade, frontier_chart, frontier_legend
+from overheard.drawing.plates import Panel, Plate, Table
+from overheard.drawing.point_names import Dot
+from overheard.findings.exposures import Arm
+from overheard.findings.figures import BYTES, data_size, digits, largest_unit, measure
+from overheard.findings.names import shown, told_apart
 from overheard.report.frontier import Standing, standings, strongest, unbeaten
-from overheard.report.line_charts import (
-    Axis,
-    Trade,
-    frontier_chart,
-    frontier_legend,
-)
-from overheard.report.names import shown, told_apart
-from overheard.report.plates import Panel, Plate, Table
-from overheard.report.point_names import Dot
 
 ADAPTIVE = "knowing the defenses"
 """What the name of an attack says that adapts to the defenses in force."""

@@ -7,17 +7,18 @@ from typing import final
 import numpy as np
 from jaxtyping import Float
 
-from overheard.audit.curves import hits_at, identified_at, named_within
-from overheard.audit.matching import Matches, matches, sender_matches
-from overheard.audit.ranking import Ranking, by_user, rankings
-from overheard.report.charts import legend_chart
-from overheard.report.exposures import Arm, Exposure
-from overheard.report.figures import NO_FIGURE, digits
-from overheard.report.line_charts import Axis, Line, histogram_chart, lines_chart
-from overheard.report.names import shown, told_apart
-from overheard.report.plates import Panel, Plate, Table
-from overheard.scoring.identity import IdentityScorer
-from overheard.scoring.same_sender import SameSenderScorer
+from overheard.drawing.charts import legend_chart
+from overheard.drawing.line_charts import Axis, Line, histogram_chart, lines_chart
+from overheard.drawing.plates import Panel, Plate, Table
+from overheard.findings.exposures import Arm, Exposure
+from overheard.findings.figures import NO_FIGURE, digits
+from overheard.findings.names import shown, told_apart
+from overheard.questions.identity.scorer import IdentityScorer
+from overheard.questions.identity.statistics.curves import hits_at, identified_at, named_within
+from overheard.questions.identity.statistics.ranking import Ranking, by_user, matches, rankings
+from overheard.questions.same_sender.scorer import SameSenderScorer
+from overheard.questions.same_sender.statistics.pairs import sender_matches
+from overheard.statistics.matching import Matches
 
 ATTACKS = 6
 """Attacks drawn for one group of observers: the best."""

@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.identification import CONTROL, FALSE_ALARMS
-from overheard.audit.row import Row
-from overheard.report.exposures import Arm, Case, by_threat
-from overheard.report.figures import NO_FIGURE, SPACE, digits, measure
-from overheard.report.names import shown
-from overheard.report.plates import Table
-from overheard.scoring.attribute import AttributeScorer
-from overheard.scoring.identity import IdentityScorer
-from overheard.scoring.same_sender import SameSenderScorer
+from overheard.auditing.identification import FALSE_ALARMS
+from overheard.drawing.plates import Table
+from overheard.findings.exposures import Arm, Case, by_threat
+from overheard.findings.figures import NO_FIGURE, SPACE, digits, measure
+from overheard.findings.names import shown
+from overheard.findings.row import CONTROL, Row
+from overheard.questions.attribute.scorer import AttributeScorer
+from overheard.questions.identity.scorer import IdentityScorer
+from overheard.questions.same_sender.scorer import SameSenderScorer
 
 PERSONAL = (IdentityScorer.name, SameSenderScorer.name, AttributeScorer.name)
 """The questions about the person behind a target."""

@@ -1,11 +1,11 @@
 """Tells in plain sentences how well people are recognised, and what that is worth."""
 
-from overheard.audit.identification import CONTROL, FALSE_ALARMS
-from overheard.audit.row import Row
-from overheard.report.exposures import Case
-from overheard.report.figures import NO_FIGURE, SPACE, digits, measure, percent
+from overheard.auditing.identification import FALSE_ALARMS
+from overheard.findings.exposures import Case
+from overheard.findings.figures import NO_FIGURE, SPACE, digits, measure, percent
+from overheard.findings.names import shown
+from overheard.findings.row import CONTROL, Row
 from overheard.report.identity_tables import PERSONAL
-from overheard.report.names import shown
 
 
 def identity_words(case: Case) -> tuple[str, ...]:

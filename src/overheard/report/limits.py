@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from overheard.audit.finding import Audit
-from overheard.report.exposures import Arm
-from overheard.report.names import shown
+from overheard.findings.exposures import Arm
+from overheard.findings.finding import Audit
+from overheard.findings.names import shown
 
 
 def limit_words(audit: Audit, every: Sequence[Arm]) -> tuple[str, ...]:

@@ -3,17 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from overheard.audit.epsilon import epsilon_lines
-from overheard.audit.finding import Audit
-from overheard.audit.row import Row
-from overheard.report.arms_plates import arms_plates
-from overheard.report.changes import changes
-from overheard.report.claims import claims_plates, claims_tables
-from overheard.report.costs import costs_of, costs_table
-from overheard.report.detection_tables import detection_tables
-from overheard.report.epsilon_table import epsilon_table, epsilon_words
-from overheard.report.exposures import Arm, Exposure, Verdict
-from overheard.report.figures import (
+from overheard.drawing.plates import Table
+from overheard.epsilon.epsilon import epsilon_lines
+from overheard.epsilon.table import epsilon_table, epsilon_words
+from overheard.findings.exposures import Arm, Exposure, Verdict
+from overheard.findings.figures import (
     NO_FIGURE,
     Measure,
     data_size,
@@ -24,20 +18,26 @@ from overheard.report.figures import (
     percent,
     rounds_heard,
 )
+from overheard.findings.finding import Audit
+from overheard.findings.names import shown, together
+from overheard.findings.row import Row
+from overheard.questions.label_shares.pages.intervals import intervals_tables
+from overheard.questions.label_shares.pages.shares_plates import shares_plates
+from overheard.questions.membership.scorer import MembershipScorer
+from overheard.questions.shift.pages.detection_tables import detection_tables
+from overheard.questions.shift.pages.timeline_plates import timeline_plates
+from overheard.report.arms_plates import arms_plates
+from overheard.report.changes import changes
+from overheard.report.claims import claims_plates, claims_tables
+from overheard.report.costs import costs_of, costs_table
 from overheard.report.frontier_plates import frontier_plates
 from overheard.report.identity_plates import identity_plates
 from overheard.report.identity_tables import identity_tables
-from overheard.report.intervals import intervals_tables
 from overheard.report.limits import limit_words
-from overheard.report.names import shown, together
-from overheard.report.plates import Table
 from overheard.report.refusals import grouped
 from overheard.report.rounds_plates import accuracy_plate, rounds_plates
-from overheard.report.shares_plates import shares_plates
 from overheard.report.template import template
-from overheard.report.timeline_plates import timeline_plates
 from overheard.report.words import BADGES, exposure_words, told_row
-from overheard.scoring.membership import MembershipScorer
 
 _OWN_SCALE = Measure("", "", 1.0)
 

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from overheard.audit.finding import Refusal
 from overheard.core.parties import Party
+from overheard.findings.finding import Refusal
 
 
 @dataclass(frozen=True, slots=True)

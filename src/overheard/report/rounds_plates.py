@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from overheard.audit.estimate import Estimate
-from overheard.audit.row import Row
-from overheard.report.charts import Course, highest, legend_chart, rounds_chart
-from overheard.report.exposures import Arm, Case, Exposure, by_threat, headline_row
-from overheard.report.figures import NO_FIGURE, SPACE, Measure, measure, percent
-from overheard.report.names import shown, told_apart
-from overheard.report.plates import Panel, Plate, Table
+from overheard.drawing.charts import Course, highest, legend_chart, rounds_chart
+from overheard.drawing.plates import Panel, Plate, Table
+from overheard.findings.exposures import Arm, Case, Exposure, by_threat, headline_row
+from overheard.findings.figures import NO_FIGURE, SPACE, Measure, measure, percent
+from overheard.findings.names import shown, told_apart
+from overheard.findings.row import Row
+from overheard.statistics.estimate import Estimate
 
 ACCURACY = Measure("Accuracy of the global model", f"{SPACE}%", 100.0)
 

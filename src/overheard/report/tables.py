@@ -7,16 +7,16 @@ from io import StringIO
 from math import isfinite
 
 from overheard.archive.seconds import Seconds
-from overheard.audit.epsilon import EpsilonLine, epsilon_lines
-from overheard.audit.epsilon_bound import EpsilonBound, Guesses, Rates
-from overheard.audit.estimate import Estimate
-from overheard.audit.finding import ArmRun, Audit, Cell, Finding, Refusal
-from overheard.audit.row import Row
-from overheard.audit.traffic import Traffic
 from overheard.core.claims import Timeline
 from overheard.core.scorer import Score
-from overheard.report.exposures import About, Arm
-from overheard.report.names import shown
+from overheard.epsilon.bound import EpsilonBound, Guesses, Rates
+from overheard.epsilon.epsilon import EpsilonLine, epsilon_lines
+from overheard.findings.exposures import About, Arm
+from overheard.findings.finding import ArmRun, Audit, Cell, Finding, Refusal
+from overheard.findings.names import shown
+from overheard.findings.row import Row
+from overheard.findings.traffic import Traffic
+from overheard.statistics.estimate import Estimate
 
 FORMAT = "overheard findings"
 

@@ -4,23 +4,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from overheard.audit.finding import Audit
-from overheard.audit.row import Row
+from overheard.auditing.exposures import arms
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.findings.exposures import Case, Exposure, Verdict
+from overheard.findings.figures import NO_FIGURE, measure, percent
+from overheard.findings.finding import Audit
+from overheard.findings.names import all_others, called, possessive, shown, together, told_apart
+from overheard.findings.row import Row
+from overheard.questions.attribute.scorer import AttributeScorer
+from overheard.questions.identity.scorer import IdentityScorer
+from overheard.questions.label_shares.pages.intervals import interval_words
+from overheard.questions.membership.pages.membership_words import membership_words
+from overheard.questions.membership.scorer import MembershipScorer
+from overheard.questions.same_sender.scorer import SameSenderScorer
+from overheard.questions.shift.pages.shift_words import shift_words
+from overheard.questions.shift.scorer.shift import ShiftScorer
 from overheard.report.claims import claim_words
-from overheard.report.exposures import Case, Exposure, Verdict, arms
-from overheard.report.figures import NO_FIGURE, measure, percent
 from overheard.report.identity_words import identity_words
-from overheard.report.intervals import interval_words
-from overheard.report.membership_words import membership_words
-from overheard.report.names import all_others, called, possessive, shown, together, told_apart
-from overheard.report.shift_words import shift_words
-from overheard.scoring.attribute import AttributeScorer
-from overheard.scoring.identity import IdentityScorer
-from overheard.scoring.membership import MembershipScorer
-from overheard.scoring.same_sender import SameSenderScorer
-from overheard.scoring.shift import ShiftScorer
 
 BADGES: dict[Verdict, str] = {
     "leaks": "Leaks",

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from overheard.archive.atomic import write_text
-from overheard.audit.finding import Audit
+from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
-from overheard.report.exposures import arms
+from overheard.findings.finding import Audit
 from overheard.report.page import page
 from overheard.report.tables import as_csv, as_json
 

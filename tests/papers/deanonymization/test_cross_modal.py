@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from overheard.audit.matching import Matches
 from overheard.papers.deanonymization.cross_modal import balanced_precision
+from overheard.statistics.matching import Matches
 
 
 def pairs(scores: list[float], same: list[bool]) -> Matches:

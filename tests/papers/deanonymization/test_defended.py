@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.audit.plan import UNDEFENDED
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.papers.deanonymization.defended import (
     DefendedExperiment,
     attackers,
@@ -11,6 +10,7 @@ from overheard.papers.deanonymization.defended import (
 )
 from overheard.papers.deanonymization.shielded import Shielded
 from overheard.papers.deanonymization.world import WISDM, World
+from overheard.plans.plan import UNDEFENDED
 
 
 def test_every_published_setting_has_its_arm() -> None:

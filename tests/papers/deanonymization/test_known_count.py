@@ -3,9 +3,9 @@ from pathlib import Path
 
 import torch
 
-from overheard.audit.simulate import Resources
-from overheard.bank.prior_updates import KnownUpdates
+from overheard.auditing.simulate import Resources
 from overheard.core.seeds import Seed
+from overheard.linkage.prior_updates import KnownUpdates
 from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.known_count import (
     KnownCountExperiment,

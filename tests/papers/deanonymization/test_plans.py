@@ -1,4 +1,3 @@
-from overheard.attacks.reidentify_wccn import ReidentifyWccn
 from overheard.papers.deanonymization.identifiers import PUBLISHED, identifiers, published
 from overheard.papers.deanonymization.plans import (
     every_sender,
@@ -8,6 +7,7 @@ from overheard.papers.deanonymization.plans import (
     setting,
 )
 from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, WORLDS
+from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 
 
 def test_both_devices_of_a_user_take_part_as_published() -> None:

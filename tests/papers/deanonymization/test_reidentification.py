@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.papers.deanonymization.reidentification import (
     Panel,
     ReidentificationExperiment,

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from overheard.attacks.decaf import Decaf
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.papers.decaf.ablation import AblationExperiment
 from overheard.papers.decaf.benchmark import Benchmark
 from overheard.papers.decaf.plans import Size
+from overheard.questions.label_shares.attacks.decaf import Decaf
 
 
 def test_the_maimed_attack_stands_beside_the_whole_one(

@@ -1,6 +1,6 @@
-from overheard.attacks.decaf import Decaf
 from overheard.papers.decaf.benchmark import FER2013, MNIST, SKIN_CANCER
 from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.questions.label_shares.attacks.decaf import Decaf
 
 SIZE = Size(rounds=2, seeds=(0, 1))
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.papers.decaf.benchmark import Benchmark
 from overheard.papers.decaf.plans import Size
 from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment

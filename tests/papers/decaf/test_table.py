@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.papers.decaf.benchmark import Benchmark
 from overheard.papers.decaf.plans import Size
 from overheard.papers.decaf.table import TableExperiment

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from overheard.audit.plan import parse_plan
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.data.datasets.cifar10 import Cifar10
-from overheard.learning.fit import Schedule
+from overheard.learning.fitting.fit import Schedule
 from overheard.learning.models.logistic import Logistic
 from overheard.papers.figure import Figure
 from overheard.papers.flip.attribute import REDUCED, AttributeExperiment
 from overheard.papers.flip.attribute_tests import PUSHED, TESTS
+from overheard.plans.plan import parse_plan
 from tests.papers.flip.planted import plant
 
 TINY = replace(

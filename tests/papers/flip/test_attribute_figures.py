@@ -1,6 +1,5 @@
 import pytest
 
-from overheard.audit.exact import proportion
 from overheard.papers.flip.attribute_figures import (
     EACH_A_TRIAL,
     not_run,
@@ -10,6 +9,7 @@ from overheard.papers.flip.attribute_figures import (
 )
 from overheard.papers.flip.attribute_tests import OTHER_START, PUSHED, SAMPLES, TESTS, Answer
 from overheard.papers.flip.printed import attribute_rows
+from overheard.statistics.exact import proportion
 
 FLIP = PUSHED.format("flip")
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from overheard.attacks.lira import Lira
-from overheard.attacks.lira_pooled import LiraPooled
-from overheard.attacks.loss_membership import LossMembership
-from overheard.attacks.shadow_membership import ShadowMembership
-from overheard.audit.simulate import Resources
-from overheard.data.candidates import Candidates
+from overheard.auditing.simulate import Resources
+from overheard.data.partition.candidates import Candidates
 from overheard.papers.figure import Figure
 from overheard.papers.flip.membership import ATTACKS, REDUCED_ATTACKS, MembershipExperiment
+from overheard.questions.membership.attacks.lira import Lira
+from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from tests.papers.flip.test_accuracy import TINY
 
 WORLD = replace(TINY, examples=40, samples=(1,), flip_rounds=3, epochs=10, beside=())

@@ -1,11 +1,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from overheard.audit.plan import ArmPlan
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.papers.experiment import PAGE
 from overheard.papers.flip.methods import MATCHING, TOGETHER, WAYS, MethodsExperiment, Ways
+from overheard.plans.plan import ArmPlan
 from tests.papers.flip.test_accuracy import TINY
 
 WORLD = replace(TINY, seeds=(0,), samples=(1,), flip_rounds=5, beside=())

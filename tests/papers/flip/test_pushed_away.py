@@ -6,7 +6,7 @@ import torch
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.fit import Schedule
+from overheard.learning.fitting.fit import Schedule
 from overheard.learning.initial import initial_weights
 from overheard.learning.models.logistic import Logistic
 from overheard.papers.flip.pushed_away import Yardstick, lead, yardstick

@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from overheard.audit.plan import parse_plan
 from overheard.papers.experiment import Experiment
 from overheard.papers.find import papers
+from overheard.plans.plan import parse_plan
 
 EVERY = [
     pytest.param(experiment, id=f"{name}/{key}")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.data.datasets.digits import Digits
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.shift.world import MNIST, Size, World

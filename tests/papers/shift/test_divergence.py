@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.audit.estimate import Estimate
 from overheard.papers.shift.divergence import (
     Divergence,
     all_hold,
@@ -16,6 +15,7 @@ from overheard.papers.shift.divergence import (
 )
 from overheard.papers.shift.followed import Followed
 from overheard.papers.shift.measure import LOSS
+from overheard.statistics.estimate import Estimate
 
 STRAIGHT = {number: float(number) for number in range(6)}
 

@@ -1,11 +1,11 @@
 import pytest
 
+from overheard.drawing.band_charts import Spread
 from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.drawings import bands_of, normalised, plate, spreads
 from overheard.papers.shift.followed import Followed
 from overheard.papers.shift.measure import LOSS
-from overheard.report.band_charts import Spread
 
 TWO = Followed(LOSS, 1, ({0: 1.0, 1: 3.0}, {0: 1.0, 1: 5.0}), ({0: 1.0, 1: 1.0}, {0: 1.0}))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from overheard.audit.work import controls
+from overheard.auditing.work import controls
 from overheard.core.parties import COHORT, client
 from overheard.papers.shift.measure import LOSS, SOURCES
 from overheard.papers.shift.plans import centralised, federation, ratio, target_of

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.attacks.amortised import Amortised
-from overheard.attacks.whispers import Whispers
 from overheard.data.datasets.digits import Digits
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.whispers.benchmark import MNIST, Benchmark, Size
 from overheard.papers.whispers.methods import DECAF, Method, unhurried
+from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.attacks.whispers import Whispers
 
 TINY = Size(
     Digits(),

@@ -1,9 +1,9 @@
-from overheard.audit.plan import UNDEFENDED
 from overheard.papers.whispers.benchmark import MNIST, Benchmark
 from overheard.papers.whispers.local_noise import arm
 from overheard.papers.whispers.methods import METHODS
 from overheard.papers.whispers.plans import place_of, plan
 from overheard.papers.whispers.scenario import uneven
+from overheard.plans.plan import UNDEFENDED
 
 
 def test_virtual_clients_are_made_like_the_real_ones(tiny: Benchmark) -> None:

@@ -1,7 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from overheard.audit.simulate import Resources
+from overheard.auditing.simulate import Resources
 from overheard.papers.whispers.benchmark import Benchmark
 from overheard.papers.whispers.sizes import SizesExperiment
 

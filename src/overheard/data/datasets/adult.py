@@ -11,9 +11,9 @@ from overheard.core.errors import DataError
 from overheard.core.examples import Examples
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.fetch import Remote, fetch
-from overheard.data.folder import find_file, where_to_put
-from overheard.data.tables import encoded, need_columns, read_table
+from overheard.data.reading.fetch import Remote, fetch
+from overheard.data.reading.folder import find_file, where_to_put
+from overheard.data.reading.tables import encoded, need_columns, read_table
 
 CLASS_NAMES = ("<=50K", ">50K")
 

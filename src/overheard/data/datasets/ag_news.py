@@ -11,10 +11,10 @@ from overheard.core.errors import DataError
 from overheard.core.examples import Examples
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.fetch import Remote, fetch
-from overheard.data.folder import find_file, where_to_put
-from overheard.data.tables import read_table, whole_numbers, words
-from overheard.data.texts import TextSettings, tokenised
+from overheard.data.reading.fetch import Remote, fetch
+from overheard.data.reading.folder import find_file, where_to_put
+from overheard.data.reading.tables import read_table, whole_numbers, words
+from overheard.data.reading.texts import TextSettings, tokenised
 
 CLASS_NAMES = ("World", "Sports", "Business", "Sci/Tech")
 

@@ -15,14 +15,14 @@ from torch import Tensor
 from overheard.core.errors import DataError, PlanError
 from overheard.core.examples import Examples
 from overheard.core.task import Task
-from overheard.data.attributes import attributes_of
 from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.folder import find_file, need_file
 from overheard.data.holdout import latest
-from overheard.data.next_words import Windows, WindowSettings, next_words
-from overheard.data.style import Writings, style_vectors
-from overheard.data.tables import (
+from overheard.data.reading.attributes import attributes_of
+from overheard.data.reading.folder import find_file, need_file
+from overheard.data.reading.next_words import Windows, WindowSettings, next_words
+from overheard.data.reading.style import Writings, style_vectors
+from overheard.data.reading.tables import (
     Numbered,
     need_columns,
     numbered,
@@ -30,14 +30,14 @@ from overheard.data.tables import (
     whole_numbers,
     words,
 )
-from overheard.data.texts import (
+from overheard.data.reading.texts import (
     TextSettings,
     Vocabulary,
     alphabetical,
     most_frequent_first,
     words_of,
 )
-from overheard.data.times import dates
+from overheard.data.reading.times import dates
 
 AGE_GROUPS = ("13-17", "23-27", "33 and over")
 
@@ -64,8 +64,8 @@ class Blogs(DataSource):
     are left out, 11 of the 100 bloggers, for nobody could tell who of them sent an update.
 
     Times are places in a blog, records are posts, and embeddings tell how and on which day of
-    the week a post is written (see `data.style`). Attributes are the blogger's gender and,
-    unless it is the label, age group. The background is of 200 other bloggers, in another
+    the week a post is written (see `data.reading.style`). Attributes are the blogger's gender
+    and, unless it is the label, age group. The background is of 200 other bloggers, in another
     file; without that file there is none, and embeddings are fitted to the training posts.
     Examples of it that are word for word also private ones are left out.
 

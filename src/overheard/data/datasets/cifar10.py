@@ -12,11 +12,11 @@ import torch
 from overheard.core.errors import DataError, PlanError
 from overheard.core.examples import Examples
 from overheard.core.task import Task
-from overheard.data.arrays import checked_numbers
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.fetch import Remote, fetch
-from overheard.data.folder import find_file, where_to_put
-from overheard.data.images import Pictures, image_dataset, read_pictures
+from overheard.data.reading.arrays import checked_numbers
+from overheard.data.reading.fetch import Remote, fetch
+from overheard.data.reading.folder import find_file, where_to_put
+from overheard.data.reading.images import Pictures, image_dataset, read_pictures
 
 CLASS_NAMES = (
     "airplane",

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import ClassVar, final
 
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.fetch import Remote
-from overheard.data.mnist_files import MnistFiles, check_shrink, mnist_like
+from overheard.data.reading.fetch import Remote
+from overheard.data.reading.mnist_files import MnistFiles, check_shrink, mnist_like
 
 CLASS_NAMES = (
     "T-shirt/top",

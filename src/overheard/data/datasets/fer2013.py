@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import ClassVar, final
 
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.folder import need_file
-from overheard.data.images import image_dataset, read_pictures
+from overheard.data.reading.folder import need_file
+from overheard.data.reading.images import image_dataset, read_pictures
 
 CLASS_NAMES = ("angry", "disgust", "fear", "happy", "sad", "surprise", "neutral")
 

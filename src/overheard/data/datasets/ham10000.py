@@ -6,8 +6,8 @@ from typing import ClassVar, Literal, final
 
 from overheard.core.errors import PlanError
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.folder import need_file
-from overheard.data.images import image_dataset, read_pictures
+from overheard.data.reading.folder import need_file
+from overheard.data.reading.images import image_dataset, read_pictures
 
 CLASS_NAMES = ("akiec", "bcc", "bkl", "df", "mel", "nv", "vasc")
 

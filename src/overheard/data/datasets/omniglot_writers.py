@@ -8,11 +8,11 @@ from typing import ClassVar, final
 import torch
 
 from overheard.core.seeds import Seed
-from overheard.data.arrays import read_names, read_numbers, read_pixels
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.folder import need_file
 from overheard.data.holdout import SHARE, stratified
-from overheard.data.images import Pictures, image_dataset
+from overheard.data.reading.arrays import read_names, read_numbers, read_pixels
+from overheard.data.reading.folder import need_file
+from overheard.data.reading.images import Pictures, image_dataset
 
 SHAPE = (28, 28)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar, final
 
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.own import load_own
+from overheard.data.reading.own import load_own
 
 
 @final

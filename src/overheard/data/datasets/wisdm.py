@@ -11,9 +11,15 @@ from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.folder import need_file
 from overheard.data.holdout import SHARE, stratified
-from overheard.data.tables import encoded, need_columns, numbered, read_table, whole_numbers
+from overheard.data.reading.folder import need_file
+from overheard.data.reading.tables import (
+    encoded,
+    need_columns,
+    numbered,
+    read_table,
+    whole_numbers,
+)
 
 CLASS_NAMES = ("Downstairs", "Jogging", "Sitting", "Standing", "Upstairs", "Walking")
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
-from overheard.data.check_pool import check_pool
+from overheard.data.partition.check_pool import check_pool
 
 
 @final

@@ -11,8 +11,8 @@ from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
 from overheard.data.apportion import apportion
-from overheard.data.check_pool import check_pool
-from overheard.data.draw import draw
+from overheard.data.partition.check_pool import check_pool
+from overheard.data.partition.draw import draw
 
 ATTEMPTS = 100
 """Draws a client gets to find labels and shares that the pool can still serve."""

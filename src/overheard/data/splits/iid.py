@@ -11,8 +11,8 @@ from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
 from overheard.data.apportion import ROUNDING, apportion
-from overheard.data.check_pool import check_pool
-from overheard.data.draw import check_supply, draw
+from overheard.data.partition.check_pool import check_pool
+from overheard.data.partition.draw import check_supply, draw
 
 
 @final

@@ -11,9 +11,9 @@ from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
 from overheard.data.apportion import apportion
-from overheard.data.check_pool import check_pool
-from overheard.data.composition import shares_of
-from overheard.data.draw import draw
+from overheard.data.partition.check_pool import check_pool
+from overheard.data.partition.composition import shares_of
+from overheard.data.partition.draw import draw
 
 
 @final

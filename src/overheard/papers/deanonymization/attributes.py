@@ -4,12 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from overheard.attacks.attribute_mlp import AttributeMlp
-from overheard.attacks.reidentify_jointly import ReidentifyJointly
-from overheard.audit.plan import Plan
-from overheard.bank.attribute_labels import Told
 from overheard.core.attack import Attack
 from overheard.learning.models.mlp import Mlp
+from overheard.linkage.attribute_labels import Told
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
@@ -19,6 +16,9 @@ from overheard.papers.deanonymization.world import BLOGS, OMNIGLOT, World
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
+from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
+from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJointly
 
 
 @final

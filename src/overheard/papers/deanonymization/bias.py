@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.audit.estimate import estimate
-from overheard.audit.plan import Plan
-from overheard.audit.simulate import load_data
-from overheard.bank.layers import tensors_of
+from overheard.auditing.simulate import load_data
 from overheard.core.parties import Party
+from overheard.drawing.plates import Panel, Plate
+from overheard.findings.names import shown
+from overheard.linkage.layers import tensors_of
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import heat_map
 from overheard.papers.deanonymization.heard import Ear, ears
@@ -26,8 +26,8 @@ from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure
 from overheard.papers.runs import Runs
-from overheard.report.names import shown
-from overheard.report.plates import Panel, Plate
+from overheard.plans.plan import Plan
+from overheard.statistics.estimate import estimate
 
 USERS = 8
 """How many are drawn, as published."""

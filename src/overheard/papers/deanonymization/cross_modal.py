@@ -7,13 +7,8 @@ from typing import Literal, final
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from overheard.attacks.match_cross_modal import MatchCrossModal
-from overheard.audit.estimate import Estimate
-from overheard.audit.finding import Audit
-from overheard.audit.matching import Matches, matches
-from overheard.audit.plan import Plan
-from overheard.audit.ranking import rankings
 from overheard.data.datasets.wisdm import Wisdm
+from overheard.findings.finding import Audit
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
 from overheard.papers.deanonymization.printed import said
@@ -24,6 +19,11 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
+from overheard.questions.identity.attacks.match_cross_modal import MatchCrossModal
+from overheard.questions.identity.statistics.ranking import matches, rankings
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.matching import Matches
 
 Learned = Literal["holdout", "everyone"]
 

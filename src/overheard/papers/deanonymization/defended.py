@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.audit.estimate import Estimate
-from overheard.audit.plan import UNDEFENDED, Plan, ThreatPlan
-from overheard.audit.simulate import load_data
+from overheard.auditing.simulate import load_data
 from overheard.data.datasets.blogs import Blogs
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.frontier import ADAPTIVE, Point, frontier_plate
@@ -22,6 +20,8 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan
+from overheard.statistics.estimate import Estimate
 
 ADAPTED = "adapted"
 """How the audit is called whose shadow devices follow the defenses too."""

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.audit.plan import Plan
-from overheard.bank.layers import Layer
 from overheard.learning.models.mlp import Mlp
+from overheard.linkage.layers import Layer
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import Series, series_plate
 from overheard.papers.deanonymization.identifiers import SOURCES, published
@@ -18,6 +17,7 @@ from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
 
 TEXT: Mapping[str, Layer] = {
     "embedding": 0,

@@ -11,12 +11,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from overheard.attacks.reidentify_knn import ReidentifyKnn
-from overheard.audit.estimate import estimate
-from overheard.audit.plan import UNDEFENDED, Plan
-from overheard.audit.simulate import load_data
+from overheard.auditing.simulate import load_data
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
+from overheard.drawing.plates import Panel, Plate
 from overheard.learning.representations import representations_of_cohort
 from overheard.learning.threads import one_thread
 from overheard.papers.deanonymization.differences import common
@@ -36,7 +34,9 @@ from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure
 from overheard.papers.runs import Runs
-from overheard.report.plates import Panel, Plate
+from overheard.plans.plan import UNDEFENDED, Plan
+from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
+from overheard.statistics.estimate import estimate
 
 MOST = 100
 """Examples of a user, and of others, between which distances are taken."""

@@ -10,14 +10,14 @@ from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Rectangle
 
+from overheard.drawing.charts import legend_chart
+from overheard.drawing.line_charts import Axis, Line, lines_chart
+from overheard.drawing.plates import Panel, Plate
+from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
+from overheard.findings.figures import digits, measure
+from overheard.findings.names import shortened
 from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
-from overheard.report.charts import legend_chart
-from overheard.report.figures import digits, measure
-from overheard.report.line_charts import Axis, Line, lines_chart
-from overheard.report.names import shortened
-from overheard.report.plates import Panel, Plate
-from overheard.report.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 
 CELL = 34.0
 """Pixels a side of a cell of a heat map."""

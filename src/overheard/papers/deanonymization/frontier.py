@@ -4,16 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.report.figures import digits
-from overheard.report.line_charts import (
-    Axis,
-    Trade,
-    frontier_chart,
-    frontier_legend,
-)
-from overheard.report.names import shown
-from overheard.report.plates import Panel, Plate, Table
-from overheard.report.point_names import Dot
+from overheard.drawing.line_charts import Axis, Trade, frontier_chart, frontier_legend
+from overheard.drawing.plates import Panel, Plate, Table
+from overheard.drawing.point_names import Dot
+from overheard.findings.figures import digits
+from overheard.findings.names import shown
 
 ADAPTIVE = "_adaptive"
 """How the name of an attacker ends who knows the defense."""

@@ -12,28 +12,28 @@ from torch.nn.functional import normalize
 
 from overheard.archive.shelf import FolderShelf
 from overheard.archive.truth import read_truth
-from overheard.audit.estimate import Estimate, estimate
-from overheard.audit.folder import AuditFolder
-from overheard.audit.plan import UNDEFENDED
-from overheard.audit.ranking import Ranking
-from overheard.audit.simulate import knowledge_of, supply
-from overheard.bank.heads import fit_heads
-from overheard.bank.prior_updates import (
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.simulate import knowledge_of, supply
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import Party, is_shadow
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.learning.threads import one_thread
+from overheard.linkage.heads import fit_heads
+from overheard.linkage.prior_updates import (
     KnownUpdates,
     SentUpdates,
     Source,
     known_updates,
     sent_updates,
 )
-from overheard.bank.user_classes import classes_of
-from overheard.core.knowledge import Knowledge
-from overheard.core.parties import Party, is_shadow
-from overheard.core.seeds import Seed
-from overheard.core.view import View
-from overheard.learning.threads import one_thread
 from overheard.papers.deanonymization.world import World
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.runs import Runs
+from overheard.plans.plan import UNDEFENDED
+from overheard.questions.identity.estimators.user_classes import classes_of
+from overheard.questions.identity.statistics.ranking import Ranking
+from overheard.statistics.estimate import Estimate, estimate
 
 
 @final

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from overheard.attacks.reidentify_knn import ReidentifyKnn
-from overheard.attacks.reidentify_mlp import ReidentifyMlp
-from overheard.attacks.reidentify_svm import ReidentifySvm
-from overheard.attacks.reidentify_wccn import ROUNDS, ReidentifyWccn
-from overheard.bank.layers import Layer
-from overheard.bank.prior_updates import Source
 from overheard.core.attack import Attack
+from overheard.linkage.layers import Layer
+from overheard.linkage.prior_updates import Source
 from overheard.papers.deanonymization.world import World
+from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
+from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
+from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
+from overheard.questions.identity.attacks.reidentify_wccn import ROUNDS, ReidentifyWccn
 
 SOURCES: tuple[Source, ...] = ("shadow", "simulated")
 """Where labelled updates come from: as published first, then what is realistic."""

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.identification import CONTROL
-from overheard.audit.plan import Plan
+from overheard.findings.row import CONTROL
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.identifiers import SOURCES, published
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
@@ -15,6 +14,7 @@ from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
 
 ENDS = ("null 2.5 %", "null 97.5 %")
 

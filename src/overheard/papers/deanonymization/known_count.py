@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from overheard.audit.plan import Plan
-from overheard.bank.prior_updates import KnownUpdates, Source
 from overheard.core.seeds import Seed
+from overheard.linkage.prior_updates import KnownUpdates, Source
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import Series, series_plate
 from overheard.papers.deanonymization.heard import (
@@ -27,6 +26,7 @@ from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
 
 BATCH = 32
 """Updates a step."""

@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.attacks.link_siamese import LinkSiamese
-from overheard.attacks.match_siamese import MatchSiamese
-from overheard.audit.plan import Plan, ThreatPlan
-from overheard.bank.prior_updates import Source
+from overheard.linkage.prior_updates import Source
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import Series, series_plate
 from overheard.papers.deanonymization.identifiers import identifiers
@@ -18,6 +15,9 @@ from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan, ThreatPlan
+from overheard.questions.identity.attacks.match_siamese import MatchSiamese
+from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
 
 HOLDOUT = 3
 """One in so many users takes no part, as published."""

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from overheard.audit.data_plan import DataPlan, PeoplePlan
-from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.core.attack import Attack
-from overheard.data.people import PriorKind
+from overheard.data.partition.people import PriorKind
 from overheard.data.splits.by_user import ByUser
 from overheard.papers.deanonymization.world import World
+from overheard.plans.data_plan import DataPlan, PeoplePlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
 PRIORS: dict[PriorKind, str] = {
     "random": "random prior",

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.plan import Plan
-from overheard.bank.prior_updates import Source
+from overheard.linkage.prior_updates import Source
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import Series, series_plate
 from overheard.papers.deanonymization.identifiers import SOURCES, identifiers
@@ -17,6 +16,7 @@ from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
 
 FIRST = "the text says of PIPA that one prior example gives 0.134, 7 times chance"
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.plan import Plan, ThreatPlan
-from overheard.data.people import PriorKind
+from overheard.data.partition.people import PriorKind
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.identifiers import IDENTIFIERS, SOURCES, identifiers
 from overheard.papers.deanonymization.plans import (
@@ -27,6 +26,7 @@ from overheard.papers.deanonymization.world import (
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan, ThreatPlan
 
 
 @final

@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.finding import Audit
-from overheard.audit.identification import CONTROL
-from overheard.audit.plan import UNDEFENDED
-from overheard.audit.row import Row
-from overheard.audit.summary import summarise
+from overheard.auditing.summary import summarise
 from overheard.core.scorer import Better
+from overheard.findings.finding import Audit
+from overheard.findings.row import CONTROL, Row
 from overheard.papers.figure import Figure
 from overheard.papers.reading import BOOTSTRAP
+from overheard.plans.plan import UNDEFENDED
 
 PRECISION = "mean_average_precision"
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import final
 
-from overheard.audit.plan import UNDEFENDED, ArmPlan
 from overheard.core.defense import Defense
 from overheard.defenses.bkg_repl import BkgRepl
 from overheard.defenses.dp_fedavg import DpFedavg
@@ -13,6 +12,7 @@ from overheard.defenses.mm_aug import MmAug
 from overheard.defenses.noise import Noise
 from overheard.defenses.rand_aug import RandAug
 from overheard.papers.deanonymization.world import World
+from overheard.plans.plan import UNDEFENDED, ArmPlan
 
 REPLACED = (0.25, 0.5, 0.75, 1.0)
 ADDED = (0.5, 1.0, 2.0)

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from overheard.audit.plan import Plan
-from overheard.bank.prior_updates import Source
+from overheard.drawing.plates import Panel, Plate
+from overheard.linkage.prior_updates import Source
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import heat_map
 from overheard.papers.deanonymization.heard import mean_over_users, updates_of
@@ -22,7 +22,7 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.runs import Runs
-from overheard.report.plates import Panel, Plate
+from overheard.plans.plan import Plan
 
 EPOCHS = 300
 """Passes over the known updates of a range, which are few."""

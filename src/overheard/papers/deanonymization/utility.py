@@ -7,16 +7,14 @@ from typing import final
 
 import torch
 
-from overheard.attacks.reidentify_knn import ReidentifyKnn
-from overheard.audit.plan import UNDEFENDED, Plan
-from overheard.audit.simulate import deal_examples, load_data
+from overheard.auditing.simulate import deal_examples, load_data
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER
 from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
-from overheard.data.deal import Deal
-from overheard.data.people import PriorKind
+from overheard.data.partition.deal import Deal
+from overheard.data.partition.people import PriorKind
 from overheard.learning.cohort import Member
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
@@ -35,6 +33,8 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import figure
 from overheard.papers.runs import Runs
+from overheard.plans.plan import UNDEFENDED, Plan
+from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
 
 WITHIN: tuple[PriorKind, ...] = ("random", "chronological")
 

@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
-from overheard.bank.layers import Layer
 from overheard.core.recipe import LossName
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.blogs import Blogs
 from overheard.data.datasets.omniglot_writers import OmniglotWriters
 from overheard.data.datasets.wisdm import Wisdm
-from overheard.data.people import PriorKind
+from overheard.data.partition.people import PriorKind
 from overheard.learning.model import Model
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
+from overheard.linkage.layers import Layer
 from overheard.papers.deanonymization.printed import PaperData
 
 Utility = Literal["accuracy", "top5", "absolute_error"]

@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from overheard.audit.estimate import Estimate, estimate
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER
@@ -18,6 +17,7 @@ from overheard.learning.evaluate import mean_absolute_error, top_k_accuracy
 from overheard.papers.deanonymization.world import Utility, World
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.runs import Runs
+from overheard.statistics.estimate import Estimate, estimate
 
 TOP = 5
 

@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.attacks.decaf import Decaf
-from overheard.audit.part import label
-from overheard.audit.plan import Plan
 from overheard.papers.decaf.benchmark import MNIST, Benchmark
 from overheard.papers.decaf.by_user import l1_by_user
 from overheard.papers.decaf.differences import common
@@ -18,6 +15,9 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import Place, best_round, figure, mean
 from overheard.papers.runs import Runs
+from overheard.plans.part import label
+from overheard.plans.plan import Plan
+from overheard.questions.label_shares.attacks.decaf import Decaf
 
 WHOLE = Decaf()
 

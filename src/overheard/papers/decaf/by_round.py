@@ -6,12 +6,10 @@ from typing import final
 
 import torch
 
-from overheard.attacks.decaf import Decaf
-from overheard.audit.finding import Audit
-from overheard.audit.plan import Plan
-from overheard.core.claims import LabelShares, normalised
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import client
+from overheard.findings.finding import Audit
+from overheard.learning.simplex import normalised
 from overheard.papers.decaf.benchmark import BENCHMARKS, SKIN_CANCER, Benchmark
 from overheard.papers.decaf.differences import COMMON
 from overheard.papers.decaf.plans import Size, plan, setting
@@ -20,7 +18,10 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import Place, figure, found, mean, mean_of
 from overheard.papers.runs import Runs
-from overheard.scoring.label_shares import LabelSharesScorer
+from overheard.plans.plan import Plan
+from overheard.questions.label_shares.attacks.decaf import Decaf
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
 TOGETHER = 15
 """Rounds up to which figure 6 (d) averages."""

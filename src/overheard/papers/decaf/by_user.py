@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from overheard.audit.finding import Audit
 from overheard.core.parties import client
+from overheard.findings.finding import Audit
 from overheard.papers.decaf.printed import printed
 from overheard.papers.decaf.users import User
 from overheard.papers.figure import Figure

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.attacks.decaf import Decaf
-from overheard.audit.plan import Plan
 from overheard.learning.model import Model
 from overheard.learning.models.resnet18 import ResNet18
 from overheard.learning.models.vgg16 import Vgg16
@@ -20,6 +18,8 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import Place, best_round, figure, mean
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
+from overheard.questions.label_shares.attacks.decaf import Decaf
 
 FULL = Size(rounds=3, seeds=(0, 1), examples=200, auxiliary=20)
 REDUCED = Size(rounds=1, seeds=(0,), examples=50, auxiliary=5, test=100)

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.attacks.decaf import Decaf
-from overheard.audit.plan import UNDEFENDED, ArmPlan, Plan
 from overheard.defenses.dropout import Dropout
 from overheard.defenses.local_dp import LocalDp
 from overheard.papers.decaf.benchmark import MNIST, Benchmark
@@ -17,6 +15,8 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import figure, mean_accuracy, mean_over_rounds
 from overheard.papers.runs import Runs
+from overheard.plans.plan import UNDEFENDED, ArmPlan, Plan
+from overheard.questions.label_shares.attacks.decaf import Decaf
 
 FULL = Size(rounds=20, seeds=(0, 1, 2))
 REDUCED = Size(rounds=4, seeds=(0,))

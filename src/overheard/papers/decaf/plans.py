@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, final
 
-from overheard.audit.data_plan import DataPlan
-from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.core.attack import Attack
 from overheard.data.splits.shares import Shares
 from overheard.learning.model import Model
 from overheard.papers.decaf.benchmark import Benchmark
 from overheard.papers.setting import setting as told_setting
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
 RATE = 1.0
 """Of Adadelta: PyTorch's own, as the paper names none."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from overheard.core.knowledge import Knowledge
 from overheard.core.scorer import Score
 from overheard.papers.decaf.users import User
-from overheard.scoring.label_shares import LabelSharesScorer
+from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
 
 def printed_mean(users: Sequence[User], score: str) -> float:

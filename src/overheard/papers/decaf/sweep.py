@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.attacks.decaf import Decaf
-from overheard.audit.plan import Plan
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.papers.decaf.benchmark import FASHION_MNIST, MNIST, Benchmark
 from overheard.papers.decaf.differences import common
@@ -15,6 +13,8 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import figure, mean_over_rounds
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
+from overheard.questions.label_shares.attacks.decaf import Decaf
 
 FULL = Size(rounds=10, seeds=(0, 1, 2))
 REDUCED = Size(rounds=3, seeds=(0,))

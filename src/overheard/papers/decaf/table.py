@@ -4,11 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.attacks.bias_inversion import BiasInversion
-from overheard.attacks.decaf import Decaf
-from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.finding import Audit
-from overheard.audit.plan import Plan
+from overheard.findings.finding import Audit
 from overheard.papers.decaf.benchmark import Benchmark
 from overheard.papers.decaf.by_user import l1_by_user
 from overheard.papers.decaf.differences import common
@@ -19,6 +15,10 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import Place, best_round, figure, mean, mean_guess
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.label_shares.attacks.decaf import Decaf
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 
 SUPPORT = "uniform on the true support"
 UNIFORM = "uniform"

@@ -9,7 +9,8 @@ from typing import Any, final
 
 import torch
 
-from overheard.core.claims import LabelShares, normalised
+from overheard.learning.simplex import normalised
+from overheard.questions.label_shares.claim import LabelShares
 
 NULL = "-"
 """How the tables print a null class; a 0 is a share that came out as 0."""

@@ -6,10 +6,7 @@ from typing import final
 
 import numpy as np
 
-from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.estimate import Estimate, estimate
-from overheard.audit.finding import Audit
-from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
+from overheard.findings.finding import Audit
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.flip.printed import accuracy
@@ -17,6 +14,9 @@ from overheard.papers.flip.world import CIFAR10, MNIST, SMALL, World, arm_of
 from overheard.papers.reading import BOOTSTRAP, figure, last_accuracy
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.statistics.estimate import Estimate, estimate
 
 COMMON = (
     "The paper distils for 30 epochs of batches of 1,024 in each of 100 rounds, which is 360 "

@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.plan import Plan, ThreatPlan
 from overheard.data.datasets.cifar10 import Cifar10
-from overheard.learning.fit import Schedule
+from overheard.learning.fitting.fit import Schedule
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.tiny_resnet import TinyResnet
 from overheard.learning.threads import one_thread
@@ -25,6 +23,8 @@ from overheard.papers.flip.world import CIFAR10, World, arm_of
 from overheard.papers.reading import figure, last_accuracy
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
+from overheard.plans.plan import Plan, ThreatPlan
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.report.experiment_page import Holds, Reading
 
 DATA = "cifar10"

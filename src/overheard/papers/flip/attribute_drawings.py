@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 
+from overheard.drawing.charts import BLIND_DASHES
+from overheard.drawing.plates import Panel, Plate
+from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 from overheard.papers.figure import Figure
 from overheard.papers.flip.attribute_tests import (
     IMAGES,
@@ -15,9 +18,6 @@ from overheard.papers.flip.attribute_tests import (
     UPDATES,
 )
 from overheard.papers.numbers_table import numbers_table
-from overheard.report.charts import BLIND_DASHES
-from overheard.report.plates import Panel, Plate
-from overheard.report.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 
 LINES: Mapping[str, str] = {
     SAMPLES: "samples",

@@ -6,8 +6,6 @@ from statistics import fmean
 
 import numpy as np
 
-from overheard.audit.estimate import Estimate, estimate
-from overheard.audit.exact import proportion
 from overheard.papers.figure import Figure
 from overheard.papers.flip.attribute_tests import (
     DECISIONS,
@@ -18,6 +16,8 @@ from overheard.papers.flip.attribute_tests import (
 )
 from overheard.papers.flip.printed import AttributeRow
 from overheard.papers.reading import BOOTSTRAP, figure
+from overheard.statistics.estimate import Estimate, estimate
+from overheard.statistics.exact import proportion
 
 PUBLISHED = (SAMPLES, OTHER_START)
 """The paper does not say whether its four federations began alike: its number stands beside

@@ -10,19 +10,19 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from overheard.audit.plan import Plan
-from overheard.audit.simulate import deal_examples, load_data
+from overheard.auditing.simulate import deal_examples, load_data
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
-from overheard.data.deal import Deal
+from overheard.data.partition.deal import Deal
 from overheard.learning.device import choose_device
-from overheard.learning.fit import Schedule
+from overheard.learning.fitting.fit import Schedule
 from overheard.papers.flip.pushed_away import Yardstick, yardstick
 from overheard.papers.flip.quadruple import BinaryTask, Quadruple
 from overheard.papers.flip.task_heard import TaskHeard, heard
 from overheard.papers.flip.transfer import Pair, told_by_network, told_by_plane
 from overheard.papers.runs import Runs
+from overheard.plans.plan import Plan
 
 SAMPLES = "samples"
 OTHER_START = "samples_other_start"

@@ -4,17 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from overheard.attacks.lira import Lira
-from overheard.attacks.lira_pooled import LiraPooled
-from overheard.attacks.loss_membership import LossMembership
-from overheard.attacks.shadow_membership import ShadowMembership
-from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
-from overheard.audit.record_rates import record_rates
-from overheard.audit.work import rounds_alone
+from overheard.auditing.work import rounds_alone
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
-from overheard.data.candidates import Candidates
 from overheard.data.datasets.mnist import Mnist
+from overheard.data.partition.candidates import Candidates
 from overheard.learning.models.alexnet import AlexNet
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.experiment import Experiment
@@ -25,7 +19,13 @@ from overheard.papers.flip.world import CIFAR10, SMALL, TEN_A_STEP, World
 from overheard.papers.reading import Place, figure, found, mean, mean_over_rounds
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
-from overheard.scoring.membership import FALSE_POSITIVES
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.questions.membership.attacks.lira import Lira
+from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
+from overheard.questions.membership.scorer import FALSE_POSITIVES
+from overheard.questions.membership.statistics.record_rates import record_rates
 
 # Any: an attack answers a question of its own.
 Attacks = Mapping[str, Attack[Any]]

@@ -6,10 +6,10 @@ from typing import final
 
 import numpy as np
 
-from overheard.attacks.distilled_labels import DistilledLabels
-from overheard.audit.estimate import Estimate, estimate
-from overheard.audit.finding import ArmRun, Audit
-from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
+from overheard.drawing.charts import legend_chart
+from overheard.drawing.line_charts import Axis, Line, lines_chart
+from overheard.drawing.plates import Panel, Plate
+from overheard.findings.finding import ArmRun, Audit
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.papers.drawn import Drawing, Drawn
@@ -21,9 +21,9 @@ from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure, last_accuracy
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
-from overheard.report.charts import legend_chart
-from overheard.report.line_charts import Axis, Line, lines_chart
-from overheard.report.plates import Panel, Plate
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.questions.label_shares.attacks.distilled_labels import DistilledLabels
+from overheard.statistics.estimate import Estimate, estimate
 
 ONE_BY_ONE = "FLiP one example a step"
 TOGETHER = "FLiP ten examples a step"

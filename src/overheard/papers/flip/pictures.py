@@ -9,7 +9,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 from torch import Tensor
 
-from overheard.report.names import shortened
+from overheard.findings.names import shortened
 
 REACH = 2.0
 """Standard deviations from the mean at which a pixel is black or white."""

@@ -14,7 +14,7 @@ from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.evaluate import logits_of_cohort
-from overheard.learning.fit import Schedule, divergence, fit
+from overheard.learning.fitting.fit import Schedule, divergence, fit
 
 
 @final

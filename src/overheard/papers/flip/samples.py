@@ -9,14 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.attacks.mean_softmax import MeanSoftmax
-from overheard.audit.estimate import estimate
-from overheard.audit.plan import ArmPlan, Plan, ThreatPlan
-from overheard.audit.simulate import deal_examples, load_data
+from overheard.auditing.simulate import deal_examples, load_data
 from overheard.core.examples import Examples
 from overheard.core.messages import DistilledSet
 from overheard.core.parties import SERVER
 from overheard.data.datasets.cifar10 import Cifar10
+from overheard.drawing.plates import Panel, Plate
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -28,7 +26,9 @@ from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
-from overheard.report.plates import Panel, Plate
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.statistics.estimate import estimate
 
 SHOWN = 2
 """Samples of each class that are drawn, as in the paper."""

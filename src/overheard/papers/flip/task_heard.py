@@ -9,13 +9,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.archive.reader import open_transcript
-from overheard.audit.folder import AuditFolder
-from overheard.bank.models_heard import ModelsHeard
+from overheard.auditing.folder import AuditFolder
 from overheard.core.messages import Update, Weights
 from overheard.core.parties import SERVER, Party
-from overheard.core.spread import spread
 from overheard.core.view import View
 from overheard.papers.runs import Runs
+from overheard.questions.shift.estimators.models_heard import ModelsHeard
+from overheard.statistics.spread import spread
 
 MOST_SETS = 100
 """Rounds whose sets are taken, as many as the paper has."""

@@ -7,8 +7,8 @@ from torch.nn.functional import one_hot
 
 from overheard.core.defense import BuildModel
 from overheard.core.seeds import Seed
-from overheard.learning.fit import Schedule, divergence, fit, told
-from overheard.learning.linear_svm import fit_linear_svm
+from overheard.learning.fitting.fit import Schedule, divergence, fit, told
+from overheard.learning.fitting.linear_svm import fit_linear_svm
 
 AT_ONCE = 500
 """Images that a network looks at together: more of 32 x 32 would fill the memory."""

@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.audit.data_plan import DataPlan
-from overheard.audit.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
-from overheard.data.candidates import Candidates
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.data.datasets.mnist import Mnist
+from overheard.data.partition.candidates import Candidates
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.model import Model
 from overheard.learning.models.conv_net import ConvNet
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
 ALIKE = Dirichlet(alpha=10_000.0)
 """Clients get their examples by chance, as the paper has it."""

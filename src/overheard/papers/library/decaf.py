@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from overheard.attacks.decaf import Decaf as Attack
 from overheard.papers.decaf.ablation import AblationExperiment
 from overheard.papers.decaf.benchmark import BENCHMARKS
 from overheard.papers.decaf.by_round import RoundsExperiment
@@ -13,6 +12,7 @@ from overheard.papers.decaf.defended import DefendedExperiment
 from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
 from overheard.papers.decaf.table import TableExperiment
 from overheard.papers.experiment import Experiment, Paper
+from overheard.questions.label_shares.attacks.decaf import Decaf as Attack
 
 
 @final

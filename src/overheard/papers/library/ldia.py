@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from overheard.attacks.amortised import Amortised
-from overheard.attacks.ldia import Ldia as Attack
-from overheard.audit.data_plan import DataPlan
-from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
-from overheard.audit.virtual import VirtualPlan
 from overheard.data.datasets.mnist import Mnist
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.faces import Faces
 from overheard.learning.models.ldia_conv import LdiaConv
 from overheard.papers.experiment import Experiment, Paper
 from overheard.papers.protocol import Panel, ProtocolExperiment
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.plans.virtual import VirtualPlan
+from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.attacks.ldia import Ldia as Attack
 
 DIFFERENCES = (
     "The settings are those of the authors' code for MNIST: Dirichlet(0.8) clients, their "

@@ -4,11 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from overheard.attacks.amortised import Amortised
-from overheard.attacks.ppa import Ppa as Attack
-from overheard.audit.data_plan import DataPlan
-from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
-from overheard.audit.virtual import VirtualPlan
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.data.datasets.mnist import Mnist
@@ -17,6 +12,11 @@ from overheard.data.splits.shares import Shares
 from overheard.learning.models.ldia_conv import LdiaConv
 from overheard.papers.experiment import Experiment, Paper
 from overheard.papers.protocol import Panel, ProtocolExperiment
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.plans.virtual import VirtualPlan
+from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.attacks.ppa import Ppa as Attack
 
 CLASSES = 10
 

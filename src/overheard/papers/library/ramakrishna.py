@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from overheard.attacks.ramakrishna import Ramakrishna as Attack
-from overheard.audit.data_plan import DataPlan
-from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.data.datasets.mnist import Mnist
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.learning.models.ldia_conv import LdiaConv
 from overheard.papers.experiment import Experiment, Paper
 from overheard.papers.protocol import Panel, ProtocolExperiment
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna as Attack
 
 FORMS = (
     Attack(),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.audit.plan import Plan
+from overheard.drawing.plates import Plate
 from overheard.learning.models.shift_conv import ShiftConv
 from overheard.papers.shift.differences import CENTRALISED, common
 from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run, mean_of
@@ -19,7 +19,7 @@ from overheard.papers.shift.measure import ACCURACY, LOSS, SOURCES, Measure
 from overheard.papers.shift.plans import centralised
 from overheard.papers.shift.words import by_answer, number, off_trend
 from overheard.papers.shift.world import MNIST, RATE, Size, World
-from overheard.report.plates import Plate
+from overheard.plans.plan import Plan
 
 EVEN = 0.8
 """The share of even labels after the shift."""

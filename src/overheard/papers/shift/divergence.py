@@ -8,10 +8,10 @@ from typing import final
 
 from scipy.stats import t as student
 
-from overheard.audit.estimate import LEVEL, Estimate
-from overheard.bank.trend import Trend
 from overheard.papers.shift.followed import Followed, Series
+from overheard.questions.shift.estimators.trend import Trend
 from overheard.report.experiment_page import Holds
+from overheard.statistics.estimate import LEVEL, Estimate
 
 Values = tuple[float | None, ...]
 """One a run; None where its series has no trend at that round."""

@@ -5,11 +5,11 @@ from statistics import fmean, stdev
 
 from markupsafe import Markup
 
+from overheard.drawing.band_charts import Band, Spread, bands_chart, bands_legend
+from overheard.drawing.plates import Panel, Plate
 from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.followed import Followed, Series
-from overheard.report.band_charts import Band, Spread, bands_chart, bands_legend
-from overheard.report.plates import Panel, Plate
 
 
 def bands_of(followed: Followed, name: str, place: int) -> tuple[Band, Band]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.plan import Plan
+from overheard.drawing.plates import Plate
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -25,8 +25,8 @@ from overheard.papers.shift.measure import Measure
 from overheard.papers.shift.printed import sentences
 from overheard.papers.shift.words import by_answer
 from overheard.papers.shift.world import Size, World
+from overheard.plans.plan import Plan
 from overheard.report.experiment_page import Holds, Reading
-from overheard.report.plates import Plate
 
 
 @final

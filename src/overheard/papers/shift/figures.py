@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from overheard.audit.detection import detection_rows
-from overheard.audit.estimate import Estimate
-from overheard.audit.finding import Audit
-from overheard.audit.plan import Plan
-from overheard.audit.row import Row
 from overheard.core.scorer import Better
+from overheard.findings.finding import Audit
+from overheard.findings.row import Row
 from overheard.papers.figure import Figure
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.shift.divergence import BEFORE, Divergence, mean_by_run
 from overheard.papers.shift.measure import Measure
+from overheard.plans.plan import Plan
+from overheard.questions.shift.statistics.detection import detection_rows
 from overheard.report.experiment_page import Reading
+from overheard.statistics.estimate import Estimate
 
 OF_OURS = ("auc", "detection_rate", "false_alarm_rate")
 """What is told of our own detector, wherever it runs beside the paper's attacks."""

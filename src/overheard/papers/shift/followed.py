@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.plan import UNDEFENDED, Plan
-from overheard.audit.simulate import knowledge_of, supply
+from overheard.auditing.simulate import knowledge_of, supply
 from overheard.core.knowledge import Knowledge
 from overheard.core.means import MemoryShelf
 from overheard.learning.threads import one_thread
 from overheard.papers.runs import Runs
 from overheard.papers.shift.measure import Measure
 from overheard.papers.shift.plans import target_of
+from overheard.plans.plan import UNDEFENDED, Plan
 
 Series = Mapping[int, float]
 

@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.attacks.shift import Information
-from overheard.audit.estimate import Estimate
-from overheard.audit.plan import Plan
+from overheard.drawing.plates import Plate
 from overheard.papers.shift.centralised import AUDIT, EVEN, REDUCED
 from overheard.papers.shift.differences import CENTRALISED, common
 from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run
@@ -16,8 +14,10 @@ from overheard.papers.shift.measure import INFORMATION, Measure, source_of_leaka
 from overheard.papers.shift.plans import centralised
 from overheard.papers.shift.words import by_answer, number
 from overheard.papers.shift.world import MNIST, Size, World
+from overheard.plans.plan import Plan
+from overheard.questions.shift.attacks.shift import Information
 from overheard.report.experiment_page import Holds
-from overheard.report.plates import Plate
+from overheard.statistics.estimate import Estimate
 
 LAYERS = {
     "0": "convolution of 32",

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.attacks import shift, validation_shift
-from overheard.attacks.shift import Information, Metric, ShiftTrend
-from overheard.attacks.validation_shift import ValidationShift
-from overheard.bank.trend import Trend
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.view import View
+from overheard.questions.shift.attacks import shift, validation_shift
+from overheard.questions.shift.attacks.shift import Information, Metric, ShiftTrend
+from overheard.questions.shift.attacks.validation_shift import ValidationShift
+from overheard.questions.shift.estimators.trend import Trend
 
 INFORMATION: tuple[Information, ...] = ("weights", "representations", "gradients")
 

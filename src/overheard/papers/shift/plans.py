@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from overheard.attacks.shift import ShiftTrend
-from overheard.attacks.shift_tracking import ShiftTracking
-from overheard.attacks.validation_shift import ValidationShift
-from overheard.audit.data_plan import DataPlan, ShiftPlan
-from overheard.audit.plan import Plan, ThreatPlan, TrainingPlan
-from overheard.audit.virtual import VirtualPlan
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.data.splits.iid import Iid
 from overheard.papers.shift.measure import Measure
 from overheard.papers.shift.world import BATCH, SEVERAL, Size, World
+from overheard.plans.data_plan import DataPlan, ShiftPlan
+from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.plans.virtual import VirtualPlan
+from overheard.questions.shift.attacks.shift import ShiftTrend
+from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
+from overheard.questions.shift.attacks.validation_shift import ValidationShift
 
 LISTENER = client(0)
 """The attacker among the clients."""

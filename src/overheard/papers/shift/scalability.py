@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.plan import Plan
+from overheard.drawing.plates import Plate
 from overheard.papers.shift.differences import common
 from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run
 from overheard.papers.shift.drawings import plate
@@ -18,7 +18,7 @@ from overheard.papers.shift.measure import LOSS, Measure
 from overheard.papers.shift.plans import federation, ratio
 from overheard.papers.shift.words import by_answer, number
 from overheard.papers.shift.world import CLIENTS, SEVERAL, Size, World
-from overheard.report.plates import Plate
+from overheard.plans.plan import Plan
 
 FEW, MANY = 2, 5
 """The numbers of clients between which one shifting client must be diluted; of the ten, three

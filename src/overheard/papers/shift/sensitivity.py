@@ -6,7 +6,8 @@ from itertools import combinations
 from statistics import correlation
 from typing import final
 
-from overheard.audit.plan import Plan
+from overheard.drawing.band_charts import Dot, diagonal_chart
+from overheard.drawing.plates import Panel, Plate
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.differences import common
 from overheard.papers.shift.divergence import (
@@ -28,9 +29,8 @@ from overheard.papers.shift.measure import LOSS, Measure
 from overheard.papers.shift.plans import federation, ratio
 from overheard.papers.shift.words import by_answer, number
 from overheard.papers.shift.world import Size, World
-from overheard.report.band_charts import Dot, diagonal_chart
+from overheard.plans.plan import Plan
 from overheard.report.experiment_page import Holds
-from overheard.report.plates import Panel, Plate
 
 EVEN = (0.6, 0.7, 0.8, 0.9)
 """Shares of even labels after the shift; the control beside each is 0.5."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from overheard.audit.estimate import Estimate
+from overheard.findings.figures import digits
 from overheard.papers.shift.divergence import Divergence
 from overheard.report.experiment_page import Holds
-from overheard.report.figures import digits
+from overheard.statistics.estimate import Estimate
 
 
 def number(told: Estimate | None) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.finding import Audit
-from overheard.audit.plan import UNDEFENDED, Plan
+from overheard.findings.finding import Audit
 from overheard.papers.figure import Figure
 from overheard.papers.reading import figure, mean, mean_guess
 from overheard.papers.whispers.methods import SCORES, UNIFORM, Method
 from overheard.papers.whispers.plans import place_of
 from overheard.papers.whispers.printed import IMPOSSIBLE, Row
+from overheard.plans.plan import UNDEFENDED, Plan
 
 
 @final

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.audit.plan import UNDEFENDED, Plan
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -19,6 +18,7 @@ from overheard.papers.whispers.methods import AMORTISED, DECAF, WHISPERS, Method
 from overheard.papers.whispers.plans import plan
 from overheard.papers.whispers.printed import accuracy, rows
 from overheard.papers.whispers.scenario import Scenario
+from overheard.plans.plan import UNDEFENDED, Plan
 
 AUDIT = "audit"
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.audit.finding import Audit
-from overheard.audit.plan import UNDEFENDED, Plan
 from overheard.core.parties import client
+from overheard.findings.finding import Audit
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import figure, found, mean
@@ -17,6 +16,7 @@ from overheard.papers.whispers.local_noise import MECHANISM, arm
 from overheard.papers.whispers.methods import METHODS, Method
 from overheard.papers.whispers.plans import place_of, plan
 from overheard.papers.whispers.scenario import Scenario
+from overheard.plans.plan import UNDEFENDED, Plan
 
 FOLLOWED = client(0)
 """The client whose shares are told; those of all stand as charts in each audit's report."""

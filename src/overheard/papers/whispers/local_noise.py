@@ -2,8 +2,8 @@
 
 from math import log, sqrt
 
-from overheard.audit.plan import ArmPlan
 from overheard.defenses.local_dp import LocalDp
+from overheard.plans.plan import ArmPlan
 
 CLIP = 4.0
 DELTA = 1e-3

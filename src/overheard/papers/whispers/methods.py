@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from overheard.attacks.amortised import Amortised
-from overheard.attacks.decaf import Decaf
-from overheard.attacks.ppa import Ppa
-from overheard.attacks.ramakrishna import Ramakrishna
-from overheard.attacks.whispers import Whispers
 from overheard.core.attack import Attack
+from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.attacks.decaf import Decaf
+from overheard.questions.label_shares.attacks.ppa import Ppa
+from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
+from overheard.questions.label_shares.attacks.whispers import Whispers
 
 SCORES = ("wasserstein", "kl", "js", "l1")
 """As the paper measures distances, in the order of its columns."""

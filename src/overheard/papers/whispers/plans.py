@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from overheard.audit.data_plan import DataPlan
-from overheard.audit.plan import ArmPlan, Known, Plan, ThreatPlan, TrainingPlan
-from overheard.audit.virtual import VirtualPlan
 from overheard.papers.reading import Place
 from overheard.papers.whispers.benchmark import Size
 from overheard.papers.whispers.methods import METHODS, Method, attacks_of
 from overheard.papers.whispers.scenario import Scenario
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import ArmPlan, Known, Plan, ThreatPlan, TrainingPlan
+from overheard.plans.virtual import VirtualPlan
 
 MOMENTUM = 0.9
 WEIGHT_DECAY = 5e-4

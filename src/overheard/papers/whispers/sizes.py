@@ -7,9 +7,6 @@ from typing import final
 
 import numpy as np
 
-from overheard.attacks.whispers import Whispers
-from overheard.audit.estimate import Estimate, estimate
-from overheard.audit.plan import UNDEFENDED, Plan
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER, client
 from overheard.papers.experiment import Experiment
@@ -22,6 +19,9 @@ from overheard.papers.whispers.differences import common
 from overheard.papers.whispers.methods import unhurried
 from overheard.papers.whispers.plans import place_of, plan
 from overheard.papers.whispers.scenario import alike
+from overheard.plans.plan import UNDEFENDED, Plan
+from overheard.questions.label_shares.attacks.whispers import Whispers
+from overheard.statistics.estimate import Estimate, estimate
 
 EXPECTED = (100, 4000)
 """Examples of the smallest and the largest client that the attacker thinks of."""

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.audit.plan import Plan
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
@@ -15,6 +14,7 @@ from overheard.papers.whispers.methods import METHODS, Method
 from overheard.papers.whispers.plans import plan
 from overheard.papers.whispers.printed import rows
 from overheard.papers.whispers.scenario import Scenario
+from overheard.plans.plan import Plan
 
 
 @final

@@ -1,1 +1,0 @@
-"""One attack a file; a view in, claims out."""

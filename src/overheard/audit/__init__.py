@@ -1,1 +1,0 @@
-"""The one loop: arm x observer x attack x targets."""

@@ -1,0 +1,1 @@
+"""Runs an audit: every arm, seed and threat."""

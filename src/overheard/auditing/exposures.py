@@ -1,0 +1,123 @@
+"""Gathers an audit's findings by who asked what in which arm, the best attack first."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from overheard.auditing.summary import summarise
+from overheard.core.parties import COHORT, Party
+from overheard.core.seeds import Seed
+from overheard.findings.exposures import About, Arm, Case, Exposure
+from overheard.findings.finding import Audit, Finding, Refusal
+from overheard.findings.row import Row
+from overheard.plans.kinds import QUESTIONS
+
+
+def arms(audit: Audit, seed: Seed) -> tuple[Arm, ...]:
+    """The audit's arms in its order, each with what it gave away.
+
+    Args:
+        audit: all that was found.
+        seed: of the bootstrap behind the intervals.
+
+    """
+    findings: dict[_Threat, list[Finding]] = defaultdict(list)
+    refusals: dict[_Threat, list[Refusal]] = defaultdict(list)
+    for finding in audit.findings:
+        findings[_threat(finding)].append(finding)
+    for refusal in audit.refusals:
+        refusals[_threat(refusal)].append(refusal)
+    threats = list(dict.fromkeys([*findings, *refusals]))
+    order = list(dict.fromkeys(map(_asked, threats)))  # alike in every arm
+    exposures = [
+        _exposure(threat, findings.get(threat, ()), refusals.get(threat, ()), seed)
+        for threat in sorted(threats, key=lambda threat: order.index(_asked(threat)))
+    ]
+    return tuple(
+        Arm(
+            name,
+            tuple(run for run in audit.arms if run.arm == name and not run.is_control),
+            tuple(exposure for exposure in exposures if exposure.arm == name),
+        )
+        for name in dict.fromkeys(run.arm for run in audit.arms)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Threat:
+    arm: str
+    observers: tuple[Party, ...]
+    question: str
+    about: About
+
+
+def _asked(threat: _Threat) -> tuple[tuple[Party, ...], str, About]:
+    return threat.observers, threat.question, threat.about
+
+
+def _threat(found: Finding | Refusal) -> _Threat:
+    cell = found.cell
+    about: About = "cohort" if found.target == COHORT else "clients"
+    return _Threat(cell.arm, cell.observers, cell.question, about)
+
+
+def _exposure(
+    threat: _Threat, findings: Sequence[Finding], refusals: Sequence[Refusal], seed: Seed
+) -> Exposure:
+    rows = summarise(findings, seed)
+    cases = [
+        _case(
+            attack,
+            [row for row in rows if row.attack == attack],
+            [finding for finding in findings if finding.cell.attack == attack],
+            threat.question,
+        )
+        for attack in dict.fromkeys(row.attack for row in rows)
+    ]
+    return Exposure(
+        threat.arm,
+        threat.observers,
+        threat.question,
+        threat.about,
+        # Of a shift there is no headline where no control ran beside it.
+        tuple(sorted((case for case in cases if case.headline in case.whole), key=_error)),
+        tuple(refusals),
+        rows,
+        _unchecked(findings),
+    )
+
+
+def _unchecked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Of each attack the claims over the most rounds, where there is no truth."""
+    bare = [finding for finding in findings if not finding.is_checked]
+    longest = dict[str, tuple[int, ...]]()
+    for finding in bare:
+        attack, rounds = finding.cell.attack, finding.cell.rounds
+        known = longest.get(attack, ())
+        longest[attack] = max(known, rounds, key=lambda held: (len(held), held))
+    return tuple(one for one in bare if one.cell.rounds == longest[one.cell.attack])
+
+
+def _case(attack: str, rows: Sequence[Row], findings: Sequence[Finding], question: str) -> Case:
+    headline = QUESTIONS.parts()[question]().scorer.headline
+    longest = max((row.rounds for row in rows), key=lambda rounds: (len(rounds), rounds))
+    return Case(
+        attack,
+        headline,
+        {row.score: row for row in rows if row.rounds == longest},
+        {
+            row.rounds[0]: row
+            for row in sorted(rows, key=lambda row: row.rounds)
+            if row.score == headline and len(row.rounds) == 1
+        },
+        tuple(finding for finding in findings if finding.cell.rounds == longest),
+    )
+
+
+def _error(case: Case) -> float:
+    """Less = reads more, whatever the score's direction; a figure that is none comes last."""
+    mean = case.row.value.mean
+    if not isfinite(mean):
+        return inf
+    return mean if case.row.better == "lower" else -mean

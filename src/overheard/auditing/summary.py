@@ -1,0 +1,105 @@
+"""Sums findings up: means over targets and seeds, each beside its guesses."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overheard.auditing.identification import identification_rows, references_beside
+from overheard.core.scorer import Better, Score
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Finding
+from overheard.findings.row import Row, place_of
+from overheard.questions.shift.statistics.detection import detection_rows
+from overheard.statistics.estimate import estimate
+
+
+def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
+    """One row per arm, observers, attack, question, rounds heard and score.
+
+    Intervals come from a cluster bootstrap: seeds are drawn with replacement, then targets
+    within a seed, since targets of one run share its model and are no independent trials
+    (Field and Welsh 2007, two-stage bootstrap). With one seed only the targets are drawn: the
+    interval then says nothing about other runs, and `seeds` tells.
+
+    Where it is known who stands behind the targets, what is drawn within a seed are these
+    people, each with all targets that are theirs. Of a question about them, the control's mean
+    stands beside as a reference.
+
+    What only many runs with a shift and their controls tell is appended, and what all targets
+    together tell of how well people are recognised: see `statistics.detection` and
+    `auditing.identification`.
+    """
+    groups: dict[tuple[object, ...], list[tuple[Finding, Score]]] = defaultdict(list)
+    controls: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        place = place_of(finding.cell)
+        if finding.candidates and finding.cell.is_control:
+            controls[place].append(finding)
+            continue
+        for score in finding.scores:
+            groups[(*place, score.name)].append((finding, score))
+    rows = tuple(_row(held, controls[place[:-1]], seed) for place, held in groups.items())
+    return (*rows, *detection_rows(findings, seed), *identification_rows(findings, seed))
+
+
+def _row(
+    members: Sequence[tuple[Finding, Score]], control: Sequence[Finding], seed: Seed
+) -> Row:
+    cell, first = members[0][0].cell, members[0][1]
+    scores = [score for _, score in members]
+    seeds = np.array([finding.cell.seed for finding, _ in members])
+    values = np.array([score.value for score in scores])
+    blinds = {name: _mean([score.blinds[name] for score in scores]) for name in first.blinds}
+    best = _best(blinds, first.better)
+    sign = 1 if first.better == "higher" else -1
+    draws = seed.child("bootstrap", cell.arm, cell.attack, first.name)
+    people = _people([finding for finding, _ in members])
+    return Row(
+        arm=cell.arm,
+        observers=cell.observers,
+        attack=cell.attack,
+        question=cell.question,
+        rounds=cell.rounds,
+        score=first.name,
+        better=first.better,
+        value=estimate(values, seeds, draws, people),
+        blinds=blinds,
+        references={
+            name: _mean([score.references[name] for score in scores])
+            for name in first.references
+        }
+        | references_beside(first.name, [finding for finding, _ in members], control),
+        blind=None if best is None else blinds[best],
+        gain=None
+        if best is None
+        else estimate(
+            sign * (values - np.array([score.blinds[best] for score in scores])),
+            seeds,
+            draws,
+            people,
+        ),
+        targets=len({finding.target for finding, _ in members}),
+        seeds=len(set(seeds.tolist())),
+    )
+
+
+def _people(findings: Sequence[Finding]) -> NDArray[np.int64] | None:
+    """Who stands behind each, numbered; None where that is not known of all."""
+    users = [finding.true_user for finding in findings]
+    if None in users:
+        return None
+    number = {who: place for place, who in enumerate(dict.fromkeys(users))}
+    return np.array([number[who] for who in users])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
+
+
+def _best(blinds: Mapping[str, float], better: Better) -> str | None:
+    """The one guess that does best on average: nobody can pick a guess target by target."""
+    if not blinds:
+        return None
+    return (min if better == "lower" else max)(blinds, key=lambda name: blinds[name])

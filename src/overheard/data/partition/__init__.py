@@ -1,0 +1,1 @@
+"""Which examples the clients, the attacker and the test set get."""

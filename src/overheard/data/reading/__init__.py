@@ -1,0 +1,1 @@
+"""Reads files of examples, none of which is trusted."""

@@ -1,0 +1,39 @@
+"""Reads sensitive attributes of users from the columns of a table."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+
+from overheard.core.errors import DataError
+from overheard.data.reading.tables import Numbered, numbered
+
+
+def attributes_of(
+    path: Path, table: pd.DataFrame, columns: tuple[str, ...], users: Numbered
+) -> Mapping[str, tuple[str, ...]]:
+    """The value that each user has in each of these columns, in the order of the users.
+
+    Raises:
+        DataError: if a column is not there, a cell of it is missing, or a user has several
+            values in it.
+
+    """
+    return MappingProxyType({column: _values(path, table, column, users) for column in columns})
+
+
+def _values(path: Path, table: pd.DataFrame, column: str, users: Numbered) -> tuple[str, ...]:
+    cells = numbered(path, table, column)
+    of_user = np.zeros(len(users.names), np.int64)
+    # Some cell of each user; if the user has one value, the value of all the others too.
+    of_user[users.numbers.numpy()] = cells.numbers.numpy()
+    differing = of_user[users.numbers.numpy()] != cells.numbers.numpy()
+    if differing.any():
+        user = users.names[int(users.numbers[int(differing.argmax())])]
+        raise DataError(
+            f"{path}: user {user!r} has several values in column {column!r}: an attribute has "
+            "one value a user, so make them one or do not name the column as an attribute"
+        )
+    return tuple(cells.names[number] for number in of_user)

@@ -1,0 +1,101 @@
+"""Reads data sets that are laid out as MNIST is: 28 x 28 grey images in ten classes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from overheard.core.errors import DataError, PlanError
+from overheard.data.dataset import Dataset
+from overheard.data.reading.arrays import checked_numbers
+from overheard.data.reading.fetch import Remote, fetch
+from overheard.data.reading.folder import find_file, where_to_put
+from overheard.data.reading.idx import read_idx
+from overheard.data.reading.images import Pictures, image_dataset, read_pictures
+
+SIDE = 28
+"""Pixels along an image's edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class MnistFiles:
+    """The four published files of such a data set.
+
+    Args:
+        name: of the data set; its folder in a data folder bears it too.
+        train_images: and the other three: where each lies in public.
+
+    """
+
+    name: str
+    train_images: Remote
+    train_labels: Remote
+    test_images: Remote
+    test_labels: Remote
+
+
+def check_shrink(name: str, shrink: int) -> None:
+    """Refuse blocks of pixels that do not fill the images of the data set of this name.
+
+    Raises:
+        PlanError: if they do not.
+
+    """
+    sides = [side for side in range(1, SIDE + 1) if SIDE % side == 0]
+    if shrink not in sides:
+        told = ", ".join(map(str, sides))
+        raise PlanError(f"{name}: shrink must divide {SIDE}, got {shrink}: take one of {told}")
+
+
+def mnist_like(
+    folder: Path | None, files: MnistFiles, class_names: tuple[str, ...], shrink: int = 1
+) -> Dataset:
+    """Read `<name>.npz` from the data folder, or else the four published files.
+
+    Args:
+        folder: the data folder; the published files may lie there too, before they are fetched.
+        files: the published files.
+        class_names: what label i means.
+        shrink: side of the blocks of pixels that become one; see `check_shrink`.
+
+    Raises:
+        DataError: if neither can be had, or a file is damaged.
+
+    """
+    places = (f"{files.name}/{files.name}.npz",)
+    stored = find_file(folder, places)
+    if stored is not None:
+        return image_dataset(
+            read_pictures(stored, "train", (SIDE, SIDE), len(class_names)),
+            read_pictures(stored, "test", (SIDE, SIDE), len(class_names)),
+            class_names,
+            shrink,
+        )
+    try:
+        train = _pictures(
+            folder, files.name, files.train_images, files.train_labels, len(class_names)
+        )
+        test = _pictures(
+            folder, files.name, files.test_images, files.test_labels, len(class_names)
+        )
+    except DataError as failure:
+        raise DataError(f"{failure}; {where_to_put(folder, places)}") from failure
+    return image_dataset(train, test, class_names, shrink)
+
+
+def _pictures(
+    folder: Path | None, name: str, images: Remote, labels: Remote, classes: int
+) -> Pictures:
+    images_path = find_file(folder, (f"{name}/{images.file}",)) or fetch(images)
+    labels_path = find_file(folder, (f"{name}/{labels.file}",)) or fetch(labels)
+    pixels = read_idx(images_path, axes=3)
+    if pixels.shape[1:] != (SIDE, SIDE) or not len(pixels):
+        raise DataError(f"{images_path} must hold {SIDE} x {SIDE} images: get a new copy")
+    numbers = checked_numbers(
+        labels_path,
+        "labels",
+        read_idx(labels_path, axes=1).astype(np.int64),
+        below=classes,
+        examples=len(pixels),
+    )
+    return Pictures(pixels[..., None], numbers)

@@ -1,0 +1,119 @@
+"""Loads a user's own table."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from overheard.core.errors import DataError
+from overheard.core.examples import Examples
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.data.dataset import NO_ATTRIBUTES, Dataset
+from overheard.data.holdout import held_out_fifth
+from overheard.data.reading.attributes import attributes_of
+from overheard.data.reading.own_arrays import MOST_CLASSES
+from overheard.data.reading.tables import encoded, need_columns, numbered, read_table, words
+from overheard.data.reading.texts import TextSettings, tokenised
+from overheard.data.reading.times import in_order
+
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "None", "null", "NULL")
+"""What people write for a number that they do not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """What the columns of a table mean.
+
+    Args:
+        label: what is to be learned.
+        user: who is behind a row; None = untold.
+        text: the one column to learn from, as text; None = all the others, as numbers and
+            categories.
+        time: when a row came to be, as numbers or as dates in ISO form; None = untold.
+        attributes: sensitive attributes of the users, one value a user; nothing to learn from.
+
+    """
+
+    label: str
+    user: str | None = None
+    text: str | None = None
+    time: str | None = None
+    attributes: tuple[str, ...] = ()
+
+    def named(self) -> tuple[str, ...]:
+        """The columns that have a meaning of their own."""
+        single = (self.label, self.user, self.text, self.time)
+        return (*(column for column in single if column is not None), *self.attributes)
+
+
+def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: Seed) -> Dataset:
+    """The data set in a `.parquet`, `.csv` or `.csv.gz` table; a fifth is held out.
+
+    Labels are numbered in the order of their names. Missing numbers count as the training
+    mean of their column. Times are told as places in their order.
+
+    Raises:
+        DataError: if the table lacks a column, or one of them cannot be learned from.
+
+    """
+    table = read_table(path)
+    special = columns.named()
+    need_columns(path, table, special)
+    if len(set(special)) != len(special):
+        raise DataError(
+            f"{path}: label, user, text, time and attributes must be different columns"
+        )
+    if columns.attributes and columns.user is None:
+        raise DataError(
+            f"{path}: {', '.join(columns.attributes)} can be attributes of users only: name "
+            "the column that tells the user"
+        )
+    labels = numbered(path, table, columns.label)
+    if not 2 <= len(labels.names) <= MOST_CLASSES:
+        raise DataError(
+            f"{path}: column {columns.label!r} has {len(labels.names)} different labels, not 2 "
+            f"to {MOST_CLASSES}: name the right column"
+        )
+    users = None if columns.user is None else numbered(path, table, columns.user)
+    times = None
+    if columns.time is not None:
+        times = in_order(path, columns.time, table[columns.time])
+    test = held_out_fifth(labels.numbers, seed, path)
+    held_out = test.numpy()
+    if columns.text is None:
+        features = table.drop(columns=list(special)).apply(_as_numbers)
+        fitted_to = features[~held_out]
+        train_inputs = encoded(path, fitted_to, fitted_to)
+        test_inputs = encoded(path, features[held_out], fitted_to)
+        task = Task((train_inputs.shape[1],), labels.names)
+    else:
+        cells = words(path, table, columns.text)
+        tokens = tokenised(
+            [cell for cell, out in zip(cells, held_out.tolist(), strict=True) if not out],
+            [cell for cell, out in zip(cells, held_out.tolist(), strict=True) if out],
+            texts,
+        )
+        train_inputs, test_inputs = tokens.train, tokens.test
+        task = Task((texts.tokens,), labels.names, tokens.vocabulary)
+    return Dataset(
+        Examples(train_inputs, labels.numbers[~test]),
+        Examples(test_inputs, labels.numbers[test]),
+        task,
+        None if users is None else users.numbers[~test],
+        () if users is None else users.names,
+        times=None if times is None else times[~test],
+        attributes=NO_ATTRIBUTES
+        if users is None
+        else attributes_of(path, table, columns.attributes, users),
+    )
+
+
+def _as_numbers(column: pd.Series) -> pd.Series:
+    """The column as numbers if it holds only numbers and words for a missing one."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column
+    known = column[~column.isin(MISSING) & column.notna()]
+    if not len(known) or pd.to_numeric(known, errors="coerce").isna().any():
+        return column
+    return pd.to_numeric(column, errors="coerce")

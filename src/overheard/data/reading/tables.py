@@ -1,0 +1,250 @@
+"""Reads tables that nobody vouches for, and turns their columns into inputs."""
+
+import gzip
+import io
+import warnings
+import zlib
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from jaxtyping import Float32, Float64, Int64
+from torch import Tensor
+
+from overheard.core.errors import DataError
+from overheard.data.reading.arrays import LARGEST, checked_names
+
+MOST_CATEGORIES = 1000
+"""Categories in a column at most: one that has more is a name or a text, no category."""
+
+
+def read_table(
+    path: Path, *, header: tuple[str, ...] = (), skipped_lines: int = 0
+) -> pd.DataFrame:
+    """The table in a `.csv`, `.csv.gz`, `.data`, `.test` or `.parquet` file.
+
+    Only an empty cell counts as missing: `?`, `NA` or `None` may be what somebody wrote.
+
+    Args:
+        path: the file.
+        header: the names of the columns of a CSV file that has no line with them.
+        skipped_lines: at the head of a CSV file.
+
+    Raises:
+        DataError: if the file is damaged or too large, or a column holds neither numbers
+            nor words.
+
+    """
+    try:
+        if path.suffix == ".parquet":
+            table = _read_parquet(path)
+        else:
+            table = _read_csv(path, header, skipped_lines)
+    # Pandas' errors and most of Arrow's are ValueErrors.
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        OverflowError,
+        zlib.error,
+        pa.ArrowException,
+        pd.errors.ParserWarning,
+    ) as failure:
+        raise DataError(
+            f"{path} cannot be read as a table ({failure}): correct it or get a new copy"
+        ) from failure
+    if not len(table) or not table.columns.is_unique:
+        raise DataError(f"{path} must have rows, and columns with different names")
+    return pd.DataFrame({str(name): _plain(path, table[name]) for name in table.columns})
+
+
+def need_columns(path: Path, table: pd.DataFrame, columns: tuple[str, ...]) -> None:
+    """Refuse a table that lacks one of these columns.
+
+    Raises:
+        DataError: naming those that are missing and those there are.
+
+    """
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        raise DataError(
+            f"{path} has no column {', '.join(map(repr, missing))}; it has "
+            f"{', '.join(map(repr, table.columns))}"
+        )
+
+
+def encoded(
+    path: Path | str, table: pd.DataFrame, fitted_to: pd.DataFrame
+) -> Float32[Tensor, "examples columns"]:
+    """The columns as numbers, on the scale of the table to which they are fitted.
+
+    A column of numbers is standardised by the mean and deviation of `fitted_to`; its missing
+    cells count as that mean, 0 once standardised. A column of words becomes one column of
+    0 and 1 for each of its words in `fitted_to`, sorted; a missing cell is a word of its own,
+    and a word that `fitted_to` lacks is 0 in all of them.
+
+    Raises:
+        DataError: if a column cannot be turned into numbers.
+
+    """
+    parts = []
+    for name in fitted_to.columns:
+        column, fit = table[name], fitted_to[name]
+        if pd.api.types.is_numeric_dtype(fit):
+            parts.append(_numbers(path, column, fit))
+        else:
+            parts.append(_one_hot(path, column, fit))
+    if not parts:
+        raise DataError(f"{path} has no column left to learn from")
+    return torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32))
+
+
+def whole_numbers(
+    path: Path, table: pd.DataFrame, column: str, below: int
+) -> Int64[np.ndarray, " examples"]:
+    """A column of numbers from 0 to `below` - 1: labels, users or an order.
+
+    Raises:
+        DataError: if a cell is missing or holds anything else.
+
+    """
+    need_columns(path, table, (column,))
+    cells = table[column]
+    if not pd.api.types.is_integer_dtype(cells) or cells.min() < 0 or cells.max() >= below:
+        raise DataError(
+            f"{path}: column {column!r} must hold whole numbers from 0 to {below - 1}, none "
+            "missing"
+        )
+    return cells.to_numpy(np.int64, copy=True)
+
+
+def words(path: Path, table: pd.DataFrame, column: str) -> list[str]:
+    """A column of texts; an empty cell is an empty text.
+
+    Raises:
+        DataError: if it holds numbers.
+
+    """
+    need_columns(path, table, (column,))
+    cells = table[column]
+    if pd.api.types.is_numeric_dtype(cells):
+        raise DataError(f"{path}: column {column!r} must hold texts, holds numbers")
+    return cells.fillna("").tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Things told apart by name: a number for each cell, and the name behind each number."""
+
+    numbers: Int64[Tensor, " examples"]
+    names: tuple[str, ...]
+
+
+def numbered(path: Path, table: pd.DataFrame, column: str) -> Numbered:
+    """A column of labels or users, numbered in the order of their names or numbers.
+
+    Raises:
+        DataError: if a cell is missing, or a name is unfit to be shown.
+
+    """
+    need_columns(path, table, (column,))
+    cells = table[column]
+    if cells.isna().any():
+        raise DataError(f"{path}: column {column!r} must not have empty cells: drop those rows")
+    different, numbers = np.unique(cells.to_numpy(), return_inverse=True)
+    names = checked_names(path, column, [str(name) for name in different.tolist()])
+    return Numbered(torch.from_numpy(numbers.astype(np.int64)), names)
+
+
+def _read_csv(path: Path, header: tuple[str, ...], skipped_lines: int) -> pd.DataFrame:
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise DataError(f"{path} is larger than {LARGEST} bytes unpacked: split it")
+    with warnings.catch_warnings():
+        # A row longer than the header would lose its end with no more than a warning.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        return pd.read_csv(
+            io.BytesIO(content),
+            header=None if header else 0,
+            names=list(header) or None,
+            skiprows=skipped_lines,
+            skipinitialspace=True,
+            keep_default_na=False,
+            na_values=[""],
+            low_memory=False,
+            index_col=False,
+        )
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    with pq.ParquetFile(path) as file:
+        told = file.metadata
+        size = sum(told.row_group(g).total_byte_size for g in range(told.num_row_groups))
+        if size > LARGEST or told.num_rows * told.num_columns > LARGEST:
+            raise DataError(f"{path} is larger than {LARGEST} bytes unpacked: split it")
+        frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
+        return frame
+
+
+def _plain(path: Path, column: pd.Series) -> pd.Series:
+    """The column as plain numbers or plain words; dates are words in ISO form."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    if pd.api.types.is_bool_dtype(column):
+        return column.astype(np.int64)
+    if pd.api.types.is_integer_dtype(column):
+        return column.astype(np.int64)
+    if pd.api.types.is_float_dtype(column):
+        if bool(np.isinf(column.to_numpy(np.float64)).any()):
+            raise DataError(f"{path}: column {column.name!r} holds infinity: leave it empty")
+        return column.astype(np.float64)
+    known = column.dropna()
+    if len(known) and known.map(lambda cell: isinstance(cell, date)).all():
+        return column.map(lambda cell: cell.isoformat(), na_action="ignore")
+    if not known.map(lambda cell: isinstance(cell, str)).all():
+        raise DataError(
+            f"{path}: column {column.name!r} holds neither numbers, words nor dates: turn it "
+            "into one of them, or drop it"
+        )
+    return column
+
+
+def _numbers(
+    path: Path | str, column: pd.Series, fit: pd.Series
+) -> Float64[np.ndarray, "examples columns"]:
+    if not pd.api.types.is_numeric_dtype(column):
+        raise DataError(f"{path}: column {fit.name!r} holds words among its numbers")
+    known = fit.to_numpy(np.float64)
+    known = known[~np.isnan(known)]
+    if not len(known):
+        raise DataError(f"{path}: column {fit.name!r} is empty: drop it")
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation = known.mean(), known.std()
+    if not np.isfinite(deviation):
+        raise DataError(f"{path}: column {fit.name!r} holds numbers too large to standardise")
+    # A column that never varies tells nothing: it becomes 0 throughout.
+    standard = (column.to_numpy(np.float64) - mean) / (deviation if deviation > 0 else 1)
+    numbers: Float64[np.ndarray, "examples columns"] = np.nan_to_num(standard, nan=0.0)[:, None]
+    return numbers
+
+
+def _one_hot(
+    path: Path | str, column: pd.Series, fit: pd.Series
+) -> Float64[np.ndarray, "examples columns"]:
+    if pd.api.types.is_numeric_dtype(column):
+        column = column.astype(str)
+    categories = sorted(fit.fillna("").unique())
+    if len(categories) > MOST_CATEGORIES:
+        raise DataError(
+            f"{path}: column {fit.name!r} has {len(categories)} different words, at most "
+            f"{MOST_CATEGORIES} make a category: drop it, or name it as the text column"
+        )
+    cells = column.fillna("").to_numpy(object)
+    told = [cells == category for category in categories]
+    return np.stack(told, axis=1).astype(np.float64)

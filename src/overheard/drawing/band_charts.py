@@ -1,0 +1,181 @@
+"""Charts of a number by round over several runs: the mean, and how far the runs lie apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import final
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from overheard.drawing.svg import INK, SERIES, SOFT, inline_svg
+from overheard.findings.names import shortened
+
+WASH = 0.16
+"""How opaque the band around a line is."""
+
+CONTROL_DASHES = (0, (4, 2))
+
+SHIFT_DASHES = (0, (1, 2))
+
+LINE = 22
+"""Pixels from one line of a list to the next."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The mean of some runs and their standard deviation; None where there is but one."""
+
+    mean: float
+    deviation: float | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Band:
+    """One line of a chart by round.
+
+    Args:
+        name: in the legend.
+        place: of the name among all names of the legend, counted from 0.
+        points: by round.
+        is_control: whether nothing shifts in these runs: they are drawn dashed.
+
+    """
+
+    name: str
+    place: int
+    points: Mapping[int, Spread]
+    is_control: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One point of a chart of two numbers.
+
+    Args:
+        name: beside it.
+        x: to the right.
+        y: upwards.
+        is_control: whether nothing shifts in these runs: it is drawn hollow.
+
+    """
+
+    name: str
+    x: float
+    y: float
+    is_control: bool
+
+
+def bands_chart(bands: Sequence[Band], since: int, label: str) -> Markup:
+    """Means by round, each within one standard deviation; the round of the shift is marked.
+
+    Args:
+        bands: the lines.
+        since: the first round of the shift.
+        label: what the chart shows; different for each chart of a page.
+
+    """
+    width, height, left, bottom = 280.0, 190.0, 48.0, 42.0
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes(
+            (left / width, bottom / height, (width - left - 12) / width, 0.95 - bottom / height)
+        )
+        axes.axvline(since, color=INK, lw=1.3, ls=SHIFT_DASHES)
+        for band in bands:
+            _draw_band(axes, band)
+        rounds = sorted({number for band in bands for number in band.points})
+        axes.set_xticks(rounds[:: max(1, ceil(len(rounds) / 6))])
+        axes.locator_params(axis="y", nbins=5)
+        axes.tick_params(axis="y", labelcolor=SOFT, labelsize=11)
+        axes.set_xlabel("round")
+        axes.grid(axis="y")
+
+    return inline_svg(draw, width, height, label)
+
+
+def _draw_band(axes: Axes, band: Band) -> None:
+    colour = SERIES[band.place % len(SERIES)]
+    rounds = list(band.points)
+    means = [spread.mean for spread in band.points.values()]
+    axes.plot(
+        rounds,
+        means,
+        color=colour,
+        ls=CONTROL_DASHES if band.is_control else "-",
+        lw=1.3 if band.is_control else 1.8,
+    )
+    halves = [spread.deviation for spread in band.points.values()]
+    if not band.is_control and None not in halves:
+        pairs = [(mean, half or 0.0) for mean, half in zip(means, halves, strict=True)]
+        axes.fill_between(
+            rounds,
+            [mean - half for mean, half in pairs],
+            [mean + half for mean, half in pairs],
+            color=colour,
+            alpha=WASH,
+            lw=0,
+        )
+
+
+def bands_legend(names: Sequence[str], label: str) -> Markup:
+    """What the lines of charts by round stand for, one name a line."""
+    width, height = 300.0, 4.0 + LINE * (len(names) + 2)
+
+    def draw(figure: Figure) -> None:
+        lines = [
+            Line2D([], [], color=SERIES[place % len(SERIES)], label=shortened(name, 40))
+            for place, name in enumerate(names)
+        ]
+        lines += [
+            Line2D([], [], color=SOFT, ls=CONTROL_DASHES, lw=1.3, label="nothing shifts"),
+            Line2D([], [], color=INK, ls=SHIFT_DASHES, lw=1.3, label="round of the shift"),
+        ]
+        figure.legend(handles=lines, loc="upper left", borderaxespad=0, labelspacing=0.55)
+
+    return inline_svg(draw, width, height, label)
+
+
+def diagonal_chart(dots: Sequence[Dot], across: str, up: str, label: str) -> Markup:
+    """Two numbers a dot on scales alike, and the line on which both are the same.
+
+    Args:
+        dots: the points.
+        across: title of the level axis.
+        up: title of the upright axis.
+        label: what the chart shows; different for each chart of a page.
+
+    """
+    width, height, left, bottom = 360.0, 340.0, 52.0, 46.0
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes(
+            (left / width, bottom / height, (width - left - 16) / width, 0.96 - bottom / height)
+        )
+        top = max([1.0, *(end for dot in dots for end in (dot.x, dot.y))]) * 1.12
+        axes.plot([0, top], [0, top], color=INK, lw=1.3, ls=CONTROL_DASHES)
+        for dot in dots:
+            axes.plot(
+                [dot.x],
+                [dot.y],
+                "o",
+                color=SERIES[0],
+                mfc="none" if dot.is_control else SERIES[0],
+                ms=7,
+            )
+            axes.annotate(
+                shortened(dot.name, 24), (dot.x, dot.y), (6, 4), textcoords="offset points"
+            )
+        axes.set_xlim(0, top)
+        axes.set_ylim(0, top)
+        axes.tick_params(axis="both", labelcolor=SOFT, labelsize=11)
+        axes.set_xlabel(across)
+        axes.set_ylabel(up)
+        axes.grid()
+
+    return inline_svg(draw, width, height, label)

@@ -1,0 +1,292 @@
+"""The charts of a report; each stands beside a table of the same figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, isfinite
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from overheard.core.claims import Interval
+from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, TRUTH, inline_svg
+from overheard.findings.exposures import Case
+from overheard.findings.figures import Measure, beside
+from overheard.findings.names import shortened, shown, told_apart
+from overheard.findings.row import Row
+from overheard.statistics.estimate import Estimate
+
+MARKERS = ("o", "s", "^", "D", "v", "P")
+DASHES = ("-", "--", "-.", ":")
+LINE = 22
+"""Pixels from one line of a list to the next."""
+
+BLIND_DASHES = (0, (5, 3))
+
+GUTTER = 18
+"""Characters for which there is room beside a chart of arms; longer names stand above."""
+
+MARGIN = 34
+"""Characters for which there is room in a legend of the usual width."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One line of a chart over rounds.
+
+    Args:
+        name: in the legend.
+        place: of the name among all names of the legend, counted from 0.
+        points: the figure at each round.
+        whole: the figure over all rounds heard together, drawn beside the last; None = none.
+        blind: the figure of the best blind guess at each round; empty = none.
+
+    """
+
+    name: str
+    place: int
+    points: Mapping[int, Estimate]
+    whole: Estimate | None
+    blind: Mapping[int, float]
+
+
+def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str) -> Markup:
+    """A line per attack, gathered by arm: its figure with the interval, beside the guesses.
+
+    Names stand beside the lines, or above them where one is too long for that.
+    """
+    short = told_apart([case.attack for held in cases.values() for case in held])
+    is_above = any(len(name) > GUTTER for name in short.values())
+    pitch, left = (2, 16.0) if is_above else (1, 128.0)
+    lines = sum(1 + pitch * len(held) for held in cases.values())
+    told = beside(case.row for held in cases.values() for case in held)
+    width, height, bottom = 400.0, 80.0 + LINE * lines, 76.0
+    edge = -left / (width - left - 12)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes(
+            (left / width, bottom / height, (width - left - 12) / width, 1 - bottom / height)
+        )
+        line, names = 0, dict[int, str]()
+        for arm, held in cases.items():
+            axes.text(
+                edge,
+                line + 0.1,
+                shortened(arm, 44) if held else f"{shortened(arm, 30)}: not measured",
+                transform=axes.get_yaxis_transform(),
+                weight="bold",
+                va="center",
+            )
+            for number, case in enumerate(held, 1):
+                place = line + pitch * number
+                _draw_row(axes, place, case.row, measure.factor)
+                names[place] = short[case.attack]
+            line += 1 + pitch * len(held)
+        if is_above:
+            axes.set_yticks([])
+            for place, name in names.items():
+                axes.text(
+                    edge,
+                    place - 0.8,
+                    shortened(name, 62),
+                    transform=axes.get_yaxis_transform(),
+                    fontsize=11,
+                    va="center",
+                )
+        else:
+            axes.set_yticks(list(names), list(map(shown, names.values())))
+        axes.set_ylim(lines - 0.4, -0.6)
+        axes.set_xlim(left=min(0, axes.get_xlim()[0]))
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x")
+        axes.set_xlabel(f"{measure.title}{measure.unit and ','}{measure.unit}")
+        figure.legend(
+            handles=[
+                Line2D([], [], color=ACCENT, marker="o", label="attack, 95 % interval"),
+                Line2D([], [], color=INK, marker="D", mfc="none", ls="", label="blind guess"),
+                Line2D([], [], color=SOFT, marker="+", ms=9, mew=1.6, ls="", label=told),
+            ],
+            loc="lower left",
+            ncols=3,
+            columnspacing=0.9,
+            handletextpad=0.4,
+            handlelength=1.5,
+            borderaxespad=0,
+        )
+
+    return inline_svg(draw, width, height, label)
+
+
+def _draw_row(axes: Axes, line: int, row: Row, factor: float) -> None:
+    value = row.value
+    if value.low is not None and value.high is not None:
+        axes.plot([value.low * factor, value.high * factor], [line, line], color=ACCENT, lw=3)
+    axes.plot([value.mean * factor], [line], "o", color=ACCENT, ms=7)
+    for told in row.references.values():
+        axes.plot([told * factor], [line], "+", color=SOFT, ms=9, mew=1.6)
+    if row.blind is not None:
+        axes.plot([row.blind * factor], [line], "D", color=INK, mfc="none", ms=7, mew=1.4)
+
+
+def shares_chart(
+    names: Sequence[str],
+    true: Sequence[float],
+    claimed: Sequence[float],
+    bounds: Interval | None,
+    top: float,
+    label: str,
+) -> Markup:
+    """True shares as bars, claimed ones as dots; `top` is the share at the right end.
+
+    A line runs from each dot to the end of its bar or, where the claim has bounds, from one
+    bound to the other.
+    """
+    step = min(15.0, max(3.0, 210 / len(names)))
+    width, left, bottom = 230.0, 72.0, 24.0
+    height = bottom + 6 + step * len(names)
+    every = ceil(11 / step)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes(
+            (left / width, bottom / height, (width - left - 16) / width, 1 - bottom / height)
+        )
+        places = list(range(len(names)))
+        axes.hlines(places, 0, [100 * share for share in true], color=TRUTH, lw=0.68 * step)
+        low, high = (true, claimed) if bounds is None else (bounds.low, bounds.high)
+        axes.hlines(
+            places,
+            [100 * share for share in low],
+            [100 * share for share in high],
+            color=ACCENT,
+            lw=1.2 if bounds is None else 1.8,
+        )
+        axes.plot(
+            [100 * share for share in claimed],
+            places,
+            "o",
+            color=ACCENT,
+            ms=min(6.0 if bounds is None else 5.0, 0.75 * step),
+            clip_on=False,
+            zorder=3,
+        )
+        axes.set_yticks(places[::every], [shortened(name, 10) for name in names[::every]])
+        axes.tick_params(axis="y", length=0, labelsize=11)
+        axes.tick_params(axis="x", labelsize=11)
+        axes.set_xlim(0, 100 * top)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.locator_params(axis="x", nbins=3)
+        axes.xaxis.set_major_formatter("{x:g} %")
+        axes.grid(axis="x")
+
+    return inline_svg(draw, width, height, label)
+
+
+def rounds_chart(
+    courses: Sequence[Course], rounds: Sequence[int], factor: float, top: float, label: str
+) -> Markup:
+    """Figures over rounds with their intervals; `top` is the figure at the upper end."""
+    width, height, left, bottom = 300.0, 190.0, 44.0, 42.0
+    has_whole = any(course.whole for course in courses)
+    beyond = rounds[-1] + max(1.0, 0.12 * (rounds[-1] - rounds[0]))
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes(
+            (left / width, bottom / height, (width - left - 14) / width, 0.95 - bottom / height)
+        )
+        for course in courses:
+            _draw_course(axes, course, beyond, factor)
+        shown = list(rounds[:: ceil(len(rounds) / 6)])
+        axes.set_xticks(
+            [*shown, *([beyond] if has_whole else [])],
+            [*map(str, shown), *(["all"] if has_whole else [])],
+        )
+        margin = max(0.3, 0.04 * (rounds[-1] - rounds[0]))
+        axes.set_xlim(rounds[0] - margin, (beyond if has_whole else rounds[-1]) + margin)
+        axes.set_ylim(0, factor * top * 1.06)
+        axes.locator_params(axis="y", nbins=5)
+        axes.tick_params(axis="y", labelcolor=SOFT)
+        axes.set_xlabel("round heard" if has_whole else "round")
+        axes.grid(axis="y")
+
+    return inline_svg(draw, width, height, label)
+
+
+def _draw_course(axes: Axes, course: Course, beyond: float, factor: float) -> None:
+    if course.blind:
+        axes.plot(
+            list(course.blind),
+            [factor * value for value in course.blind.values()],
+            color=INK,
+            ls=BLIND_DASHES,
+            lw=1.3,
+        )
+    points = dict(course.points)
+    _draw_points(axes, course.place, points, factor, DASHES[course.place // 6 % 4])
+    if course.whole is not None:
+        _draw_points(axes, course.place, {beyond: course.whole}, factor, "")
+
+
+def _draw_points(
+    axes: Axes,
+    place: int,
+    points: Mapping[int, Estimate] | Mapping[float, Estimate],
+    factor: float,
+    dashes: str,
+) -> None:
+    colour = SERIES[place % len(SERIES)]
+    axes.plot(
+        list(points),
+        [factor * value.mean for value in points.values()],
+        color=colour,
+        marker=MARKERS[place % len(MARKERS)],
+        ls=dashes,
+        ms=5.5,
+    )
+    ends = [
+        (x, factor * value.low, factor * value.high)
+        for x, value in points.items()
+        if value.low is not None and value.high is not None
+    ]
+    if ends:
+        axes.vlines(*zip(*ends, strict=True), color=colour, lw=1.2)
+
+
+def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
+    """What the lines of the charts over rounds stand for, one name a line."""
+    width = 300.0 if all(len(name) <= MARGIN for name in names) else 460.0
+    height = 4.0 + LINE * (len(names) + has_blind)
+
+    def draw(figure: Figure) -> None:
+        lines = [
+            Line2D(
+                [], [],
+                color=SERIES[place % len(SERIES)],
+                marker=MARKERS[place % len(MARKERS)],
+                ls=DASHES[place // 6 % 4],
+                ms=5.5,
+                label=shortened(name, 60),
+            )
+            for place, name in enumerate(names)
+        ]  # fmt: skip
+        if has_blind:
+            lines.append(
+                Line2D([], [], color=INK, ls=BLIND_DASHES, lw=1.3, label="blind guess")
+            )
+        figure.legend(handles=lines, loc="upper left", borderaxespad=0, labelspacing=0.55)
+
+    return inline_svg(draw, width, height, label)
+
+
+def highest(courses: Sequence[Course]) -> float:
+    """The largest figure that charts over these courses must have room for."""
+    ends = [
+        end
+        for course in courses
+        for value in (*course.points.values(), *([course.whole] if course.whole else []))
+        for end in (value.mean, value.high)
+        if end is not None
+    ]
+    ends += [value for course in courses for value in course.blind.values()]
+    return max([end for end in ends if isfinite(end)], default=1.0) or 1.0

@@ -1,0 +1,1 @@
+"""Epsilon as claimed, as recomputed, and as attacks prove."""

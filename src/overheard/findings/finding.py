@@ -1,0 +1,174 @@
+"""What an audit found out, what it could not, and what the runs it audited were worth."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from overheard.archive.seconds import Seconds
+from overheard.core.accountant import Accounted
+from overheard.core.claims import Timeline
+from overheard.core.parties import Party
+from overheard.core.scorer import Score
+from overheard.findings.traffic import Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Where in an audit a finding or a refusal belongs.
+
+    Args:
+        arm: name of the federation's variant, such as "no defense" or "local DP".
+        seed: of the simulated run.
+        observers: who listened, pooling what they read.
+        attack: its name in the plan, unique within a threat.
+        settings: the attack's repr, its full record.
+        question: name of the scorer that holds its claims against the truth.
+        rounds: those that were listened to, in order.
+        is_control: True if the run is the control of the arm's other run of the same seed:
+            examples are exchanged as in it, and nothing shifts; or, where clients are asked who
+            they are, examples were dealt anew among all of them by chance.
+
+    """
+
+    arm: str
+    seed: int
+    observers: tuple[Party, ...]
+    attack: str
+    settings: str
+    question: str
+    rounds: tuple[int, ...]
+    is_control: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one attack got out of one target.
+
+    Args:
+        cell: where it belongs.
+        target: whom the claim is about.
+        claimed: the claim as numbers (label shares: one a class).
+        true: the true answer as numbers; () where it is not known.
+        scores: the claim's figures of merit beside those of the guesses; () where the true
+            answer is not known.
+        low: lower ends of the intervals in which the claim says the numbers lie, with the
+            chance `core.claims.INTERVAL_LEVEL`; None where it does not say.
+        high: upper ends.
+        timeline: of a question about time, how the evidence went.
+        true_since: of a question about time, the first round of the change; None = none came.
+        candidates: of a question that is a choice, what each of the claimed numbers speaks for.
+        none_of_them: the chance, as claimed, that it is none of the candidates; None = unsaid.
+        true_user: who the target really is; None where it is nobody in particular.
+        is_checked: whether the true answer is known, and the claim was held against it.
+        blind: where it was not, the answers of those who heard nothing, as numbers, by the
+            guess; elsewhere each score has them.
+
+    """
+
+    cell: Cell
+    target: Party
+    claimed: tuple[float, ...]
+    true: tuple[float, ...]
+    scores: tuple[Score, ...]
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    timeline: Timeline | None = None
+    true_since: int | None = None
+    candidates: tuple[str, ...] = ()
+    none_of_them: float | None = None
+    true_user: str | None = None
+    is_checked: bool = True
+    blind: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An attack that could not run: not measured, which is not the same as no leak."""
+
+    cell: Cell
+    target: Party
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DefenseRecord:
+    """One defense as it stood in an arm.
+
+    Args:
+        settings: its repr, its full record.
+        enforced_at: at which party.
+        switched_off_by: who could leave it out unnoticed.
+        promise: what it formally promises, in words.
+        accounted: of a defense that adds noise, its mechanism and what that comes to; None = it
+            states none.
+
+    """
+
+    settings: str
+    enforced_at: str
+    switched_off_by: str
+    promise: str
+    accounted: Accounted | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArmRun:
+    """One simulated or recorded federation.
+
+    Args:
+        arm: its name.
+        seed: of the run.
+        defenses: in force, in the order in which they act; () = none.
+        accuracy: of the global model on the test set at broadcasts, by round (0..1); empty
+            where it was not measured, as for a recording.
+        missing: how many answers of clients did not come, over all rounds.
+        answers: how many came.
+        is_control: True if nothing shifts in it: see `Cell`.
+        traffic: how many bytes travelled; None where it was not counted.
+        seconds: how long the training took; None where it was not measured, as for a
+            recording. No two runs have it alike, so it is not compared.
+        are_records_alike: whether nothing but who holds them sets the records that are asked
+            about apart from those of nobody: see `auditing.alike`.
+        canary_odds: where these are canaries, how many a client gets for one that goes nowhere,
+            on average; None = they are none.
+        has_truth: whether claims could be held against what was the case.
+
+    """
+
+    arm: str
+    seed: int
+    defenses: tuple[DefenseRecord, ...]
+    accuracy: Mapping[int, float]
+    missing: int
+    answers: int
+    is_control: bool = False
+    traffic: Traffic | None = None
+    seconds: Seconds | None = field(default=None, compare=False)
+    are_records_alike: bool = False
+    canary_odds: float | None = None
+    has_truth: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Everything that a report tells.
+
+    Args:
+        title: the plan's.
+        subject: one sentence on what was audited: data, clients, model, training.
+        class_names: what each label means; comes from the data, hence hostile in a report.
+        arms: one entry an arm and seed.
+        findings: one entry a target of an attack that ran.
+        refusals: one entry a target of an attack that could not.
+        plan: the plan as resolved, TOML.
+        versions: of the software that took part, by name.
+
+    """
+
+    title: str
+    subject: str
+    class_names: tuple[str, ...]
+    arms: tuple[ArmRun, ...]
+    findings: tuple[Finding, ...]
+    refusals: tuple[Refusal, ...]
+    plan: str
+    versions: Mapping[str, str]

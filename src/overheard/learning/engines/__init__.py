@@ -1,0 +1,1 @@
+"""Ways to train many clients at once, all to the same result."""

@@ -1,0 +1,1 @@
+"""Worker processes and the jobs that they do."""

@@ -1,0 +1,1 @@
+"""Links updates to known users, and to each other."""

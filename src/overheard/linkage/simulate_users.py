@@ -1,0 +1,140 @@
+"""Trains some known users in one round, sketches what they would send, and drops the rest."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from overheard.core.defense import BuildModel, Defense, Moment
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.messages import Update
+from overheard.core.parties import Party
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.learning.cohort import Member, Trained
+from overheard.learning.threads import one_thread
+from overheard.learning.train import train_cohort
+from overheard.learning.workers.job import Job
+from overheard.linkage.learner import Learner
+from overheard.linkage.sketch import sketch_for
+from overheard.simulation.read_chunk import BROADCAST
+
+SKETCH = "sketch/"
+"""Stands before the name of each tensor of which the job gives sketches."""
+
+ANSWERED = "answered"
+"""The name under which the job gives the places of the learners whose sketches they are."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SimulateUsers(Job):
+    """Train, defend, sketch: some learners, one round.
+
+    Of the tensors it reads `BROADCAST` + name, "users/inputs" and "users/labels" and, where
+    there is a background, "background/inputs" and "background/labels". It gives `SKETCH` + name
+    of every tensor of the model, one row for each learner in `ANSWERED`: one whom a defense of
+    the data leaves without an example has nothing to send.
+
+    Args:
+        round: which.
+        learners: who.
+        build_model: gives the architecture.
+        recipe: how clients train.
+        defenses: through which data and updates pass.
+        seed: of all draws.
+        device: where to compute.
+
+    """
+
+    round: int
+    learners: tuple[Learner, ...]
+    build_model: BuildModel
+    recipe: Recipe
+    defenses: tuple[Defense, ...]
+    seed: Seed
+    device: str
+
+    def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Do it on one core, so that the bits are the same wherever it is done.
+
+        Raises:
+            PlanError: if a training runs away.
+
+        """
+        broadcast = {
+            name.removeprefix(BROADCAST): tensor
+            for name, tensor in tensors.items()
+            if name.startswith(BROADCAST)
+        }
+        sketches = {name: sketch_for(name, tuple(w.shape)) for name, w in broadcast.items()}
+        with one_thread():
+            held = [self._held(learner, tensors) for learner in self.learners]
+            answered = [place for place, data in enumerate(held) if len(data)]
+            pool = Examples(
+                torch.cat([data.inputs for data in held]).to(self.device),
+                torch.cat([data.labels for data in held]).to(self.device),
+            )
+            rows = torch.split(torch.arange(len(pool)), [len(data) for data in held])
+            trained = train_cohort(
+                self.build_model,
+                broadcast,
+                pool,
+                [Member(self.learners[place].name, rows[place]) for place in answered],
+                self.recipe,
+                seed=self.seed.child("training"),
+                round=self.round,
+                chunk=len(self.learners),
+                workers=1,
+                device=self.device,
+            )
+            # Sketched one by one, so that no two updates that are trained one by one meet.
+            rows_of = [
+                {name: sketch.of(update.delta[name]) for name, sketch in sketches.items()}
+                for update in map(self._sent, trained)
+            ]
+        read = {
+            SKETCH + name: torch.stack([row[name] for row in rows_of])
+            if rows_of
+            else torch.empty(0, sketch.width)
+            for name, sketch in sketches.items()
+        }
+        return {ANSWERED: torch.tensor(answered, dtype=torch.long), **read}
+
+    def _held(self, learner: Learner, tensors: Mapping[str, Tensor]) -> Examples:
+        """What a learner trains on, after the defenses of the data."""
+        mine = slice(learner.begin, learner.end)
+        data = Examples(tensors["users/inputs"][mine], tensors["users/labels"][mine])
+        background = (
+            Examples(tensors["background/inputs"], tensors["background/labels"])
+            if "background/inputs" in tensors
+            else None
+        )
+        for defense in self.defenses:
+            data = defense.on_data(data, self._moment(defense, learner.name, background))
+        return data
+
+    def _sent(self, trained: Trained) -> Update:
+        name = trained.member.name
+        update = Update(trained.delta, len(trained.member.rows), {"loss": trained.loss})
+        if not all(bool(part.isfinite().all()) for part in update.delta.values()):
+            raise PlanError(
+                f"the training of {name} ran away in round {self.round} (its weights are NaN "
+                "or infinite): lower the rate of the recipe that the attacker takes clients "
+                "to follow"
+            )
+        for defense in self.defenses:
+            update = defense.on_update(update, self._moment(defense, name, None))
+        return update
+
+    def _moment(self, defense: Defense, name: str, background: Examples | None) -> Moment:
+        return Moment(
+            self.round,
+            Party(name),
+            self.seed.child("defense", defense.name, self.round, name),
+            background=background,
+            lasting=self.seed.child("lasting", defense.name, name),
+        )

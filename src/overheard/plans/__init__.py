@@ -1,0 +1,1 @@
+"""What to audit, as a plan says it."""

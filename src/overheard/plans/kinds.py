@@ -1,0 +1,37 @@
+"""The kinds of parts that plans name, and the questions that attacks answer."""
+
+from typing import Any
+
+from overheard.core.attack import Attack
+from overheard.core.defense import Defense
+from overheard.core.kind import Kind
+from overheard.core.scorer import Scorer
+from overheard.core.split import Split
+from overheard.data.dataset import DataSource
+from overheard.findings.question import Question
+from overheard.learning.distillation.distillation import Distillation
+from overheard.learning.model import Model
+
+# Any: an attack answers, and a question asks, what its own claim says.
+ATTACKS = Kind[Attack[Any]]("attacks", Attack, "overheard.questions", "attacks")
+DATASETS = Kind[DataSource]("datasets", DataSource, "overheard.data.datasets")
+DEFENSES = Kind[Defense]("defenses", Defense, "overheard.defenses")
+DISTILLATIONS = Kind[Distillation](
+    "distillations", Distillation, "overheard.learning.distillation.methods"
+)
+MODELS = Kind[Model]("models", Model, "overheard.learning.models")
+QUESTIONS = Kind[Question[Any]]("questions", Question, "overheard.questions", "question")
+SCORERS = Kind[Scorer[Any]]("scorers", Scorer, "overheard.questions", "scorer")
+SPLITS = Kind[Split]("splits", Split, "overheard.data.splits")
+
+KINDS: tuple[Kind[Any], ...] = (
+    ATTACKS,
+    DATASETS,
+    DEFENSES,
+    DISTILLATIONS,
+    MODELS,
+    QUESTIONS,
+    SCORERS,
+    SPLITS,
+)
+"""All of them, in the order of the alphabet."""

@@ -1,0 +1,1 @@
+"""What an attacker may ask: one folder a question."""

@@ -1,0 +1,1 @@
+"""Which attribute the person behind a sender has."""

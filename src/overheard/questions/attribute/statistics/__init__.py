@@ -1,0 +1,1 @@
+"""What findings of this question add up to over runs."""

@@ -1,0 +1,1 @@
+"""Which known user sent an update."""

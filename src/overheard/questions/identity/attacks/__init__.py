@@ -1,0 +1,1 @@
+"""Attacks: a view in, claims out; one a file."""

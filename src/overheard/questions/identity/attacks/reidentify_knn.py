@@ -1,0 +1,102 @@
+"""The known updates that lie nearest to another tell who sent it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import normalize, one_hot
+
+from overheard.core.attack import Attack
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.learning.threads import one_thread
+from overheard.linkage.layers import Layer
+from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
+from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.estimators.user_classes import classes_of
+
+ALIKE = 1e-6
+"""Squared distances of vectors of length 1 that differ by no more are the same but for
+rounding."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReidentifyKnn(Attack[Identity]):
+    """The share of the nearest known updates that is each user's.
+
+    One layer of an update, scaled to length 1, is read; distances are Euclidean, and neighbours
+    all weigh alike. Known updates that are as far away as the last that counts share what is
+    left of the places: no order in which they happen to stand decides. A sender with several
+    updates has the mean of their shares. Holdout users are neighbours too, and their share is
+    `unseen`, which is as coarse as the scores are.
+
+    Args:
+        updates: where labelled updates come from: "shadow" as published.
+        layer: which part of an update is read.
+        neighbours: how many count; all, where fewer updates are known.
+        most_rounds: in which known users are trained.
+
+    """
+
+    updates: Source = "simulated"
+    layer: Layer = -1
+    neighbours: int = 10
+    most_rounds: int = MOST_ROUNDS
+
+    name: ClassVar[str] = "reidentify_knn"
+    answers: ClassVar = Identity
+    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    source: ClassVar[str] = (
+        "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.1 and Table 3"
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        if self.neighbours < 1 or self.most_rounds < 1:
+            raise ValueError(f"neighbours and most_rounds must be 1 or more, got {self}")
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, Identity]:
+        """Claim the shares of each target's neighbours.
+
+        Raises:
+            NeedsError: if updates of known users cannot be had.
+
+        """
+        known = known_updates(
+            view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
+        )
+        classes = classes_of(known, self.name)
+        sent = sent_updates(view, targets, self.layer)
+        with one_thread():
+            weights = _neighbours(
+                normalize(sent.vectors), normalize(known.vectors), self.neighbours
+            )
+            shares = weights @ one_hot(classes.labels, classes.count).double()
+        claims = {}
+        for target, rows in sent.rows().items():
+            mean = shares[rows].mean(0)  # (classes)
+            unseen = min(1.0, float(mean[-1])) if classes.is_open else None
+            claims[target] = classes.identity(mean, unseen)
+        return claims
+
+
+def _neighbours(
+    sent: Float[Tensor, "sent dims"], known: Float[Tensor, "known dims"], count: int
+) -> Float[Tensor, "sent known"]:
+    """How much each known update counts for each sent one; a row sums to 1."""
+    count = min(count, len(known))
+    distances = (
+        sent.square().sum(1, keepdim=True) + known.square().sum(1) - 2 * sent @ known.T
+    ).double()
+    last = distances.kthvalue(count, dim=1, keepdim=True).values
+    nearer = (distances < last - ALIKE).double()
+    as_far = ((distances - last).abs() <= ALIKE).double()
+    left = count - nearer.sum(1, keepdim=True)
+    return (nearer + as_far * left / as_far.sum(1, keepdim=True)) / count

@@ -1,0 +1,83 @@
+"""Linear support vectors of updates of known users tell who sent another."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from torch.nn.functional import normalize
+
+from overheard.core.attack import Attack
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.learning.fitting.linear_svm import fit_linear_svm
+from overheard.linkage.layers import Layer
+from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
+from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.estimators.user_classes import classes_of
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReidentifySvm(Attack[Identity]):
+    """Each known user against all others, by a plane between their updates.
+
+    One layer of an update, scaled to length 1, is read. A score is the margin, of which a
+    sender with several updates has the mean: margins are no chances and cannot be summed.
+    Holdout users make one more class, whose margin is not told: it is no chance either.
+
+    A baseline of the paper, which tells of it no more than that it is linear: one against the
+    rest, squared hinge and C = 1 are scikit-learn's defaults.
+
+    Args:
+        updates: where labelled updates come from: "shadow" as published.
+        layer: which part of an update is read.
+        cost: C, what a violated margin costs.
+        most_rounds: in which known users are trained.
+
+    """
+
+    updates: Source = "simulated"
+    layer: Layer = -1
+    cost: float = 1.0
+    most_rounds: int = MOST_ROUNDS
+
+    name: ClassVar[str] = "reidentify_svm"
+    answers: ClassVar = Identity
+    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    source: ClassVar[str] = (
+        "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.1 and Table 3"
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        if not self.cost > 0 or self.most_rounds < 1:
+            raise ValueError(f"cost is above 0 and most_rounds 1 or more, got {self}")
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, Identity]:
+        """Claim the mean margins of each target.
+
+        Raises:
+            NeedsError: if updates of known users cannot be had.
+
+        """
+        known = known_updates(
+            view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
+        )
+        classes = classes_of(known, self.name)
+        svm = fit_linear_svm(
+            normalize(known.vectors),
+            classes.labels,
+            classes.count,
+            seed.child(self.name),
+            cost=self.cost,
+        )
+        sent = sent_updates(view, targets, self.layer)
+        margins = svm.margins(normalize(sent.vectors))
+        return {
+            target: classes.identity(margins[rows].mean(0))
+            for target, rows in sent.rows().items()
+        }

@@ -1,0 +1,1 @@
+"""Which share of each client's examples bears each label."""

@@ -1,0 +1,124 @@
+"""Label shares that solve the exact equation of the output bias."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+from jaxtyping import Float
+from scipy.optimize import nnls
+from torch import Tensor
+
+from overheard.core.attack import Attack
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.messages import Update, Weights, moved
+from overheard.core.parties import Party
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.learning.confusion import confusion
+from overheard.learning.evaluate import logits_of_cohort
+from overheard.learning.last_layer import last_layer
+from overheard.learning.simplex import normalised, shares_that_solve
+from overheard.questions.label_shares.claim import LabelShares
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BiasInversion(Attack[LabelShares]):
+    """Solves  db = kappa (I - P^T) pi  for the shares pi >= 0.
+
+    Under SGD every step moves the output bias by rate * (batch shares - mean output), so over a
+    round db = kappa (I - P^T) pi with kappa = rate * steps and P the confusion matrix along
+    the way. P is taken by the trapezoid rule from both ends of the round, which the server
+    holds: (P(w) + P(w_u)) / 2 on auxiliary examples. Momentum m multiplies kappa by
+    1 / (1 - m); weight decay is taken off. Rounds are averaged.
+
+    A known label smoothing s puts (1 - s) pi + s / C in place of the first pi. An update too
+    wild to be solved for counts as all labels alike.
+
+    Where the size is hidden or the optimizer is no SGD, kappa is unknown and only the direction
+    of kappa * pi is solved for; shares are then identified only up to mixing with the model's
+    own prior, and Adam or Adadelta, which scale each coordinate by itself, mislead it.
+    """
+
+    name: ClassVar[str] = "bias_inversion"
+    answers: ClassVar = LabelShares
+    needs: ClassVar = frozenset(
+        {
+            Need.UPDATES,
+            Need.BROADCASTS,
+            Need.AUXILIARY,
+            Need.MODEL,
+            Need.RECIPE,
+            Need.CROSS_ENTROPY,
+        }
+    )
+    source: ClassVar[str] = (
+        "Ramakrishna and Dan 2022 (AISec), soft-label form, with Chen and Vikalo's 2024 "
+        "(arXiv 2405.00955) reading of the drift, here by the trapezoid rule"
+    )
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        """Claim every target's shares, averaged over the rounds it was heard in.
+
+        Raises:
+            NeedsError: if the model's last layer has no bias.
+
+        """
+        assert knowledge.build_model is not None
+        assert knowledge.recipe is not None
+        bias = last_layer(knowledge.build_model()).bias
+        if bias is None:
+            raise NeedsError("bias_inversion needs a model whose last layer has a bias")
+        broadcasts = view.broadcasts()
+        at_start = {n: _confusion(start, knowledge) for n, start in broadcasts.items()}
+        claims = {}
+        for target in targets:
+            rounds = []
+            for number, update in sorted(view.updates(target).items()):
+                if number in broadcasts:
+                    start = broadcasts[number]
+                    at_end = _confusion(moved(start, update.delta), knowledge)
+                    along = (at_start[number] + at_end) / 2
+                    rounds.append(
+                        _solve(start[bias].double(), update, bias, along, knowledge.recipe)
+                    )
+            claims[target] = LabelShares(normalised(torch.stack(rounds).mean(0)).float())
+        return claims
+
+
+def _confusion(weights: Weights, knowledge: Knowledge) -> Float[Tensor, "classes classes"]:
+    assert knowledge.auxiliary is not None
+    assert knowledge.build_model is not None
+    auxiliary = knowledge.auxiliary
+    (logits,) = logits_of_cohort(knowledge.build_model, [weights], auxiliary.inputs)
+    return confusion(logits, auxiliary.labels)
+
+
+def _solve(
+    start: Float[Tensor, " classes"],
+    update: Update,
+    bias: str,
+    along: Float[Tensor, "classes classes"],
+    recipe: Recipe,
+) -> Float[Tensor, " classes"]:
+    """The shares of one client in one round; `along` is P, `start` the broadcast's bias."""
+    change = update.delta[bias].double()
+    if not bool(change.isfinite().all() & along.isfinite().all()):
+        return torch.full_like(change, 1 / len(change))
+    # Targets, smoothed by s, are on average (1 - s) pi + s / C.
+    smoothing, classes = recipe.label_smoothing, len(change)
+    targets = (1 - smoothing) * torch.eye(classes, dtype=torch.float64) + smoothing / classes
+    matrix = targets - along.T
+    if recipe.optimizer != "sgd" or update.examples is None:
+        scaled, _ = nnls(matrix.numpy(), change.numpy())
+        return normalised(torch.from_numpy(scaled))
+    steps = recipe.steps(update.examples)
+    decay = recipe.rate * recipe.weight_decay * steps * (start + change / 2)
+    kappa = recipe.rate * steps / (1 - recipe.momentum)
+    goal = (change + decay / (1 - recipe.momentum)) / kappa
+    return shares_that_solve(matrix, goal)

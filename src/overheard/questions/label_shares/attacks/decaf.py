@@ -1,0 +1,247 @@
+"""Decomposes an update into what training on each class alone would have done."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+import torch
+from jaxtyping import Bool, Float
+from scipy.optimize import nnls
+from torch import Tensor
+
+from overheard.core.attack import Attack
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.messages import Weights
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.learning.cohort import Member
+from overheard.learning.last_layer import last_layer
+from overheard.learning.simplex import normalised
+from overheard.learning.train import train_cohort
+from overheard.questions.label_shares.claim import LabelShares
+
+Solver = Literal["nnls", "gradient"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Decaf(Attack[LabelShares]):
+    """Null classes by sign, shares of the others by non-negative least squares.
+
+    Four steps a round, on the last layer's weight alone: (1) the gradient change
+    g_u = (w_u - w) / rate; (2) class c is null if no entry of row c of g_u exceeds `threshold`;
+    (3) bases: g_c from training the broadcast on the auxiliary examples of class c, g_U on
+    those of all non-null classes together; (4) alpha, beta >= 0 that minimise
+    || sum_c alpha_c g_c + beta g_U - g_u ||^2, and p_c = (alpha_c + beta / m) / (sum alpha +
+    beta) for the m non-null classes. Over several rounds the shares are averaged, and a class
+    counts as absent if it was null in most of them.
+
+    The null test is proved in one direction only: with non-negative features and no weight
+    decay a null class has no positive entry, yet a class that is rare or over-predicted may
+    have none either, so exact sets are not certain. Noise, weight decay, tanh or LeakyReLU
+    break it. Where every class would be null the test has failed, and none is removed.
+
+    Differs from the paper: it minimises (20) exactly by NNLS; its 1,000 steps of gradient
+    descent are `solver="gradient"` (projected Adam: the paper names no optimiser or rate).
+    Equations (19) and (21) are lost in the public text and reconstructed from its tables.
+    The majority over rounds for null classes is ours: the paper averages shares only.
+
+    Args:
+        solver: how (20) is minimised.
+        calibrator: whether g_U is among the bases (section IV-F leaves it out).
+        null_removal: whether null classes are removed first (section IV-E does not).
+        threshold: what a positive entry of g_u must exceed; the paper takes about 0.001 for
+            LeakyReLU.
+        steps: of gradient descent.
+
+    """
+
+    solver: Solver = "nnls"
+    calibrator: bool = True
+    null_removal: bool = True
+    threshold: float = 0.0
+    steps: int = 1000
+
+    name: ClassVar[str] = "decaf"
+    answers: ClassVar = LabelShares
+    needs: ClassVar = frozenset(
+        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPE}
+    )
+    source: ClassVar[str] = (
+        "Decaf: Data Distribution Decompose Attack against Federated Learning "
+        "(arXiv 2405.15316), Algorithms 1-3, equations (4), (19)-(21)"
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        if self.threshold < 0 or self.steps < 1:
+            raise ValueError("threshold must be 0 or more, steps 1 or more")
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        """Claim the shares of every target, averaged over the rounds it was heard in."""
+        assert knowledge.build_model is not None
+        assert knowledge.recipe is not None
+        layer = last_layer(knowledge.build_model()).weight
+        updates = {target: view.updates(target) for target in targets}
+        shares: dict[Party, list[Tensor]] = {target: [] for target in targets}
+        nulls: dict[Party, list[Tensor]] = {target: [] for target in targets}
+        for number, broadcast in sorted(view.broadcasts().items()):
+            changes = {
+                target: heard[number].delta[layer].float() / knowledge.recipe.rate
+                for target, heard in updates.items()
+                if number in heard
+            }
+            if not changes:
+                continue
+            present = {target: self._present(change) for target, change in changes.items()}
+            bases = gradient_bases(
+                broadcast, layer, list(present.values()), knowledge, number, seed
+            )
+            for target, change in changes.items():
+                there = present[target]
+                shares[target].append(self.decompose(change, there, bases))
+                nulls[target].append(~there)
+        return {
+            target: LabelShares(
+                normalised(torch.stack(shares[target]).mean(0)),
+                _mostly(nulls[target]) if self.null_removal else None,
+            )
+            for target in targets
+        }
+
+    def decompose(
+        self,
+        change: Float[Tensor, "classes features"],
+        present: Bool[Tensor, " classes"],
+        bases: "Bases",
+    ) -> Float[Tensor, " classes"]:
+        """The shares of one client in one round, given the bases (steps 4)."""
+        columns = [bases.of_class[label] for label in present.nonzero().flatten().tolist()]
+        if self.calibrator:
+            columns.append(bases.of_union[_key(present)])
+        matrix = torch.stack([column.flatten() for column in columns], 1)  # (params, bases)
+        matrix, goal = matrix.double(), change.flatten().double()
+        factors = (
+            _least_squares(matrix, goal)
+            if self.solver == "nnls"
+            else _descent(matrix, goal, self.steps)
+        )
+        common = factors[-1] / present.sum() if self.calibrator else factors.new_zeros(())
+        shares = torch.zeros(len(present), dtype=torch.float64)
+        shares[present] = factors[: int(present.sum())] + common
+        return normalised(shares).float()
+
+    def _present(self, change: Float[Tensor, "classes features"]) -> Bool[Tensor, " classes"]:
+        """Which classes are not null (Algorithm 1)."""
+        everyone = torch.ones(len(change), dtype=torch.bool)
+        if not self.null_removal:
+            return everyone
+        present = (change > self.threshold).any(1)
+        return present if bool(present.any()) else everyone
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bases:
+    """Gradient changes of the last layer that training on auxiliary examples makes.
+
+    Args:
+        of_class: on the examples of one class, by label.
+        of_union: on the examples of several classes, by those labels.
+
+    """
+
+    of_class: Mapping[int, Float[Tensor, "classes features"]]
+    of_union: Mapping[tuple[int, ...], Float[Tensor, "classes features"]]
+
+
+def gradient_bases(
+    broadcast: Weights,
+    layer: str,
+    present: Sequence[Bool[Tensor, " classes"]],
+    knowledge: Knowledge,
+    number: int,
+    seed: Seed,
+) -> Bases:
+    """Train the broadcast of one round on the auxiliary examples (Algorithm 2).
+
+    Once for each class that some target holds, and once for each distinct set of classes.
+    """
+    assert knowledge.auxiliary is not None
+    assert knowledge.build_model is not None
+    assert knowledge.recipe is not None
+    labels = knowledge.auxiliary.labels
+    unions = sorted({_key(there) for there in present})
+    classes = sorted({label for union in unions for label in union})
+    wanted = [(label,) for label in classes] + [union for union in unions if len(union) > 1]
+    rows = [torch.isin(labels, torch.tensor(key)).nonzero().flatten() for key in wanted]
+    # Named by its first row and its length, not by its labels: renaming classes moves no draw.
+    members = [Member(f"{int(mine[0])}+{len(mine)}", mine) for mine in rows]
+    trained = train_cohort(
+        knowledge.build_model,
+        broadcast,
+        knowledge.auxiliary,
+        members,
+        knowledge.recipe,
+        seed=seed.child("bases"),
+        round=number,
+    )
+    changes = {
+        key: one.delta[layer].float() / knowledge.recipe.rate
+        for key, one in zip(wanted, trained, strict=True)
+    }
+    return Bases(
+        {label: changes[label,] for label in classes},
+        {union: changes[union] for union in unions},
+    )
+
+
+def _mostly(verdicts: Sequence[Bool[Tensor, " classes"]]) -> Bool[Tensor, " classes"]:
+    return torch.stack(list(verdicts)).double().mean(0) > 0.5
+
+
+def _key(present: Bool[Tensor, " classes"]) -> tuple[int, ...]:
+    return tuple(present.nonzero().flatten().tolist())
+
+
+def _least_squares(
+    matrix: Float[Tensor, "params bases"], change: Float[Tensor, " params"]
+) -> Float[Tensor, " bases"]:
+    """The exact minimiser of (20) under non-negativity."""
+    # On the normal equations' square root: the same minimiser, of bases x bases numbers.
+    triangle, rotated = _compressed(matrix, change)
+    factors, _ = nnls(triangle.numpy(), rotated.numpy())
+    return torch.from_numpy(factors)
+
+
+def _compressed(
+    matrix: Float[Tensor, "params bases"], change: Float[Tensor, " params"]
+) -> tuple[Float[Tensor, "bases bases"], Float[Tensor, " bases"]]:
+    orthogonal, triangle = torch.linalg.qr(matrix)
+    return triangle, orthogonal.T @ change
+
+
+DESCENT_RATE = 0.01
+"""Of the projected Adam steps, in units in which the union's basis has length 1."""
+
+
+def _descent(
+    matrix: Float[Tensor, "params bases"], change: Float[Tensor, " params"], steps: int
+) -> Float[Tensor, " bases"]:
+    """The same by projected gradient descent, started where all bases count alike."""
+    triangle, rotated = _compressed(matrix, change)
+    unit = triangle[:, -1].norm().clamp(min=torch.finfo(triangle.dtype).tiny)
+    triangle, rotated = triangle / unit, rotated / unit
+    factors = torch.full((matrix.shape[1],), 1 / matrix.shape[1], dtype=matrix.dtype)
+    factors.requires_grad_(True)
+    optimizer = torch.optim.Adam([factors], lr=DESCENT_RATE)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (triangle @ factors - rotated).square().sum().backward()
+        optimizer.step()
+        with torch.no_grad():
+            factors.clamp_(min=0)
+    return factors.detach()

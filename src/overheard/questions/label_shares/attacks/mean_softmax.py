@@ -1,0 +1,54 @@
+"""Label shares as the local model's mean output: one line that every attack must beat."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+
+from overheard.core.attack import Attack
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.messages import moved
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.learning.confusion import confusion
+from overheard.learning.evaluate import logits_of_cohort
+from overheard.learning.simplex import normalised
+from overheard.questions.label_shares.claim import LabelShares
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeanSoftmax(Attack[LabelShares]):
+    """Mean softmax output of the local model over auxiliary examples.
+
+    Each class of them weighs alike. A model that has just been trained on much of a class says
+    that class more often. Rounds are averaged. No solving, no training: an attack that does not
+    beat it has no point. It misleads where the global model itself prefers some classes.
+    """
+
+    name: ClassVar[str] = "mean_softmax"
+    answers: ClassVar = LabelShares
+    needs: ClassVar = frozenset({Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL})
+    source: ClassVar[str] = "folklore; output-only form of label inference, a floor for others"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        """Claim every target's mean output, averaged over the rounds it was heard in."""
+        assert knowledge.auxiliary is not None
+        assert knowledge.build_model is not None
+        auxiliary, broadcasts = knowledge.auxiliary, view.broadcasts()
+        claims = {}
+        for target in targets:
+            heard = sorted(
+                (number, update.delta)
+                for number, update in view.updates(target).items()
+                if number in broadcasts
+            )
+            local = (moved(broadcasts[number], delta) for number, delta in heard)
+            outputs = logits_of_cohort(knowledge.build_model, local, auxiliary.inputs)
+            means = [confusion(logits, auxiliary.labels).mean(0) for logits in outputs]
+            claims[target] = LabelShares(normalised(torch.stack(means).mean(0)).float())
+        return claims

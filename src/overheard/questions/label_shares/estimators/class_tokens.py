@@ -1,0 +1,110 @@
+"""Turns what probes read into numbers that belong to one class each, and into plain numbers."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.simulation.answers import mean_logits, mean_softmax
+from overheard.simulation.class_pull import common_factors, factors_of_rows
+
+CLIP = 8.0
+"""Standard deviations beyond which an entry counts as so many: divisions make wild ones."""
+
+TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What the probes read of some clients in one round.
+
+    Args:
+        change: see `LastLayerChange`.
+        answers: see `Answers`.
+        before: what `Answers` read of the broadcast.
+        pull: see `ClassPull`.
+        log_sizes: natural logarithm of each client's size; None where it is hidden.
+
+    """
+
+    change: Float[Tensor, "clients classes columns"]
+    answers: Float[Tensor, "clients answer_rows classes"]
+    before: Float[Tensor, "answer_rows classes"]
+    pull: Float[Tensor, "clients pull_rows classes"]
+    log_sizes: Float[Tensor, " clients"] | None = None
+
+
+def class_matrices(readings: Readings) -> Float[Tensor, "clients classes classes kinds"]:
+    """Numbers about each pair (true class, output), which renaming the classes only moves."""
+    logits = mean_logits(readings.answers) - mean_logits(readings.before)
+    logits = logits - logits.mean(2, keepdim=True)
+    softmax, start = mean_softmax(readings.answers), mean_softmax(readings.before)
+    rows, bias = readings.change[..., :-1], readings.change[..., -1]
+    alike = rows @ rows.transpose(1, 2)
+    alike = alike / (alike.diagonal(dim1=1, dim2=2).sum(1)[:, None, None] + TINY)
+    at_start, in_middle, product = factors_of_rows(readings.pull).unbind(1)
+    length = in_middle.flatten(1).norm(dim=1)[:, None, None]
+    common = common_factors(readings.pull)  # (clients, two, classes)
+    total = common.sum(2, keepdim=True)
+    shares = (common / total.where(total.abs() > TINY, torch.inf)).clamp(-2, 2)
+    kinds = (
+        logits,
+        softmax,
+        softmax - start,
+        start.expand_as(softmax),
+        _by_output(bias, logits),
+        alike,
+        _by_output(rows.sum(2), logits),
+        at_start,
+        in_middle,
+        product,
+        in_middle / (length + TINY),
+        *(_by_class(one, logits) for one in (*common.unbind(1), *shares.unbind(1))),
+    )
+    return torch.stack(kinds, 3)
+
+
+def class_tokens(
+    matrices: Float[Tensor, "clients classes classes kinds"],
+) -> Float[Tensor, "clients classes numbers"]:
+    """What stands on the diagonal, in the column and in the row of each class.
+
+    Of column and row, the diagonal left out: mean, largest, smallest.
+    """
+    own = matrices.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (clients, classes, kinds)
+    others = max(1, matrices.shape[1] - 1)
+    eye = torch.eye(matrices.shape[1], dtype=torch.bool, device=matrices.device)[:, :, None]
+    high, low = matrices.masked_fill(eye, -torch.inf), matrices.masked_fill(eye, torch.inf)
+    parts = [own]
+    for axis in (1, 2):
+        parts += [(matrices.sum(axis) - own) / others, high.amax(axis), low.amin(axis)]
+    return torch.cat(parts, 2)
+
+
+def plain_numbers(readings: Readings) -> Float[Tensor, "clients numbers"]:
+    """The same readings row by row, in which each class may have a part of its own."""
+    logits = mean_logits(readings.answers) - mean_logits(readings.before)
+    softmax = mean_softmax(readings.answers) - mean_softmax(readings.before)
+    parts = [
+        readings.change,
+        logits - logits.mean(2, keepdim=True),
+        softmax,
+        factors_of_rows(readings.pull)[:, 1],
+        common_factors(readings.pull),
+    ]
+    if readings.log_sizes is not None:
+        parts.append(readings.log_sizes[:, None, None])
+    return torch.cat([part.flatten(1) for part in parts], 1)
+
+
+def _by_output(
+    numbers: Float[Tensor, "clients classes"], like: Float[Tensor, "clients classes classes"]
+) -> Float[Tensor, "clients classes classes"]:
+    return numbers.unsqueeze(1).expand_as(like)
+
+
+def _by_class(
+    numbers: Float[Tensor, "clients classes"], like: Float[Tensor, "clients classes classes"]
+) -> Float[Tensor, "clients classes classes"]:
+    return numbers.unsqueeze(2).expand_as(like)

@@ -1,0 +1,116 @@
+"""How far each class moves a model that is trained on a little of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.core.errors import PlanError
+from overheard.core.messages import Weights, moved
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.learning.cohort import Member
+from overheard.learning.initial import fresh
+from overheard.learning.last_layer import last_layer
+from overheard.learning.train import train_cohort
+from overheard.simulation.chunk import CHUNK
+from overheard.simulation.probe import Probe, Scene
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DifferentialSensitivity(Probe):
+    """Sensitivity of the broadcast less that of the client's model, class by class.
+
+    The sensitivity of a model to class c: it is trained on examples of c alone, and the
+    absolute changes of one layer are added up, over the learning rate (Zhou et al. 2023 and
+    their code). A model that was just trained on much of c has less left to learn from it, so
+    that the difference is large where a client holds much of a class.
+
+    The examples are held-out ones, which no virtual client has learned from: real clients have
+    not seen them either. Every model meets them in the same order.
+
+    Costs a training on `samples * epochs` examples for every class of every client and round.
+
+    Args:
+        layer: "last", or the name of a module whose parameters count, such as "features.6".
+        samples: of a class at most, as far as they are held out.
+        epochs: over them.
+        batch: examples a step.
+        rate: of Adam.
+
+    """
+
+    layer: str = "last"
+    samples: int = 128
+    epochs: int = 5
+    batch: int = 32
+    rate: float = 1e-3
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        if self.samples < 1:
+            raise ValueError(f"samples must be 1 or more, got {self.samples}")
+        self._recipe()
+
+    def read(self, scene: Scene, deltas: Sequence[Weights]) -> Float[Tensor, "clients classes"]:
+        """The differences of each client.
+
+        Raises:
+            PlanError: if the model has no layer of that name.
+
+        """
+        names = _parameters(scene, self.layer)
+        before = self._sensitivity(scene, scene.broadcast, names)
+        return torch.stack(
+            [
+                before - self._sensitivity(scene, moved(scene.broadcast, delta), names)
+                for delta in deltas
+            ]
+        )
+
+    def _sensitivity(
+        self, scene: Scene, weights: Weights, names: Sequence[str]
+    ) -> Float[Tensor, " classes"]:
+        labels = scene.held_out.labels
+        mine = [(labels == label).nonzero().flatten() for label in range(scene.classes)]
+        # Named by its first row, not by its label: renaming classes moves no draw.
+        members = [Member(f"{int(rows[0])}", rows[: self.samples]) for rows in mine]
+        trained = train_cohort(
+            scene.build_model,
+            weights,
+            scene.held_out,
+            members,
+            self._recipe(),
+            seed=scene.seed.child("sensitivity"),
+            round=scene.round,
+            chunk=CHUNK,
+            workers=1,
+            device=scene.device,
+        )
+        sums = [
+            torch.stack([one.delta[name].abs().sum() for name in names]).sum()
+            for one in trained
+        ]
+        return torch.stack(sums).float() / self.rate
+
+    def _recipe(self) -> Recipe:
+        return Recipe(self.rate, self.epochs, self.batch, optimizer="adam")
+
+
+def _parameters(scene: Scene, layer: str) -> list[str]:
+    model = fresh(scene.build_model, Seed(0))
+    if layer == "last":
+        last = last_layer(model)
+        return [last.weight, *([] if last.bias is None else [last.bias])]
+    names = [name for name, _ in model.named_parameters() if name.startswith(f"{layer}.")]
+    if not names:
+        known = sorted({name.rpartition(".")[0] for name, _ in model.named_parameters()})
+        raise PlanError(
+            f"the model has no layer {layer!r} with parameters: choose 'last' or one of "
+            f"{', '.join(known)}"
+        )
+    return names

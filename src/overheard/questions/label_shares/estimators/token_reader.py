@@ -1,0 +1,147 @@
+"""Networks that tell label shares from one round's readings, class by class."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from overheard.core.seeds import Seed
+from overheard.learning.chance import seeded
+from overheard.learning.fitting.fit import told
+from overheard.learning.fitting.side_by_side import (
+    OfTokens,
+    SideBySide,
+    Training,
+    load_weights,
+    train_side_by_side,
+)
+from overheard.learning.fitting.standard import Standard, standard_of, standard_of_parts
+from overheard.questions.label_shares.estimators.class_tokens import (
+    CLIP,
+    Readings,
+    class_matrices,
+    class_tokens,
+)
+from overheard.questions.label_shares.estimators.inversion import Inversion
+
+SLICE = 200
+"""Clients whose matrices stand in memory at once."""
+
+TOKEN_WIDTH = 64
+
+DROPOUT = 0.1
+
+WEIGHTS = "networks of tokens/"
+"""Before the names of the networks' weights among the tensors of a `TokenReader`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TokenReader:
+    """Networks that read one token a class, by weights that serve all classes.
+
+    Args:
+        entries: the scale of class matrices.
+        scales: of the tokens, one a network.
+        inversion: of the equation of the bias, whose solution stands in the tokens.
+        networks: one a set of virtual clients that taught it.
+
+    """
+
+    entries: Standard
+    scales: tuple[Standard, ...]
+    inversion: Inversion
+    networks: SideBySide
+
+    def read(self, readings: Readings) -> Float[Tensor, "networks clients classes"]:
+        """What each network tells of new clients."""
+        tokens = _tokens(readings, self.entries, self.inversion)
+        return told(self.networks, _inputs(tokens, self.scales))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that was learned but for the inversion, by name, for `from_tensors`."""
+        own = self.entries.tensors("entries") | self.networks.state_dict(prefix=WEIGHTS)
+        for place, scale in enumerate(self.scales):
+            own |= scale.tensors(f"tokens/{place}")
+        return own
+
+    @staticmethod
+    def from_tensors(
+        kept: Mapping[str, Tensor], classes: int, inversion: Inversion
+    ) -> "TokenReader":
+        """What `tensors` gave, as it was."""
+        places = range(len(inversion.weights))
+        scales = tuple(Standard.from_tensors(kept, f"tokens/{place}") for place in places)
+        # Fresh weights are drawn, and overwritten at once.
+        with seeded(Seed(0)):
+            networks = _fresh(len(places), classes, len(scales[0].mean))
+        load_weights(networks, kept, WEIGHTS)
+        return TokenReader(Standard.from_tensors(kept, "entries"), scales, inversion, networks)
+
+
+def learn_tokens(
+    readings: Readings,
+    shares: Float[Tensor, "clients classes"],
+    inversion: Inversion,
+    rows: Sequence[Int[Tensor, " _rows"]],
+    steps: int,
+    seed: Seed,
+) -> TokenReader:
+    """Train one network on each of these sets of virtual clients."""
+    # One scale for all entries of a kind, so that renaming the classes changes nothing.
+    kinds = (class_matrices(some).flatten(0, 2) for some in _slices(readings))
+    entries = standard_of_parts(kinds)
+    tokens = _tokens(readings, entries, inversion)
+    scales = tuple(
+        standard_of(each[own].flatten(0, 1)) for each, own in zip(tokens, rows, strict=True)
+    )
+    inputs = _inputs(tokens, scales)
+    with seeded(seed):
+        networks = _fresh(len(rows), shares.shape[1], inputs.shape[3])
+        train_side_by_side(
+            networks, inputs, shares.float(), rows, Training(steps), seed.child("batches")
+        )
+    return TokenReader(entries, scales, inversion, networks)
+
+
+def _tokens(
+    readings: Readings, entries: Standard, inversion: Inversion
+) -> list[Float[Tensor, "clients classes numbers"]]:
+    """The tokens for each network, which differ in the scale of the inversion alone."""
+    parts = []
+    for some in _slices(readings):
+        parts.append(class_tokens(entries.of(class_matrices(some)).clamp(-CLIP, CLIP)))
+    if readings.log_sizes is not None:
+        sizes = readings.log_sizes[:, None, None].expand(-1, readings.change.shape[1], 1)
+        parts = [torch.cat((torch.cat(parts), sizes.float()), 2)]
+    tokens = torch.cat(parts)
+    solved = inversion.read(readings).float().unsqueeze(3)
+    return [torch.cat((tokens, own, own.sqrt()), 2) for own in solved]
+
+
+def _inputs(
+    tokens: Sequence[Float[Tensor, "clients classes numbers"]], scales: Sequence[Standard]
+) -> Float[Tensor, "networks clients classes numbers"]:
+    pairs = zip(scales, tokens, strict=True)
+    return torch.stack([scale.of(own).asinh() for scale, own in pairs])
+
+
+def _fresh(networks: int, classes: int, numbers: int) -> SideBySide:
+    return OfTokens(networks, classes, numbers, TOKEN_WIDTH, DROPOUT)
+
+
+def _slices(readings: Readings) -> list[Readings]:
+    sizes = readings.log_sizes
+    return [
+        Readings(
+            readings.change[begin : begin + SLICE],
+            readings.answers[begin : begin + SLICE],
+            readings.before,
+            readings.pull[begin : begin + SLICE],
+            None if sizes is None else sizes[begin : begin + SLICE],
+        )
+        for begin in range(0, len(readings.change), SLICE)
+    ]

@@ -1,0 +1,42 @@
+"""How well a claim says which labels a target does not hold."""
+
+import torch
+
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.statistics.yardstick import Yardstick
+
+
+def _null_precision(claim: LabelShares, truth: LabelShares) -> float | None:
+    if claim.absent is None:
+        return None
+    named = int(claim.absent.sum())
+    return int((claim.absent & (truth.shares == 0)).sum()) / named if named else 1.0
+
+
+def _null_recall(claim: LabelShares, truth: LabelShares) -> float | None:
+    if claim.absent is None:
+        return None
+    absent = truth.shares == 0
+    there = int(absent.sum())
+    return int((claim.absent & absent).sum()) / there if there else 1.0
+
+
+def _null_exact(claim: LabelShares, truth: LabelShares) -> float | None:
+    if claim.absent is None:
+        return None
+    return float(torch.equal(claim.absent, truth.shares == 0))
+
+
+def _null_brier(claim: LabelShares, truth: LabelShares) -> float | None:
+    if claim.null_probability is None:
+        return None
+    absent = (truth.shares == 0).double()
+    return float((claim.null_probability - absent).square().mean())
+
+
+ABSENCE = (
+    Yardstick("null_precision", "higher", _null_precision, guessable=False),
+    Yardstick("null_recall", "higher", _null_recall),
+    Yardstick("null_exact", "higher", _null_exact),
+    Yardstick("null_brier", "lower", _null_brier),
+)

@@ -1,0 +1,49 @@
+"""Whether the intervals of a claim hold what they say, and how much they say; the size too."""
+
+from math import log2
+
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.statistics.yardstick import Yardstick
+
+ROUNDING = 1e-6
+"""How far the end of an interval, worked out in float32, may miss a share that it means."""
+
+
+def _coverage(claim: LabelShares, truth: LabelShares) -> float | None:
+    if claim.bounds is None:
+        return None
+    low, high = (
+        truth.shares.new_tensor(ends) for ends in (claim.bounds.low, claim.bounds.high)
+    )
+    held = (low - ROUNDING <= truth.shares) & (truth.shares <= high + ROUNDING)  # (classes,)
+    return float(held.double().mean())
+
+
+def _width(claim: LabelShares, truth: LabelShares) -> float | None:
+    if claim.bounds is None:
+        return None
+    low, high = claim.bounds.low, claim.bounds.high
+    return (sum(high) - sum(low)) / len(low)
+
+
+def _size_factor(claim: LabelShares, truth: LabelShares) -> float | None:
+    if claim.size is None or truth.size is None:
+        return None
+    return abs(log2(claim.size.examples / truth.size.examples))
+
+
+def _size_coverage(claim: LabelShares, truth: LabelShares) -> float | None:
+    if claim.size is None or truth.size is None:
+        return None
+    low, high = claim.size.low, claim.size.high
+    if low is None or high is None:
+        return None
+    return float(low <= truth.size.examples <= high)
+
+
+UNCERTAINTY = (
+    Yardstick("coverage", "higher", _coverage, guessable=False),
+    Yardstick("width", "lower", _width, guessable=False),
+    Yardstick("size_factor", "lower", _size_factor, guessable=False),
+    Yardstick("size_coverage", "higher", _size_coverage, guessable=False),
+)

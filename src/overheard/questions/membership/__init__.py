@@ -1,0 +1,1 @@
+"""Which records a client trained on."""

@@ -1,0 +1,1 @@
+"""Which updates are of one sender."""

@@ -1,0 +1,1 @@
+"""What only the attacks of this question estimate with."""

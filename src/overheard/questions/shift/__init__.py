@@ -1,0 +1,1 @@
+"""Whether, when and which way a client's data changed."""

@@ -1,0 +1,95 @@
+"""Draws how the evidence of a shift went, round by round, beside that of the control."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from overheard.core.claims import Timeline
+from overheard.drawing.svg import ACCENT, INK, SOFT, inline_svg
+
+THRESHOLD_DASHES = (0, (5, 3))
+SHIFT_DASHES = (0, (1, 1.6))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The ends of an axis."""
+
+    low: float
+    high: float
+
+
+def timeline_chart(
+    shifted: Timeline, control: Timeline | None, since: int | None, height: Span, label: str
+) -> Markup:
+    """The statistic of a run with its threshold and alarm, and the control's behind it.
+
+    Args:
+        shifted: of the planned run.
+        control: of its control; None = there is none.
+        since: the true round of the shift, where a line stands upright; None = none came.
+        height: the ends of the upright axis, alike in charts that are to be compared.
+        label: what the chart shows.
+
+    """
+    width, tall, left, bottom = 300.0, 180.0, 46.0, 40.0
+    rounds = sorted({*shifted.rounds, *(control.rounds if control else ())})
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes(
+            (left / width, bottom / tall, (width - left - 12) / width, 0.95 - bottom / tall)
+        )
+        if since is not None:
+            axes.axvline(since, color=INK, ls=SHIFT_DASHES, lw=1.6)
+        if control is not None:
+            axes.plot(control.rounds, control.statistic, color=SOFT, lw=1.0)
+        if shifted.threshold is not None:
+            axes.plot(shifted.rounds, shifted.threshold, color=INK, ls=THRESHOLD_DASHES, lw=1.2)
+        axes.plot(shifted.rounds, shifted.statistic, color=ACCENT, marker="o", ms=3.2)
+        _mark_alarm(axes, shifted)
+        if rounds:
+            margin = max(0.4, 0.03 * (rounds[-1] - rounds[0]))
+            axes.set_xlim(rounds[0] - margin, rounds[-1] + margin)
+            axes.set_xticks(rounds[:: ceil(len(rounds) / 7)])
+        axes.set_ylim(height.low, height.high)
+        axes.locator_params(axis="y", nbins=5)
+        axes.tick_params(axis="y", labelcolor=SOFT, labelsize=11)
+        axes.tick_params(axis="x", labelsize=11)
+        axes.set_xlabel("round")
+        axes.grid(axis="y")
+
+    return inline_svg(draw, width, tall, label)
+
+
+def _mark_alarm(axes: Axes, shifted: Timeline) -> None:
+    if shifted.alarm is None:
+        return
+    value = shifted.statistic[shifted.rounds.index(shifted.alarm)]
+    axes.plot([shifted.alarm], [value], "D", color=INK, mfc="none", ms=9, mew=1.6)
+
+
+def timeline_legend(label: str) -> Markup:
+    """What the lines and marks of the timelines stand for."""
+    width, height = 300.0, 62.0
+
+    def draw(figure: Figure) -> None:
+        figure.legend(
+            handles=[
+                Line2D([], [], color=ACCENT, marker="o", ms=3.2, label="planned run"),
+                Line2D([], [], color=SOFT, lw=1.0, label="control run"),
+                Line2D([], [], color=INK, ls=SHIFT_DASHES, lw=1.6, label="true shift"),
+                Line2D([], [], color=INK, ls=THRESHOLD_DASHES, lw=1.2, label="threshold"),
+                Line2D([], [], color=INK, marker="D", mfc="none", ms=9, mew=1.6, ls="",
+                       label="alarm"),
+            ],
+            loc="upper left",
+            ncols=2,
+            borderaxespad=0,
+            labelspacing=0.55,
+        )  # fmt: skip
+
+    return inline_svg(draw, width, height, label)

@@ -1,0 +1,83 @@
+"""How well a claim says which labels rose and fell in a shift, and by how much."""
+
+from jaxtyping import Bool
+from torch import Tensor
+
+from overheard.questions.shift.claim import Measured, Shift
+from overheard.statistics.yardstick import Yardstick
+
+ROUNDING = 1e-6
+"""A change of a share no larger than this is none; an interval may miss a number by it."""
+
+
+def risen(truth: Shift) -> Bool[Tensor, " classes"] | None:
+    """The labels whose true share rose; None where no label's did."""
+    if truth.change is None:
+        return None
+    labels = truth.change.value > ROUNDING
+    return labels if bool(labels.any()) else None
+
+
+def _change_l1(claim: Shift, truth: Shift) -> float | None:
+    if claim.change is None or truth.change is None:
+        return None
+    return float((claim.change.value - truth.change.value).abs().sum())
+
+
+def direction(claim: Shift, truth: Shift) -> float | None:
+    """1 if the labels that rose are said to have risen together, 0 if fallen, else 0.5."""
+    labels = risen(truth)
+    if claim.change is None or labels is None:
+        return None
+    return (float(claim.change.value[labels].sum().sign()) + 1) / 2
+
+
+def _signs_right(claim: Shift, truth: Shift) -> float | None:
+    if claim.change is None or truth.change is None or risen(truth) is None:
+        return None
+    true = truth.change.value
+    right = (claim.change.value.sign() * true.sign() + 1) / 2  # (classes,)
+    return float((right * true.abs()).sum() / true.abs().sum())
+
+
+def _risen_error(claim: Shift, truth: Shift) -> float | None:
+    labels = risen(truth)
+    if claim.after is None or truth.after is None or labels is None:
+        return None
+    return abs(float((claim.after.value - truth.after.value)[labels].sum()))
+
+
+def _risen_coverage(claim: Shift, truth: Shift) -> float | None:
+    labels = risen(truth)
+    if claim.after is None or truth.after is None or labels is None:
+        return None
+    _, low, high = claim.after.total(labels)
+    true, _, _ = truth.after.total(labels)
+    return float(low - ROUNDING <= true <= high + ROUNDING)
+
+
+def _coverage(claim: Shift, truth: Shift) -> float | None:
+    if claim.change is None or truth.change is None:
+        return None
+    off = (claim.change.value - truth.change.value).abs()
+    return float((off <= _reach(claim.change) + ROUNDING).double().mean())
+
+
+def _width(claim: Shift, truth: Shift) -> float | None:
+    return None if claim.change is None else 2 * float(_reach(claim.change).mean())
+
+
+def _reach(told: Measured) -> Tensor:
+    """How far the interval of each number goes on each side."""
+    return told.value.new_tensor(told.interval().high) - told.value
+
+
+CHANGE = (
+    Yardstick("change_l1", "lower", _change_l1),
+    Yardstick("direction", "higher", direction),
+    Yardstick("signs_right", "higher", _signs_right),
+    Yardstick("risen_error", "lower", _risen_error),
+    Yardstick("risen_coverage", "higher", _risen_coverage, guessable=False),
+    Yardstick("coverage", "higher", _coverage, guessable=False),
+    Yardstick("width", "lower", _width, guessable=False),
+)

@@ -1,1 +1,0 @@
-"""One question a file: holds claims against the ground truth."""

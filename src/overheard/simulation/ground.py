@@ -1,0 +1,98 @@
+"""What all rounds of an attacker's imitation stand on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from overheard.core.defense import BuildModel
+from overheard.core.errors import NeedsError
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.messages import Weights
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.learning.initial import fresh
+from overheard.learning.last_layer import last_layer
+from overheard.simulation.parting import Parting, part
+from overheard.simulation.probe import Scene, scene_seed
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What all rounds of an attacker's imitation stand on.
+
+    Args:
+        build_model: gives the architecture.
+        classes: how many labels the task has.
+        auxiliary: all auxiliary examples.
+        parting: which of them are held out for probes, and the halves of the others.
+        recipe: how clients train; None = unknown.
+        broadcasts: by round.
+        seed: of the bank.
+        device: where to compute.
+
+    """
+
+    build_model: BuildModel
+    classes: int
+    auxiliary: Examples
+    parting: Parting
+    recipe: Recipe | None
+    broadcasts: Mapping[int, Weights]
+    seed: Seed
+    device: str
+
+    def scene(self, number: int) -> Scene:
+        """The scene of a round."""
+        return Scene(
+            number,
+            self.broadcasts[number],
+            self.build_model,
+            self.classes,
+            self.auxiliary.take(self.parting.held_out),
+            self.auxiliary,
+            self.recipe,
+            scene_seed(self.seed, number),
+            self.device,
+        )
+
+
+def ground_of(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Ground:
+    """The ground on which these rounds are imitated.
+
+    Raises:
+        NeedsError: if knowledge is missing, or there are too few auxiliary examples.
+        ValueError: if there are no rounds, one comes twice or has no broadcast.
+
+    """
+    broadcasts = view.broadcasts()
+    known = set(rounds) & broadcasts.keys()
+    if not rounds or len(known) < len(rounds):
+        raise ValueError(
+            f"different rounds with a broadcast each are wanted, got {list(rounds)}"
+        )
+    auxiliary, build_model = knowledge.auxiliary, knowledge.build_model
+    if auxiliary is None or build_model is None or not knowledge.recipes():
+        wanted = (Need.AUXILIARY, Need.MODEL, Need.RECIPES)
+        told = "; ".join(need.value for need in wanted)
+        raise NeedsError(f"virtual clients need {told}: grant the attacker what is missing")
+    seed = knowledge.means.seed.child("bank")
+    weight = last_layer(fresh(build_model, seed)).weight
+    outputs = len(broadcasts[rounds[0]][weight])
+    if outputs != knowledge.classes:
+        raise NeedsError(
+            f"the model tells {outputs} classes apart and the task has {knowledge.classes}: "
+            "give the attacker the model and the classes of one and the same task"
+        )
+    return Ground(
+        build_model,
+        knowledge.classes,
+        auxiliary,
+        part(auxiliary.labels, knowledge.classes, seed.child("parting")),
+        knowledge.recipe,
+        {number: broadcasts[number] for number in rounds},
+        seed,
+        knowledge.means.device,
+    )

@@ -1,0 +1,34 @@
+"""Reads how far the last layer moved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.core.messages import Weights
+from overheard.learning.initial import fresh
+from overheard.learning.last_layer import last_layer
+from overheard.simulation.probe import Probe, Scene
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LastLayerChange(Probe):
+    """The change of each class's row of weights, and of its bias in the last column.
+
+    The column is 0 where the layer has no bias.
+    """
+
+    def read(
+        self, scene: Scene, deltas: Sequence[Weights]
+    ) -> Float[Tensor, "clients classes columns"]:
+        """The rows of each client's change; columns are the features and the bias."""
+        layer = last_layer(fresh(scene.build_model, scene.seed))
+        weights = torch.stack([delta[layer.weight] for delta in deltas]).float()
+        bias = weights.new_zeros(len(weights), scene.classes)
+        if layer.bias is not None:
+            bias = torch.stack([delta[layer.bias] for delta in deltas]).float()
+        return torch.cat((weights, bias.unsqueeze(2)), 2)  # (clients, classes, features + 1)

@@ -1,0 +1,36 @@
+"""Reads how far a client moved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.core.messages import Weights
+from overheard.simulation.probe import Probe, Scene
+
+SMALLEST = 1e-12
+"""The norm as which a change of nothing is read, so that its logarithm is a number."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UpdateNorms(Probe):
+    """Natural logarithm of the L2 norm of the whole update, then of each of its tensors.
+
+    Tensors stand in the order in which the broadcast names them.
+    """
+
+    def read(self, scene: Scene, deltas: Sequence[Weights]) -> Float[Tensor, "clients norms"]:
+        """The norms of each client's change."""
+        names = list(scene.broadcast)
+        squares = torch.stack(
+            [
+                torch.stack([delta[name].double().square().sum() for name in names])
+                for delta in deltas
+            ]
+        )  # (clients, tensors)
+        norms = torch.cat((squares.sum(1, keepdim=True), squares), 1).sqrt()
+        return norms.clamp(min=SMALLEST).log().float()

@@ -1,0 +1,50 @@
+"""Where tasks are done: here, in worker processes or on a Ray cluster."""
+
+from collections.abc import Generator, Iterable
+from itertools import chain
+from time import perf_counter
+
+import torch
+
+from overheard.core.means import Means
+from overheard.learning.threads import cores
+from overheard.learning.workers import processes
+from overheard.learning.workers.job import Done, Task
+from overheard.simulation.cluster import on_cluster
+
+
+def carry_out(tasks: Iterable[Task], count: int, means: Means) -> Generator[Done, None, None]:
+    """Do `count` tasks, and give them as they are done, in any order.
+
+    Where they are done moves no bit. Whoever stops listening half-way, be it by Ctrl-C, ends
+    whatever is under way.
+
+    Raises:
+        PlanError: if a cluster is asked for and Ray is not installed, or not reached.
+        WorkerError: if workers die of one task again and again.
+
+    """
+    if means.cluster is not None:
+        return on_cluster(enumerate(tasks), means.cluster)
+    workers = cores() if means.workers is None else means.workers
+    on_cpu = torch.device(means.device).type == "cpu"
+    if workers > 1 and on_cpu and processes.are_possible():
+        return _with_workers_once_worth_it(tasks, count, workers)
+    return (Done(number, task.run()) for number, task in enumerate(tasks))
+
+
+def _with_workers_once_worth_it(
+    tasks: Iterable[Task], count: int, workers: int
+) -> Generator[Done, None, None]:
+    """Work here until workers have come up, who are called once that saves time."""
+    numbered = enumerate(tasks)
+    for number, task in numbered:
+        if processes.are_ready(workers):
+            yield from processes.muster(workers).work(chain([(number, task)], numbered))
+            return
+        began = perf_counter()
+        tensors = task.run()
+        if number == 0:
+            saved = (perf_counter() - began) * (count - 1) * (1 - 1 / workers)
+            processes.miss(saved, workers)
+        yield Done(number, tensors)

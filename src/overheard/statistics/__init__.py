@@ -1,0 +1,1 @@
+"""Statistics over arrays: estimates with intervals, ranks, matches."""

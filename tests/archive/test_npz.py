@@ -1,0 +1,73 @@
+import io
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from overheard.archive.npz import LONGEST_HEADER, ArrayHeader, read_content, read_header
+
+KINDS = st.sampled_from(["|u1", "<i8", ">f4", "<f8", "<U3", ">U2", "|b1", "<M8[ns]"])
+
+
+def told(head: bytes, numbers: bytes = b"") -> io.BytesIO:
+    return io.BytesIO(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + numbers)
+
+
+def plain(shape: str) -> bytes:
+    return f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+
+
+@given(
+    KINDS.flatmap(
+        lambda kind: arrays.arrays(kind, arrays.array_shapes(min_dims=0, min_side=0))
+    ),
+    st.booleans(),
+    st.sampled_from([(1, 0), (2, 0)]),
+)
+def test_what_numpy_writes_is_read_as_numpy_reads_it(
+    array: np.ndarray, is_fortran: bool, version: tuple[int, int]
+) -> None:
+    stream = io.BytesIO()
+    ordered = np.asfortranarray(array) if is_fortran else array
+    np.lib.format.write_array(stream, ordered, version)
+    stream.seek(0)
+    header = read_header(stream.read)
+    assert header.start == stream.tell()
+    assert (header.shape, header.count) == (ordered.shape, ordered.size)
+    read = read_content(stream.read, header, np.dtype(header.kind))
+    assert (read.dtype, read.shape) == (array.dtype, ordered.shape)
+    assert read.tobytes() == ordered.tobytes()
+
+
+def test_lengths_as_python_2_wrote_them_are_read() -> None:
+    assert read_header(told(plain("(3L, 2L)")).read).shape == (3, 2)
+
+
+@pytest.mark.parametrize("numbers", [b"12345", b"1234567"])
+def test_more_or_fewer_numbers_than_told_are_refused(numbers: bytes) -> None:
+    stream = told(plain("(2, 3)"), numbers)
+    header = read_header(stream.read)
+    assert header == ArrayHeader("|u1", False, (2, 3), 10 + len(plain("(2, 3)")))
+    with pytest.raises(ValueError, match=r"longer than its header|cut short"):
+        read_content(stream.read, header, np.dtype("u1"))
+
+
+def test_a_header_may_be_long_and_no_longer() -> None:
+    padded = plain("(1,)")[:-1].ljust(LONGEST_HEADER - 1) + b"\n"
+    assert read_header(told(padded).read).shape == (1,)
+    with pytest.raises(ValueError, match="16385 bytes, 16384 at most"):
+        read_header(told(b" " + padded).read)
+
+
+@given(st.binary(max_size=40), st.integers(0, 120))
+def test_any_other_bytes_are_a_value_error_or_a_header(junk: bytes, place: int) -> None:
+    whole = told(plain("(12, 3)")).getvalue()
+    spoilt = whole[:place] + junk + whole[place + len(junk) :]
+    try:
+        header = read_header(io.BytesIO(spoilt).read)
+    except ValueError:
+        return
+    assert all(length >= 0 for length in header.shape)

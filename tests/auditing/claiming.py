@@ -1,0 +1,60 @@
+"""Audits of real Gaussian releases, of which a mechanism tells the truth or does not."""
+
+from dataclasses import replace
+
+import torch
+
+from overheard.core.accountant import account
+from overheard.core.defense import Moment, Run
+from overheard.core.mechanism import Mechanism
+from overheard.core.messages import Update
+from overheard.core.parties import SERVER, Party, client
+from overheard.core.seeds import Seed
+from overheard.defenses.local_dp import LocalDp
+from overheard.findings.finding import ArmRun, Audit, Cell, DefenseRecord, Finding, Refusal
+
+LOCAL = LocalDp(clip=1.0, noise_multiplier=1.0).mechanism()
+ONE_ROUND = Run(1, 1.0)
+
+
+def released(
+    noise_multiplier: float,
+    *,
+    members: int = 500,
+    outsiders: int = 2000,
+    observers: tuple[Party, ...] = (SERVER,),
+    attack: str = "peek",
+) -> Finding:
+    """Of each record a clipped update of its own: 1 where it was trained on, else -1.
+
+    What is read is what `local_dp` leaves of it: two neighbours, as far apart as they can be.
+    """
+    true = (*(1.0,) * members, *(-1.0,) * outsiders)
+    defense = LocalDp(clip=1.0, noise_multiplier=noise_multiplier)
+    said = tuple(
+        float(
+            defense.on_update(
+                Update({"a": torch.tensor([sign])}), Moment(0, client(place), Seed(place))
+            ).delta["a"]
+        )
+        for place, sign in enumerate(true)
+    )
+    cell = Cell("noisy", 0, observers, attack, "Peek()", "membership", (0,))
+    return Finding(cell, client(0), said, true, ())
+
+
+def audit_of(
+    mechanism: Mechanism,
+    *findings: Finding,
+    refusals: tuple[Refusal, ...] = (),
+    are_alike: bool = True,
+    settings: str = "LocalDp(clip=1.0)",
+    run: Run = ONE_ROUND,
+) -> Audit:
+    """One arm with this mechanism, and one without any."""
+    record = DefenseRecord(
+        settings, "client", "each client", "epsilon", account(mechanism, run)
+    )
+    noisy = ArmRun("noisy", 0, (record,), {}, 0, 1, are_records_alike=are_alike)
+    bare = replace(noisy, arm="none", defenses=())
+    return Audit("Noise", "Made up", ("a",), (bare, noisy), findings, refusals, "", {})

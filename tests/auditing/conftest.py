@@ -1,0 +1,52 @@
+"""One audit of the small plan, run once and looked at by many tests."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.run import Step, audit
+from overheard.auditing.simulate import Resources, Supplies, supply
+from overheard.core.means import MemoryShelf
+from overheard.findings.finding import Audit
+from overheard.plans.plan import Plan
+from tests.auditing.plans import SMALL, TINY
+
+HERE = Resources(device="cpu", workers=1)
+
+
+@dataclass(frozen=True)
+class Done:
+    """An audit, the folder it left and the steps it told."""
+
+    found: Audit
+    folder: Path
+    steps: tuple[Step, ...]
+
+
+def supplies_of(plan: Plan) -> Supplies:
+    """Where the attackers of this plan work; nothing of it is kept."""
+    return supply(plan, HERE, MemoryShelf())
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """The small plan, audited. Look at its folder, change nothing in it."""
+    folder, steps = tmp_path_factory.mktemp("audits") / "small", list[Step]()
+    found = audit(SMALL, folder, resources=HERE, on_step=steps.append)
+    return Done(found, folder, tuple(steps))
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """The tiny plan, audited. Copy its folder before changing anything in it."""
+    folder, steps = tmp_path_factory.mktemp("audits") / "tiny", list[Step]()
+    found = audit(TINY, folder, resources=HERE, on_step=steps.append)
+    return Done(found, folder, tuple(steps))
+
+
+@pytest.fixture(scope="session")
+def recording(tiny: Done) -> Path:
+    """The folder of the one run of the tiny plan: transcript and truth."""
+    return AuditFolder(tiny.folder).run("no defense", 0)

@@ -1,0 +1,123 @@
+"""Eight people, each with two labels of its own, and simple attacks that ask who is who."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, final
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
+
+from overheard.core.attack import Attack
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.data.datasets.own import Own
+from overheard.data.splits.by_user import ByUser
+from overheard.learning.models.logistic import Logistic
+from overheard.plans.data_plan import DataPlan, PeoplePlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.questions.identity.claim import Identity
+from overheard.questions.same_sender.claim import SameSender
+
+USERS = tuple(f"user-{number}" for number in range(8))
+LABELS = ("a", "b", "c", "d")
+
+
+def write(folder: Path) -> Own:
+    """A table of 50 rows a user, two thirds of one label and a third of another."""
+    rows = np.random.default_rng(0)
+    table = pd.DataFrame({"user": np.repeat(USERS, 50), "when": np.arange(400)})
+    number = np.repeat(np.arange(8), 50)
+    main, turn = number % 4, np.arange(400) % 3
+    # Users 0 to 3 have the next label besides, users 4 to 7 the one after.
+    label = np.where(turn < 2, main, (main + 1 + number // 4) % 4)
+    table["label"] = np.array(LABELS)[label]
+    table["hand"] = np.where(number % 2 == 0, "left", "right")
+    table["x"], table["y"] = rows.normal(size=400), rows.normal(size=400)
+    path = folder / "people.csv"
+    table.to_csv(path, index=False)
+    return Own(str(path), user="user", time="when", attributes=("hand",))
+
+
+def bias_of(view: View, who: Party) -> Tensor:
+    """The mean change of the biases in a target's updates: which labels it holds more of."""
+    moved = [update.delta["1.bias"] for update in view.updates(who).values()]
+    return torch.stack(moved).mean(0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Resemblance(Attack[Identity]):
+    """Names whose prior labels are as those that an update makes more likely."""
+
+    name: ClassVar[str] = "resemblance"
+    answers: ClassVar = Identity
+    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    source: ClassVar[str] = "ours"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, Identity]:
+        """By the cosine of the two."""
+        priors = knowledge.people.priors
+        shares = torch.stack(
+            [one.counts(knowledge.classes) / len(one) for one in priors.values()]
+        )
+        return {
+            who: Identity(
+                tuple(priors),
+                cosine_similarity(bias_of(view, who)[None], shares - 1 / knowledge.classes),
+            )
+            for who in targets
+        }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Likeness(Attack[SameSender]):
+    """Takes targets for one sender's that move the biases alike."""
+
+    name: ClassVar[str] = "likeness"
+    answers: ClassVar = SameSender
+    needs: ClassVar = frozenset({Need.UPDATES})
+    source: ClassVar[str] = "ours"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, SameSender]:
+        """By the distance of the two."""
+        devices = knowledge.people.devices
+        heard = [who for who in view.senders() if who not in devices]
+        return {
+            who: SameSender(
+                tuple(other for other in heard if other != who),
+                torch.stack(
+                    [
+                        -(bias_of(view, who) - bias_of(view, other)).norm()
+                        for other in heard
+                        if other != who
+                    ]
+                ),
+            )
+            for who in targets
+        }
+
+
+NAMING = ThreatPlan(attacks=(Resemblance(),), knows=("model",))
+BY_ROUND = ThreatPlan(attacks=(Resemblance(), Likeness()), knows=("model",), pseudonyms="round")
+
+
+def plan_of(
+    folder: Path, *threats: ThreatPlan, people: PeoplePlan | None, clients: int = 6
+) -> Plan:
+    """Three rounds of some of the people, by these threats."""
+    data = DataPlan(
+        source=write(folder), split=ByUser(), clients=clients, examples=30, people=people
+    )
+    training = TrainingPlan(model=Logistic(), rounds=3, rate=0.1, batch=10)
+    return Plan(data=data, training=training, arms=(ArmPlan(name="open"),), threats=threats)

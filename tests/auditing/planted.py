@@ -1,0 +1,38 @@
+"""A simple attack that asks who shifts, for audits of runs beside their controls."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from overheard.core.attack import Attack
+from overheard.core.claims import Timeline
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.questions.shift.claim import Shift
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pull(Attack[Shift]):
+    """Raises the alarm where a client begins to pull at the bias of label 0."""
+
+    name: ClassVar[str] = "pull"
+    answers: ClassVar = Shift
+    needs: ClassVar = frozenset({Need.UPDATES})
+    source: ClassVar[str] = "ours"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, Shift]:
+        claims = {}
+        for target in targets:
+            pulls = [
+                float(update.delta["1.bias"][0]) for update in view.updates(target).values()
+            ]
+            pulled = [number for number, pull in enumerate(pulls) if pull > 0.03]
+            alarm = pulled[0] if pulled else None
+            evidence = Timeline(view.rounds(), tuple(pulls), alarm=alarm, since=alarm)
+            claims[target] = Shift(evidence)
+        return claims

@@ -1,0 +1,85 @@
+"""Findings about who targets are, of which only the scores matter."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from overheard.core.parties import SERVER, Party
+from overheard.core.scorer import Score
+from overheard.findings.finding import Cell, Finding
+
+USERS = ("a", "b", "c", "d")
+ROUNDS = (0, 1)
+
+
+def found(
+    scores: Sequence[float],
+    who: str,
+    number: int,
+    *,
+    users: Sequence[str] = USERS,
+    known: Sequence[str] | None = None,
+    seed: int = 0,
+    is_control: bool = False,
+    attack: str = "planted",
+    settings: str = "Planted()",
+    unseen: float | None = None,
+) -> Finding:
+    """One finding; `number` tells targets apart; `known` are those whom the attacker knows."""
+    held = tuple(map(float, scores))
+    cell = Cell("none", seed, (SERVER,), attack, settings, "identity", ROUNDS, is_control)
+    told = ()
+    if who in (users if known is None else known):
+        best = [user for user, score in zip(users, held, strict=True) if score == max(held)]
+        guess = {"a random order": 1 / len(users)}
+        told = (Score("top1", (who in best) / len(best), "higher", guess, {}),)
+    return Finding(
+        cell,
+        Party(f"anon/{number}"),
+        held,
+        (1.0,),
+        told,
+        candidates=tuple(users),
+        none_of_them=unseen,
+        true_user=who,
+    )
+
+
+def run(
+    strength: float,
+    *,
+    people: int = 12,
+    strangers: int = 0,
+    updates: int = 6,
+    clump: float = 0.7,
+    seed: int = 0,
+    is_control: bool = False,
+    attack: str = "planted",
+    settings: str = "Planted()",
+) -> list[Finding]:
+    """A run of which scores are normal, the true user's `strength` higher.
+
+    Of each score a part, with the deviation `clump`, is the same in all updates of a person.
+    """
+    random = np.random.default_rng([seed, is_control, int(1000 * strength)])
+    users = [f"u{number}" for number in range(people)]
+    findings = []
+    for place, who in enumerate([*users, *(f"x{number}" for number in range(strangers))]):
+        shared = clump * random.normal(size=people)
+        for update in range(updates):
+            scores = random.normal(size=people) + shared
+            if place < people:
+                scores[place] += strength
+            findings.append(
+                found(
+                    scores.tolist(),
+                    who,
+                    place * updates + update,
+                    users=users,
+                    seed=seed,
+                    is_control=is_control,
+                    attack=attack,
+                    settings=settings,
+                )
+            )
+    return findings

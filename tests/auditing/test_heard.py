@@ -1,0 +1,98 @@
+"""Runs are trained side by side and heard one by one."""
+
+from pathlib import Path
+
+import pytest
+
+from overheard.auditing import heard
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.heard import simulated
+from overheard.core.parties import SERVER, client
+from overheard.findings.finding import ArmRun
+from overheard.findings.traffic import Traffic
+from overheard.learning.distillation.methods.flip import Flip
+from overheard.plans.plan import ArmPlan, Plan
+from tests.auditing.conftest import supplies_of
+from tests.auditing.plans import MASKED, OPEN, TINY, changed
+
+
+def test_the_runs_of_an_arm_train_in_batches_and_come_in_the_order_of_their_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(heard, "LARGEST_BATCH", 2)
+    plan, told = changed(TINY, seeds=(5, 3, 4), arms=(MASKED, OPEN)), list[tuple[str, int]]()
+    runs = list(
+        simulated(
+            plan,
+            supplies_of(plan),
+            AuditFolder(tmp_path),
+            lambda what, done: told.append((what, done)),
+        )
+    )
+    assert [(run.record.arm, run.record.seed) for run in runs] == [
+        (arm, seed) for arm in ("secure aggregation", "no defense") for seed in (5, 3, 4)
+    ]
+    # Two rounds: of two runs at once they are 2 and 4, of one 1 and 2.
+    last = "secure aggregation, seed 4: training"
+    assert told[4:8] == [(last, done) for done in (0, 1, 2, 2)]
+    assert told[8:12] == [("no defense, seeds 5 to 3: training", done) for done in (0, 2, 4, 4)]
+
+
+def test_what_is_heard_of_a_run_is_its_own(tmp_path: Path):
+    plan = changed(TINY, seeds=(0, 1))
+    one, other = simulated(plan, supplies_of(plan), AuditFolder(tmp_path), lambda *_: None)
+    assert one.rounds == other.rounds == (0, 1)
+    (threat,) = plan.threats
+    for name in one.transcript.seen_by(SERVER).broadcasts()[0]:
+        starts = [run.transcript.seen_by(SERVER).broadcasts()[0][name] for run in (one, other)]
+        # Biases start at nothing in every run.
+        assert starts[0].equal(starts[1]) is (not bool(starts[0].any()))
+    mine, theirs = (run.knowledge(threat).auxiliary for run in (one, other))
+    assert mine is not None
+    assert theirs is not None
+    assert not mine.inputs.equal(theirs.inputs)
+
+
+def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):
+    flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
+    plan = changed(TINY, arms=(flip,))
+    assert [arm.name for arm in plan.arms] == ["no defense", "flip"]
+    weights, told = simulated(plan, supplies_of(plan), AuditFolder(tmp_path), lambda *_: None)
+    assert weights.record.defenses == ()
+    (record,) = told.record.defenses
+    assert record.settings == repr(Flip(samples=1, batch=10))
+    assert record.enforced_at == "client"
+    view = told.transcript.seen_by(SERVER)
+    assert weights.rounds == (0, 1)
+    assert told.rounds == view.heard(client(0)) == (0, 1, 2)
+    assert told.record.answers == 9
+    counts = weights.truth.counts
+    assert told.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()
+
+
+def test_sets_travel_and_not_the_models_that_follow_and_each_run_has_its_own_time(
+    tmp_path: Path,
+):
+    flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
+    plan = changed(TINY, arms=(OPEN, flip), seeds=(0, 1))
+    *weights, one, other = _records(plan, tmp_path)
+    # Ten examples of 64 pixels, 10 soft labels, a rate and a count: 760 numbers, 3040 bytes.
+    # Three clients send one in each of three rounds; three and the closing one go to all of
+    # them, and in round 0 the first weights, 650 numbers.
+    due = Traffic(9 * 3040, 3 * (4 * 3040 + 2600), answers=9, heard=12)
+    assert one.traffic == other.traffic == due
+    assert weights[0].seconds == weights[1].seconds
+    assert one.seconds != other.seconds
+
+
+def test_to_open_runs_again_takes_no_time_of_theirs(tmp_path: Path):
+    flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
+    plan = changed(TINY, arms=(OPEN, flip))
+    first = [one.seconds for one in _records(plan, tmp_path)]
+    assert None not in first
+    assert [one.seconds for one in _records(plan, tmp_path)] == first
+
+
+def _records(plan: Plan, folder: Path) -> list[ArmRun]:
+    found = simulated(plan, supplies_of(plan), AuditFolder(folder), lambda *_: None)
+    return [run.record for run in found]

@@ -1,0 +1,100 @@
+"""Membership is told of images, tables and texts, from the data set to the report's rows."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overheard.auditing.run import audit
+from overheard.auditing.simulate import Resources
+from overheard.auditing.summary import summarise
+from overheard.core.attack import Attack
+from overheard.core.seeds import Seed
+from overheard.data.datasets.own import Own
+from overheard.data.partition.candidates import Candidates
+from overheard.data.splits.iid import Iid
+from overheard.defenses.noise import Noise
+from overheard.findings.row import Row
+from overheard.learning.model import Model
+from overheard.learning.models.conv_net import ConvNet
+from overheard.learning.models.mlp import Mlp
+from overheard.learning.models.text_bag import TextBag
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.questions.membership.attacks.lira import Lira
+from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
+
+KINDS: dict[str, Model] = {
+    "images": ConvNet(blocks=1, width=12),
+    "table": Mlp(hidden=(24,)),
+    "texts": TextBag(dim=24, hidden=24),
+}
+
+# Any: an attack answers a question of its own.
+ATTACKS: tuple[Attack[Any], ...] = (
+    Lira(models=16),
+    LiraPooled(models=16),
+    Lira(models=16, online=False),
+    ShadowMembership(models=16, stumps=60),
+    LossMembership(),
+)
+
+BY_HEART = {"rate": 0.3, "epochs": 10}
+HARDLY = {"rate": 0.001, "epochs": 1}
+
+HIDDEN = ArmPlan(name="noise", defenses=(Noise(0.1),))
+"""Beside what clients learn at the smaller rate it is large."""
+
+
+def told(
+    kind: str, how: dict[str, float], arms: tuple[ArmPlan, ...], folder: Path
+) -> list[Row]:
+    """The area under the curve of each attack, of both rounds and of the last alone."""
+    plan = Plan(
+        seeds=(0, 1),
+        data=DataPlan(
+            source=Own(reference=f"tests.auditing.remembered:{kind}"),
+            split=Iid(),
+            clients=3,
+            examples=40,
+            auxiliary=80,
+            candidates=Candidates(members=40, outsiders=150),
+        ),
+        training=TrainingPlan(model=KINDS[kind], rounds=2, batch=10, **how),
+        arms=arms,
+        threats=(ThreatPlan(attacks=ATTACKS, by_round=1),),
+    )
+    done = audit(plan, folder, resources=Resources(workers=1))
+    assert not done.refusals
+    rows = summarise(done.findings, Seed(0))
+    return [row for row in rows if row.score == "membership_auc"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_learned_by_heart_is_found_out(kind: str, tmp_path: Path) -> None:
+    rows = told(kind, BY_HEART, (), tmp_path)
+    assert [row.rounds for row in rows] == [(0, 1), (1,)] * len(ATTACKS)
+    for row in rows:
+        assert row.value.low is not None
+        assert row.value.low > 0.5, row.attack
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_hardly_looked_at_is_hidden_from_the_loss_and_by_noise_from_all(
+    kind: str, tmp_path: Path
+) -> None:
+    rows = told(kind, HARDLY, (HIDDEN,), tmp_path)
+    bare = {
+        row.attack: row.value for row in rows if row.arm != HIDDEN.name and row.rounds == (0, 1)
+    }
+    # 240 records of clients and 300 of nobody: one standard error is 0.025.
+    assert abs(bare["loss_membership"].mean - 0.5) < 0.075
+    # A small rate makes all that shadow models differ by as small: who compares is not misled.
+    low = bare["lira(models=16, online=False)"].low
+    assert low is not None
+    assert low > 0.5
+    for row in rows:
+        if row.arm == HIDDEN.name:
+            assert abs(row.value.mean - 0.5) < 0.075, row.attack

@@ -1,0 +1,219 @@
+"""Under a new name each round nobody is known by name or place, and the truth knows all."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.auditing.pseudonyms import Renamed, renamed
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    DistilledSet,
+    Message,
+    Missing,
+    Update,
+)
+from overheard.core.parties import COHORT, SERVER, Party, client, is_shadow, party, shadow
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
+
+TO_SERVER = frozenset({SERVER})
+
+
+def said(rounds: int, clients: int, absent: Sequence[tuple[int, int]] = ()) -> Transcript:
+    """The update of client c in round r is 100 r + c; one shadow device says -1 - r."""
+    messages = []
+    everyone = frozenset([*map(client, range(clients)), shadow(0)])
+    for number in range(rounds):
+        start = Broadcast({"w": torch.tensor([float(number)])})
+        messages.append(Message(number, SERVER, everyone, start))
+        messages += [
+            Message(number, client(who), TO_SERVER, Missing("late"))
+            for who in range(clients)
+            if (number, who) in absent
+        ]
+        messages += [
+            Message(number, client(who), TO_SERVER, update(100 * number + who))
+            for who in range(clients)
+            if (number, who) not in absent
+        ]
+        messages.append(Message(number, shadow(0), TO_SERVER, update(-1 - number)))
+    return Transcript(tuple(messages))
+
+
+def update(value: float) -> Update:
+    return Update({"w": torch.tensor([float(value)])}, 7, {"loss": 0.5})
+
+
+def truth_of(transcript: Transcript) -> GroundTruth:
+    """Client c is "user c", and has c examples of label 0 and one of label 1."""
+    counts = {
+        (message.round, message.sender): torch.tensor([number_of(message.sender), 1])
+        for message in transcript.messages
+        if isinstance(message.body, Update) and not is_shadow(message.sender)
+    }
+    who = {sender for _, sender in counts} | {client(99)}
+    return GroundTruth(
+        counts,
+        {0: 0.25},
+        shifts={client(0): (1,)},
+        users={sender: f"user {number_of(sender)}" for sender in who},
+        attributes={"hand": {"user 0": "left"}},
+    )
+
+
+def number_of(who: Party) -> int:
+    return int(who.rpartition("/")[2])
+
+
+def hidden(transcript: Transcript, seed: int = 0) -> Renamed:
+    return renamed(transcript, truth_of(transcript), Seed(seed))
+
+
+def values(found: Renamed) -> dict[Party, float]:
+    return {
+        message.sender: float(message.body.delta["w"])
+        for message in found.transcript.messages
+        if isinstance(message.body, Update)
+    }
+
+
+def order_of(found: Renamed, number: int) -> list[int]:
+    """The clients in the order in which their updates of a round come."""
+    return [
+        int(value) % 100
+        for sender, value in values(found).items()
+        if sender.startswith(f"anon/{number}-")
+    ]
+
+
+@given(
+    rounds=st.integers(1, 4),
+    clients=st.integers(1, 6),
+    absent=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=6),
+    seed=st.integers(0, 999),
+)
+def test_every_update_has_a_name_of_its_own_and_the_truth_follows_it(
+    rounds: int, clients: int, absent: list[tuple[int, int]], seed: int
+) -> None:
+    transcript = said(rounds, clients, absent)
+    found = hidden(transcript, seed)
+    senders = [message.sender for message in found.transcript.messages]
+    assert not any(who.startswith("client/") for who in senders)
+    answered = sum(
+        (number, who) not in absent for number in range(rounds) for who in range(clients)
+    )
+    mine = {who: value for who, value in values(found).items() if not is_shadow(who)}
+    assert len(mine) == answered == len(found.truth.users) == len(found.truth.counts)
+    for name, value in mine.items():
+        assert party(name) == name
+        number, who = divmod(int(value), 100)
+        assert found.truth.users[name] == f"user {who}"
+        assert found.truth.counts[number, name].tolist() == [who, 1]
+        assert found.truth.rounds_of(name) == {number}
+
+
+def test_all_else_is_told_as_it_was_but_for_who_failed_and_who_shifted() -> None:
+    transcript = said(2, 3, absent=[(1, 2)])
+    found = hidden(transcript)
+    assert found.truth.accuracy == {0: 0.25}
+    assert found.truth.attributes == {"hand": {"user 0": "left"}}
+    assert found.truth.shifts == {}
+    bodies = [message.body for message in found.transcript.messages]
+    assert not any(isinstance(body, Missing) for body in bodies)
+    # Two broadcasts, five updates of clients and two of the device.
+    assert len(bodies) == 2 + 5 + 2
+    for message in found.transcript.messages:
+        if isinstance(message.body, Update):
+            assert (message.body.examples, message.body.metrics) == (7, {"loss": 0.5})
+            assert message.readers == TO_SERVER
+    assert found.transcript.messages[0] == transcript.messages[0]
+
+
+def test_shadow_devices_keep_their_names_and_their_rounds() -> None:
+    found = hidden(said(3, 2))
+    sent = found.transcript.seen_by(SERVER).updates(shadow(0))
+    assert {number: float(one.delta["w"]) for number, one in sent.items()} == {
+        0: -1.0,
+        1: -2.0,
+        2: -3.0,
+    }
+
+
+def test_neither_names_nor_order_tell_who_was_who_in_another_round() -> None:
+    found = hidden(said(4, 12))
+    orders = [order_of(found, number) for number in range(4)]
+    assert all(sorted(order) == list(range(12)) for order in orders)
+    # Four orders alike would come once in 12! cubed.
+    assert len({tuple(order) for order in orders}) == 4
+    assert list(range(12)) not in orders
+    # A name tells its round and the place of the update in it, which is drawn by chance.
+    names = [name for name in values(found) if name.startswith("anon/2-")]
+    assert names == [f"anon/2-{place}" for place in range(12)]
+
+
+def test_each_client_is_as_likely_in_each_place() -> None:
+    transcript = said(1, 4)
+    first = [order_of(hidden(transcript, seed), 0)[0] for seed in range(80)]
+    # Twenty times each in the mean, with a deviation of sqrt(80 * 3 / 16) = 3.9.
+    assert all(8 <= first.count(who) <= 32 for who in range(4))
+
+
+def test_the_same_seed_hides_alike_and_another_otherwise() -> None:
+    transcript = said(2, 8)
+    one, same, other = (hidden(transcript, seed) for seed in (3, 3, 4))
+    assert one.transcript == same.transcript
+    assert one.truth.users == same.truth.users
+    assert order_of(one, 0) != order_of(other, 0)
+
+
+def test_a_round_of_which_only_the_sum_can_be_read_stays_so() -> None:
+    summed = Aggregate({"w": torch.tensor([2.0])}, frozenset({client(0), client(1)}), 14)
+    transcript = Transcript(
+        (
+            Message(0, client(0), frozenset(), update(1)),
+            Message(0, client(1), frozenset(), update(3)),
+            Message(0, COHORT, TO_SERVER, summed),
+        )
+    )
+    heard = hidden(transcript).transcript.seen_by(SERVER)
+    assert heard.senders() == ()
+    assert heard.updates(COHORT)[0].delta["w"].tolist() == [2.0]
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_a_run_in_which_nobody_answers_names_nobody(rounds: int) -> None:
+    found = hidden(said(rounds, 2, absent=[(0, 0), (0, 1)]))
+    assert found.truth.users == {}
+    assert {message.sender for message in found.transcript.messages} <= {SERVER, shadow(0)}
+
+
+def test_a_distilled_set_goes_with_the_update_that_follows_from_it() -> None:
+    messages = []
+    for message in said(2, 4).messages:
+        if isinstance(message.body, Update) and not is_shadow(message.sender):
+            number = float(number_of(message.sender))
+            messages.append(replace(message, body=distilled(number)))
+        messages.append(message)
+    whole = Transcript((Message(0, SERVER, TO_SERVER, distilled(9.0)), *messages))
+    told = renamed(whole, truth_of(whole), Seed(3)).transcript.messages
+    sets = {m.sender: m.body.rates for m in told if isinstance(m.body, DistilledSet)}
+    assert float(sets.pop(SERVER)) == 9
+    updates = {
+        m.sender: m.body.delta["w"]
+        for m in told
+        if isinstance(m.body, Update) and not is_shadow(m.sender)
+    }
+    assert sets.keys() == updates.keys()
+    assert all(float(sets[who]) == float(updates[who]) % 100 for who in sets)
+    assert not any(who.startswith("client") for who in sets)
+
+
+def distilled(number: float) -> DistilledSet:
+    one = torch.tensor([number])
+    return DistilledSet(torch.zeros(1, 2), torch.zeros(1, 2), one, torch.ones(1))

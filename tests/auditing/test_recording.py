@@ -1,0 +1,405 @@
+"""A recorded run is audited like a simulated one, and nothing in it is taken on trust."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from overheard.archive.manifest import DefenseRecord as StoredDefense
+from overheard.archive.manifest import read_manifest, write_manifest
+from overheard.archive.reader import open_transcript
+from overheard.archive.truth import truth_path
+from overheard.auditing.exposures import arms
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.recording import identity, recorded
+from overheard.auditing.run import Step, audit
+from overheard.auditing.simulate import deal_examples
+from overheard.core.errors import OutputError, PlanError, TranscriptError
+from overheard.core.mechanism import Mechanism
+from overheard.core.messages import Broadcast, Times, Update, moved
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.epsilon.epsilon import epsilon_lines
+from overheard.findings.finding import Audit
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.logistic import Logistic
+from overheard.learning.models.mlp import Mlp
+from overheard.plans.plan import Plan, ThreatPlan
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.recorders.facts import Facts
+from overheard.recorders.scribe import Scribe
+from overheard.report.page import page
+from tests.auditing.conftest import HERE, Done, supplies_of
+from tests.auditing.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
+from tests.auditing.planted import Pull
+
+ADAPTIVE = ThreatPlan(
+    attacks=(BiasInversion(),),
+    knows=("auxiliary", "model", "recipe", "defenses"),
+    by_round=False,
+)
+
+
+@pytest.fixture
+def copy(recording: Path, tmp_path: Path) -> Path:
+    """A recording that a test may spoil."""
+    return shutil.copytree(recording, tmp_path / "recording")
+
+
+def test_finds_in_a_recorded_run_what_was_found_in_the_simulation(
+    tiny: Done, recording: Path, tmp_path: Path
+):
+    steps = list[Step]()
+    found = audit(
+        TINY, tmp_path / "out", recording=recording, resources=HERE, on_step=steps.append
+    )
+    assert [run.arm for run in found.arms] == ["recorded"]
+    renamed = tuple(
+        replace(finding, cell=replace(finding.cell, arm="no defense"))
+        for finding in found.findings
+    )
+    assert renamed == tiny.found.findings
+    assert found.refusals == ()
+    assert found.arms[0].accuracy == tiny.found.arms[0].accuracy
+    # What travelled can be counted; how long it took elsewhere was not measured here.
+    assert found.arms[0].traffic == tiny.found.arms[0].traffic is not None
+    assert found.arms[0].seconds is None
+    # two attacks, each on all rounds and on each of two
+    assert [step.done for step in steps] == [1, 2, 3, 4, 5, 6]
+    assert {step.total for step in steps} == {6}
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+def test_progress_goes_by_the_rounds_that_were_recorded(recording: Path, tmp_path: Path):
+    longer = changed(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
+    steps = list[Step]()
+    audit(longer, tmp_path / "out", recording=recording, resources=HERE, on_step=steps.append)
+    assert (steps[-1].done, steps[-1].total) == (6, 6)
+
+
+def test_tells_of_the_recording_and_not_of_the_plan(recording: Path, tmp_path: Path):
+    longer = changed(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
+    found = audit(longer, tmp_path / "out", recording=recording, resources=HERE)
+    assert found.subject.startswith(
+        "a recorded run of 4 parties over 2 rounds; model Logistic()"
+    )
+    assert "9" not in found.subject
+
+
+def test_another_recording_of_the_same_name_is_not_taken_for_the_first(
+    copy: Path, recording: Path, tmp_path: Path
+):
+    audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    other = tmp_path / "elsewhere" / copy.name
+    shutil.copytree(recording, other)
+    assert identity(other) == identity(copy)
+    truth = json.loads(truth_path(other).read_text())
+    truth["counts"][0]["labels"] = truth["counts"][0]["labels"][::-1]
+    truth_path(other).write_text(json.dumps(truth))
+    with pytest.raises(OutputError, match="another plan"):
+        audit(TINY, tmp_path / "out", recording=other, resources=HERE)
+
+
+def spoil_truth(change: Callable[[list[dict[str, object]]], object]) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        truth = json.loads(truth_path(folder).read_text())
+        change(truth["counts"])
+        truth_path(folder).write_text(json.dumps(truth))
+
+    return spoil
+
+
+def with_shifts(party: str, *rounds: int) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        truth = json.loads(truth_path(folder).read_text())
+        truth["shifts"] = [{"party": party, "rounds": rounds}]
+        truth_path(folder).write_text(json.dumps(truth))
+
+    return spoil
+
+
+def with_user(party: str) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        truth = json.loads(truth_path(folder).read_text())
+        truth["users"] = {party: "ann"}
+        truth_path(folder).write_text(json.dumps(truth))
+
+    return spoil
+
+
+def test_a_shift_that_a_recording_tells_of_is_the_truth(copy: Path, tmp_path: Path):
+    with_shifts("client/1", 1)(copy)
+    plan = changed(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
+    found = audit(plan, tmp_path / "out", recording=copy, resources=HERE)
+    assert [(one.target, one.true_since) for one in found.findings] == [
+        (client(0), None), (client(1), 1), (client(2), None)
+    ]  # fmt: skip
+    assert not any(run.is_control for run in found.arms)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda folder: truth_path(folder).write_text("{"), "is damaged"),
+        (spoil_truth(lambda counts: counts.pop()), "sent an update then: add its label counts"),
+        (spoil_truth(lambda counts: counts[0].update(labels=[1, 2])), "no counts of 10 labels"),
+        (spoil_truth(lambda counts: counts[0].update(labels=[0] * 10)), "no counts of 10"),
+        (spoil_truth(lambda counts: counts[0].update(labels=[-1, 9] * 5)), "no counts of 10"),
+        (with_shifts("client/9", 1), "client/9 shifts in the rounds"),
+        (with_shifts("client/1", 0), "name its clients, and rounds from 1 on"),
+        (with_shifts("client/1", 2), "its rounds end with 1"),
+        (with_user("client/9"), "says who client/9 are, but the run is of client/0, client/1"),
+        (lambda folder: shutil.rmtree(folder / "transcript"), "holds no transcript"),
+    ],
+    ids=[
+        "damaged",
+        "one lacks",
+        "two labels",
+        "no example",
+        "below 0",
+        "a stranger shifts",
+        "a shift at the start",
+        "a shift after the end",
+        "a stranger is somebody",
+        "empty",
+    ],
+)
+def test_refuses_a_recording_that_lacks_something_before_it_writes(
+    copy: Path, tmp_path: Path, spoil: Callable[[Path], object], words: str
+):
+    spoil(copy)
+    with pytest.raises(TranscriptError, match=words):
+        audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (
+            changed(TINY, training=TRAINING.model_copy(update={"model": Mlp(hidden=(8,))})),
+            r"training.model has .*: name the model of the run, Logistic\(\)",
+        ),
+        (
+            changed(TINY, training=TRAINING.model_copy(update={"rate": 0.2})),
+            r"make the plan's \[training\] say what was run",
+        ),
+    ],
+    ids=["model", "recipe"],
+)
+def test_refuses_a_plan_that_would_tell_the_attacker_a_falsehood(
+    recording: Path, tmp_path: Path, plan: Plan, words: str
+):
+    with pytest.raises(PlanError, match=words):
+        audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("class_names", tuple("abcdefghij"), "has the classes a, b, c"),
+        ("class_names", ("a", "b"), "has the classes a, b, the plan's data 0, 1"),
+        ("shape", (1, 28, 28), "examples of shape"),
+    ],
+)
+def test_refuses_a_run_about_other_data(copy: Path, field: str, value: object, words: str):
+    manifest = read_manifest(copy)
+    write_manifest(
+        copy / "transcript", replace(manifest, task=replace(manifest.task, **{field: value}))
+    )
+    with pytest.raises(PlanError, match=f"{words}.*: name the data the run was about"):
+        recorded(TINY, supplies_of(TINY), copy)
+
+
+def test_an_observer_who_took_no_part_in_the_recorded_run_is_refused(
+    recording: Path, tmp_path: Path
+):
+    plan = changed(TINY, threats=(SERVER_ALONE.model_copy(update={"observers": ("site-1",)}),))
+    with pytest.raises(PlanError, match="site-1 takes no part in the run"):
+        audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+
+
+def test_who_knows_the_defenses_knows_those_of_the_recording(tmp_path: Path):
+    plan = changed(TINY, arms=(OPEN, MASKED))
+    audit(plan, tmp_path / "simulated", resources=HERE)
+    masked = AuditFolder(tmp_path / "simulated").run(MASKED.name, 0)
+    supplies = supplies_of(TINY)
+    heard = recorded(changed(plan, threats=(ADAPTIVE,)), supplies, masked)
+    assert heard.knowledge(ADAPTIVE).defenses == MASKED.defenses
+    assert heard.record.defenses[0].promise == "as recorded: not verified"
+    with pytest.raises(PlanError, match="no arm of the plan has them: add one that does"):
+        recorded(changed(TINY, threats=(ADAPTIVE,)), supplies, masked)
+    # Who does not know them needs no such arm.
+    assert recorded(TINY, supplies, masked).knowledge(SERVER_ALONE).defenses is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        # More auxiliary examples, or another seed, would be some that clients trained on.
+        changed(TINY, data=DATA.model_copy(update={"auxiliary_per_class": 7})),
+        changed(TINY, seeds=(1,)),
+    ],
+)
+def test_refuses_a_deal_that_could_give_the_attacker_a_clients_examples(other, recording):
+    with pytest.raises(PlanError, match="auxiliary example could be a client's: take"):
+        recorded(other, supplies_of(other), recording)
+
+
+def test_the_attackers_examples_are_those_that_the_run_set_aside(recording: Path):
+    supplies = supplies_of(TINY)
+    known = recorded(TINY, supplies, recording).knowledge(SERVER_ALONE).auxiliary
+    aside = deal_examples(TINY, supplies.dataset, TINY.seeds[0]).auxiliary
+    assert known is not None
+    assert torch.equal(known.inputs, aside.inputs)
+
+
+def test_of_a_run_recorded_elsewhere_the_deal_cannot_be_compared(
+    recording: Path, tmp_path: Path
+):
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(recording, elsewhere)
+    manifest = elsewhere / "transcript" / "manifest.json"
+    told = json.loads(manifest.read_text()) | {"data": ""}
+    manifest.write_text(json.dumps(told))
+    other = changed(TINY, seeds=(1,))
+    assert recorded(other, supplies_of(other), elsewhere).rounds
+
+
+@pytest.fixture(scope="session")
+def elsewhere(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny run as another framework records it: whole weights went back and forth.
+
+    The model has running means and counts of batches besides, nothing is told of the recipe or
+    the task, rounds have config and times, and there is no truth.
+    """
+    folder = tmp_path_factory.mktemp("elsewhere") / "recording"
+    noise = Mechanism(1.0, 1.0, 1e-5, "client", "client", stated=8.0, stated_for="round")
+    stated = StoredDefense("mod", "Mod(clip=1)", "client", "whoever ships the app", noise)
+    scribe = Scribe(folder, Facts("flower 1.41", defenses=(stated,)))
+    transcript, besides = open_transcript(recording), {"norm.running_mean": torch.zeros(2)}
+    counted = besides | {"norm.num_batches": torch.tensor(3)}
+    for number in range(3):
+        scribe.begin([SERVER])
+        start = dict[str, torch.Tensor]()
+        for message in transcript.messages:
+            if message.round != number:
+                continue
+            body = message.body
+            if isinstance(body, Broadcast):
+                start = dict(body.weights)
+                body = Broadcast(start | counted, {"lr": "0.1"})
+            elif isinstance(body, Update):
+                arrived = moved(start, body.delta)
+                delta = {name: arrived[name] - start[name] for name in start}
+                body = replace(body, delta=delta | besides)
+            scribe.say(
+                message.sender, message.readers, lambda body=body: body, times=Times(1.0)
+            )
+        scribe.commit()
+    scribe.close()
+    assert scribe.stopped is None
+    return folder
+
+
+@pytest.fixture(scope="session")
+def unchecked(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    folder = tmp_path_factory.mktemp("unchecked") / "out"
+    return audit(TINY, folder, recording=elsewhere, resources=HERE)
+
+
+def test_a_run_recorded_elsewhere_gives_the_claims_of_the_simulation(
+    tiny: Done, unchecked: Audit
+):
+    assert len(unchecked.findings) == len(tiny.found.findings)
+    for there, here in zip(unchecked.findings, tiny.found.findings, strict=True):
+        assert there.target == here.target
+        assert there.claimed == pytest.approx(here.claimed, abs=1e-6)
+
+
+def test_without_a_truth_nothing_is_scored_and_the_guesses_stand_beside(
+    tiny: Done, unchecked: Audit
+):
+    assert not unchecked.arms[0].has_truth
+    assert all(run.has_truth for run in tiny.found.arms)
+    for finding in unchecked.findings:
+        assert not finding.is_checked
+        assert finding.scores == finding.true == ()
+        assert finding.blind["uniform"] == pytest.approx([0.1] * 10)
+        assert finding.blind["auxiliary prior"] == pytest.approx([0.1] * 10)
+    assert all(one.is_checked and not one.blind for one in tiny.found.findings)
+    assert unchecked.refusals == ()
+
+
+def test_with_a_truth_beside_it_the_same_recording_is_scored(
+    tiny: Done, elsewhere: Path, recording: Path, tmp_path: Path
+):
+    copy = shutil.copytree(elsewhere, tmp_path / "recording")
+    shutil.copy(truth_path(recording), truth_path(copy))
+    found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    for there, here in zip(found.findings, tiny.found.findings, strict=True):
+        assert there.true == here.true
+        assert [one.value for one in there.scores] == pytest.approx(
+            [one.value for one in here.scores], abs=1e-5
+        )
+
+
+def test_tensors_that_the_model_does_not_learn_count_as_traffic_alone(
+    tiny: Done, elsewhere: Path, unchecked: Audit
+):
+    plain, wider = tiny.found.arms[0].traffic, unchecked.arms[0].traffic
+    assert plain is not None
+    assert wider is not None
+    # two numbers of four bytes in each of 3 x 2 updates
+    assert wider.up == plain.up + 6 * 8
+    assert read_manifest(elsewhere).left_out == ("norm.num_batches",)
+    heard = recorded(TINY, supplies_of(TINY), elsewhere)
+    build = partial(Logistic().build, supplies_of(TINY).dataset.task)
+    names = [name for name, _ in initial_weights(build, Seed(0)).items()]
+    for weights in heard.transcript.seen_by(SERVER).broadcasts().values():
+        assert list(weights) == names
+        assert "norm.running_mean" not in weights
+
+
+def test_what_a_recording_states_of_noise_is_recomputed(unchecked: Audit):
+    (line,) = (one for one in epsilon_lines(unchecked) if one.observers == (SERVER,))
+    found = line.accounted.recomputed
+    assert found is not None
+    # Noise of one clip on what a client can move by two: delta is 1e-5 at epsilon 9.997 by
+    # Phi(mu / 2 - e / mu) - exp(e) Phi(-mu / 2 - e / mu) at mu = 2.
+    assert found.one_round == pytest.approx(9.997, abs=0.01)
+    assert line.accounted.run.rounds == 2
+    assert line.standing == "overclaimed"
+
+
+@pytest.mark.parametrize(
+    ("stated", "standing"),
+    [
+        # As `LocalDpMod` with a sensitivity of 1e-4 where the clip is 1, and as `SVTPrivacy`.
+        (Mechanism(4.8e-5, 1.0, 1e-5, "client", "client", stated=10.0, stated_for="round"),
+         "overclaimed"),
+        (Mechanism(2.0, 1.0, 1e-5, "client", "client", stated=0.1, stated_for="round",
+                   unproven="a sparse vector that never stops"), "flawed"),
+    ],
+    ids=["a sensitivity too small", "no proof"],
+)  # fmt: skip
+def test_what_is_known_to_be_hollow_is_flagged_first_thing(
+    elsewhere: Path, tmp_path: Path, stated: Mechanism, standing: str
+):
+    copy = shutil.copytree(elsewhere, tmp_path / "recording")
+    manifest = read_manifest(copy)
+    (one,) = manifest.defenses
+    write_manifest(
+        copy / "transcript", replace(manifest, defenses=(replace(one, mechanism=stated),))
+    )
+    found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    lines = epsilon_lines(found)
+    assert {line.standing for line in lines} == {standing}
+    told = page(found, arms(found, Seed(0)))
+    assert "Claims that do not hold" in told

@@ -1,0 +1,596 @@
+"""The one loop: what was heard is scored, what could not be is refused, nothing is lost."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, final
+
+import pytest
+import torch
+
+from overheard.archive.layout import messages_path, transcript_folder
+from overheard.archive.seconds import read_seconds
+from overheard.archive.truth import read_truth
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.run import NOBODY, Step, audit
+from overheard.core.attack import Attack
+from overheard.core.claims import Interval, Timeline
+from overheard.core.errors import NeedsError, OutputError, PlanError
+from overheard.core.knowledge import Knowledge, Need
+from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.data.splits.iid import Iid
+from overheard.findings.finding import Audit, Finding, Refusal
+from overheard.findings.traffic import Traffic
+from overheard.plans.data_plan import ShiftPlan
+from overheard.plans.plan import Plan, ThreatPlan
+from overheard.plans.virtual import VirtualPlan
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.shift.claim import Shift
+from tests.auditing.conftest import HERE, Done
+from tests.auditing.plans import (
+    ABOUT_ALL,
+    DATA,
+    MASKED,
+    OPEN,
+    SERVER_ALONE,
+    SMALL,
+    TINY,
+    TRAINING,
+    changed,
+)
+from tests.auditing.planted import Pull
+
+CLIENTS = (client(0), client(1), client(2))
+
+
+def findings_of(found: Audit, **where: Any) -> list[Finding]:
+    return [
+        finding
+        for finding in found.findings
+        if all(getattr(finding.cell, name) == value for name, value in where.items())
+    ]
+
+
+def refusals_of(found: Audit, **where: Any) -> list[Refusal]:
+    return [
+        refusal
+        for refusal in found.refusals
+        if all(getattr(refusal.cell, name) == value for name, value in where.items())
+    ]
+
+
+def stamps(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_every_target_is_claimed_by_every_attack_over_all_rounds_and_each(small: Done):
+    for seed in (0, 1):
+        for attack in ("bias_inversion", "mean_softmax"):
+            for rounds in ((0, 1), (0,), (1,)):
+                found = findings_of(
+                    small.found,
+                    arm="no defense",
+                    seed=seed,
+                    observers=(SERVER,),
+                    attack=attack,
+                    rounds=rounds,
+                )
+                assert tuple(finding.target for finding in found) == CLIENTS
+
+
+def test_a_finding_holds_shares_against_shares_and_beside_guesses(small: Done):
+    for finding in small.found.findings:
+        assert len(finding.claimed) == len(finding.true) == 10
+        assert sum(finding.true) == pytest.approx(1)
+        first = finding.scores[0]
+        gaps = [abs(a - b) for a, b in zip(finding.claimed, finding.true, strict=True)]
+        assert first.name == "l1"
+        assert first.value == pytest.approx(sum(gaps), abs=1e-5)
+        assert set(first.blinds) == {"uniform", "auxiliary prior"}
+
+
+def test_behind_secure_aggregation_each_client_is_refused_for_want_of_its_updates(small: Done):
+    masked = {"arm": "secure aggregation", "observers": (SERVER,)}
+    assert {finding.target for finding in findings_of(small.found, **masked)} == {COHORT}
+    refused = refusals_of(small.found, **masked)
+    assert {refusal.target for refusal in refused} == set(CLIENTS)
+    assert {refusal.missing for refusal in refused} == {(Need.UPDATES.value,)}
+
+
+def test_the_cohort_is_a_target_in_the_open_and_behind_secure_aggregation(small: Done):
+    about = "bias_inversion, about the cohort"
+    for arm in ("no defense", "secure aggregation"):
+        found = findings_of(small.found, arm=arm, attack=about)
+        assert [(one.target, one.cell.rounds) for one in found] == [(COHORT, (0, 1))] * 2
+    # The same runs but for the masks, so the cohort's true make-up is the same.
+    first, second = (findings_of(small.found, arm=arm, attack=about, seed=0)[0] for arm in
+                     ("no defense", "secure aggregation"))  # fmt: skip
+    assert first.true == second.true
+
+
+def test_a_client_who_listens_is_refused_the_updates_of_others(small: Done):
+    assert findings_of(small.found, observers=(client(0),)) == []
+    refused = refusals_of(small.found, observers=(client(0),), arm="no defense", seed=0)
+    assert [refusal.target for refusal in refused] == [client(1), client(2)]
+    assert {refusal.missing for refusal in refused} == {(Need.UPDATES.value,)}
+
+
+RIVAL = ThreatPlan(observers=("client/0",), attacks=(BiasInversion(),), about="cohort")
+SECRETLY_TWO = changed(
+    TINY,
+    data=DATA.model_copy(update={"clients": 2, "examples": (40, 40)}),
+    training=TRAINING.model_copy(update={"rounds": 3, "rate": 0.05}),
+    arms=(OPEN, MASKED),
+    threats=(
+        RIVAL,
+        ThreatPlan(attacks=(BiasInversion(),)),
+        ThreatPlan(
+            attacks=(BiasInversion(),), observers=("server", "client/0"), about="cohort"
+        ),
+    ),
+)
+"""Two clients of one size: who takes itself out of the mean has the other's update."""
+
+
+def test_a_rival_client_reads_of_the_rest_what_the_server_reads_of_it(tmp_path: Path):
+    found = audit(SECRETLY_TWO, tmp_path / "out", resources=HERE)
+    rest = findings_of(
+        found, arm="no defense", attack="bias_inversion, about the other clients"
+    )
+    server = [
+        finding
+        for finding in findings_of(found, arm="no defense", attack="bias_inversion")
+        if finding.target == client(1)
+    ]
+    rival = [finding for finding in rest if finding.cell.observers == (client(0),)]
+    assert [finding.cell.rounds for finding in rival] == [(0, 1, 2), (0,), (1,), (2,)]
+    for one, other in zip(rival, server, strict=True):
+        assert one.target == COHORT
+        assert one.cell.rounds == other.cell.rounds
+        # The truth is the other client's, and so is what is claimed, but for the size: a client
+        # sends it in clear to the server alone.
+        assert one.true == other.true
+        assert one.scores[0].gain is not None
+        assert one.scores[0].gain > 0.2
+
+
+def test_who_observes_is_taken_out_behind_secure_aggregation_too(tmp_path: Path):
+    found = audit(SECRETLY_TWO, tmp_path / "out", resources=HERE)
+    pair = (SERVER, client(0))
+    open_, masked = (
+        findings_of(found, arm=arm, observers=pair)
+        for arm in ("no defense", "secure aggregation")
+    )
+    for one, other in zip(open_, masked, strict=True):
+        assert one.true == other.true
+        assert one.claimed == pytest.approx(other.claimed, abs=1e-3)
+
+
+def test_where_nobody_but_the_observer_answers_nothing_of_others_is_measured(tmp_path: Path):
+    # One of three clients a round: the rounds in which the observer alone answered tell of
+    # nobody, and the others have no truth of their own to hold a claim against.
+    lonely = changed(
+        TINY,
+        training=TRAINING.model_copy(update={"participation": 0.34, "rounds": 1}),
+        seeds=tuple(range(6)),
+        threats=(RIVAL,),
+    )
+    found = audit(lonely, tmp_path / "out", resources=HERE)
+    alone = {one.cell.seed for one in found.refusals}
+    assert {refusal.missing for refusal in found.refusals} == {(NOBODY,)}
+    assert 0 < len(alone) < 6
+    assert {finding.cell.seed for finding in found.findings} == set(range(6)) - alone
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Patient(Attack[LabelShares]):
+    """Takes its time, says so, and keeps what it worked out."""
+
+    name: ClassVar[str] = "patient"
+    answers: ClassVar = LabelShares
+    needs: ClassVar = frozenset({Need.UPDATES})
+    source: ClassVar[str] = "ours"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        means, key = knowledge.means, f"{len(view.rounds()):08x}"
+        kept = means.shelf.load(key)
+        for number in range(2 if kept is None else 0):
+            means.on_progress("virtual clients", number + 1, means.virtual_clients)
+        means.shelf.save(key, {"w": torch.ones(1)})
+        bounds = Interval((0.0,) * 10, (0.5,) * 10)
+        shares = torch.full((10,), 0.1)
+        return {target: LabelShares(shares, bounds=bounds) for target in targets}
+
+
+PATIENT = ThreatPlan(attacks=(Patient(),), virtual=VirtualPlan(clients=190))
+
+
+def test_work_within_a_piece_is_told_beside_it_and_moves_no_count(tmp_path: Path):
+    steps = list[Step]()
+    audit(changed(TINY, threats=(PATIENT,)), tmp_path / "out", resources=HERE,
+          on_step=steps.append)  # fmt: skip
+    within = [step for step in steps if "of 190" in step.what]
+    name = "no defense, seed 0: patient, with 190 virtual clients"
+    # Two rounds are trained; then both are listened to together, then the first alone. The
+    # second alone finds on the shelf what the first left there.
+    assert within == [
+        Step(f"{name}: virtual clients 1 of 190", 2, 5),
+        Step(f"{name}: virtual clients 2 of 190", 2, 5),
+        Step(f"{name}, round 0: virtual clients 1 of 190", 3, 5),
+        Step(f"{name}, round 0: virtual clients 2 of 190", 3, 5),
+    ]
+    assert [step.done for step in steps] == sorted(step.done for step in steps)
+    assert len(list((tmp_path / "out" / "bank").iterdir())) == 2
+
+
+def test_what_a_claim_bounds_is_found_with_its_bounds(tmp_path: Path):
+    found = audit(changed(TINY, threats=(PATIENT,)), tmp_path / "out", resources=HERE)
+    first = found.findings[0]
+    assert (first.low, first.high) == ((0.0,) * 10, (0.5,) * 10)
+    inside = sum(share <= 0.5 for share in first.true) / 10
+    assert {score.name: score.value for score in first.scores}["coverage"] == inside
+
+
+def test_other_virtual_clients_are_another_plan_and_take_another_folder(
+    recording: Path, tmp_path: Path
+):
+    plans = [
+        changed(TINY, threats=(PATIENT.model_copy(update={"virtual": VirtualPlan(clients=n)}),))
+        for n in (190, 191)
+    ]
+    for recorded in (None, recording):
+        home = tmp_path / f"out-{recorded is None}"
+        audit(plans[0], home, resources=HERE, recording=recorded)
+        with pytest.raises(OutputError, match=r"another plan .*clients = 19"):
+            audit(plans[1], home, resources=HERE, recording=recorded)
+
+
+def test_what_attackers_do_not_know_is_missing_by_name(tmp_path: Path):
+    blind = ThreatPlan(
+        attacks=(MeanSoftmax(), BiasInversion()), knows=("model",), by_round=False
+    )
+    found = audit(changed(TINY, threats=(blind,)), tmp_path / "out", resources=HERE)
+    refused = refusals_of(found, attack="bias_inversion, without auxiliary and recipe")
+    assert [refusal.target for refusal in refused] == list(CLIENTS)
+    assert refused[0].missing == (Need.AUXILIARY.value, Need.RECIPE.value)
+
+
+def test_tells_of_each_run_what_it_was_worth(small: Done):
+    assert [(run.arm, run.seed) for run in small.found.arms] == [
+        ("no defense", 0),
+        ("no defense", 1),
+        ("secure aggregation", 0),
+        ("secure aggregation", 1),
+    ]
+    assert not any(run.is_control for run in small.found.arms)
+    for run in small.found.arms:
+        assert sorted(run.accuracy) == [0, 1, 2]  # two rounds and the final model
+        assert (run.answers, run.missing) == (6, 0)  # three clients, two rounds
+    assert small.found.arms[0].defenses == ()
+    (record,) = small.found.arms[2].defenses
+    assert record.settings == "SecureAggregation()"
+    assert record.enforced_at == "protocol"
+    assert "2 rounds" in record.promise
+
+
+def test_tells_of_each_run_what_travelled_and_how_long_it_took(small: Done):
+    # 64 pixels x 10 labels and 10 biases: 650 numbers, 2600 bytes. Three clients answer in two
+    # rounds; two broadcasts and the closing one go to all three. Masks change nothing of that.
+    due = Traffic(up=6 * 2600, down=9 * 2600, answers=6, heard=9)
+    home = AuditFolder(small.folder)
+    for one in small.found.arms:
+        assert one.traffic == due
+        assert one.seconds is not None
+        assert one.seconds.wall > 0
+        assert one.seconds == read_seconds(home.run(one.arm, one.seed))
+    # The two runs of an arm train side by side and share the time.
+    first, second, *_ = small.found.arms
+    assert first.seconds == second.seconds
+
+
+def test_tells_what_was_audited(small: Done):
+    assert small.found.title == "Three clients"
+    assert small.found.class_names == tuple("0123456789")
+    assert small.found.subject == (
+        "3 clients with 20 to 30 examples each of digits, shared out by dirichlet; model "
+        "logistic; 2 rounds of FedAvg, 1 local epoch of sgd at rate 0.1 with batches of 10"
+    )
+    assert small.found.plan == SMALL.toml()
+    assert {"overheard", "torch", "python"} <= set(small.found.versions)
+
+
+def test_progress_climbs_to_its_total_and_never_beyond(small: Done):
+    # Two seeds x two arms x (2 rounds + 2 attacks of 3 cells + 1 + 1 cells) = 4 * 10
+    done = [step.done for step in small.steps]
+    assert {step.total for step in small.steps} == {40}
+    assert done == sorted(done)
+    assert done[-1] == 40
+    # A round of the two runs of an arm, which train side by side, is told as two.
+    trained = {1, 3, 21, 23}
+    assert set(range(1, 41)) - trained <= set(done)
+
+
+def test_a_second_call_does_nothing_anew_and_finds_the_same(tiny: Done):
+    before, steps = stamps(tiny.folder), list[Step]()
+    again = audit(TINY, tiny.folder, resources=HERE, on_step=steps.append)
+    assert again == tiny.found
+    assert stamps(tiny.folder) == before
+    assert (steps[-1].done, steps[-1].total) == (8, 8)  # 2 rounds + 2 attacks of 3 cells
+
+
+def test_a_cell_that_was_removed_is_found_again_the_same(tiny: Done, tmp_path: Path):
+    folder = shutil.copytree(tiny.folder, tmp_path / "copy")
+    before = {name: content for name, (_, content) in stamps(folder).items()}
+    for cell in (folder / "cells").iterdir():
+        cell.unlink()
+    assert audit(TINY, folder, resources=HERE) == tiny.found
+    assert {name: content for name, (_, content) in stamps(folder).items()} == before
+
+
+@pytest.mark.parametrize("stop", [1, 2, 4, 7])
+def test_an_audit_that_was_stopped_goes_on_to_what_an_unbroken_one_finds(
+    tiny: Done, tmp_path: Path, stop: int
+):
+    def pull_the_plug(step: Step) -> None:
+        if step.done == stop:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(TINY, tmp_path / "out", resources=HERE, on_step=pull_the_plug)
+    home = AuditFolder(tmp_path / "out").run("no defense", 0)
+    before = read_seconds(home)
+    assert audit(TINY, tmp_path / "out", resources=HERE) == tiny.found
+    broken, whole = stamps(tmp_path / "out"), stamps(tiny.folder)
+    clocks = {"runs/no_defense-seed0/seconds.json"}
+    assert broken.keys() == whole.keys() > clocks
+    for name in broken.keys() - clocks:
+        assert broken[name][1] == whole[name][1]
+    # No two runs take the same time; what it took before the stop is a part of it.
+    after = read_seconds(home)
+    assert before is not None
+    assert after is not None
+    trained_before = stop >= 2
+    assert after == before if trained_before else 0 < before.wall < after.wall
+
+
+def test_one_more_threat_is_another_plan_and_takes_another_folder(tiny: Done):
+    before = stamps(tiny.folder)
+    with pytest.raises(OutputError, match="another plan"):
+        audit(changed(TINY, threats=(SERVER_ALONE, ABOUT_ALL)), tiny.folder, resources=HERE)
+    assert stamps(tiny.folder) == before
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fussy(Attack[LabelShares]):
+    """Finds out only when it is at work that it lacks something."""
+
+    name: ClassVar[str] = "fussy"
+    answers: ClassVar = LabelShares
+    needs: ClassVar = frozenset({Need.UPDATES})
+    source: ClassVar[str] = "ours"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        raise NeedsError("fussy needs a model with three layers")
+
+
+def test_an_attack_that_finds_at_work_that_it_lacks_something_is_refused(tmp_path: Path):
+    threat = ThreatPlan(attacks=(Fussy(),))
+    # A plan takes parts that stand in no file as they are, for those who try things out.
+    found = audit(changed(TINY, threats=(threat,)), tmp_path / "out", resources=HERE)
+    assert found.findings == ()
+    assert [(one.target, one.missing) for one in found.refusals] == [
+        (who, ("fussy needs a model with three layers",)) for who in CLIENTS
+    ]
+    assert {one.cell.rounds for one in found.refusals} == {(0, 1)}
+
+
+def test_where_no_client_ever_answers_everything_is_refused(tmp_path: Path):
+    silent = TRAINING.model_copy(update={"failure_rate": 0.999999})
+    found = audit(changed(TINY, training=silent), tmp_path / "out", resources=HERE)
+    assert found.findings == ()
+    assert {one.missing for one in found.refusals} == {(Need.UPDATES.value,)}
+    assert (found.arms[0].answers, found.arms[0].missing) == (0, 6)
+
+
+def test_a_client_that_sat_out_a_round_is_claimed_in_the_others_only(tmp_path: Path):
+    # Two of three clients a round, drawn; whoever is heard in a round is claimed in it.
+    some = TRAINING.model_copy(update={"participation": 0.67, "rounds": 3})
+    steps = list[Step]()
+    found = audit(
+        changed(TINY, training=some), tmp_path / "out", resources=HERE, on_step=steps.append
+    )
+    for number in range(3):
+        assert len(findings_of(found, attack="bias_inversion", rounds=(number,))) == 2
+    assert (steps[-1].done, steps[-1].total) == (11, 11)  # 3 + 2 * (1 + 3)
+
+
+def test_one_round_is_not_listened_to_twice(tmp_path: Path):
+    once = TRAINING.model_copy(update={"rounds": 1})
+    steps = list[Step]()
+    found = audit(
+        changed(TINY, training=once), tmp_path / "out", resources=HERE, on_step=steps.append
+    )
+    assert {finding.cell.rounds for finding in found.findings} == {(0,)}
+    assert len(found.findings) == 6  # two attacks on three clients
+    assert steps[-1].done == steps[-1].total
+
+
+SHIFTING = changed(
+    TINY,
+    seeds=(0, 1),
+    data=DATA.model_copy(
+        update={
+            "split": Iid(),
+            "examples": 30,
+            "refresh_every": 1,
+            "shifts": (ShiftPlan(client=1, round=2, shares=(1.0, *(0.0,) * 9)),),
+        }
+    ),
+    training=TRAINING.model_copy(update={"rounds": 4}),
+    arms=(OPEN, MASKED),
+    threats=(
+        ThreatPlan(attacks=(Pull(), MeanSoftmax())),
+        ThreatPlan(observers=("client/1",), attacks=(Pull(),), by_round=False),
+    ),
+)
+"""From round 2 of 4 on, one of three clients holds nothing but zeros."""
+
+
+@pytest.fixture(scope="module")
+def shifting(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    folder, steps = tmp_path_factory.mktemp("audits") / "shifting", list[Step]()
+    found = audit(SHIFTING, folder, resources=HERE, on_step=steps.append)
+    return Done(found, folder, tuple(steps))
+
+
+def test_who_asks_for_shifts_listens_to_each_run_and_to_its_control(shifting: Done):
+    heard = findings_of(shifting.found, attack="pull", arm="no defense", seed=1)
+    assert [(one.cell.is_control, one.target) for one in heard] == [
+        *((False, who) for who in CLIENTS),
+        *((True, who) for who in CLIENTS),
+    ]
+    assert {one.cell.rounds for one in heard} == {(0, 1, 2, 3)}
+
+
+def test_it_leaks_where_a_client_shifts_and_not_in_the_control(shifting: Done):
+    for finding in findings_of(shifting.found, attack="pull", arm="no defense"):
+        shifts = finding.target == client(1) and not finding.cell.is_control
+        assert finding.timeline is not None
+        assert finding.timeline.alarm == (2 if shifts else None)
+        assert finding.true_since == (2 if shifts else None)
+
+
+def test_other_attacks_listen_to_the_planned_runs_alone_and_round_by_round(shifting: Done):
+    heard = findings_of(shifting.found, attack="mean_softmax")
+    assert not any(one.cell.is_control for one in heard)
+    assert {one.cell.rounds for one in heard} == {(0, 1, 2, 3), (0,), (1,), (2,), (3,)}
+
+
+def test_what_cannot_be_heard_is_refused_in_the_control_too(shifting: Done):
+    for where in ({"arm": "secure aggregation"}, {"observers": (client(1),)}):
+        refused = refusals_of(shifting.found, attack="pull", seed=0, **where)
+        assert {one.cell.is_control for one in refused} == {False, True}
+        assert {one.missing for one in refused} == {(Need.UPDATES.value,)}
+
+
+def test_the_control_is_told_as_a_run_of_its_own_and_shifts_nothing(shifting: Done):
+    runs = [(run.arm, run.seed, run.is_control) for run in shifting.found.arms]
+    assert runs == [
+        (arm, seed, is_control)
+        for arm in ("no defense", "secure aggregation")
+        for seed in (0, 1)
+        for is_control in (False, True)
+    ]
+    home = AuditFolder(shifting.folder)
+    for _, seed, is_control in runs[:4]:
+        truth = read_truth(home.run("no defense", seed, is_control=is_control))
+        assert truth.shifts == ({} if is_control else {client(1): (2,)})
+        held = truth.counts[2, client(1)].tolist()
+        assert (held == [30, *[0] * 9]) is not is_control
+
+
+def test_a_run_and_its_control_say_the_same_to_the_bit_until_the_shift(shifting: Done):
+    home = AuditFolder(shifting.folder)
+    for seed in (0, 1):
+        planned, control = (
+            transcript_folder(home.run("no defense", seed, is_control=is_control))
+            for is_control in (False, True)
+        )
+        for number in range(4):
+            one, other = (
+                messages_path(folder, number).read_bytes() for folder in (planned, control)
+            )
+            # Each message stands there with the digest of its weights.
+            assert (one == other) is (number < 2)
+
+
+def test_the_work_of_controls_is_counted(shifting: Done):
+    # Two seeds x two arms x (two runs of 4 rounds, and 1 + 5 + 1 cells beside 1 + 1).
+    assert {step.total for step in shifting.steps} == {4 * (8 + 7 + 2)}
+    done = [step.done for step in shifting.steps]
+    assert done == sorted(done)
+    assert done[-1] == 68
+    assert any(step.what == "no defense, seed 1, control: pull" for step in shifting.steps)
+
+
+def test_an_audit_with_controls_is_taken_up_again_the_same(shifting: Done, tmp_path: Path):
+    before = stamps(shifting.folder)
+    assert audit(SHIFTING, shifting.folder, resources=HERE) == shifting.found
+    assert stamps(shifting.folder) == before
+
+
+def test_a_claim_about_a_run_and_one_about_its_control_draw_alike(tmp_path: Path):
+    seeds = list[Seed]()
+
+    @final
+    @dataclass(frozen=True, slots=True)
+    class Drawing(Attack[Shift]):
+        name: ClassVar[str] = "drawing"
+        answers: ClassVar = Shift
+        needs: ClassVar = frozenset({Need.UPDATES})
+        source: ClassVar[str] = "ours"
+
+        def infer(
+            self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+        ) -> Mapping[Party, Shift]:
+            seeds.append(seed)
+            return {target: Shift(Timeline()) for target in targets}
+
+    plan = changed(SHIFTING, arms=(OPEN,), threats=(ThreatPlan(attacks=(Drawing(),)),))
+    audit(plan, tmp_path / "out", resources=HERE)
+    assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
+
+
+def test_without_an_attack_that_asks_for_shifts_there_is_no_control(tmp_path: Path):
+    plan = changed(SHIFTING, seeds=(0,), threats=(ThreatPlan(attacks=(MeanSoftmax(),)),))
+    found = audit(plan, tmp_path / "out", resources=HERE)
+    assert not any(run.is_control for run in found.arms)
+    assert [path.name for path in sorted((tmp_path / "out" / "runs").iterdir())] == [
+        "no_defense-seed0",
+        "secure_aggregation-seed0",
+    ]
+
+
+def with_data(**fields: object) -> Plan:
+    return changed(TINY, data=DATA.model_copy(update=fields))
+
+
+STRANGER = ThreatPlan(observers=("sever",), attacks=(MeanSoftmax(),))
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (with_data(examples=2000), "clients want"),
+        (with_data(auxiliary_per_class=999), "999 examples with label 0 are needed"),
+        (with_data(test=301), "300 test examples"),
+        (with_data(shifts=(ShiftPlan(client=0, round=1, shares=(0.5, 0.5)),)), "10 labels"),
+        (
+            changed(TINY, threats=(SERVER_ALONE, STRANGER)),
+            "threats.1.observers: sever takes no part in the run: name some of server, "
+            "client/0, client/1, client/2",
+        ),
+    ],
+    ids=["too many examples", "too much auxiliary", "too much test", "shares", "observer"],
+)
+def test_refuses_what_cannot_be_before_it_writes_anything(
+    tmp_path: Path, plan: Plan, words: str
+):
+    with pytest.raises(PlanError, match=words):
+        audit(plan, tmp_path / "out", resources=HERE)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,207 @@
+"""Who a sender is, heard under one name a run and under one a round, beside the control."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.run import Step, audit
+from overheard.auditing.simulate import knowledge, simulate
+from overheard.core.messages import Update
+from overheard.core.parties import client, is_shadow
+from overheard.data.datasets.own import Own
+from overheard.findings.finding import Audit, Finding
+from overheard.plans.data_plan import PeoplePlan
+from overheard.plans.plan import ThreatPlan
+from tests.auditing.conftest import HERE, Done
+from tests.auditing.peopled import BY_ROUND, NAMING, USERS, Likeness, plan_of
+from tests.auditing.plans import changed
+
+KNOWN = PeoplePlan(prior="random", unseen=1, holdout=1, shadow_devices=True)
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """Six of eight people in three rounds: five are known, one is unseen, one held out."""
+    folder = tmp_path_factory.mktemp("people")
+    plan, steps = plan_of(folder, NAMING, BY_ROUND, people=KNOWN), list[Step]()
+    found = audit(plan, folder / "out", resources=HERE, on_step=steps.append)
+    return Done(found, folder / "out", tuple(steps))
+
+
+def of(found: Audit, attack: str, *, is_control: bool = False) -> list[Finding]:
+    return [
+        one
+        for one in found.findings
+        if one.cell.attack.startswith(attack) and one.cell.is_control is is_control
+    ]
+
+
+def top1(findings: list[Finding]) -> list[float]:
+    return [score.value for one in findings for score in one.scores if score.name == "top1"]
+
+
+UNDER_ONE = "resemblance, without"
+BY_EACH = "resemblance, one pseudonym a round"
+
+
+def test_everyone_is_claimed_once_over_all_rounds_in_the_run_and_in_its_control(named: Done):
+    for is_control in (False, True):
+        heard = of(named.found, UNDER_ONE, is_control=is_control)
+        # Shadow devices, which are the server's own, are no targets.
+        assert [one.target for one in heard] == [client(number) for number in range(6)]
+        assert {one.cell.rounds for one in heard} == {(0, 1, 2)}
+    assert named.found.refusals == ()
+
+
+def test_every_update_is_a_target_where_a_pseudonym_lasts_a_round(named: Done):
+    for attack in (BY_EACH, "likeness"):
+        heard = of(named.found, attack)
+        assert len({one.target for one in heard}) == len(heard) == 3 * 6
+        assert {one.target.partition("/")[0] for one in heard} == {"anon"}
+        assert {one.cell.rounds for one in heard} == {(0, 1, 2)}
+        # Each of six users sent three of them.
+        users = [one.true_user for one in heard]
+        assert {users.count(user) for user in users} == {3}
+
+
+def test_the_unseen_user_is_among_the_true_and_not_among_the_candidates(named: Done):
+    heard = of(named.found, UNDER_ONE)
+    candidates = set(heard[0].candidates)
+    assert len(candidates) == 5
+    true = {one.true_user for one in heard}
+    assert len(true) == 6
+    assert true < set(USERS)
+    assert candidates < true
+    (unseen,) = (one for one in heard if one.true_user not in candidates)
+    assert top1([unseen]) == []
+    assert len(top1(heard)) == 5
+
+
+def test_it_leaks_in_the_run_and_not_in_the_control(named: Done):
+    # Every one of five has labels of its own; a guess is right once in five times, and four
+    # times or more once in 150.
+    assert sum(top1(of(named.found, UNDER_ONE))) >= 4
+    assert sum(top1(of(named.found, UNDER_ONE, is_control=True))) <= 3
+    # 15 updates; in the control 3 in the mean, but one sender's are alike.
+    assert sum(top1(of(named.found, BY_EACH))) >= 11
+    assert sum(top1(of(named.found, BY_EACH, is_control=True))) <= 8
+
+
+def test_the_controls_are_runs_of_their_own_with_the_same_people(named: Done):
+    assert [(run.seed, run.is_control) for run in named.found.arms] == [(0, False), (0, True)]
+    users = [
+        {one.target: one.true_user for one in of(named.found, UNDER_ONE, is_control=control)}
+        for control in (False, True)
+    ]
+    assert users[0] == users[1]
+
+
+def test_the_work_is_counted(named: Done):
+    # A run and its control: 3 rounds and three cells each.
+    assert {step.total for step in named.steps} == {2 * (3 + 3)}
+    assert named.steps[-1].done == 12
+
+
+def test_tells_of_whom_the_attacker_knows_what(named: Done):
+    assert named.found.subject.endswith(
+        "; clients stand for users, and the attacker has a random 50% of each one's records, "
+        "each as a shadow device in the run; of 1 clients it has nothing; 1 users that it has "
+        "records of take no part, as it knows"
+    )
+
+
+def test_a_recorded_run_is_heard_as_the_simulated_one(named: Done, tmp_path: Path):
+    plan = plan_of(tmp_path, NAMING, BY_ROUND, people=KNOWN)
+    recording = AuditFolder(named.folder).run("open", 0)
+    found = audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+    for attack in (UNDER_ONE, BY_EACH, "likeness"):
+        there = [(one.target, one.claimed, one.true_user) for one in of(found, attack)]
+        assert there == [
+            (one.target, one.claimed, one.true_user) for one in of(named.found, attack)
+        ]
+
+
+def test_devices_send_and_are_known_to_the_attacker_alone(tmp_path: Path):
+    plan = plan_of(tmp_path, NAMING, people=KNOWN)
+    transcript, truth = simulate(plan, folder=tmp_path / "run", resources=HERE)
+    known = knowledge(plan, resources=HERE).people
+    sent = {m.sender for m in transcript.messages if isinstance(m.body, Update)}
+    assert set(filter(is_shadow, sent)) == known.devices.keys()
+    assert len(known.devices) == 5 + 1
+    assert not any(is_shadow(who) for who in truth.users)
+    assert not any(is_shadow(who) for _, who in truth.counts)
+    assert set(known.devices.values()) == known.priors.keys() | known.holdout.keys()
+    assert known.attributes["hand"].keys() == known.examples().keys()
+    assert truth.attributes["hand"] == {
+        user: "left" if number % 2 == 0 else "right" for number, user in enumerate(USERS)
+    }
+    assert len(set(truth.users.values()) - known.priors.keys()) == 1
+
+
+def test_users_that_no_round_asks_are_refused_and_the_others_claimed(tmp_path: Path):
+    plan = plan_of(tmp_path, NAMING, people=PeoplePlan(prior="random"))
+    # Three rounds of one client each: three of six at most send anything.
+    seldom = changed(plan, training=plan.training.model_copy(update={"participation": 0.1}))
+    found = audit(seldom, tmp_path / "out", resources=HERE)
+    claimed = {one.target for one in of(found, UNDER_ONE)}
+    refused = {one.target for one in found.refusals if not one.cell.is_control}
+    assert 1 <= len(claimed) <= 3
+    assert claimed | refused == {client(number) for number in range(6)}
+    # Those who sent nothing may be named nonetheless.
+    assert len(of(found, UNDER_ONE)[0].candidates) == 6
+
+
+def test_where_nobody_is_said_to_be_anybody_a_claim_about_senders_is_refused(tmp_path: Path):
+    linking = ThreatPlan(attacks=(Likeness(),))
+    plan = plan_of(tmp_path, linking, NAMING, people=None)
+    found = audit(plan, tmp_path / "out", resources=HERE)
+    assert found.findings == ()
+    assert not any(run.is_control for run in found.arms)
+    whys = {one.cell.attack: one.missing[0] for one in found.refusals}
+    assert "give the run's clients users (data.people in a plan" in whys["likeness"]
+    (why,) = (why for attack, why in whys.items() if attack.startswith(UNDER_ONE))
+    assert "prior examples of two users or more" in why
+    assert len(found.refusals) == 12
+
+
+def test_a_profile_is_claimed_of_each_client(tmp_path: Path):
+    plan = plan_of(tmp_path, NAMING, people=PeoplePlan(prior="profile"))
+    found = audit(plan, tmp_path / "out", resources=HERE)
+    heard = of(found, UNDER_ONE)
+    assert {one.candidates for one in heard} == {("a", "b", "c", "d")}
+    # Of the labels of six clients most stand for their main one.
+    assert sum(top1(heard)) >= 4
+
+
+def test_people_with_one_example_twins_and_absent_ones_are_told_and_break_nothing(
+    tmp_path: Path,
+):
+    rows = np.random.default_rng(0).normal(size=(40, 2))
+    twins = np.concatenate([rows[:10], rows[:10]])
+    # "once" has one row; "twin-1" and "twin-2" have the same ten.
+    table = pd.DataFrame(
+        {
+            "user": ["ann"] * 10 + ["bob"] * 10 + ["twin-1"] * 10 + ["twin-2"] * 10 + ["once"],
+            "label": [*"ab" * 20, "a"],
+        }
+    )
+    table["x"], table["y"] = np.concatenate([rows[20:], twins, rows[:1] + 1]).T
+    table.to_csv(tmp_path / "odd.csv", index=False)
+    plan = plan_of(tmp_path, NAMING, BY_ROUND, people=PeoplePlan(shadow_devices=True))
+    source = Own(str(tmp_path / "odd.csv"), user="user")
+    users = source.load(None).users
+    assert users is not None
+    present = len(users.unique())
+    data = plan.data.model_copy(update={"source": source, "clients": present})
+    found = audit(changed(plan, data=data), tmp_path / "out", resources=HERE)
+    heard = of(found, UNDER_ONE)
+    assert len(heard) == present
+    assert set(heard[0].candidates) == {"ann", "bob", "twin-1", "twin-2"}
+    # "once" is known to nobody, if its one row is not in the test anyway.
+    strangers = {one.true_user for one in heard} - set(heard[0].candidates)
+    assert strangers <= {"once"}
+    assert len(strangers) == present - 4
+    assert found.refusals == ()

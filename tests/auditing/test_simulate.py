@@ -1,0 +1,370 @@
+"""A plan turned into federations: alike but for their defenses."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from overheard.auditing.simulate import (
+    Resources,
+    deal_examples,
+    federation_of,
+    knowledge_of,
+    load_data,
+    simulate,
+    supply,
+)
+from overheard.core.errors import PlanError
+from overheard.core.means import Means, MemoryShelf
+from overheard.core.messages import Update
+from overheard.core.parties import SERVER, client
+from overheard.core.prior import Prior
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.data.datasets.own import Own
+from overheard.data.splits.dirichlet import Dirichlet
+from overheard.defenses.dropout import Dropout
+from overheard.defenses.label_smoothing import LabelSmoothing
+from overheard.learning.models.mlp import Mlp
+from overheard.plans.data_plan import PeoplePlan, ShiftPlan
+from overheard.plans.plan import ArmPlan, Known, ThreatPlan
+from overheard.plans.virtual import RecipePlan, VirtualPlan
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from tests.auditing.conftest import HERE, supplies_of
+from tests.auditing.peopled import NAMING, plan_of
+from tests.auditing.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
+
+THREE_ARMS = changed(
+    TINY,
+    training=TRAINING.model_copy(update={"model": Mlp(hidden=(8,))}),
+    arms=(OPEN, MASKED, ArmPlan(name="dropout", defenses=(Dropout(),))),
+)
+
+
+def spoken(transcript: Transcript) -> list[tuple[int, str, dict[str, list[float]]]]:
+    """Every update, whoever may read it, as plain numbers."""
+    return [
+        (m.round, m.sender, {name: t.flatten().tolist() for name, t in m.body.delta.items()})
+        for m in transcript.messages
+        if isinstance(m.body, Update)
+    ]
+
+
+def first_broadcast(transcript: Transcript) -> dict[str, Tensor]:
+    return dict(transcript.seen_by(SERVER).broadcasts()[0])
+
+
+def test_the_same_seed_gives_the_same_transcript(tmp_path: Path):
+    one, truth = simulate(TINY, folder=tmp_path / "a", resources=HERE)
+    two, same = simulate(TINY, folder=tmp_path / "b", resources=HERE)
+    assert spoken(one) == spoken(two)
+    assert {place: counts.tolist() for place, counts in truth.counts.items()} == {
+        place: counts.tolist() for place, counts in same.counts.items()
+    }
+    assert truth.accuracy == same.accuracy
+
+
+def test_another_seed_gives_another_run(tmp_path: Path):
+    one, _ = simulate(TINY, folder=tmp_path / "a", resources=HERE)
+    two, _ = simulate(TINY, seed=5, folder=tmp_path / "b", resources=HERE)
+    assert spoken(one) != spoken(two)
+
+
+def test_arms_differ_by_their_defenses_alone(tmp_path: Path):
+    runs = {
+        arm.name: simulate(THREE_ARMS, arm=arm.name, folder=tmp_path / arm.name, resources=HERE)
+        for arm in THREE_ARMS.arms
+    }
+    plain, truth = runs["no defense"]
+    for transcript, same in runs.values():
+        for name, tensor in first_broadcast(transcript).items():
+            assert torch.equal(tensor, first_broadcast(plain)[name])
+        assert same.counts.keys() == truth.counts.keys()
+        for place, counts in same.counts.items():
+            assert counts.tolist() == truth.counts[place].tolist()
+    # Masks change who can read, no number; dropout changes what is learned.
+    assert spoken(runs["secure aggregation"][0]) == spoken(plain)
+    assert spoken(runs["dropout"][0]) != spoken(plain)
+
+
+def test_every_arm_is_dealt_the_same_rows():
+    dataset = load_data(TINY, HERE)
+    open_, masked = (
+        federation_of(THREE_ARMS, arm, 0, deal_examples(TINY, dataset, 0), dataset.task, HERE)
+        for arm in THREE_ARMS.arms[:2]
+    )
+    for one, other in zip(open_.rows, masked.rows, strict=True):
+        assert [rows.tolist() for rows in one] == [rows.tolist() for rows in other]
+    assert open_.seed == masked.seed
+
+
+def test_leaves_out_the_arm_takes_the_one_without_defenses(tmp_path: Path):
+    plan = changed(TINY, arms=(MASKED, OPEN))
+    transcript, _ = simulate(plan, folder=tmp_path / "run", resources=HERE)
+    assert transcript.seen_by(SERVER).senders() == (client(0), client(1), client(2))
+
+
+def test_an_arm_that_the_plan_has_not_is_refused_with_those_it_has():
+    with pytest.raises(PlanError, match="no arm 'noise'; it has no defense, secure agg"):
+        simulate(THREE_ARMS, arm="noise", resources=HERE)
+
+
+def test_tells_each_round_when_it_is_done(tmp_path: Path):
+    told = list[int]()
+    simulate(TINY, folder=tmp_path / "run", resources=HERE, on_round=told.append)
+    assert told == [0, 1]
+    simulate(TINY, folder=tmp_path / "run", resources=HERE, on_round=told.append)
+    assert told == [0, 1]  # a finished run is opened, not run again
+
+
+def test_without_a_folder_the_run_goes_to_a_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    transcript, _ = simulate(TINY, resources=HERE)
+    assert len(spoken(transcript)) == 6
+    (made,) = tmp_path.iterdir()
+    assert made.name.startswith("overheard-")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_no_auxiliary_example_is_a_clients_or_the_tests_by_its_content(seed: int):
+    plan = changed(
+        TINY, data=DATA.model_copy(update={"clients": 20, "refresh_every": 1, "examples": 20})
+    )
+    dealt = deal_examples(plan, load_data(plan, HERE), seed)
+    auxiliary = {tuple(image.flatten().tolist()) for image in dealt.auxiliary.inputs}
+    assert len(auxiliary) == 40  # four of each digit, no two alike
+    held = torch.cat([rows for clients in dealt.rows for rows in clients])
+    assert len(held) == 20 * 20 * 2
+    for image in (*dealt.pool.inputs[held], *dealt.test.inputs):
+        assert tuple(image.flatten().tolist()) not in auxiliary
+
+
+@pytest.mark.parametrize(
+    ("knows", "there"),
+    [
+        ((), set()),
+        (("auxiliary",), {"auxiliary"}),
+        (("model",), {"build_model"}),
+        (("recipe",), {"recipe"}),
+        (("defenses",), {"defenses"}),
+        (("auxiliary", "model", "recipe"), {"auxiliary", "build_model", "recipe"}),
+    ],
+)
+def test_an_attacker_knows_what_its_threat_grants_and_nothing_else(
+    knows: tuple[Known, ...], there: set[str]
+):
+    threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows)
+    known = knowledge_of(TINY, OPEN, 0, supplies_of(TINY), threat)
+    for name in ("auxiliary", "build_model", "recipe", "defenses"):
+        assert (getattr(known, name) is not None) == (name in there)
+    assert known.classes == 10
+
+
+def test_without_auxiliary_examples_in_the_plan_nobody_has_any():
+    plan = changed(TINY, data=DATA.model_copy(update={"auxiliary_per_class": None}))
+    known = knowledge_of(plan, OPEN, 0, supplies_of(plan), SERVER_ALONE)
+    assert known.auxiliary is None
+
+
+def test_only_who_knows_the_defenses_imitates_the_defended_training():
+    supplies, dropout = supplies_of(THREE_ARMS), THREE_ARMS.arms[2]
+    adaptive = SERVER_ALONE.model_copy(update={"knows": ("model", "recipe", "defenses")})
+    plain = knowledge_of(THREE_ARMS, dropout, 0, supplies, SERVER_ALONE)
+    knowing = knowledge_of(THREE_ARMS, dropout, 0, supplies, adaptive)
+    assert plain.build_model is not None
+    assert knowing.build_model is not None
+    assert "Dropout" not in repr(plain.build_model())
+    assert "Dropout" in repr(knowing.build_model())
+    assert knowing.defenses == (Dropout(),)
+    assert knowing.recipe == THREE_ARMS.training.recipe
+
+
+def test_the_attackers_examples_are_the_same_in_every_arm_and_differ_by_seed():
+    supplies = supplies_of(TINY)
+    one = knowledge_of(TINY, OPEN, 0, supplies, SERVER_ALONE).auxiliary
+    two = knowledge_of(TINY, MASKED, 0, supplies, SERVER_ALONE).auxiliary
+    other = knowledge_of(TINY, OPEN, 1, supplies, SERVER_ALONE).auxiliary
+    assert one is not None
+    assert two is not None
+    assert other is not None
+    assert torch.equal(one.inputs, two.inputs)
+    assert not torch.equal(one.inputs, other.inputs)
+
+
+def test_an_attacker_is_told_of_its_virtual_clients_what_the_plan_says():
+    virtual = VirtualPlan(clients=7, splits=(Dirichlet(alpha=0.1),), examples=(5, 9))
+    threat = SERVER_ALONE.model_copy(update={"virtual": virtual})
+    resources = Resources(device="cpu", workers=3, cluster="local")
+    supplies = supply(TINY, resources, MemoryShelf())
+    known = knowledge_of(TINY, OPEN, 4, supplies, threat)
+    assert known.prior == Prior((Dirichlet(alpha=0.1),), (5, 9))
+    assert known.means == Means(
+        Seed(4).child("bank"), 7, device="cpu", workers=3, cluster="local"
+    )
+    # One shelf for all arms and threats; the same seed, so that attacks share what is on it.
+    other = knowledge_of(TINY, MASKED, 4, supplies, SERVER_ALONE)
+    assert known.means.shelf is other.means.shelf is supplies.shelf
+    assert other.means.seed == known.means.seed
+    assert knowledge_of(TINY, OPEN, 5, supplies, threat).means.seed != known.means.seed
+
+
+def test_guesses_at_the_recipe_are_changed_by_the_defenses_that_are_known():
+    smooth = ArmPlan(name="smooth", defenses=(LabelSmoothing(),))
+    plan = changed(TINY, arms=(OPEN, smooth))
+    guesses = VirtualPlan(recipes=(RecipePlan(rate=0.3),))
+
+    def guessed(*knows: Known) -> tuple[Recipe, ...]:
+        threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows, virtual=guesses)
+        known = knowledge_of(plan, smooth, 0, supplies_of(plan), threat)
+        assert known.recipe is None
+        return known.recipes()
+
+    assert guessed("auxiliary") == (Recipe(0.3, 1, 32),)
+    assert guessed("auxiliary", "defenses")[0].label_smoothing > 0
+
+
+def test_distorted_auxiliary_examples_are_the_attackers_alone():
+    supplies = supplies_of(TINY)
+    shifted = SERVER_ALONE.model_copy(update={"auxiliary_shift": 0.5})
+    plain = knowledge_of(TINY, OPEN, 0, supplies, SERVER_ALONE).auxiliary
+    changed_, again = (knowledge_of(TINY, OPEN, 0, supplies, shifted).auxiliary for _ in "12")
+    assert plain is not None
+    assert changed_ is not None
+    assert again is not None
+    assert torch.equal(plain.labels, changed_.labels)
+    assert not torch.allclose(plain.inputs, changed_.inputs)
+    assert torch.equal(changed_.inputs, again.inputs)
+    dealt = deal_examples(TINY, supplies.dataset, 0)
+    assert torch.equal(dealt.auxiliary.inputs, plain.inputs)
+
+
+def other_digits(folder: Path, classes: int = 10) -> ThreatPlan:
+    """A threat whose auxiliary examples come from images of noise, two of each class."""
+    names = [str(number) for number in range(classes)]
+    labels = np.repeat(np.arange(classes), 8)
+    images = np.random.default_rng(0).random((len(labels), 1, 8, 8), dtype=np.float32)
+    path = folder / "other.npz"
+    np.savez(path, x_train=images, y_train=labels, x_test=images, y_test=labels,
+             class_names=names)  # fmt: skip
+    return SERVER_ALONE.model_copy(update={"auxiliary_from": Own(str(path))})
+
+
+def test_auxiliary_examples_may_come_from_another_data_set(tmp_path: Path):
+    threat = other_digits(tmp_path)
+    plan = changed(TINY, threats=(threat,))
+    known = knowledge_of(plan, OPEN, 0, supplies_of(plan), threat).auxiliary
+    assert known is not None
+    assert known.counts(10).tolist() == [4] * 10
+    dealt = deal_examples(plan, load_data(plan, HERE), 0).auxiliary
+    assert not torch.equal(known.inputs, dealt.inputs)
+
+
+def test_a_data_set_of_another_form_is_refused_before_anything_is_done(tmp_path: Path):
+    plan = changed(TINY, threats=(other_digits(tmp_path, classes=9),))
+    with pytest.raises(PlanError, match=r"auxiliary_from own: has .* 9 classes"):
+        supplies_of(plan)
+
+
+SHIFTING = changed(
+    TINY,
+    data=DATA.model_copy(
+        update={"shifts": (ShiftPlan(client=1, round=1, weights=(3.0, *(1.0,) * 9)),)}
+    ),
+)
+
+
+def test_a_run_tells_who_shifts_and_its_control_that_nobody_does(tmp_path: Path):
+    truths = [
+        simulate(SHIFTING, is_control=is_control, folder=tmp_path / str(is_control),
+                 resources=HERE)[1]
+        for is_control in (False, True)
+    ]  # fmt: skip
+    assert [truth.shifts for truth in truths] == [{client(1): (1,)}, {}]
+    planned, control = (truth.counts[1, client(1)].tolist() for truth in truths)
+    assert planned != control == truths[1].counts[0, client(1)].tolist()
+
+
+def test_the_attacker_and_the_test_have_the_same_beside_a_run_and_its_control():
+    dataset = load_data(SHIFTING, HERE)
+    planned, control = (
+        deal_examples(SHIFTING, dataset, 0, is_control) for is_control in (False, True)
+    )
+    assert torch.equal(planned.auxiliary.inputs, control.auxiliary.inputs)
+    assert torch.equal(planned.test.inputs, control.test.inputs)
+    for one, other in zip(planned.rows[0], control.rows[0], strict=True):
+        assert torch.equal(one, other)
+    assert not torch.equal(planned.rows[1][1], control.rows[1][1])
+
+
+def test_the_split_of_the_plan_is_the_one_that_deals():
+    even = changed(TINY, data=DATA.model_copy(update={"split": Dirichlet(alpha=1000.0)}))
+    dataset = load_data(even, HERE)
+    skewed, alike = (deal_examples(plan, dataset, 0) for plan in (TINY, even))
+    # Of 20 to 30 examples of ten digits, an even share is 2 to 3.
+    assert int(alike.held(0, 0).counts(10).max()) <= 4
+    assert int(skewed.held(0, 0).counts(10).max()) > 4
+
+
+def test_the_attacker_of_people_has_the_same_beside_a_run_and_its_control(tmp_path: Path):
+    people = PeoplePlan(prior="random", unseen=1, holdout=1, shadow_devices=True)
+    plan = plan_of(tmp_path, NAMING, people=people)
+    dataset = load_data(plan, HERE)
+    run, control = (deal_examples(plan, dataset, 0, is_control) for is_control in (False, True))
+    assert run.who is not None
+    assert control.who is not None
+    assert run.who.users == control.who.users
+    known = knowledge_of(plan, plan.arms[0], 0, supplies_of(plan), NAMING).people
+    for who in (run.who.known, control.who.known):
+        assert list(who.priors) == list(known.priors)
+        assert who.devices == known.devices
+        for name, prior in who.examples().items():
+            assert torch.equal(prior.inputs, known.examples()[name].inputs)
+    # Clients hold others, shadow devices the same.
+    assert not torch.equal(run.rows[0][0], control.rows[0][0])
+    assert len(run.rows[0]) == 6 + 5 + 1
+    for one, other in zip(run.rows[0][6:], control.rows[0][6:], strict=True):
+        assert torch.equal(one, other)
+    # Where nobody asks who they are, nothing is exchanged.
+    unasked = plan_of(tmp_path, SERVER_ALONE, people=people)
+    plain, same = (
+        deal_examples(unasked, dataset, 0, is_control) for is_control in (False, True)
+    )
+    assert all(map(torch.equal, plain.rows[0], same.rows[0]))
+
+
+def test_a_federation_of_people_has_their_names_and_the_servers_devices(tmp_path: Path):
+    people = PeoplePlan(prior="random", shadow_devices=True)
+    plan = plan_of(tmp_path, NAMING, people=people)
+    dataset = load_data(plan, HERE)
+    dealt = deal_examples(plan, dataset, 0)
+    arms = (plan.arms[0], ArmPlan(name="adaptive", shadows_defended=True))
+    plain, adaptive = (federation_of(plan, arm, 0, dealt, dataset.task, HERE) for arm in arms)
+    assert plain.shadows == 6
+    assert plain.users == {client(n): plain.users[client(n)] for n in range(6)}
+    assert set(plain.attributes) == {"hand"}
+    assert not plain.are_shadows_defended
+    assert adaptive.are_shadows_defended
+    nobody = plan_of(tmp_path, SERVER_ALONE, people=None)
+    bare = federation_of(
+        nobody, arms[0], 0, deal_examples(nobody, dataset, 0), dataset.task, HERE
+    )
+    assert (bare.shadows, bare.users, bare.attributes, bare.background) == (0, {}, {}, None)
+
+
+def test_what_is_public_is_every_clients_and_the_attackers(tmp_path: Path):
+    plan = plan_of(tmp_path, NAMING, people=PeoplePlan())
+    shared = changed(plan, data=plan.data.model_copy(update={"background": 20}))
+    supplies = supplies_of(shared)
+    known = knowledge_of(shared, shared.arms[0], 0, supplies, NAMING).background
+    dealt = deal_examples(shared, supplies.dataset, 0)
+    there = federation_of(shared, shared.arms[0], 0, dealt, supplies.dataset.task, HERE)
+    assert known is not None
+    assert there.background is not None
+    assert len(known) == 20
+    assert torch.equal(known.inputs, there.background.inputs)
+    assert knowledge_of(plan, plan.arms[0], 0, supplies, NAMING).background is None

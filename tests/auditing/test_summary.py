@@ -1,0 +1,137 @@
+"""Findings are summed up as means beside their guesses."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.auditing.summary import summarise
+from overheard.core.parties import SERVER, Party, client
+from overheard.core.scorer import Better, Score
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Cell, Finding
+from tests.auditing.recognised import found as recognised
+from tests.auditing.recognised import run
+
+SEED = Seed(3)
+
+
+def found(
+    value: float,
+    blinds: dict[str, float],
+    *,
+    target: Party = client(0),  # noqa: B008 - a value that never changes
+    seed: int = 0,
+    arm: str = "none",
+    rounds: tuple[int, ...] = (0, 1),
+    better: Better = "lower",
+) -> Finding:
+    cell = Cell(arm, seed, (SERVER,), "decaf", "Decaf()", "label_shares", rounds)
+    score = Score("l1", value, better, blinds, {"told": value / 2})
+    return Finding(cell, target, (1.0,), (1.0,), (score,))
+
+
+def test_means_are_taken_over_targets_and_stand_beside_the_best_single_guess():
+    # values 0.2, 0.4 -> 0.3; guess a: 0.5, 0.7 -> 0.6; guess b: 0.1, 1.5 -> 0.8
+    # The best single guess is a, although b is better on the first target. Gain 0.6 - 0.3.
+    findings = [
+        found(0.2, {"a": 0.5, "b": 0.1}, target=client(0)),
+        found(0.4, {"a": 0.7, "b": 1.5}, target=client(1)),
+    ]
+    (row,) = summarise(findings, SEED)
+    assert row.value.mean == pytest.approx(0.3)
+    assert dict(row.blinds) == {"a": pytest.approx(0.6), "b": pytest.approx(0.8)}
+    assert row.blind == pytest.approx(0.6)
+    assert row.gain is not None
+    assert row.gain.mean == pytest.approx(0.3)
+    assert row.references["told"] == pytest.approx(0.15)
+    assert (row.targets, row.seeds) == (2, 1)
+
+
+def test_where_higher_is_better_the_highest_guess_is_best_and_the_gain_turns():
+    # the best guess is b at 0.6; 0.5 - 0.6
+    (row,) = summarise([found(0.5, {"a": 0.2, "b": 0.6}, better="higher")], SEED)
+    assert row.blind == pytest.approx(0.6)
+    assert row.gain is not None
+    assert row.gain.mean == pytest.approx(-0.1)
+
+
+def test_the_gain_is_taken_target_by_target():
+    # Gains are 0.5 for both targets, so their interval has no width, though values differ.
+    findings = [
+        found(0.1, {"a": 0.6}, target=client(0)),
+        found(1.1, {"a": 1.6}, target=client(1)),
+    ]
+    (row,) = summarise(findings, SEED)
+    assert row.gain is not None
+    assert row.gain.low == pytest.approx(0.5)
+    assert row.gain.high == pytest.approx(0.5)
+    assert (row.value.low, row.value.high) == (pytest.approx(0.1), pytest.approx(1.1))
+
+
+def test_where_nobody_can_guess_there_is_no_gain():
+    (row,) = summarise([found(0.5, {})], SEED)
+    assert row.blind is None
+    assert row.gain is None
+
+
+def test_one_figure_alone_has_no_interval():
+    (row,) = summarise([found(0.5, {"a": 1.0})], SEED)
+    assert row.value.mean == 0.5
+    assert (row.value.low, row.value.high) == (None, None)
+    assert row.gain is not None
+    assert (row.gain.low, row.gain.high) == (None, None)
+
+
+def test_there_is_a_row_for_each_arm_and_each_rounds_heard_over_all_seeds():
+    findings = [
+        found(0.1 * seed, {"a": 1.0}, seed=seed, arm=arm, rounds=rounds)
+        for seed in (0, 1, 2)
+        for arm in ("none", "noise")
+        for rounds in ((0, 1), (0,))
+    ]
+    rows = summarise(findings, SEED)
+    assert [(row.arm, row.rounds) for row in rows] == [
+        ("none", (0, 1)),
+        ("none", (0,)),
+        ("noise", (0, 1)),
+        ("noise", (0,)),
+    ]
+    assert {row.seeds for row in rows} == {3}
+    assert rows[0].value.mean == pytest.approx(0.1)  # of 0, 0.1, 0.2
+
+
+def test_nothing_found_is_nothing_to_tell():
+    assert summarise([], SEED) == ()
+
+
+def test_the_same_seed_gives_the_same_interval_to_the_last_bit():
+    values = Seed(1).numpy().random(9).tolist()
+    findings = [found(value, {"a": 1.0}, target=client(n)) for n, value in enumerate(values)]
+    assert summarise(findings, SEED) == summarise(findings, SEED)
+    assert summarise(findings, SEED) != summarise(findings, Seed(4))
+
+
+def test_of_a_question_about_people_the_control_stands_beside_the_mean():
+    # Named right: both of the run, none of the control.
+    findings = [recognised((1, 0, 0, 0), "a", number) for number in range(2)]
+    findings += [recognised((0, 1, 0, 0), "a", n, is_control=True) for n in range(2)]
+    row = next(row for row in summarise(findings, SEED) if row.score == "top1")
+    assert (row.value.mean, row.targets) == (1, 2)
+    assert dict(row.references) == {"IID control": 0}
+
+
+def test_all_that_is_one_persons_is_drawn_together():
+    # Every person is named right always or never: as clumped as can be.
+    clumped = [recognised((1, 0), "ab"[n // 8 % 2], n, users=("a", "b")) for n in range(16)]
+    (row,) = [row for row in summarise(clumped, SEED) if row.score == "top1"]
+    assert (row.value.mean, row.value.low, row.value.high) == (0.5, 0.0, 1.0)
+
+
+def test_the_chance_of_a_stranger_stands_beside_the_base_rate():
+    # One of four is a stranger: 1/4 * 3/4.
+    findings = [
+        replace(one, scores=(*one.scores, Score("unseen", 0.1, "lower", {"even": 0.25}, {})))
+        for one in run(1.0, people=3, strangers=1, updates=1)
+    ]
+    row = next(row for row in summarise(findings, SEED) if row.score == "unseen")
+    assert row.references["the base rate"] == pytest.approx(3 / 16)

@@ -1,0 +1,106 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.core.errors import PlanError
+from overheard.data.partition.schedule import Schedule, Shift
+
+
+def test_refreshes_come_every_so_many_rounds_and_not_in_the_first() -> None:
+    schedule = Schedule(rounds=7, refresh_every=3)
+    assert [n for n in range(7) if schedule.refreshes(n)] == [3, 6]
+
+
+def test_without_an_interval_nothing_is_refreshed() -> None:
+    assert not any(Schedule(rounds=5).refreshes(n) for n in range(5))
+
+
+TO_FIRST = (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "every", "shifts", "said"),
+    [
+        (0, None, (), "1 round or more"),
+        (3, 0, (), "refresh_every"),
+        (3, None, (Shift(0, 3, TO_FIRST),), "shifts in round 3"),
+        (3, None, (Shift(0, 1, TO_FIRST, over=3),), "shifts in round 3"),
+        (3, None, (Shift(0, 1), Shift(0, 1, TO_FIRST)), "once a round"),
+        (6, None, (Shift(0, 3), Shift(0, 1, over=3)), "while a shift is under way"),
+    ],
+)
+def test_impossible_schedules_are_refused(
+    rounds: int, every: int | None, shifts: tuple[Shift, ...], said: str
+) -> None:
+    with pytest.raises(PlanError, match=said):
+        Schedule(rounds, every, shifts)
+
+
+def test_shifts_that_only_touch_or_are_of_two_clients_are_possible() -> None:
+    # From 1 to 3, then at 4; the other client between.
+    shifts = (Shift(0, 4), Shift(1, 2), Shift(0, 1, over=3))
+    schedule = Schedule(5, shifts=shifts)
+    assert schedule.starting(2) == {1: shifts[1]}
+    assert schedule.starting(3) == {}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"client": -1, "shares": (1.0,)},
+        {"round": 0, "shares": (1.0,)},
+        {"shares": (0.5, 0.2)},
+        {"weights": (0.0, 0.0)},
+        {"weights": (-1.0, 2.0)},
+        {"weights": (float("inf"), 1.0)},
+        {"weights": (float("nan"), 1.0)},
+        {"weights": ()},
+        {"weights": (1.0, 2.0), "shares": (0.5, 0.5)},
+        {"weights": (1.0, 2.0), "new_user": True},
+        {"over": 0},
+        {"distortion": 1.5},
+        {"distortion": float("nan")},
+    ],
+)
+def test_impossible_shifts_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(PlanError):
+        Shift(**{"client": 0, "round": 1, **wrong})
+
+
+@given(
+    over=st.lists(st.integers(1, 3), max_size=4),
+    weights=st.none() | st.just((1.0, 3.0)),
+    distortion=st.none() | st.sampled_from((0.0, 0.5)),
+)
+def test_a_control_exchanges_as_much_when_and_where_and_shifts_nothing(
+    over: list[int], weights: tuple[float, ...] | None, distortion: float | None
+) -> None:
+    planned = [
+        Shift(who, 2, weights=weights, over=rounds, distortion=distortion)
+        for who, rounds in enumerate(over)
+    ]
+    schedule = Schedule(6, 2, tuple(planned))
+    control = schedule.control()
+    assert all(one.is_exchange for one in control.shifts)
+    assert (control.rounds, control.refresh_every) == (6, 2)
+    assert [(one.client, one.round, one.last) for one in control.shifts] == [
+        (one.client, one.round, one.last) for one in planned
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shift", "is_exchange"),
+    [
+        (Shift(0, 1), True),
+        (Shift(0, 1, over=2), True),
+        (Shift(0, 1, distortion=0.0), True),
+        (Shift(0, 1, distortion=0.1), False),
+        (Shift(0, 1, weights=(1.0, 2.0)), False),
+        (Shift(0, 1, shares=(0.5, 0.5)), False),
+        (Shift(0, 1, new_user=True), False),
+    ],
+)
+def test_only_what_asks_for_another_kind_is_more_than_an_exchange(
+    shift: Shift, is_exchange: bool
+) -> None:
+    assert shift.is_exchange is is_exchange

@@ -1,0 +1,38 @@
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from overheard.core.errors import DataError
+from overheard.data.reading.attributes import attributes_of
+from overheard.data.reading.tables import numbered
+
+PATH = Path("a.csv")
+FRAME = pd.DataFrame(
+    {"who": ["p2", "p1", "p2", "p3"], "sex": ["f", "m", "f", "f"], "age": [40, 30, 40, 20]}
+)
+
+
+def test_each_user_has_one_value_an_attribute_in_the_order_of_the_users() -> None:
+    users = numbered(PATH, FRAME, "who")
+    assert users.names == ("p1", "p2", "p3")
+    assert dict(attributes_of(PATH, FRAME, ("sex", "age"), users)) == {
+        "sex": ("m", "f", "f"),
+        "age": ("30", "40", "20"),
+    }
+    assert not attributes_of(PATH, FRAME, (), users)
+
+
+def test_a_user_with_several_values_is_refused_by_name() -> None:
+    users = numbered(PATH, FRAME, "who")
+    frame = FRAME.assign(age=[40, 30, 41, 20])
+    with pytest.raises(DataError, match="user 'p2' has several values in column 'age'"):
+        attributes_of(PATH, frame, ("sex", "age"), users)
+
+
+def test_a_missing_value_or_column_is_refused() -> None:
+    users = numbered(PATH, FRAME, "who")
+    with pytest.raises(DataError, match="'sex' must not have empty cells"):
+        attributes_of(PATH, FRAME.assign(sex=["f", None, "f", "f"]), ("sex",), users)
+    with pytest.raises(DataError, match="no column 'height'"):
+        attributes_of(PATH, FRAME, ("height",), users)

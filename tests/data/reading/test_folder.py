@@ -1,0 +1,44 @@
+from pathlib import Path
+
+import pytest
+
+from overheard.core.errors import DataError
+from overheard.data.reading.folder import VARIABLE, data_folder, find_file
+
+
+def test_the_folder_given_comes_before_the_environments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert data_folder(None) == tmp_path
+    (tmp_path / "other").mkdir()
+    assert data_folder(tmp_path / "other") == tmp_path / "other"
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_without_a_word_there_is_no_folder(
+    value: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    if value is not None:
+        monkeypatch.setenv(VARIABLE, value)
+    assert data_folder(None) is None
+
+
+def test_a_folder_that_does_not_exist_is_refused_with_who_named_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DataError, match="correct --data"):
+        data_folder(tmp_path / "none")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "none"))
+    with pytest.raises(DataError, match=f"correct the environment variable {VARIABLE}"):
+        data_folder(None)
+
+
+def test_a_file_is_found_in_its_folder_or_loose(tmp_path: Path) -> None:
+    assert find_file(tmp_path, ("set/a.npz", "set/b.npz")) is None
+    (tmp_path / "b.npz").touch()
+    assert find_file(tmp_path, ("set/a.npz", "set/b.npz")) == tmp_path / "b.npz"
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "a.npz").touch()
+    assert find_file(tmp_path, ("set/a.npz", "set/b.npz")) == tmp_path / "set" / "a.npz"

@@ -1,0 +1,52 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.core.errors import DataError, PlanError
+from overheard.data.reading.next_words import WindowSettings, next_words
+from overheard.data.reading.texts import RESERVED, UNKNOWN
+
+
+def test_windows_are_padded_at_their_end_and_labelled_by_the_next_word() -> None:
+    tokens = torch.tensor([[2, 3, 4, 5, 6, 7], [8, 1, 9, 0, 0, 0]])
+    windows = next_words(tokens, WindowSettings(context=3, stride=2))
+    # Text 0: word 2 (token 4) after 2 3, word 4 (token 6) after 3 4 5. Text 1: word 2 (token 9)
+    # after 8 and an unknown word; the text ends before word 4.
+    assert windows.examples.inputs.tolist() == [[2, 3, 0], [3, 4, 5], [8, 1, 0]]
+    assert windows.examples.labels.tolist() == [2, 4, 7]
+    assert windows.texts.tolist() == [0, 0, 1]
+
+
+def test_an_unknown_next_word_has_no_window() -> None:
+    windows = next_words(torch.tensor([[2, 1, 3]]), WindowSettings(context=2, stride=1))
+    assert windows.examples.inputs.tolist() == [[2, 1]]
+    assert windows.examples.labels.tolist() == [1]
+
+
+def test_texts_without_a_next_word_are_refused() -> None:
+    for tokens in ([[2, 3, 4]], [[1, 1, 1, 1, 1]], [[2, 3, 4, 0, 0]]):
+        with pytest.raises(DataError, match="smaller stride"):
+            next_words(torch.tensor(tokens), WindowSettings(context=2, stride=3))
+
+
+@pytest.mark.parametrize(("context", "stride"), [(0, 1), (1, 0)])
+def test_windows_without_words_are_refused(context: int, stride: int) -> None:
+    with pytest.raises(PlanError, match="1 or more"):
+        WindowSettings(context, stride)
+
+
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=30), st.integers(1, 6), st.integers(1, 6)
+)
+def test_each_window_stands_before_its_label_in_the_text(
+    words: list[int], context: int, stride: int
+) -> None:
+    places = [p for p in range(stride, len(words), stride) if words[p] > UNKNOWN]
+    if not places:
+        return
+    windows = next_words(torch.tensor([words]), WindowSettings(context, stride))
+    assert (windows.examples.labels + RESERVED).tolist() == [words[p] for p in places]
+    for row, place in zip(windows.examples.inputs.tolist(), places, strict=True):
+        before = words[max(0, place - context) : place]
+        assert row == before + [0] * (context - len(before))

@@ -1,0 +1,161 @@
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from overheard.core.errors import DataError
+from overheard.data.reading.tables import (
+    encoded,
+    need_columns,
+    numbered,
+    read_table,
+    whole_numbers,
+    words,
+)
+
+
+def csv(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    return path
+
+
+def test_numbers_are_standardised_by_the_table_they_are_fitted_to() -> None:
+    # Mean 2, deviation sqrt(((1-2)^2 + (3-2)^2) / 2) = 1.
+    fit = pd.DataFrame({"a": [1.0, 3.0]})
+    assert encoded("t", fit, fit).flatten().tolist() == [-1.0, 1.0]
+    assert encoded("t", pd.DataFrame({"a": [5.0, np.nan]}), fit).flatten().tolist() == [
+        3.0,
+        0.0,
+    ]
+
+
+def test_words_become_columns_and_an_unseen_word_none() -> None:
+    fit = pd.DataFrame({"a": ["x", "?", "y"]})
+    # Sorted: ?, x, y.
+    assert encoded("t", fit, fit).tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
+    assert encoded("t", pd.DataFrame({"a": ["z", "y"]}), fit).tolist() == [[0, 0, 0], [0, 0, 1]]
+
+
+def test_a_missing_word_is_a_category_of_its_own() -> None:
+    fit = pd.DataFrame({"a": ["x", None]})
+    assert encoded("t", fit, fit).tolist() == [[0, 1], [1, 0]]
+
+
+def test_a_constant_column_becomes_zero() -> None:
+    fit = pd.DataFrame({"a": [7, 7]})
+    assert encoded("t", fit, fit).equal(torch.zeros(2, 1))
+
+
+@pytest.mark.parametrize(
+    ("fit", "table", "said"),
+    [
+        ({"a": [np.nan]}, {"a": [1.0]}, "is empty"),
+        ({"a": [1.0, 2.0]}, {"a": ["x", "y"]}, "words among its numbers"),
+        ({"a": [str(n) + "x" for n in range(1001)]}, {"a": ["x"]}, "1001 different words"),
+        ({"a": [1e308, -1e308]}, {"a": [1.0]}, "too large"),
+        ({}, {}, "no column left"),
+    ],
+)
+def test_columns_that_cannot_be_numbers_are_refused(
+    fit: dict[str, list[object]], table: dict[str, list[object]], said: str
+) -> None:
+    with pytest.raises(DataError, match=said):
+        encoded("t.csv", pd.DataFrame(table), pd.DataFrame(fit))
+
+
+def test_only_an_empty_cell_of_a_csv_counts_as_missing(tmp_path: Path) -> None:
+    table = read_table(csv(tmp_path, "a,b\nNA,1\n?,\nNone,3\n"))
+    assert table["a"].tolist() == ["NA", "?", "None"]
+    assert table["b"].isna().tolist() == [False, True, False]
+
+
+def test_a_gzipped_csv_reads_as_the_plain_one(tmp_path: Path) -> None:
+    plain = csv(tmp_path, "a,b\n1,x\n2,y\n")
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read_table(packed).equals(read_table(plain))
+
+
+def test_a_parquet_table_reads_with_its_types(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"n": [1, 2], "w": pd.Categorical(["x", "y"]), "b": [True, False], "f": [0.5, np.nan]}
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    assert table["n"].tolist() == [1, 2]
+    assert table["w"].tolist() == ["x", "y"]
+    assert table["b"].tolist() == [1, 0]
+    assert table["f"].isna().tolist() == [False, True]
+
+
+def test_dates_are_words_in_iso_form(tmp_path: Path) -> None:
+    days = pd.to_datetime(["2020-01-31", None])
+    frame = pd.DataFrame({"when": days, "day": [day.date() for day in days]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    assert table["when"][0] == "2020-01-31T00:00:00"
+    assert table["day"][0] == "2020-01-31"
+    assert table["when"].isna().tolist() == table["day"].isna().tolist() == [False, True]
+
+
+def test_columns_of_lists_are_refused_by_name(tmp_path: Path) -> None:
+    pd.DataFrame({"odd": [[1, 2]]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="'odd' holds neither numbers, words nor dates"):
+        read_table(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"a,b\n", b"\xff\xfe\x00", b'a\n"open', b"a,b\n1,2,3\n", b"a\ninf\n"]
+)
+def test_damaged_csv_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"bad\.csv"):
+        read_table(path)
+
+
+def test_damaged_packed_files_are_refused(tmp_path: Path) -> None:
+    whole = gzip.compress(b"a,b\n" + b"1,2\n" * 1000)
+    pd.DataFrame({"a": range(100)}).to_parquet(tmp_path / "whole.parquet")
+    parquet = (tmp_path / "whole.parquet").read_bytes()
+    for name, content in (
+        ("a.csv.gz", whole[:-10]),
+        ("b.csv.gz", b"no gzip"),
+        ("a.parquet", parquet[:-50]),
+        ("b.parquet", b""),
+        ("c.parquet", parquet[:20] + b"\x00" * 60 + parquet[80:]),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=name.replace(".", r"\.")):
+            read_table(tmp_path / name)
+
+
+def test_missing_columns_are_told_with_those_there_are(tmp_path: Path) -> None:
+    table = read_table(csv(tmp_path, "a,b\n1,2\n"))
+    with pytest.raises(DataError, match="no column 'c', 'd'; it has 'a', 'b'"):
+        need_columns(Path("t.csv"), table, ("a", "c", "d"))
+
+
+@pytest.mark.parametrize("cells", [[0, 3], [-1, 0], [0.5, 1.0], ["a", "b"]])
+def test_labels_that_are_none_are_refused(cells: list[object]) -> None:
+    with pytest.raises(DataError, match="'y' must hold whole numbers from 0 to 2"):
+        whole_numbers(Path("t.csv"), pd.DataFrame({"y": cells}), "y", 3)
+
+
+def test_texts_are_words_and_an_empty_cell_an_empty_text() -> None:
+    assert words(Path("t"), pd.DataFrame({"a": ["x", None]}), "a") == ["x", ""]
+    with pytest.raises(DataError, match="must hold texts"):
+        words(Path("t"), pd.DataFrame({"a": [1, 2]}), "a")
+
+
+def test_names_are_numbered_in_their_order() -> None:
+    told = numbered(Path("t"), pd.DataFrame({"u": ["b", "a", "b"]}), "u")
+    assert told.numbers.tolist() == [1, 0, 1]
+    assert told.names == ("a", "b")
+    assert numbered(Path("t"), pd.DataFrame({"u": [30, 4]}), "u").names == ("4", "30")
+    with pytest.raises(DataError, match="empty cells"):
+        numbered(Path("t"), pd.DataFrame({"u": ["a", None]}), "u")

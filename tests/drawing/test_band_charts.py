@@ -1,0 +1,64 @@
+import re
+
+from overheard.drawing.band_charts import (
+    Band,
+    Dot,
+    Spread,
+    bands_chart,
+    bands_legend,
+    diagonal_chart,
+)
+
+HOSTILE = "<script>$x$ & co"
+
+
+def band(is_control: bool, deviation: float | None = 0.5) -> Band:
+    return Band(HOSTILE, 1, {0: Spread(1.0, deviation), 1: Spread(2.0, deviation)}, is_control)
+
+
+def test_a_band_is_drawn_around_runs_that_shift_and_none_around_controls() -> None:
+    shifted = bands_chart([band(is_control=False)], 1, "one")
+    control = bands_chart([band(is_control=True)], 1, "two")
+    assert "fill-opacity" in shifted
+    assert "fill-opacity" not in control
+
+
+def test_one_run_alone_has_no_band() -> None:
+    assert "fill-opacity" not in bands_chart([band(False, None)], 1, "three")
+
+
+def test_controls_are_dashed_and_have_the_colour_of_the_runs_beside_them() -> None:
+    shifted = bands_chart([band(is_control=False)], 1, "four")
+    control = bands_chart([band(is_control=True)], 1, "five")
+    for chart in (shifted, control):
+        assert "var(--series-2)" in chart
+    # The line that marks the shift is dashed in both; grid lines are not.
+    assert control.count("stroke-dasharray") == shifted.count("stroke-dasharray") + 1
+
+
+def test_names_stand_in_charts_as_text_and_nothing_else() -> None:
+    legend = bands_legend([HOSTILE], "six")
+    dots = diagonal_chart([Dot(HOSTILE, 1.0, 2.0, False)], "across", "up", "seven")
+    for chart in (legend, dots):
+        assert "<script" not in chart
+        assert "&lt;script&gt;$x$ &amp; co" in chart
+
+
+def test_a_legend_tells_the_control_and_the_mark_of_the_shift() -> None:
+    legend = bands_legend(["one", "two"], "eight")
+    texts = re.findall(r">([^<]+)</text>", legend)
+    assert texts == ["one", "two", "nothing shifts", "round of the shift"]
+
+
+def test_a_control_is_a_hollow_dot() -> None:
+    solid = diagonal_chart([Dot("a", 1.0, 2.0, False)], "across", "up", "nine")
+    hollow = diagonal_chart([Dot("a", 1.0, 2.0, True)], "across", "up", "ten")
+    assert solid.count("fill: var(--series-1)") == 1
+    assert "fill: var(--series-1)" not in hollow
+
+
+def test_both_axes_of_the_diagonal_are_of_one_scale() -> None:
+    # Ticks of either axis are the same numbers, whatever lies farther out.
+    chart = diagonal_chart([Dot("a", 9.0, 1.0, False)], "across", "up", "eleven")
+    ticks = [text for text in re.findall(r">([^<]+)</text>", chart) if text.isdecimal()]
+    assert sorted(ticks[: len(ticks) // 2]) == sorted(ticks[len(ticks) // 2 :])

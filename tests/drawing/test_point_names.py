@@ -1,0 +1,92 @@
+"""Names stand beside their dots, and neither cover others nor leave the chart."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation, Text
+
+from overheard.drawing.point_names import LONGEST, Dot, write_names
+
+
+def chart() -> Axes:
+    figure = Figure(figsize=(400 / 72, 330 / 72), dpi=72)
+    axes = figure.add_axes((0.1, 0.1, 0.85, 0.85))
+    axes.set_xlim(0, 100)
+    axes.set_ylim(0, 100)
+    return axes
+
+
+def written(axes: Axes) -> list[Annotation]:
+    return [one for one in axes.texts if isinstance(one, Annotation)]
+
+
+def boxes(axes: Axes) -> list[tuple[float, float, float, float]]:
+    """Left, low, right, high of each name as it is drawn, without its line to the dot."""
+    drawn = []
+    for one in written(axes):
+        one.get_window_extent()  # puts it where it is drawn; its own extent has the line in it
+        extent = Text.get_window_extent(one)
+        drawn.append((extent.x0, extent.y0, extent.x1, extent.y1))
+    return drawn
+
+
+def overlaps(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
+    # Two pixels: letters seldom fill their lines.
+    return (
+        one[0] < other[2] - 2
+        and other[0] < one[2] - 2
+        and one[1] < other[3] - 2
+        and other[1] < one[3] - 2
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.floats(0.0, 100.0), st.floats(0.0, 100.0)),
+        min_size=1,
+        max_size=4,
+        unique=True,
+    )
+)
+def test_a_few_names_never_cover_each_other_and_stay_on_the_chart(
+    places: list[tuple[float, float]],
+) -> None:
+    axes = chart()
+    write_names(axes, [Dot(f"arm {number}", x, y) for number, (x, y) in enumerate(places)])
+    drawn = boxes(axes)
+    assert len(drawn) == len(places)
+    assert not any(overlaps(one, other) for one, other in combinations(drawn, 2))
+    frame = axes.bbox.extents
+    for left, low, right, high in drawn:
+        assert frame[0] - 1 <= left <= right <= frame[2] + 1
+        assert frame[1] - 4 <= low <= high <= frame[3] + 4
+
+
+def test_dots_without_a_name_bear_none_and_long_names_are_cut() -> None:
+    axes = chart()
+    write_names(axes, [Dot("", 10.0, 10.0), Dot("x" * 80, 50.0, 50.0)])
+    (one,) = written(axes)
+    assert len(one.get_text()) == LONGEST
+
+
+@pytest.mark.parametrize(("x", "side"), [(2.0, "left"), (98.0, "right")])
+def test_at_an_end_of_the_chart_a_name_turns_inwards(x: float, side: str) -> None:
+    axes = chart()
+    write_names(axes, [Dot("local DP", x, 50.0)])
+    (one,) = written(axes)
+    assert one.get_horizontalalignment() == side
+
+
+def test_a_name_that_had_to_go_far_is_led_to_its_dot() -> None:
+    axes = chart()
+    write_names(axes, [Dot(name, 50.0, 50.0) for name in "abcdef"])
+    lines = [one.arrow_patch is not None for one in written(axes)]
+    assert lines[0] is False
+    assert lines[-1] is True

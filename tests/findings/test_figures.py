@@ -1,0 +1,92 @@
+"""Figures are written so that a reader is not misled."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overheard.findings.figures import (
+    NO_FIGURE,
+    beside,
+    data_size,
+    digits,
+    duration,
+    measure,
+    rounds_heard,
+)
+from overheard.findings.row import CONTROL, Row
+from overheard.statistics.estimate import Estimate
+
+
+def test_total_variation_is_half_of_l1_in_percent() -> None:
+    # l1 0.16 -> half of it, 0.08, in percent.
+    assert measure("l1").tell(0.16) == "8.0\u00a0%"
+
+
+def test_the_worst_class_is_told_in_points() -> None:
+    assert measure("linf").tell(0.042) == "4.2\u00a0points"
+    assert measure("linf").span(Estimate(0.04, 0.031, 0.052)) == "3.1 to 5.2\u00a0points"
+
+
+def test_pairs_told_apart_are_counted_of_a_hundred() -> None:
+    assert measure("auc").tell(0.934) == "93\u00a0of\u00a0100"
+    assert measure("auc").span(Estimate(0.93, 0.88, 0.97)) == "88 to 97\u00a0of\u00a0100"
+
+
+def test_an_unknown_score_is_told_on_its_own_scale() -> None:
+    assert measure("js").tell(0.25) == "0.25"
+
+
+def test_a_missing_interval_is_no_interval_of_zero_width() -> None:
+    assert measure("linf").span(Estimate(0.04, None, None)) == NO_FIGURE
+
+
+@given(st.floats(-1e6, 1e6))
+def test_written_digits_are_within_a_twentieth_of_the_value(value: float) -> None:
+    written = float(digits(value).replace("−", "-"))
+    assert abs(written - value) <= max(0.06 * abs(value), 5e-7)
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (2**20, "1.0 MiB"),
+        (5 * 2**50, "5120 TiB"),
+    ],
+)
+def test_bytes_are_told_in_the_largest_unit_that_they_fill(count: int, words: str) -> None:
+    assert data_size(float(count)).replace("\u00a0", " ") == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.5, "0.50 s"), (59, "59 s"), (60, "1.0 min"), (7200, "2.0 h")]
+)
+def test_time_is_told_in_the_largest_unit_that_it_fills(seconds: float, words: str) -> None:
+    assert duration(float(seconds)).replace("\u00a0", " ") == words
+
+
+def test_what_was_not_measured_is_a_dash() -> None:
+    assert data_size(None) == duration(None) == NO_FIGURE
+
+
+def test_no_number_is_written_as_a_dash() -> None:
+    assert digits(None) == digits(float("inf")) == digits(float("nan")) == NO_FIGURE
+
+
+def test_rounds_with_a_gap_are_no_span() -> None:
+    assert rounds_heard((1, 2, 4)) == "1, 2, 4"
+
+
+def test_references_are_called_what_they_are() -> None:
+    with_control = row({CONTROL: 0.1})
+    assert beside([row({"told": 0.1})]) == beside([row({})]) == "told guess"
+    assert beside([with_control, row({})]) == "control"
+    assert beside([with_control, row({"the base rate": 0.1})]) == "told guess or control"
+
+
+def row(references: dict[str, float]) -> Row:
+    value = Estimate(0.5, None, None)
+    place = ("none", (), "ours", "identity", (0,), "top1", "higher")
+    return Row(*place, value, {}, references, None, None, 1, 1)

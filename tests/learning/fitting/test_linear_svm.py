@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.svm import LinearSVC
+
+from overheard.core.seeds import Seed
+from overheard.learning.fitting.linear_svm import fit_linear_svm
+
+
+def blobs(dims: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eight examples of each of five classes, which overlap."""
+    draw = Seed(seed).generator()
+    labels = torch.arange(40) % 5
+    centres = torch.randn(5, dims, generator=Seed(9).generator())
+    return centres[labels] + torch.randn(40, dims, generator=draw), labels
+
+
+@pytest.mark.parametrize("dims", [6, 100])
+@pytest.mark.parametrize("cost", [0.1, 1.0])
+def test_margins_are_those_of_scikit_learn(dims, cost) -> None:
+    vectors, labels = blobs(dims)
+    theirs = LinearSVC(C=cost, tol=1e-8, max_iter=1_000_000).fit(vectors, labels)
+    svm = fit_linear_svm(vectors, labels, 5, Seed(0), cost=cost)
+    other = blobs(dims, 1)[0]
+    np.testing.assert_allclose(
+        svm.margins(other).numpy(), theirs.decision_function(other.numpy()), atol=5e-3
+    )
+
+
+def test_two_examples_stand_at_the_margins_worked_by_hand() -> None:
+    # x = 1 and x = -1, with a 1 beside: w1 and intercept minimise w^2/2 + b^2/2 + sum of
+    # (1 - w)^2 over both, b = 0: w - 4 (1 - w) = 0, so w = 0.8.
+    svm = fit_linear_svm(torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 1]), 2, Seed(0))
+    margins = svm.margins(torch.tensor([[1.0], [0.0]]))
+    torch.testing.assert_close(
+        margins, torch.tensor([[0.8, -0.8], [0.0, 0.0]]).double(), atol=1e-3, rtol=0
+    )
+
+
+def test_the_order_of_steps_hangs_on_the_seed_and_moves_little() -> None:
+    vectors, labels = blobs(6)
+    first, again, other = (
+        fit_linear_svm(vectors, labels, 5, Seed(n)).weight for n in (0, 0, 1)
+    )
+    assert first.equal(again)
+    assert not first.equal(other)
+    torch.testing.assert_close(first, other, atol=5e-3, rtol=0)
+
+
+def test_one_class_is_refused() -> None:
+    with pytest.raises(ValueError, match="two classes"):
+        fit_linear_svm(torch.ones(2, 2), torch.zeros(2, dtype=torch.long), 1, Seed(0))

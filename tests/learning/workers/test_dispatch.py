@@ -1,0 +1,118 @@
+"""Tasks in worker processes: done once each, whoever dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from overheard.core.errors import PlanError, WorkerError
+from overheard.learning.workers import processes
+from overheard.learning.workers.dispatch import RETRIES
+from overheard.learning.workers.job import Bundle, Job, Task
+from tests.learning.jobs import DiesAtFirst, Endless, Refuses, Scaled
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
+
+NUMBERS = Bundle({"numbers": torch.tensor([1.0, 3.0])})
+
+
+def tasks(*jobs: Job) -> Iterator[tuple[int, Task]]:
+    return enumerate(Task(job, (NUMBERS,)) for job in jobs)
+
+
+def done(*jobs: Job, workers: int = 2) -> dict[int, list[float]]:
+    work = processes.muster(workers).work(tasks(*jobs))
+    return {piece.number: piece.tensors["scaled"].tolist() for piece in work}
+
+
+def test_every_task_is_done_once_whatever_the_order() -> None:
+    work = list(processes.muster(2).work(tasks(*(Scaled(float(n)) for n in range(9)))))
+    assert sorted(piece.number for piece in work) == list(range(9))
+    for piece in work:
+        assert piece.tensors["scaled"].tolist() == [piece.number, 3 * piece.number]
+        assert int(piece.tensors["worker"]) != os.getpid()
+
+
+def test_a_worker_that_dies_is_replaced_and_its_task_done_by_another(tmp_path) -> None:
+    jobs = (DiesAtFirst(str(tmp_path), RETRIES), Scaled(5.0))
+    assert done(*jobs) == {0: [2.0, 6.0], 1: [5.0, 15.0]}
+    assert len(list(tmp_path.iterdir())) == RETRIES
+    assert processes.are_ready(2)
+
+
+def test_a_worker_killed_while_nobody_needs_it_is_replaced_too() -> None:
+    done(Scaled(1.0))
+    crew = processes.muster(2)
+    os.kill(crew._workers[0].process.pid, signal.SIGKILL)
+    crew._workers[0].process.wait()
+    crew.rest()
+    assert done(*[Scaled(2.0)] * 6) == {number: [2.0, 6.0] for number in range(6)}
+
+
+def test_a_task_that_kills_everyone_is_given_up(tmp_path) -> None:
+    with pytest.raises(WorkerError, match=r"died .exit code -9.*fewer workers"):
+        done(DiesAtFirst(str(tmp_path), 99), workers=1)
+    assert len(list(tmp_path.iterdir())) == RETRIES + 1
+    assert not processes.are_ready(1)
+
+
+def test_an_error_of_a_job_is_raised_as_itself() -> None:
+    with pytest.raises(PlanError, match="change the plan"):
+        done(Refuses())
+
+
+def test_a_job_that_cannot_be_sent_is_done_here() -> None:
+    class Local(Job):
+        def run(self, tensors):
+            return Scaled(7.0).run(tensors)
+
+    work = list(processes.muster(2).work(tasks(Local(), Scaled(2.0))))
+    assert [int(piece.tensors["worker"]) for piece in work] == [os.getpid()] * 2
+    assert work[0].tensors["scaled"].tolist() == [7.0, 21.0]
+
+
+def test_a_caller_who_stops_listening_ends_the_workers() -> None:
+    crew = processes.muster(1)
+    work = crew.work(tasks(Scaled(1.0), Endless(), Endless()))
+    next(work)
+    work.close()
+    assert crew._workers[0].process.returncode == -signal.SIGKILL
+    assert not processes.are_ready(1)
+
+
+ENDLESS = """
+import torch
+from overheard.learning import processes
+from overheard.learning.workers.job import Bundle, Task
+from tests.learning.jobs import Endless
+
+crew = processes.muster(1)
+print(crew._workers[0].process.pid, flush=True)
+list(crew.work([(0, Task(Endless(), (Bundle({"numbers": torch.ones(1)}),)))]))
+"""
+
+
+def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(ENDLESS)
+    caller = subprocess.Popen(
+        [sys.executable, path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.getcwd(), "TMPDIR": str(tmp_path)},
+    )
+    assert caller.stdout is not None
+    worker = int(caller.stdout.readline())
+    time.sleep(0.3)
+    caller.send_signal(signal.SIGINT)
+    _, told = caller.communicate(timeout=120)
+    assert told.rstrip().endswith("KeyboardInterrupt")
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+    assert not list(tmp_path.glob("overheard-*"))

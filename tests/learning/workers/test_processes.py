@@ -1,0 +1,225 @@
+"""Worker processes: the sequential engine's bits, and no process left over."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.learning.cohort import Lesson, Member
+from overheard.learning.train import train_cohort
+from overheard.learning.workers import processes
+from overheard.learning.workers.processes import WorkerError, hire
+from tests.learning.cases import (
+    CONVOLUTIONS,
+    IMAGES,
+    MEMBERS,
+    MLP,
+    READING,
+    RECIPES,
+    SEED,
+    TABLE,
+    TEXTS,
+    dropping,
+    pool_of,
+    same_bits,
+    start_of,
+)
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
+
+CASES = {
+    "mlp": (MLP, TABLE),
+    "convolutions": (CONVOLUTIONS, IMAGES),
+    "dropout": (dropping, TABLE),
+    "reading": (READING, TEXTS),
+}
+
+
+def train(build, task, members=MEMBERS, recipe=RECIPES["momentum"], **settings):
+    start, pool = start_of(build, torch.float32), pool_of(task, torch.float32)
+    return train_cohort(build, start, pool, members, recipe, seed=SEED, round=3, **settings)
+
+
+def lesson(build, task):
+    start, pool = start_of(build), pool_of(task, torch.float64)
+    return Lesson(build, start, pool, RECIPES["sgd"], SEED, 3, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("recipe", ["momentum", "smoothed", "rated"])
+@pytest.mark.parametrize("case", CASES)
+def test_workers_give_the_bits_of_the_sequential_engine(case, recipe):
+    build, task = CASES[case]
+    here = list(train(build, task, recipe=RECIPES[recipe], engine="sequential"))
+    there = list(train(build, task, recipe=RECIPES[recipe], engine="processes", workers=2))
+    assert [each.member for each in there] == list(MEMBERS)
+    for one, other in zip(here, there, strict=True):
+        assert same_bits(one.delta, other.delta)
+        assert one.loss == other.loss
+
+
+def test_workers_stay_for_the_next_call():
+    list(train(MLP, TABLE, engine="processes", workers=2))
+    assert processes.are_ready(2)
+    crew = hire(lesson(MLP, TABLE), 2)
+    before = [worker.process.pid for worker in crew._workers]
+    crew.rest()
+    list(train(CONVOLUTIONS, IMAGES, engine="processes", workers=2))
+    crew = hire(lesson(MLP, TABLE), 2)
+    assert [worker.process.pid for worker in crew._workers] == before
+    crew.rest()
+
+
+def test_a_caller_who_stops_listening_ends_the_workers():
+    crew = hire(lesson(MLP, TABLE), 1)
+    trained = crew.train(MEMBERS, 1)
+    next(trained)
+    trained.close()
+    # The process is gone, and was waited for: it left no zombie behind.
+    assert crew._workers[0].process.returncode == -signal.SIGKILL
+    assert not processes.are_ready(1)
+
+
+def test_a_dead_worker_is_named():
+    crew = hire(lesson(MLP, TABLE), 1)
+    number = crew._workers[0].process.pid
+    os.kill(number, signal.SIGKILL)
+    with pytest.raises(WorkerError, match=f"{number} died .exit code -9.*fewer workers"):
+        list(crew.train(MEMBERS, 2))
+    assert not processes.are_ready(1)
+
+
+def test_tells_what_went_wrong_in_a_worker():
+    members = (Member("client/9", torch.tensor([99])),)
+    with pytest.raises(WorkerError, match=r"client/9(.|\n)*IndexError"):
+        list(train(MLP, TABLE, members, engine="processes", workers=1))
+
+
+def test_refuses_a_model_that_cannot_be_sent():
+    def local() -> nn.Module:
+        return MLP()
+
+    with pytest.raises(PlanError, match=r"cannot be sent.*importable module"):
+        list(train(local, TABLE, engine="processes", workers=1))
+
+
+def test_refuses_to_compute_on_a_gpu():
+    with pytest.raises(PlanError, match="computes on the cpu"):
+        train(MLP, TABLE, engine="processes", device="cuda")
+
+
+SCRIPT = """
+import torch
+from functools import partial
+from overheard.core.examples import Examples
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.learning.cohort import Member
+from overheard.learning.initial import initial_weights
+from overheard.learning.models.mlp import Mlp
+from overheard.learning.train import train_cohort
+
+def mine():
+    return torch.nn.Sequential(torch.nn.Linear(3, 2))
+
+for build in (partial(Mlp().build, Task((3,), ("a", "b"))), mine):
+    trained = train_cohort(
+        build,
+        initial_weights(build, Seed(0)),
+        Examples(torch.ones(4, 3), torch.zeros(4, dtype=torch.int64)),
+        [Member("client/0", torch.arange(4))],
+        Recipe(rate=0.1, epochs=1, batch=2),
+        seed=Seed(0),
+        round=0,
+        engine="processes",
+        workers=1,
+    )
+    print(len(list(trained)))
+"""
+
+
+ENDLESS = (
+    SCRIPT.split("def mine", maxsplit=1)[0]
+    + """
+from overheard.learning.cohort import Lesson
+from overheard.learning.workers.processes import hire
+
+build = partial(Mlp().build, Task((3,), ("a", "b")))
+pool = Examples(torch.ones(4, 3), torch.zeros(4, dtype=torch.int64))
+recipe = Recipe(rate=0.1, epochs=10**9, batch=2)
+start = initial_weights(build, Seed(0))
+crew = hire(Lesson(build, start, pool, recipe, Seed(0), 0, torch.device("cpu")), 1)
+print(crew._workers[0].process.pid, flush=True)
+list(crew.train([Member("client/0", torch.arange(4))], 1))
+"""
+)
+
+
+def test_a_script_needs_no_guard_but_a_builder_of_its_own_is_refused(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, path], check=False, capture_output=True, text=True, timeout=180
+    )
+    assert done.stdout == "1\n"
+    assert "PlanError: the model cannot be sent" in done.stderr
+
+
+def test_another_pool_of_the_same_size_is_not_mistaken_for_the_last():
+    start = start_of(MLP, torch.float32)
+    for sign in (1, -1):
+        pool = pool_of(TABLE, torch.float32)
+        pool = Examples(pool.inputs * sign, pool.labels)
+        run = partial(train_cohort, MLP, start, pool, MEMBERS, RECIPES["sgd"])
+        here = [each.delta for each in run(seed=SEED, round=3, engine="sequential")]
+        there = [each.delta for each in run(seed=SEED, round=3, engine="processes", workers=2)]
+        assert all(map(same_bits, here, there))
+
+
+def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(ENDLESS)
+    caller = subprocess.Popen(
+        [sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert caller.stdout is not None
+    worker = int(caller.stdout.readline())
+    time.sleep(0.3)  # let it begin to train
+    caller.send_signal(signal.SIGINT)
+    _, told = caller.communicate(timeout=120)
+    assert told.rstrip().endswith("KeyboardInterrupt")
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+def test_workers_are_called_once_they_are_missed_and_change_no_bit(monkeypatch):
+    # Three workers, as no other test asks for three; nothing is worth calling them at first.
+    here = list(train(CONVOLUTIONS, IMAGES, engine="sequential"))
+    monkeypatch.setattr(processes, "WORTH_CALLING", 1e9)
+    before = list(train(CONVOLUTIONS, IMAGES, workers=3))
+    assert not processes.are_ready(3)
+    monkeypatch.setattr(processes, "WORTH_CALLING", 0.0)
+    meanwhile = list(train(CONVOLUTIONS, IMAGES, workers=3))
+    deadline = time.monotonic() + 120
+    while not processes.are_ready(3) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    after = list(train(CONVOLUTIONS, IMAGES, workers=3))
+    crew = hire(lesson(MLP, TABLE), 3)
+    crew.stop()
+    for one, *others in zip(here, before, meanwhile, after, strict=True):
+        assert all(same_bits(one.delta, other.delta) for other in others)
+
+
+def test_workers_that_cannot_take_the_model_are_not_called_again(monkeypatch):
+    monkeypatch.setattr(processes, "_MISSED", {})
+    processes.do_without(3)
+    processes.miss(1e9, 3)
+    assert not processes.are_ready(3)

@@ -1,0 +1,37 @@
+import gc
+from pathlib import Path
+
+import torch
+
+from overheard.learning.workers.job import Bundle, Task
+from overheard.learning.workers.task_files import TaskFiles
+from tests.learning.jobs import Scaled
+
+JOB = Scaled(1.0)
+
+
+def test_what_is_mapped_is_what_was_handed_in() -> None:
+    tensors = {
+        "table": torch.arange(6.0).view(2, 3),
+        "turned": torch.arange(6).view(2, 3).T,
+        "one": torch.tensor(4.5, dtype=torch.float64),
+        "none": torch.zeros(0, 3),
+    }
+    files, bundle = TaskFiles(), Bundle(tensors)
+    mapped = files.tensors(Task(JOB, (bundle,)))
+    assert all(mapped[name].mapped().equal(tensor) for name, tensor in tensors.items())
+    files.close()
+
+
+def test_a_bundle_is_written_once_and_gone_when_nobody_holds_it() -> None:
+    files = TaskFiles()
+    kept, dropped = (Bundle({name: torch.ones(2)}) for name in ("kept", "dropped"))
+    both = files.tensors(Task(JOB, (kept, dropped)))
+    again = files.tensors(Task(JOB, (kept,)))
+    assert again["kept"] is both["kept"]
+    del dropped
+    gc.collect()
+    assert Path(both["kept"].path).exists()
+    assert not Path(both["dropped"].path).exists()
+    files.close()
+    assert not Path(both["kept"].path).exists()

@@ -1,0 +1,71 @@
+"""Three known users and one of the holdout, heard in two rounds, trained in a twinkling."""
+
+from collections.abc import Mapping
+
+import torch
+
+from overheard.core.defense import Defense
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.known_users import KnownUsers
+from overheard.core.means import Means, Shelf
+from overheard.core.messages import Broadcast, Message, Update
+from overheard.core.parties import SERVER, Party, shadow
+from overheard.core.view import View
+from tests.simulation.world import CLASSES, RECIPE, Spy, blobs, broadcast, build
+
+SIZES = {"ann": 12, "ben": 9, "cid": 1, "dot": 8}
+
+DEVICES = {shadow(0): "ann", shadow(1): "ben", shadow(2): "cid", shadow(3): "dot"}
+
+
+def priors() -> dict[str, Examples]:
+    """Blobs of each user, in no order of labels."""
+    return {
+        user: blobs(4, seed).take(torch.arange(size))
+        for seed, (user, size) in enumerate(SIZES.items())
+    }
+
+
+def people(devices: Mapping[Party, str] = DEVICES) -> KnownUsers:
+    prior = priors()
+    return KnownUsers(
+        {n: prior[n] for n in ("ann", "ben", "cid")}, {"dot": prior["dot"]}, devices
+    )
+
+
+def knowing(
+    *,
+    shelf: Shelf | None = None,
+    workers: int = 1,
+    known: KnownUsers | None = None,
+    defenses: tuple[Defense, ...] | None = None,
+    background: Examples | None = None,
+) -> Knowledge:
+    return Knowledge(
+        CLASSES,
+        build,
+        recipe=RECIPE,
+        defenses=defenses,
+        means=Means(shelf=shelf or Spy(), workers=workers),
+        people=known or people(),
+        background=background,
+    )
+
+
+def sent(number: int, who: Party, height: float = 0.0) -> Message:
+    """An update that is the same number all over."""
+    delta = {name: torch.full_like(w, height) for name, w in broadcast(number).items()}
+    return Message(number, who, frozenset({SERVER}), Update(delta, 5))
+
+
+def heard(
+    rounds: int = 2, devices: tuple[Party, ...] = tuple(DEVICES), clients: int = 2
+) -> View:
+    """Clients whose updates are 1, 2, ... all over, and devices whose are -1, -2, ..."""
+    said = []
+    for number in range(rounds):
+        said.append(Message(number, SERVER, frozenset(), Broadcast(broadcast(number))))
+        said += [sent(number, Party(f"anon/{number}-{n}"), n + 1) for n in range(clients)]
+        said += [sent(number, who, -1 - int(who[-1])) for who in devices]
+    return View(frozenset({SERVER}), tuple(said))

@@ -1,0 +1,73 @@
+"""Values of an attribute, update by update."""
+
+import pytest
+import torch
+
+from overheard.core.errors import NeedsError
+from overheard.core.known_users import KnownUsers
+from overheard.core.parties import client
+from overheard.linkage.attribute_labels import attribute_labels
+from overheard.linkage.heads import UNKNOWN
+from overheard.linkage.prior_updates import KnownUpdates, SentUpdates
+from overheard.questions.attribute.estimators.attribute_claims import attribute_claims
+from tests.worlds.planted_crowd import prior
+
+PEOPLE = KnownUsers(
+    {"ann": prior(1), "bob": prior(1)},
+    {"eve": prior(1), "joe": prior(1), "kim": prior(1)},
+    attributes={"hand": {"ann": "right", "bob": "both", "eve": "left", "joe": "right"}},
+)
+
+KNOWN = KnownUpdates(
+    torch.zeros(6, 3),
+    torch.tensor([0, 1, 2, 3, 4, 2]),
+    torch.zeros(6, dtype=torch.long),
+    torch.zeros(6, dtype=torch.long),
+    ("ann", "bob", "eve", "joe", "kim"),
+    2,
+)
+
+
+class TestAttributeLabels:
+    def test_places_are_those_of_the_values_in_order(self):
+        told = attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
+        assert told.values == ("both", "left", "right")
+        # Of kim nothing is known.
+        assert told.labels.tolist() == [2, 0, 1, 2, UNKNOWN, 1]
+
+    def test_of_users_who_may_be_named_nothing_is_told_unless_of_everyone(self):
+        told = attribute_labels(KNOWN, PEOPLE, "hand", "holdout")
+        assert told.values == ("both", "left", "right")
+        assert told.labels.tolist() == [UNKNOWN, UNKNOWN, 1, 2, UNKNOWN, 1]
+        assert told.told().tolist() == [2, 3, 5]
+
+    def test_takes_the_only_attribute_there_is(self):
+        assert attribute_labels(KNOWN, PEOPLE, None, "everyone").attribute == "hand"
+
+    def test_refuses_an_attribute_that_nobody_knows_and_names_those_there_are(self):
+        with pytest.raises(NeedsError, match=r"'age'.*hand"):
+            attribute_labels(KNOWN, PEOPLE, "age", "everyone")
+
+    def test_refuses_data_without_attributes(self):
+        bare = KnownUsers(PEOPLE.priors, PEOPLE.holdout)
+        with pytest.raises(NeedsError, match="the data have none"):
+            attribute_labels(KNOWN, bare, None, "everyone")
+
+    def test_refuses_to_learn_one_value_alone(self):
+        alike = KnownUsers(
+            PEOPLE.priors, PEOPLE.holdout, attributes={"hand": {"eve": "left", "ann": "right"}}
+        )
+        with pytest.raises(NeedsError, match="2 values"):
+            attribute_labels(KNOWN, alike, None, "holdout")
+        assert len(attribute_labels(KNOWN, alike, None, "everyone").values) == 2
+
+    def test_claims_the_geometric_mean_over_the_updates_of_a_sender(self):
+        told = attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
+        sent = SentUpdates(
+            torch.zeros(3, 3), (client(0), client(0), client(1)), torch.tensor([0, 1, 0])
+        )
+        chances = torch.tensor([[0.8, 0.1, 0.1], [0.2, 0.4, 0.4], [0.2, 0.3, 0.5]]).double()
+        claims = attribute_claims(told, sent, chances.log())
+        # (0.8 * 0.2)^(1/2) = 0.4 and (0.1 * 0.4)^(1/2) = 0.2 twice: of 0.8 in all.
+        assert claims[client(0)].numbers() == pytest.approx([0.5, 0.25, 0.25])
+        assert claims[client(1)].numbers() == pytest.approx([0.2, 0.3, 0.5])

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from overheard.core.seeds import Seed
+from overheard.linkage.logit import Logit, fit_logit, fit_weights
+
+
+class TestLogit:
+    def test_is_a_half_where_the_evidence_is_even_and_stays_within_0_and_1(self) -> None:
+        told = Logit(1.0, -2.0)
+        assert told.chance(0.5) == 0.5
+        # One over 1 + e.
+        assert told.chance(1.0) == pytest.approx(0.26894, abs=1e-5)
+        assert told.chance(1e9) == 0
+        assert told.chance(-1e9) == 1
+
+    def test_is_the_fit_that_scipy_finds(self) -> None:
+        generator = Seed(0).generator()
+        statistic = torch.cat(
+            [torch.randn(60, generator=generator), 1.5 + torch.randn(15, generator=generator)]
+        ).double()
+        holds = torch.arange(75) >= 60
+        found = fit_logit(statistic, holds)
+        scaled = (statistic / statistic.std()).numpy()
+        signs = np.where(holds.numpy(), 1, -1)
+        # Both outcomes weigh as 37.5 cases do.
+        weights = np.where(holds.numpy(), 37.5 / 15, 37.5 / 60)
+
+        def loss(fit) -> float:
+            apart = np.logaddexp(0, -signs * (fit[0] + fit[1] * scaled))
+            return float((weights * apart).sum() + fit[1] ** 2 / 2)
+
+        level, slope = minimize(loss, [0.0, 0.0], tol=1e-10).x
+        assert found.level == pytest.approx(level, abs=2e-3)
+        assert found.slope * float(statistic.std()) == pytest.approx(slope, abs=2e-3)
+
+    def test_takes_both_outcomes_as_equally_likely_beforehand(self) -> None:
+        # Nothing is told, though one outcome is seen nine times as often.
+        statistic = torch.tensor([0.0, 1.0] * 50)
+        told = fit_logit(statistic, torch.arange(100) < 10)
+        assert told.chance(0.0) == pytest.approx(0.5, abs=1e-3)
+
+    @pytest.mark.parametrize("holds", [True, False])
+    def test_is_a_half_where_only_one_outcome_was_seen(self, holds) -> None:
+        told = fit_logit(
+            torch.tensor([1.0, 2.0, -torch.inf]), torch.tensor([holds] * 2 + [not holds])
+        )
+        assert told.chance(1.0) == 0.5
+
+    def test_outcomes_told_apart_without_fail_keep_a_finite_slope(self) -> None:
+        told = fit_logit(torch.tensor([0.0, 0, 1, 1]), torch.tensor([False, False, True, True]))
+        assert 0 < told.chance(0.0) < 0.5 < told.chance(1.0) < 1
+
+    def test_a_statistic_that_never_differs_tells_nothing(self) -> None:
+        told = fit_logit(torch.ones(4), torch.tensor([False, False, True, True]))
+        assert told.chance(1.0) == pytest.approx(0.5)
+
+
+EVERYONE = torch.ones(2, dtype=torch.bool)
+
+
+def cosines(*cases: tuple[float, float]) -> torch.Tensor:
+    """One space: how near each case is to either user."""
+    return torch.tensor(cases).double()[:, :, None]
+
+
+class TestFitWeights:
+    def test_one_weight_is_as_by_hand(self) -> None:
+        # Nearer by 1 to the true one in three of four cases: the likeliest weight has
+        # 1 / (1 + exp(-w)) = 3/4, so w = log 3.
+        features = cosines((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (0.0, 1.0))
+        found = fit_weights([(features, torch.tensor([0, 1, 0, 0]), EVERYONE)])
+        assert float(found) == pytest.approx(float(torch.tensor(3.0).log()), abs=1e-3)
+
+    def test_two_weights_are_those_of_a_search_on_a_grid(self) -> None:
+        generator = Seed(3).generator()
+        users = torch.randint(3, (200,), generator=generator)
+        features = torch.randn(200, 3, 2, generator=generator, dtype=torch.float64)
+        features[torch.arange(200), users] += torch.tensor([1.0, 0.4]).double()
+        able = torch.ones(3, dtype=torch.bool)
+        found = fit_weights([(features, users, able)])
+        grid = torch.cartesian_prod(torch.linspace(0, 2, 81), torch.linspace(0, 2, 81)).double()
+        scores = torch.einsum("cus,gs->gcu", features, grid)
+        likely = scores.log_softmax(2)[:, torch.arange(200), users].sum(1)
+        assert found.tolist() == pytest.approx(grid[int(likely.argmax())].tolist(), abs=0.025)
+
+    def test_a_space_that_speaks_against_the_true_user_has_no_weight(self) -> None:
+        some = cosines((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (0.0, 1.0))
+        wrong = cosines((0.0, 1.0), (1.0, 0.0), (0.0, 1.0), (0.0, 1.0))
+        both = torch.cat([some, wrong], 2)
+        found = fit_weights([(both, torch.tensor([0, 1, 0, 0]), EVERYONE)])
+        assert float(found[1]) < 0.05
+        assert float(found[0]) > 0.5
+
+    def test_users_told_apart_without_fail_have_a_finite_weight(self) -> None:
+        features = cosines((1.0, 0.0), (0.0, 1.0))
+        found = fit_weights([(features, torch.tensor([0, 1]), EVERYONE)])
+        assert 3 < float(found) < 100
+
+    def test_who_is_none_of_them_and_who_cannot_be_named_teach_nothing(self) -> None:
+        plain = cosines((1.0, 0.0), (0.0, 1.0), (0.0, 1.0))
+        one = fit_weights([(plain, torch.tensor([0, 1, 0]), EVERYONE)])
+        more = torch.cat([plain, torch.full((3, 1, 1), 5.0).double()], 1)
+        strange = torch.cat([more, torch.full((1, 3, 1), -9.0).double()])
+        able = torch.tensor([True, True, False])
+        other = fit_weights([(strange, torch.tensor([0, 1, 0, -1]), able)])
+        assert float(one) == pytest.approx(float(other), abs=1e-6)
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(0, 999))
+    def test_no_weight_is_below_zero_whatever_is_seen(self, seed) -> None:
+        generator = Seed(seed).generator()
+        features = torch.randn(6, 2, 3, generator=generator, dtype=torch.float64)
+        users = torch.randint(2, (6,), generator=generator)
+        found = fit_weights([(features, users, EVERYONE)])
+        assert bool(found.isfinite().all())
+        assert bool((found >= 0).all())

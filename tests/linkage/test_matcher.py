@@ -1,0 +1,63 @@
+import torch
+
+from overheard.core.seeds import Seed
+from overheard.linkage.match_pairs import embedding_pairs, update_pairs
+from overheard.linkage.matcher import Matcher, fit_cross_modal, fit_siamese
+
+PEOPLE = torch.arange(12).repeat(4)
+
+
+def vectors(noise: float, seed: int = 0) -> torch.Tensor:
+    """Four updates of each of twelve people, who lie at places of their own."""
+    draw = Seed(seed).generator()
+    places = torch.randn(12, 10, generator=Seed(9).generator())
+    return places[PEOPLE] + noise * torch.randn(len(PEOPLE), 10, generator=draw)
+
+
+def gap(chances: torch.Tensor, people: torch.Tensor) -> float:
+    """How much higher the chance of a match is for those that are one."""
+    match = PEOPLE[:, None] == people
+    return float(chances[match].mean() - chances[~match].mean())
+
+
+def siamese(noise: float) -> Matcher:
+    pairs = update_pairs(PEOPLE, 6000, Seed(1), "me")
+    return fit_siamese(vectors(noise), pairs, Seed(2))
+
+
+def test_twins_tell_who_belongs_together_of_updates_they_have_not_met() -> None:
+    matcher = siamese(0.2)
+    assert gap(matcher.probabilities(vectors(0.2, 5), vectors(0.2)), PEOPLE) > 0.6
+
+
+def test_twins_tell_nothing_where_places_are_nobodys() -> None:
+    matcher = siamese(100.0)
+    assert abs(gap(matcher.probabilities(vectors(100.0, 5), vectors(100.0)), PEOPLE)) < 0.1
+
+
+def test_a_match_has_no_sides() -> None:
+    chances = siamese(0.2).probabilities(vectors(0.2), vectors(0.2))
+    torch.testing.assert_close(chances, chances.T)
+
+
+def test_chances_are_what_the_network_says_of_each_pair() -> None:
+    matcher = siamese(0.2)
+    left, right = vectors(0.2, 5)[:5], vectors(0.2)[:7]
+    one = left.repeat_interleave(7, 0)
+    pair_by_pair = matcher.network(one, right.repeat(5, 1)).detach().sigmoid()
+    torch.testing.assert_close(
+        matcher.probabilities(left, right), pair_by_pair.view(5, 7).double()
+    )
+
+
+def test_the_same_seed_learns_the_same_bits() -> None:
+    first, again = (siamese(0.2).probabilities(vectors(0.2), vectors(0.2)) for _ in range(2))
+    assert first.equal(again)
+
+
+def test_another_kind_of_vector_is_matched_by_what_goes_with_it() -> None:
+    places = torch.randn(12, 10, generator=Seed(9).generator())
+    embeddings = places @ torch.randn(10, 6, generator=Seed(8).generator())
+    pairs = embedding_pairs(PEOPLE, 12_000, Seed(1), "me")
+    matcher = fit_cross_modal(vectors(0.2), embeddings, pairs, Seed(2))
+    assert gap(matcher.probabilities(vectors(0.2, 5), embeddings), torch.arange(12)) > 0.4

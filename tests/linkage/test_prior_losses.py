@@ -1,0 +1,123 @@
+"""What known users tell beside their weights."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from overheard.core.defense import Defense
+from overheard.core.errors import NeedsError
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.known_users import KnownUsers
+from overheard.core.messages import Broadcast, Message
+from overheard.core.parties import SERVER, client, shadow
+from overheard.core.seeds import Seed
+from overheard.learning.initial import initial_weights
+from overheard.linkage.prior_losses import LOSS, told_by_shadows, told_when_simulated
+from tests.worlds.planted import CLASSES, MEANS, RECIPE, blobs, build
+from tests.worlds.planted_crowd import heard, prior, said
+
+START = dict(initial_weights(build, Seed(3)))
+
+
+def wrong(examples: Examples) -> Examples:
+    """The same, each with the label of another class, so that it is hard to learn."""
+    draws = torch.randint(CLASSES, (len(examples),), generator=Seed(8).generator())
+    return Examples(examples.inputs, draws)
+
+
+PRIORS = {
+    "easy": blobs((20,) * CLASSES, Seed(1)),
+    "hard": wrong(blobs((20,) * CLASSES, Seed(2))),
+    "small": blobs((1, 0, 0, 0), Seed(3)),
+}
+KNOWLEDGE = Knowledge(CLASSES, build, None, RECIPE, means=MEANS, people=KnownUsers(PRIORS))
+
+
+def broadcasts(*rounds: int):
+    return heard(
+        *(Message(n, SERVER, frozenset({client(0)}), Broadcast(START)) for n in rounds)
+    )
+
+
+class Emptying(Defense):
+    """Leaves nothing of the examples of one learner, and halves those of the others."""
+
+    name = "emptying"
+
+    def on_data(self, data, moment):
+        return data.take(torch.arange(0 if "easy" in moment.party else len(data) // 2))
+
+
+class TestToldWhenSimulated:
+    def test_a_user_whose_labels_are_chance_has_the_larger_loss(self):
+        known = told_when_simulated(broadcasts(0, 1), KNOWLEDGE, pieces=2, most_rounds=8)
+        assert known.names == (LOSS,)
+        losses = [known.numbers[known.users == user].mean() for user in range(2)]
+        assert losses[0] < losses[1]
+
+    def test_each_piece_of_a_prior_is_a_device_of_its_user(self):
+        # "small" has one example, hence one piece.
+        known = told_when_simulated(broadcasts(0, 1), KNOWLEDGE, pieces=2, most_rounds=8)
+        assert known.users.tolist() == [0, 0, 1, 1, 2] * 2
+        assert known.devices.tolist() == [0, 1, 2, 3, 4] * 2
+
+    def test_losses_are_less_the_mean_of_their_round(self):
+        known = told_when_simulated(broadcasts(0, 1), KNOWLEDGE, pieces=1, most_rounds=8)
+        assert known.numbers[:3].sum() == pytest.approx(0, abs=1e-6)
+
+    def test_imitates_no_more_rounds_than_it_is_let(self):
+        known = told_when_simulated(broadcasts(*range(9)), KNOWLEDGE, pieces=1, most_rounds=2)
+        assert len(known.numbers) == 2 * len(PRIORS)
+
+    def test_gives_the_same_again_bit_by_bit(self):
+        first, again = (
+            told_when_simulated(broadcasts(0), KNOWLEDGE, pieces=2, most_rounds=1)
+            for _ in range(2)
+        )
+        assert torch.equal(first.numbers, again.numbers)
+
+    def test_learns_from_what_the_defenses_leave_of_a_prior(self):
+        defended = replace(KNOWLEDGE, defenses=(Emptying(),))
+        known = told_when_simulated(broadcasts(0), defended, pieces=1, most_rounds=1)
+        # Nothing is left of "easy", nor of half an example of "small".
+        assert known.numbers[:, 0].isfinite().tolist() == [False, False, False]
+        two = replace(KNOWLEDGE.people, priors={**PRIORS, "other": PRIORS["easy"]})
+        defended = replace(defended, people=two)
+        known = told_when_simulated(broadcasts(0), defended, pieces=1, most_rounds=1)
+        assert known.numbers[:, 0].isfinite().tolist() == [False, True, False, True]
+
+    @pytest.mark.parametrize("lack", ["build_model", "recipe"])
+    def test_names_what_it_needs(self, lack):
+        with pytest.raises(NeedsError, match="recipe"):
+            told_when_simulated(
+                broadcasts(0), replace(KNOWLEDGE, **{lack: None}), pieces=1, most_rounds=1
+            )
+
+    def test_needs_a_broadcast(self):
+        with pytest.raises(NeedsError, match="broadcasts"):
+            told_when_simulated(heard(said(0, client(0))), KNOWLEDGE, pieces=1, most_rounds=1)
+
+
+class TestToldByShadows:
+    def test_reads_the_devices_of_users_who_may_be_named(self):
+        people = KnownUsers(
+            {"ann": prior(1), "bob": prior(1)},
+            {"eve": prior(1)},
+            {shadow(0): "bob", shadow(1): "eve", shadow(2): "ann"},
+        )
+        view = heard(
+            said(0, shadow(0), metrics={"loss": 1.0}),
+            said(0, shadow(1), metrics={"loss": 9.0}),
+            said(0, shadow(2), metrics={"loss": 3.0}),
+            said(0, client(0), metrics={"loss": 9.0}),
+        )
+        known = told_by_shadows(view, Knowledge(2, people=people), order=False)
+        assert known.numbers[:, 0].tolist() == [-1, 1]
+        assert known.users.tolist() == [1, 0]
+
+    def test_needs_devices_that_took_part(self):
+        people = KnownUsers({"ann": prior(1), "bob": prior(1)})
+        with pytest.raises(NeedsError, match=r"data\.people\.shadow_devices"):
+            told_by_shadows(heard(said(0, client(0))), Knowledge(2, people=people), order=False)

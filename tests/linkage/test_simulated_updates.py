@@ -1,0 +1,118 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from overheard.core.means import Means
+from overheard.defenses.noise import Noise
+from overheard.linkage import simulated_updates as module
+from overheard.linkage.learner import learners_of
+from overheard.linkage.simulated_updates import simulated_updates
+from tests.linkage.peopled import knowing, priors
+from tests.simulation.world import Spy, blobs, broadcast
+
+LEARNERS = learners_of(priors(), 2)
+ROUNDS = {number: broadcast(number) for number in (0, 3)}
+LAST = ("2.weight", "2.bias")
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces(monkeypatch) -> None:
+    """Two learners a piece: of seven, four pieces a round."""
+    monkeypatch.setattr(module, "CHUNK", 2)
+
+
+def same(one, other) -> bool:
+    return (
+        one.vectors.equal(other.vectors)
+        and one.learners.equal(other.learners)
+        and one.rounds.equal(other.rounds)
+    )
+
+
+def test_every_learner_sends_in_every_round() -> None:
+    made = simulated_updates(ROUNDS, knowing(), LEARNERS, LAST)
+    assert made.learners.tolist() == [*range(7), *range(7)]
+    assert made.rounds.tolist() == [0] * 7 + [3] * 7
+    assert made.vectors.shape == (14, 5 * 3 + 3)
+
+
+def test_nothing_is_trained_twice_whichever_layer_is_wanted() -> None:
+    shelf = Spy()
+    simulated_updates(ROUNDS, knowing(shelf=shelf), LEARNERS, LAST)
+    saved = list(shelf.saved)
+    assert len(saved) == 2 * 4
+    known = knowing(shelf=shelf)
+    first = simulated_updates(ROUNDS, known, LEARNERS, ("0.weight",))
+    assert shelf.saved == saved
+    assert same(first, simulated_updates(ROUNDS, knowing(), LEARNERS, ("0.weight",)))
+
+
+def test_another_round_adds_itself_alone() -> None:
+    shelf = Spy()
+    simulated_updates({0: ROUNDS[0]}, knowing(shelf=shelf), LEARNERS, LAST)
+    simulated_updates(ROUNDS, knowing(shelf=shelf), LEARNERS, LAST)
+    assert len(shelf.saved) == 2 * 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"recipe": replace(knowing().recipe, rate=0.3)},
+        {"defenses": (Noise(0.1),)},
+        {"means": replace(knowing().means, seed=knowing().means.seed.child(1))},
+    ],
+)
+def test_whatever_moves_an_update_has_it_trained_anew(change) -> None:
+    shelf = Spy()
+    known = knowing(shelf=shelf)
+    before = simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    other = replace(known, **change)
+    other = replace(other, means=replace(other.means, shelf=shelf))
+    assert not same(simulated_updates(ROUNDS, other, LEARNERS, LAST), before)
+    assert len(shelf.saved) == 2 * 2 * 4
+
+
+def test_a_background_counts_for_an_attacker_who_knows_of_defenses_alone() -> None:
+    shelf = Spy()
+    for background in (None, blobs(2)):
+        known = knowing(shelf=shelf, background=background)
+        simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    assert len(shelf.saved) == 2 * 4
+    for background in (None, blobs(2)):
+        known = knowing(shelf=shelf, background=background, defenses=(Noise(0.1),))
+        simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    assert len(shelf.saved) == 3 * 2 * 4
+
+
+def test_what_was_trained_before_a_ctrl_c_is_kept_and_the_rest_trained_later() -> None:
+    shelf, told = Spy(), list[tuple[str, int, int]]()
+
+    def interrupt(what: str, done: int, total: int) -> None:
+        told.append((what, done, total))
+        if done == 3:
+            raise KeyboardInterrupt
+
+    known = knowing(shelf=shelf)
+    hasty = replace(known, means=Means(shelf=shelf, workers=1, on_progress=interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        simulated_updates(ROUNDS, hasty, LEARNERS, LAST)
+    assert told == [("known users", done, 8) for done in (1, 2, 3)]
+    assert len(shelf.saved) == 3
+    whole = simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    assert same(whole, simulated_updates(ROUNDS, knowing(), LEARNERS, LAST))
+    assert len(shelf.saved) == 8
+
+
+def test_a_shelf_that_lost_some_gives_the_same_bits() -> None:
+    shelf = Spy()
+    known = knowing(shelf=shelf)
+    whole = simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    for lost in shelf.saved[1::3]:
+        shelf.kept.pop(lost)
+    assert same(simulated_updates(ROUNDS, known, LEARNERS, LAST), whole)
+
+
+def test_chunks_of_one_user_differ() -> None:
+    made = simulated_updates(ROUNDS, knowing(), LEARNERS, LAST)
+    assert not torch.allclose(made.vectors[0], made.vectors[1])

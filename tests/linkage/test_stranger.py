@@ -1,0 +1,106 @@
+import pytest
+import torch
+from torch import Tensor
+
+from overheard.core.seeds import Seed
+from overheard.linkage.logit import Logit
+from overheard.linkage.stranger import UNKNOWN, Stranger, fit_stranger, standing_out
+
+USERS, CASES = 20, 400
+
+ALL = torch.ones(USERS, dtype=torch.bool)
+
+
+def voices(loud: float, draw: torch.Generator) -> Tensor:
+    """Some senders speak louder than others, for all users alike."""
+    return loud * (0.5 + torch.rand(CASES, 1, generator=draw, dtype=torch.float64))
+
+
+def noisy(loud: float, seed: int) -> tuple[Tensor, Tensor]:
+    """Evidence that is noise for wrong users and 4 deviations more for the right one."""
+    draw = Seed(seed).generator()
+    users = torch.randint(USERS, (CASES,), generator=draw)
+    scores = torch.randn(CASES, USERS, generator=draw, dtype=torch.float64)
+    scores[torch.arange(CASES), users] += 4
+    return voices(loud, draw) * scores, users
+
+
+def strangers(loud: float, seed: int) -> Tensor:
+    draw = Seed(seed).generator()
+    scores = torch.randn(CASES, USERS, generator=draw, dtype=torch.float64)
+    return voices(loud, draw) * scores
+
+
+def test_how_far_the_largest_stands_out_by_hand() -> None:
+    scores = torch.tensor([[5.0, 1.0, 3.0, 100.0], [4.0, 2.0, 2.0, 0.0]]).double()
+    able = torch.tensor([True, True, True, False]).expand(2, -1)
+    # Rests 1, 3 and 2, 2: means 2, squares 2 and 0, in common 2 / 4.
+    own = (2 + 8 * 0.5) / 10, (0 + 8 * 0.5) / 10
+    expected = [(5 - 2) / own[0] ** 0.5, (4 - 2) / own[1] ** 0.5]
+    assert standing_out(scores, able).tolist() == pytest.approx(expected)
+
+
+def test_it_does_not_hang_on_how_loudly_all_speak() -> None:
+    scores, _ = noisy(1.0, 0)
+    able = torch.ones_like(scores, dtype=torch.bool)
+    assert standing_out(7 * scores + 3, able).allclose(standing_out(scores, able))
+
+
+def test_nobody_stands_out_of_none() -> None:
+    scores = torch.ones(2, 3).double()
+    nobody = torch.zeros(2, 3, dtype=torch.bool)
+    assert standing_out(scores, nobody).tolist() == [-torch.inf, -torch.inf]
+    assert standing_out(scores, ~nobody).tolist() == [0.0, 0.0]
+    assert standing_out(scores[:, :1], ~nobody[:, :1]).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("loud", [1.0, 3.0])
+def test_chances_hold_for_those_who_speak_louder_than_what_was_learned_from(
+    loud: float,
+) -> None:
+    stranger = fit_stranger([(*noisy(1.0, 0), ALL)])
+    assert stranger.stands_out
+    seen, unseen = noisy(loud, 1)[0], strangers(loud, 2)
+    chances = torch.cat([stranger.chances(seen), stranger.chances(unseen)])
+    true = torch.arange(2 * CASES) >= CASES
+    assert float((chances - true.double()).square().mean()) < 0.1
+    assert float(chances.mean()) == pytest.approx(0.5, abs=0.05)
+
+
+def test_where_wrong_users_are_no_noise_the_largest_itself_is_read() -> None:
+    # Users on a line: with one at hand its neighbours are, with a stranger nobody is.
+    places = torch.linspace(0, 1, USERS).double()
+    users = torch.arange(CASES) % USERS
+    scores = -30 * (places[users][:, None] - places[None]).abs()
+    holdout = torch.full((CASES,), -1)
+    apart = scores - 30.0
+    both = fit_stranger([(torch.cat([scores, apart]), torch.cat([users, holdout]), ALL)])
+    assert not both.stands_out
+    assert float(both.chances(apart).min()) > float(both.chances(scores).max())
+
+
+def test_who_could_not_be_named_is_no_stranger_to_learn_from() -> None:
+    scores, users = noisy(1.0, 0)
+    known = ALL.clone()
+    known[0] = False
+    lost = scores.clone()
+    lost[:, 0] = 1000.0
+    some = users != 0
+    kept = fit_stranger([(lost[some], users[some], known)])
+    fewer = fit_stranger([(scores[some][:, 1:], users[some] - 1, ALL[1:])])
+    assert kept.logit.level == pytest.approx(fewer.logit.level)
+    assert kept.logit.slope == pytest.approx(fewer.logit.slope)
+
+
+def test_without_users_to_learn_from_it_is_an_even_chance() -> None:
+    assert UNKNOWN.chances(noisy(1.0, 0)[0]).unique().tolist() == [0.5]
+    alone = fit_stranger([(torch.ones(3, 1).double(), torch.zeros(3).long(), ALL[:1])])
+    assert alone.chances(torch.ones(2, 1).double()).tolist() == [0.5, 0.5]
+
+
+def test_chances_are_of_the_statistic_that_is_named() -> None:
+    scores, _ = noisy(1.0, 0)
+    logit = Logit(1.0, -0.5)
+    largest = Stranger(logit, stands_out=False).chances(scores)
+    assert largest.tolist() == pytest.approx([logit.chance(float(row.max())) for row in scores])
+    assert not Stranger(logit, stands_out=True).chances(scores).allclose(largest)

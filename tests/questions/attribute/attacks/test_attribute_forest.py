@@ -1,0 +1,72 @@
+"""Melis et al.'s forest on an attribute."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.core.seeds import Seed
+from overheard.questions.attribute.attacks.attribute_forest import TREES, AttributeForest
+from tests.questions.attribute.attacks.test_attribute_mlp import (
+    LEAKING,
+    TELLING_WHO,
+    balanced_accuracy,
+)
+from tests.worlds.planted_crowd import Crowd
+
+SHADOWS = AttributeForest(updates="shadow")
+
+
+class TestAttributeForest:
+    def test_finds_an_attribute_that_enlarges_some_changes(self):
+        assert balanced_accuracy(SHADOWS, LEAKING) > 0.9
+
+    def test_is_near_chance_where_the_attribute_moves_nothing(self):
+        # 16 users: one standard error is 0.5 / 16^(1/2) = 0.125.
+        assert abs(balanced_accuracy(SHADOWS, TELLING_WHO) - 0.5) < 0.26
+
+    def test_cannot_be_certain_of_anything(self):
+        # All 100 trees, and the vote that each of two values has: (100 + 1) / (100 + 2).
+        crowd = Crowd(style=0.0, leak=50.0)
+        targets = tuple(crowd.targets())
+        claims = SHADOWS.infer(crowd.view(), targets, crowd.knowledge(), Seed(0))
+        most = max(max(claims[who].numbers()) for who in targets)
+        assert most == pytest.approx((TREES + 1) / (TREES + 2))
+
+    def test_a_value_that_nobody_it_is_told_of_bears_stays_possible(self):
+        # Of users 0 to 31, 16 and on take no part; "rare" is borne by user 0 alone.
+        crowd = replace(
+            LEAKING, value=lambda number: ("rare", "a", "b")[min(number, 1 + number % 2)]
+        )
+        target = next(iter(crowd.targets()))
+        claim = SHADOWS.infer(crowd.view(), (target,), crowd.knowledge(), Seed(0))[target]
+        assert dict(zip(claim.values, claim.numbers(), strict=True))["rare"] == pytest.approx(
+            1 / (TREES + 3)
+        )
+
+    def test_signs_tell_it_nothing(self):
+        crowd = LEAKING
+        target = next(iter(crowd.targets()))
+
+        def told(sign):
+            view = crowd.view()
+            flipped = replace(
+                view,
+                messages=tuple(
+                    replace(
+                        m,
+                        body=replace(
+                            m.body, delta={"out.weight": sign * m.body.delta["out.weight"]}
+                        ),
+                    )
+                    for m in view.messages
+                ),
+            )
+            return SHADOWS.infer(flipped, (target,), crowd.knowledge(), Seed(0))[
+                target
+            ].numbers()
+
+        assert told(1) == told(-1)
+
+    def test_refuses_settings_that_are_none(self):
+        with pytest.raises(ValueError, match="chunks"):
+            AttributeForest(chunks=0)

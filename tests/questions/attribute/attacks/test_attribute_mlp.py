@@ -1,0 +1,99 @@
+"""The paper's perceptron on an attribute."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.known_users import KnownUsers
+from overheard.core.seeds import Seed
+from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
+from tests.worlds.planted_crowd import VALUES, Crowd, user
+
+LEAKING = Crowd(style=0.5, leak=1.0)
+"""Updates tell the attribute, and who one is."""
+
+TELLING_WHO = Crowd(style=1.0, leak=0.0)
+"""Updates tell who one is, and that says nothing of the attribute."""
+
+SHADOWS = AttributeMlp(updates="shadow")
+
+
+def balanced_accuracy(attack: AttributeMlp, crowd: Crowd) -> float:
+    targets = crowd.targets()
+    claims = attack.infer(crowd.view(), tuple(targets), crowd.knowledge(), Seed(0))
+    right = {value: [] for value in VALUES}
+    for target, who in targets.items():
+        claim = claims[target]
+        told = claim.values[int(claim.probabilities.argmax())]
+        right[crowd.value(who)].append(told == crowd.value(who))
+    return sum(sum(mine) / len(mine) for mine in right.values()) / len(right)
+
+
+class TestAttributeMlp:
+    @pytest.mark.parametrize("jointly", [False, True])
+    def test_finds_an_attribute_that_moves_updates(self, jointly):
+        assert balanced_accuracy(replace(SHADOWS, jointly=jointly), LEAKING) > 0.9
+
+    @pytest.mark.parametrize("jointly", [False, True])
+    def test_is_near_chance_where_the_attribute_moves_nothing(self, jointly):
+        # 16 users: one standard error is 0.5 / 16^(1/2) = 0.125.
+        attack = replace(SHADOWS, jointly=jointly)
+        assert abs(balanced_accuracy(attack, TELLING_WHO) - 0.5) < 0.26
+
+    def test_told_of_everyone_it_finds_by_recognition_what_updates_do_not_tell(self):
+        assert balanced_accuracy(replace(SHADOWS, told="everyone"), TELLING_WHO) > 0.9
+
+    def test_learns_from_users_who_take_no_part_alone(self):
+        crowd = LEAKING
+        knowledge = crowd.knowledge()
+        values = knowledge.people.attributes["side"]
+        # Lies about all who take part, which only one who was told of them could believe.
+        lies = {
+            name: value if name in knowledge.people.holdout else VALUES[value == VALUES[0]]
+            for name, value in values.items()
+        }
+        people = replace(knowledge.people, attributes={"side": lies})
+        target = next(iter(crowd.targets()))
+        one, other = (
+            SHADOWS.infer(crowd.view(), (target,), known, Seed(0))[target].numbers()
+            for known in (knowledge, replace(knowledge, people=people))
+        )
+        assert one == other
+
+    def test_names_each_value_that_anybody_bears(self):
+        three = replace(LEAKING, value=lambda number: ("a", "b", "c")[number % 3])
+        target = next(iter(three.targets()))
+        claim = SHADOWS.infer(three.view(), (target,), three.knowledge(), Seed(0))[target]
+        assert (claim.attribute, claim.values) == ("side", ("a", "b", "c"))
+
+    def test_asks_for_the_choice_where_there_are_several_attributes(self):
+        knowledge = LEAKING.knowledge()
+        values = knowledge.people.attributes["side"]
+        people = replace(knowledge.people, attributes={"side": values, "age": values})
+        several = replace(knowledge, people=people)
+        target = next(iter(LEAKING.targets()))
+        with pytest.raises(NeedsError, match="age, side"):
+            SHADOWS.infer(LEAKING.view(), (target,), several, Seed(0))
+        chosen = replace(SHADOWS, attribute="age")
+        claim = chosen.infer(LEAKING.view(), (target,), several, Seed(0))[target]
+        assert claim.attribute == "age"
+
+    def test_refuses_to_learn_from_users_who_take_no_part_where_there_are_none(self):
+        knowledge = LEAKING.knowledge()
+        named = knowledge.people.priors
+        people = KnownUsers(
+            named,
+            devices={
+                who: name for who, name in knowledge.people.devices.items() if name in named
+            },
+            attributes={"side": {user(n): LEAKING.value(n) for n in range(LEAKING.users)}},
+        )
+        target = next(iter(LEAKING.targets()))
+        with pytest.raises(NeedsError, match=r"data\.people\.holdout"):
+            SHADOWS.infer(LEAKING.view(), (target,), Knowledge(2, people=people), Seed(0))
+
+    def test_refuses_settings_that_are_none(self):
+        with pytest.raises(ValueError, match="epochs"):
+            AttributeMlp(epochs=0)

@@ -1,0 +1,81 @@
+"""What is claimed of a person's attribute is scored by the numbers one gets by hand."""
+
+from math import log
+
+import pytest
+import torch
+
+from overheard.core.errors import NeedsError
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.known_users import KnownUsers
+from overheard.core.parties import client
+from overheard.core.scorer import Score
+from overheard.core.truth import GroundTruth
+from overheard.questions.attribute.claim import Attribute
+from overheard.questions.attribute.scorer import AttributeScorer
+
+SCORER = AttributeScorer()
+AGES = {"a": "young", "b": "young", "c": "young", "d": "old", "e": "ancient"}
+TRUTH = GroundTruth(
+    {}, {}, users={client(0): "d", client(1): "e"}, attributes={"age": AGES, "gender": {}}
+)
+ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
+PEOPLE = KnownUsers(
+    dict.fromkeys("abcd", ONE), attributes={"age": {who: AGES[who] for who in "abcd"}}
+)
+
+
+def claim(young: float, attribute: str = "age") -> Attribute:
+    return Attribute(attribute, ("young", "old"), torch.tensor([young, 1 - young]))
+
+
+def scores(said: Attribute, target: int = 0, people: KnownUsers = PEOPLE) -> dict[str, Score]:
+    true = SCORER.truth(TRUTH, client(target), (0,), said)
+    guesses = SCORER.guesses(true, Knowledge(2, people=people))
+    return {score.name: score for score in SCORER.score(said, true, guesses)}
+
+
+def test_both_figures_stand_beside_the_majority_and_uniform() -> None:
+    # Known are three young and one old: with 1 added each, 4/6 and 2/6. True is old.
+    got = scores(claim(0.25))
+    assert got["accuracy"].value == 1
+    assert dict(got["accuracy"].blinds) == {"majority": 0, "uniform": 0.5}
+    assert got["log_loss"].value == pytest.approx(-log(0.75))
+    assert got["log_loss"].blinds["majority"] == pytest.approx(-log(2 / 6))
+    assert got["log_loss"].blinds["uniform"] == pytest.approx(log(2))
+    assert got["log_loss"].better == "lower"
+
+
+def test_even_odds_are_half_right() -> None:
+    assert scores(claim(0.5))["accuracy"].value == 0.5
+
+
+def test_to_be_wrong_for_certain_costs_much_and_not_all() -> None:
+    assert scores(claim(1.0))["log_loss"].value == pytest.approx(-log(1e-12))
+
+
+def test_a_true_value_that_was_not_named_comes_last_and_is_missed() -> None:
+    true = SCORER.truth(TRUTH, client(1), (0,), claim(0.5))
+    assert true.values == ("young", "old", "ancient")
+    assert true.numbers() == (0, 0, 1)
+    got = scores(claim(0.5), target=1)
+    assert got["accuracy"].value == 0
+    assert got["accuracy"].blinds["uniform"] == pytest.approx(1 / 3)
+
+
+def test_of_whom_nothing_is_known_only_all_values_alike_can_be_guessed() -> None:
+    assert scores(claim(0.5), people=KnownUsers())["accuracy"].blinds.keys() == {"uniform"}
+
+
+def test_an_attribute_that_the_truth_does_not_have_is_named_with_those_it_has() -> None:
+    for attribute in ("gender", "height"):
+        with pytest.raises(NeedsError, match=f"the {attribute} of client/0 .* age, gender"):
+            SCORER.truth(TRUTH, client(0), (0,), claim(0.5, attribute))
+
+
+def test_another_attribute_than_the_truth_is_a_wrong_call() -> None:
+    true = SCORER.truth(TRUTH, client(0), (0,), claim(0.5))
+    guesses = SCORER.guesses(true, Knowledge(classes=2))
+    with pytest.raises(ValueError, match="gender was claimed, age asked for"):
+        SCORER.score(claim(0.5, "gender"), true, guesses)

@@ -1,0 +1,203 @@
+"""What holds of every attack that takes known users as classes."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from overheard.core.errors import NeedsError
+from overheard.core.known_users import NO_DEVICES, NO_EMBEDDINGS, NOBODY
+from overheard.core.parties import SERVER
+from overheard.core.seeds import Seed
+from overheard.questions.identity.attacks.match_siamese import MatchSiamese
+from overheard.questions.identity.attacks.profile import Profile
+from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
+from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
+from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
+from overheard.questions.identity.estimators.user_classes import UNHEARD
+from tests.worlds.planted_identity import EVERYONE, HOLDOUT, KNOWN, federate_people, person
+from tests.worlds.telling_who import claims, knowing, named
+
+ATTACKS = [
+    ReidentifyMlp(),
+    ReidentifySvm(),
+    ReidentifyKnn(),
+    MatchSiamese(pairs=3000),
+    Profile(epochs=20),
+]
+
+each_attack = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+
+
+@each_attack
+@pytest.mark.parametrize("layer", ["all", "last_bias"])
+def test_people_are_told_apart_by_other_layers_too(attack, layer, different) -> None:
+    assert named(different, claims(replace(attack, layer=layer), different)) > 0.5
+
+
+@each_attack
+def test_shadow_devices_teach_as_well(attack, different) -> None:
+    assert named(different, claims(replace(attack, updates="shadow"), different)) > 0.5
+
+
+@each_attack
+def test_a_lasting_pseudonym_is_told_by_all_of_its_updates(attack) -> None:
+    people = [person(number) for number in EVERYONE]
+    run = federate_people(people, Seed(0), anonymous=False)
+    told = claims(attack, run)
+    assert len(told) == KNOWN + 1
+    assert named(run, told) > 0.6
+
+
+@each_attack
+def test_a_user_whose_device_was_never_asked_comes_last_of_every_claim(attack) -> None:
+    people = [person(number) for number in EVERYONE]
+    others = [number for number in range(KNOWN + HOLDOUT) if number != 3]
+    run = federate_people(people, Seed(0), asked=dict.fromkeys(range(4), others))
+    for claim in claims(replace(attack, updates="shadow"), run).values():
+        assert claim.scores[claim.users.index("user 3")] == UNHEARD
+        assert int(claim.scores.argmin()) == claim.users.index("user 3")
+
+
+@each_attack
+def test_two_users_are_enough_and_one_example_is(attack) -> None:
+    few = [replace(person(0), size=1), person(1), person(2)]
+    run = federate_people(few, Seed(0), known=2)
+    told = claims(attack, run)
+    assert len(told) == 12
+    assert all(claim.users == ("user 0", "user 1") for claim in told.values())
+
+
+@each_attack
+def test_one_user_heard_on_a_device_is_not_enough(attack) -> None:
+    run = federate_people(
+        [person(n) for n in range(3)], Seed(0), known=2, asked=dict.fromkeys(range(4), (0,))
+    )
+    with pytest.raises(NeedsError, match=r"has them of \['user 0'\]"):
+        claims(replace(attack, updates="shadow"), run)
+
+
+@each_attack
+def test_a_prior_of_someone_absent_is_named_like_any_other(attack) -> None:
+    people = [person(number) for number in EVERYONE]
+    run = federate_people(people, Seed(0))
+    priors = run.knowledge.people.priors
+    absent = {"nobody here": person(99).examples(Seed(0))}
+    told = claims(attack, knowing(run, priors={**priors, **absent}))
+    assert all("nobody here" in claim.users for claim in told.values())
+    assert named(run, told) > 0.5
+
+
+@pytest.mark.parametrize("attack", [ReidentifyMlp(), ReidentifyKnn()])
+def test_the_unseen_are_told_by_what_holdout_users_are_like(attack) -> None:
+    # Those whom the attacker may not name have a label of their own.
+    chances = torch.tensor([0.05, 0.05, 0.05, 0.85])
+    people = [
+        person(n) if n < 4 else replace(person(n), chances=chances, size=64) for n in range(16)
+    ]
+    run = federate_people(people, Seed(0), known=4, unseen=4, rounds=6)
+    told, known = claims(attack, run), run.knowledge.people.priors
+    seen = [c.unseen for who, c in told.items() if run.truth.users[who] in known]
+    unseen = [c.unseen for who, c in told.items() if run.truth.users[who] not in known]
+    assert sum(unseen) / len(unseen) > sum(seen) / len(seen) + 0.3
+
+
+@pytest.mark.parametrize("attack", [ReidentifyMlp(), ReidentifyKnn(), ReidentifySvm()])
+def test_without_holdout_users_nothing_is_said_of_the_unseen(attack, different) -> None:
+    closed = knowing(
+        different,
+        holdout=NOBODY,
+        devices=NO_DEVICES,
+        embeddings=NO_EMBEDDINGS,
+        attributes={},
+    )
+    assert {claim.unseen for claim in claims(attack, closed).values()} == {None}
+
+
+@pytest.mark.parametrize(
+    "attack", [ReidentifyMlp, ReidentifySvm, ReidentifyKnn, MatchSiamese, Profile]
+)
+def test_settings_that_mean_nothing_are_refused(attack) -> None:
+    with pytest.raises(ValueError, match=r"must be|or more"):
+        attack(most_rounds=0)
+
+
+def test_chances_of_the_network_over_users_and_the_unseen_sum_to_one(different) -> None:
+    for claim in claims(ReidentifyMlp(), different).values():
+        assert float(claim.scores.exp().sum()) + claim.unseen == pytest.approx(1)
+
+
+class TestPieces:
+    def test_people_are_told_apart_by_pieces_of_their_priors(self, different) -> None:
+        assert named(different, claims(ReidentifyMlp(pieces=2), different)) > 0.5
+
+    def test_whoever_has_one_example_has_one_piece(self) -> None:
+        few = [replace(person(number), size=1) for number in range(3)]
+        run = federate_people(few, Seed(0), known=2)
+        one, four = (claims(ReidentifyMlp(pieces=pieces), run) for pieces in (1, 4))
+        assert all(one[who].scores.equal(four[who].scores) for who in run.targets)
+
+    def test_shadow_devices_hold_their_priors_whole(self, different) -> None:
+        one, four = (
+            claims(ReidentifyMlp(updates="shadow", pieces=pieces), different)
+            for pieces in (1, 4)
+        )
+        assert all(one[who].scores.equal(four[who].scores) for who in different.targets)
+
+    def test_no_piece_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="pieces"):
+            ReidentifyMlp(pieces=0)
+
+
+class TestNeighbours:
+    def test_shares_of_neighbours_sum_to_one(self, different) -> None:
+        for claim in claims(ReidentifyKnn(), different).values():
+            assert float(claim.scores.sum()) + claim.unseen == pytest.approx(1)
+
+    def test_users_who_are_the_same_tie(self, different) -> None:
+        # One batch: no order of examples sets the training of two alike priors apart.
+        priors = different.knowledge.people.priors
+        first = priors["user 0"]
+        twins = {**priors, "twin": first}
+        run = knowing(different, priors=twins)
+        recipe = replace(run.knowledge.recipe, batch=1000)
+        run = replace(run, knowledge=replace(run.knowledge, recipe=recipe))
+        for neighbours in (1, 2, 5):
+            for claim in claims(ReidentifyKnn(neighbours=neighbours), run).values():
+                own, other = (claim.users.index(name) for name in ("user 0", "twin"))
+                assert float(claim.scores[own]) == pytest.approx(float(claim.scores[other]))
+        assert any(claim.scores[own] > 0 for claim in claims(ReidentifyKnn(), run).values())
+
+    def test_all_count_where_fewer_are_known(self, different) -> None:
+        view = different.transcript.seen_by(SERVER).during((0,))
+        who = next(target for target in different.targets if target.startswith("anon/0"))
+        claim = ReidentifyKnn(neighbours=500).infer(view, (who,), different.knowledge, Seed(0))[
+            who
+        ]
+        # One update each of 8 users and 12 of the holdout.
+        assert claim.scores.tolist() == pytest.approx([1 / 20] * 8)
+        assert claim.unseen == pytest.approx(12 / 20)
+
+
+def test_a_profile_is_denied_by_those_whom_none_fits(different) -> None:
+    known = different.knowledge.people.priors
+    fits, strangers = [], []
+    for who, claim in claims(Profile(), different).items():
+        (fits if different.truth.users[who] in known else strangers).append(claim.unseen)
+    assert sum(strangers) / len(strangers) > sum(fits) / len(fits)
+
+
+def test_alike_updates_have_alike_margins() -> None:
+    still = federate_people([person(n) for n in range(4)], Seed(0), known=3, rounds=2)
+    delta = {"2.weight": torch.zeros(4, 8), "2.bias": torch.zeros(4)}
+    said = tuple(
+        replace(m, body=replace(m.body, delta={**m.body.delta, **delta}))
+        if m.sender in still.targets
+        else m
+        for m in still.transcript.messages
+    )
+    told = claims(
+        ReidentifySvm(), replace(still, transcript=replace(still.transcript, messages=said))
+    )
+    first, *others = (claim.scores for claim in told.values())
+    assert all(scores.equal(first) for scores in others)

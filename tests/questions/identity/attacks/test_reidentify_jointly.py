@@ -1,0 +1,53 @@
+"""The paper's perceptron on users, with an attribute beside."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.core.errors import NeedsError
+from overheard.core.seeds import Seed
+from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJointly
+from tests.questions.attribute.attacks.test_attribute_mlp import LEAKING, TELLING_WHO
+from tests.worlds.planted_crowd import Crowd, user
+
+SHADOWS = ReidentifyJointly(updates="shadow")
+
+
+def top_1(crowd: Crowd) -> float:
+    targets = crowd.targets()
+    claims = SHADOWS.infer(crowd.view(), tuple(targets), crowd.knowledge(), Seed(0))
+    named = [claims[who].users[int(claims[who].scores.argmax())] for who in targets]
+    return sum(name == user(n) for name, n in zip(named, targets.values(), strict=True)) / len(
+        named
+    )
+
+
+class TestReidentifyJointly:
+    def test_recognises_users_whose_updates_differ(self):
+        assert top_1(TELLING_WHO) > 0.9
+
+    def test_knows_no_more_than_the_attribute_where_only_that_differs(self):
+        # 8 of 16 users share each value: 1 in 8 by chance, with 48 targets +- 0.05.
+        assert top_1(Crowd(style=0.0, leak=1.0)) < 0.3
+
+    def test_names_none_of_those_who_take_no_part(self):
+        target = next(iter(LEAKING.targets()))
+        claim = SHADOWS.infer(LEAKING.view(), (target,), LEAKING.knowledge(), Seed(0))[target]
+        assert claim.users == tuple(user(number) for number in range(LEAKING.users))
+
+    def test_the_users_and_the_unseen_share_all_chances(self):
+        target = next(iter(LEAKING.targets()))
+        claim = SHADOWS.infer(LEAKING.view(), (target,), LEAKING.knowledge(), Seed(0))[target]
+        assert claim.unseen is not None
+        assert float(claim.scores.exp().sum()) + claim.unseen == pytest.approx(1)
+
+    def test_needs_an_attribute(self):
+        knowledge = LEAKING.knowledge()
+        bare = replace(knowledge, people=replace(knowledge.people, attributes={}))
+        target = next(iter(LEAKING.targets()))
+        with pytest.raises(NeedsError, match="attribute"):
+            SHADOWS.infer(LEAKING.view(), (target,), bare, Seed(0))
+
+    def test_refuses_settings_that_are_none(self):
+        with pytest.raises(ValueError, match="epochs"):
+            ReidentifyJointly(epochs=0)

@@ -1,0 +1,258 @@
+from dataclasses import replace
+from functools import cache
+from math import log
+
+import pytest
+import torch
+from torch import nn
+
+from overheard.core.errors import NeedsError
+from overheard.core.messages import Broadcast, Update
+from overheard.core.parties import SERVER, Party
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
+from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
+from overheard.questions.identity.estimators.user_classes import UNHEARD
+from tests.worlds.planted_identity import (
+    CLASSES,
+    EVERYONE,
+    EXAMPLES,
+    FEATURES,
+    HOLDOUT,
+    KNOWN,
+    Peopled,
+    Person,
+    federate_people,
+    person,
+)
+from tests.worlds.telling_who import claims, knowing, named
+
+PLAIN = ReidentifyWccn(link=False, at_most_one=False)
+
+each_source = pytest.mark.parametrize("updates", ["shadow", "simulated"])
+
+
+def faint(number: int, strength: float) -> Person:
+    """A user who differs less from others."""
+    whole = person(number)
+    chances = (strength * whole.chances.log()).softmax(0)
+    return replace(whole, look=strength * whole.look, chances=chances, size=EXAMPLES)
+
+
+@cache
+def faint_run(seed: int, strength: float = 0.3) -> Peopled:
+    return federate_people([faint(number, strength) for number in EVERYONE], Seed(seed))
+
+
+def mean_named(attack, strength: float) -> float:
+    runs = [faint_run(seed, strength) for seed in range(3)]
+    return sum(named(run, claims(attack, run)) for run in runs) / len(runs)
+
+
+def saying(run: Peopled, messages) -> Peopled:
+    return replace(run, transcript=replace(run.transcript, messages=tuple(messages)))
+
+
+class TestWhereUsersDiffer:
+    @each_source
+    def test_they_are_named(self, updates, different) -> None:
+        assert named(different, claims(ReidentifyWccn(updates), different)) > 0.95
+
+    def test_the_faint_are_named_more_often_than_by_support_vectors(self) -> None:
+        ours = mean_named(ReidentifyWccn(), 0.3)
+        assert ours > mean_named(ReidentifySvm(), 0.3) + 0.05
+
+    def test_linked_updates_that_nobody_shares_tell_more_than_one_by_itself(self) -> None:
+        assert mean_named(ReidentifyWccn(), 0.3) > mean_named(PLAIN, 0.3)
+
+    @each_source
+    def test_a_lasting_pseudonym_is_named_by_all_of_its_updates(self, updates) -> None:
+        run = federate_people([person(n) for n in EVERYONE], Seed(0), anonymous=False)
+        told = claims(ReidentifyWccn(updates), run)
+        assert len(told) == KNOWN + 1
+        assert named(run, told) == 1
+
+    def test_one_round_is_enough(self, different) -> None:
+        view = different.transcript.seen_by(SERVER).during((2,))
+        targets = tuple(who for who in different.targets if who.startswith("anon/2"))
+        told = ReidentifyWccn().infer(view, targets, different.knowledge, Seed(0))
+        assert len(told) == KNOWN + 1
+        assert named(different, told) > 0.8
+
+    def test_a_model_without_a_last_bias_tells_too(self, different) -> None:
+        def build() -> nn.Module:
+            last = nn.Linear(8, CLASSES, bias=False)
+            return nn.Sequential(nn.Linear(FEATURES, 8), nn.ReLU(), last)
+
+        def bare(body):
+            match body:
+                case Broadcast():
+                    return Broadcast({n: w for n, w in body.weights.items() if n != "2.bias"})
+                case Update():
+                    delta = {n: w for n, w in body.delta.items() if n != "2.bias"}
+                    return replace(body, delta=delta)
+
+        said = (replace(m, body=bare(m.body)) for m in different.transcript.messages)
+        run = saying(different, said)
+        run = replace(run, knowledge=replace(run.knowledge, build_model=build))
+        assert named(run, claims(ReidentifyWccn(), run)) > 0.8
+        with pytest.raises(NeedsError, match="choose layer = -1"):
+            claims(ReidentifyWccn(layers=("last_bias",)), run)
+
+
+def test_where_all_are_alike_nobody_is_named_more_often_than_by_chance(alike) -> None:
+    # 8 users at 4 updates: 1/8, with a standard error of .06.
+    for updates in ("shadow", "simulated"):
+        assert named(alike, claims(ReidentifyWccn(updates), alike)) < 0.125 + 2 * 0.06
+
+
+class TestNobodyIsTwo:
+    def test_the_chances_of_a_user_in_a_round_sum_to_one_or_less(self) -> None:
+        told = claims(
+            ReidentifyWccn(),
+            federate_people([faint(n, 0.3) for n in EVERYONE], Seed(0), unseen=0),
+        )
+        for number in range(4):
+            own = [
+                c.scores.exp() for who, c in told.items() if who.startswith(f"anon/{number}")
+            ]
+            assert float(torch.stack(own).sum(0).max()) <= 1.05
+            assert float(torch.stack(own).sum(1).min()) == pytest.approx(1, abs=1e-4)
+
+    def test_without_that_several_may_be_given_one_name(self) -> None:
+        told = claims(PLAIN, faint_run(0))
+        sums = [
+            torch.stack([c.scores.exp() for w, c in told.items() if w.startswith(f"anon/{n}")])
+            for n in range(4)
+        ]
+        assert max(float(one.sum(0).max()) for one in sums) > 1.2
+
+
+class TestOfTheUnseen:
+    @staticmethod
+    def chances(run: Peopled, attack: ReidentifyWccn) -> tuple[torch.Tensor, torch.Tensor]:
+        """That seen, and that unseen users are unseen."""
+        known, told = run.knowledge.people.priors, claims(attack, run)
+        own = {True: [], False: []}
+        for who, claim in told.items():
+            own[run.truth.users[who] in known].append(claim.unseen)
+        return torch.tensor(own[True]), torch.tensor(own[False])
+
+    @pytest.mark.parametrize(("anonymous", "holdout"), [(True, 0), (False, 12)])
+    def test_their_chance_is_told_and_fits_their_share(self, anonymous, holdout) -> None:
+        people = [faint(number, 0.7) for number in range(16 + holdout)]
+        seen, unseen = [], []
+        for seed in range(3):
+            run = federate_people(people, Seed(seed), unseen=8, anonymous=anonymous)
+            own = self.chances(run, ReidentifyWccn())
+            seen.append(own[0])
+            unseen.append(own[1])
+        high = (torch.cat(unseen)[:, None] > torch.cat(seen)[None]).double().mean()
+        assert float(high) > 0.8
+        # As many of either take part.
+        assert float(torch.cat(seen + unseen).mean()) == pytest.approx(0.5, abs=0.15)
+
+
+class TestBadInput:
+    def test_a_user_with_one_example_is_named_like_any_other(self) -> None:
+        people = [replace(person(0), size=1), *(person(n) for n in EVERYONE if n)]
+        run = federate_people(people, Seed(0))
+        told = claims(ReidentifyWccn(), run)
+        assert all("user 0" in claim.users for claim in told.values())
+        assert named(run, told) > 0.8
+
+    @each_source
+    def test_two_users_are_enough(self, updates) -> None:
+        run = federate_people([person(n) for n in range(3)], Seed(0), known=2)
+        told = claims(ReidentifyWccn(updates), run)
+        assert all(claim.users == ("user 0", "user 1") for claim in told.values())
+        assert named(run, told) > 0.8
+
+    def test_users_with_one_example_each_are_told_apart_without_calibration(self) -> None:
+        people = [replace(person(n), size=1) for n in range(4)]
+        run = federate_people(people, Seed(0), known=4, unseen=0)
+        told = claims(ReidentifyWccn(), run)
+        assert {claim.unseen for claim in told.values()} != {None}
+
+    def test_users_whose_priors_are_the_same_tie(self, different) -> None:
+        # One batch: no order of examples sets the training of two alike priors apart.
+        priors = different.knowledge.people.priors
+        run = knowing(different, priors={**priors, "twin": priors["user 0"]})
+        recipe = Recipe(rate=0.1, epochs=1, batch=1000)
+        run = replace(run, knowledge=replace(run.knowledge, recipe=recipe))
+        for claim in claims(PLAIN, run).values():
+            own, other = (claim.users.index(name) for name in ("user 0", "twin"))
+            assert float(claim.scores[own]) == pytest.approx(
+                float(claim.scores[other]), abs=0.01
+            )
+
+    def test_a_prior_of_someone_absent_is_named_like_any_other(self, different) -> None:
+        absent = {"nobody here": person(99).examples(Seed(0))}
+        priors = different.knowledge.people.priors
+        told = claims(ReidentifyWccn(), knowing(different, priors={**priors, **absent}))
+        assert all("nobody here" in claim.users for claim in told.values())
+        assert named(different, told) > 0.9
+
+    def test_a_user_whose_device_was_never_asked_comes_last_of_every_claim(self) -> None:
+        others = [number for number in range(KNOWN + HOLDOUT) if number != 3]
+        run = federate_people(
+            [person(n) for n in EVERYONE], Seed(0), asked=dict.fromkeys(range(4), others)
+        )
+        for claim in claims(ReidentifyWccn("shadow"), run).values():
+            assert claim.scores[claim.users.index("user 3")] == UNHEARD
+            assert int(claim.scores.argmin()) == claim.users.index("user 3")
+
+    def test_one_user_heard_on_a_device_is_not_enough(self) -> None:
+        run = federate_people(
+            [person(n) for n in range(3)], Seed(0), known=2, asked=dict.fromkeys(range(4), (0,))
+        )
+        with pytest.raises(NeedsError, match=r"has them of \['user 0'\]"):
+            claims(ReidentifyWccn("shadow"), run)
+
+    def test_updates_that_are_zero_leave_all_users_tied(self, different) -> None:
+        silent = (
+            replace(m, body=replace(m.body, delta={n: 0 * w for n, w in m.body.delta.items()}))
+            if m.sender in different.targets
+            else m
+            for m in different.transcript.messages
+        )
+        told = claims(PLAIN, saying(different, silent))
+        first = next(iter(told.values())).scores
+        # Nothing but the round in which they were sent tells one from another.
+        by_round = {who.partition("-")[0]: claim.scores for who, claim in told.items()}
+        assert all(c.scores.equal(by_round[w.partition("-")[0]]) for w, c in told.items())
+        assert first.isfinite().all()
+
+    def test_where_devices_and_all_others_send_zeros_everyone_ties(self, different) -> None:
+        silent = (
+            replace(m, body=replace(m.body, delta={n: 0 * w for n, w in m.body.delta.items()}))
+            if isinstance(m.body, Update)
+            else m
+            for m in different.transcript.messages
+        )
+        for claim in claims(ReidentifyWccn("shadow"), saying(different, silent)).values():
+            assert claim.scores.tolist() == pytest.approx([-log(8)] * 8, abs=1e-3)
+
+    def test_an_update_that_is_no_number_is_refused_with_its_sender(self, different) -> None:
+        broken = next(who for who in different.targets if who.startswith("anon/1"))
+        said = (
+            replace(m, body=replace(m.body, delta={n: w / 0 for n, w in m.body.delta.items()}))
+            if m.sender == broken
+            else m
+            for m in different.transcript.messages
+        )
+        with pytest.raises(NeedsError, match=f"of {broken} in round 1 hold NaN"):
+            claims(ReidentifyWccn(), saying(different, said))
+
+    def test_who_was_not_heard_is_refused_by_name(self, different) -> None:
+        with pytest.raises(NeedsError, match="no update can be read of anon/77-0"):
+            claims(ReidentifyWccn(), replace(different, targets=(Party("anon/77-0"),)))
+
+    @pytest.mark.parametrize(
+        "settings",
+        [{"layers": ()}, {"layers": (-1, -1)}, {"pieces": 1}, {"most_rounds": 0}],
+    )
+    def test_settings_that_mean_nothing_are_refused(self, settings) -> None:
+        with pytest.raises(ValueError, match=r"one or more|or more"):
+            ReidentifyWccn(**settings)

@@ -1,0 +1,144 @@
+"""Decaf on matrices that can be worked by hand, and on updates that it must read."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.questions.label_shares.attacks.decaf import Bases, Decaf, gradient_bases
+from tests.worlds.planted import CLASSES, federate
+
+ALL = torch.ones(3, dtype=torch.bool)
+
+# Three classes, two features. Each class's own training lifts its row and lowers the others.
+OF_CLASS = {
+    0: torch.tensor([[2.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]]),
+    1: torch.tensor([[0.0, -1.0], [0.0, 2.0], [0.0, -1.0]]),
+    2: torch.tensor([[-1.0, -1.0], [-1.0, -1.0], [2.0, 2.0]]),
+}
+OF_UNION = torch.tensor([[0.5, 0.0], [0.0, 0.5], [0.25, 0.25]])
+BASES = Bases(OF_CLASS, {(0, 1, 2): OF_UNION, (0, 1): OF_UNION, (0,): OF_CLASS[0]})
+
+
+class TestDecompose:
+    @pytest.mark.parametrize("solver", ["nnls", "gradient"])
+    def test_gives_back_the_mixture_of_bases_with_the_calibrator_spread_evenly(self, solver):
+        change = 3 * OF_CLASS[0] + 1 * OF_CLASS[1] + 2 * OF_UNION
+        # alpha = (3, 1, 0), beta = 2, m = 3: (3 + 2/3, 1 + 2/3, 2/3) / (4 + 2).
+        expected = torch.tensor([3 + 2 / 3, 1 + 2 / 3, 2 / 3]) / 6
+        shares = Decaf(solver=solver, steps=4000).decompose(change, ALL, BASES)
+        torch.testing.assert_close(shares, expected, atol=0.01, rtol=0)
+
+    def test_without_calibrator_the_missing_base_has_no_share(self):
+        change = 3 * OF_CLASS[0] + 1 * OF_CLASS[1]
+        shares = Decaf(calibrator=False).decompose(change, ALL, BASES)
+        torch.testing.assert_close(shares, torch.tensor([0.75, 0.25, 0.0]), atol=1e-5, rtol=0)
+
+    def test_null_classes_get_nothing_even_of_the_calibrator(self):
+        present = torch.tensor([True, True, False])
+        change = 2 * OF_CLASS[0] + 2 * OF_UNION
+        # alpha = (2, 0), beta = 2, m = 2: (2 + 1, 1) / 4.
+        shares = Decaf().decompose(change, present, BASES)
+        torch.testing.assert_close(shares, torch.tensor([0.75, 0.25, 0.0]), atol=1e-5, rtol=0)
+
+    def test_one_class_left_holds_everything(self):
+        present = torch.tensor([True, False, False])
+        shares = Decaf().decompose(5 * OF_CLASS[0], present, BASES)
+        torch.testing.assert_close(shares, torch.tensor([1.0, 0.0, 0.0]))
+
+    @settings(max_examples=40, deadline=None)
+    @given(
+        st.lists(st.floats(0, 5), min_size=4, max_size=4).filter(lambda mix: sum(mix) > 0.1),
+        st.floats(0.01, 100),
+    )
+    def test_the_scale_of_the_update_does_not_matter(self, mix, scale):
+        change = sum(a * g for a, g in zip(mix, [*OF_CLASS.values(), OF_UNION], strict=True))
+        shares = Decaf().decompose(change, ALL, BASES)
+        torch.testing.assert_close(
+            Decaf().decompose(scale * change, ALL, BASES), shares, atol=1e-4, rtol=0
+        )
+        assert float(shares.min()) >= 0
+        assert float(shares.sum()) == pytest.approx(1)
+
+
+class TestNullClasses:
+    @staticmethod
+    def present(rows, **changed):
+        return Decaf(**changed)._present(torch.tensor(rows)).tolist()
+
+    def test_a_row_without_a_positive_entry_is_null(self):
+        rows = [[0.1, -1.0], [0.0, -0.2], [-1.0, -1.0]]
+        assert self.present(rows) == [True, False, False]
+
+    def test_a_threshold_raises_the_bar(self):
+        rows = [[0.1, -1.0], [0.0005, -0.2], [-1.0, -1.0]]
+        assert self.present(rows) == [True, True, False]
+        assert self.present(rows, threshold=0.001) == [True, False, False]
+
+    def test_none_is_removed_where_all_would_be(self):
+        assert self.present([[-1.0], [0.0], [-2.0]]) == [True, True, True]
+
+    def test_none_is_removed_where_that_is_switched_off(self):
+        assert self.present([[0.1], [-1.0], [-1.0]], null_removal=False) == [True, True, True]
+
+
+COUNTS = ((20, 12, 0, 8), (0, 0, 40, 0), (10, 10, 10, 10))
+
+
+@pytest.fixture(scope="module")
+def run():
+    return federate(COUNTS)
+
+
+class TestOnAFederation:
+    def claims(self, run, **changed):
+        targets = [client(number) for number in range(3)]
+        return list(
+            Decaf(**changed)
+            .infer(run.transcript.seen_by(SERVER), targets, run.knowledge, Seed(0))
+            .values()
+        )
+
+    def test_finds_every_null_class_as_the_proof_says(self, run):
+        absent = [claim.absent.tolist() for claim in self.claims(run)]
+        for mine, counts in zip(absent, COUNTS, strict=True):
+            held = [count > 0 for count in counts]
+            # The proof: a null class is always found. A held one may be missed, see the paper.
+            assert all(gone or there for gone, there in zip(mine, held, strict=True))
+
+    def test_a_client_of_one_class_is_read_without_error(self, run):
+        assert self.claims(run)[1].shares.tolist() == pytest.approx([0, 0, 1, 0], abs=1e-5)
+
+    def test_says_nothing_about_absence_without_null_removal(self, run):
+        assert all(claim.absent is None for claim in self.claims(run, null_removal=False))
+
+    def test_null_removal_brings_the_claim_nearer_where_classes_are_missing(self, run):
+        true = torch.tensor([0.0, 0.0, 1.0, 0.0])
+        off = [
+            float((self.claims(run, null_removal=on)[1].shares - true).abs().sum())
+            for on in (True, False)
+        ]
+        assert off[0] < off[1]
+
+    def test_gradient_descent_comes_close_to_the_exact_minimum(self, run):
+        exact, near = self.claims(run), self.claims(run, solver="gradient", steps=3000)
+        for one, other in zip(exact, near, strict=True):
+            torch.testing.assert_close(one.shares, other.shares, atol=0.05, rtol=0)
+
+    def test_bases_of_a_class_lift_its_own_row_only(self, run):
+        knowledge = run.knowledge
+        present = [torch.ones(CLASSES, dtype=torch.bool)]
+        bases = gradient_bases(run.start, "2.weight", present, knowledge, 0, Seed(0))
+        for label, base in bases.of_class.items():
+            others = [row for row in range(CLASSES) if row != label]
+            assert float(base[label].max()) > 0
+            assert float(base[others].max()) <= 0
+
+
+def test_refuses_settings_that_mean_nothing():
+    with pytest.raises(ValueError, match="threshold"):
+        Decaf(threshold=-1.0)
+    with pytest.raises(ValueError, match="steps"):
+        Decaf(steps=0)

@@ -1,0 +1,147 @@
+"""Labels taken off the gradient one by one, counted by hand."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.learning.last_layer import LastLayer
+from overheard.questions.label_shares.attacks.llg import Llg, greedy_counts, row_gradients
+from tests.worlds.one_step import (
+    BLANK,
+    KNOWLEDGE,
+    build_without_bias,
+    filled,
+    hear,
+    leaning,
+    read,
+    step,
+    units,
+)
+
+MEASURED = Llg(impact="auxiliary")
+
+
+class TestGreedyCounts:
+    def test_takes_each_negative_class_once_and_then_the_least(self):
+        # m = -0.078 of -0.5, 0, 0.25, 0.25. First: class 0, at -0.422. Then class 0 six times
+        # (-0.422 ... -0.031, the next would be 0.047), then class 1 at 0: 8 labels.
+        sums = torch.tensor([-0.5, 0.0, 0.25, 0.25])
+        assert greedy_counts(sums, 0 * sums, -0.078125, 8).tolist() == [7, 1, 0, 0]
+
+    def test_offsets_come_off_after_the_first_step(self):
+        # Class 1 is not negative, so it is not taken for sure; less 0.25 it is, to -0.25.
+        sums, offsets = torch.tensor([-0.5, 0.0]), torch.tensor([0.25, 0.25])
+        assert greedy_counts(sums, offsets, -0.25, 4).tolist() == [3, 1]
+
+    def test_counts_nothing_where_a_label_would_have_no_impact(self):
+        sums = torch.tensor([-1.0, 2.0])
+        assert greedy_counts(sums, 0 * sums, 0.0, 8).tolist() == [0, 0]
+        assert greedy_counts(sums, 0 * sums, float("nan"), 8).tolist() == [0, 0]
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        st.lists(st.integers(-40, 40), min_size=2, max_size=6),
+        st.integers(1, 9),
+        st.integers(6, 50),
+    )
+    def test_counts_all_examples_whatever_the_scale(self, sums, impact, examples):
+        row = torch.tensor(sums, dtype=torch.float64)
+        counts = greedy_counts(row, 0 * row, -float(impact), examples)
+        assert int(counts.sum()) == examples
+        assert bool((counts[row < 0] >= 1).all())
+        # Powers of 2 move no rounding.
+        assert torch.equal(greedy_counts(row * 8, 0 * row, -8.0 * impact, examples), counts)
+
+
+class TestOnOneStep:
+    def test_estimated_impact_overrates_the_larger_class(self):
+        # g = 1/3 - n/8 = (-0.292, -0.042, 0.333), m = -0.333 / 8 * 4/3 = -0.056. Classes 0 and
+        # 1 once each: -0.236 and 0.014. Of 6 left class 0 gets 5, till it stands at 0.042, and
+        # class 1 the last: 6, 2, 0.
+        assert read(Llg(), hear(step((5, 3, 0)), 8)) == pytest.approx([0.75, 0.25, 0])
+
+    def test_measured_impact_and_offset_give_the_counts_back(self):
+        # s = 1/3 each, so g - s = -n/8; m = -2/3 / 8 * 4/3 = -1/9, nearly the true -1/8.
+        assert read(MEASURED, hear(step((5, 3, 0)), 8)) == pytest.approx([5 / 8, 3 / 8, 0])
+
+    def test_measured_offsets_undo_what_the_model_prefers(self):
+        # p = (0.8, 0.1, 0.1): g = p - n/8, s = p, so g - s = -n/8 again. Class 0 has g > 0 and
+        # is found in the second step only.
+        start = leaning(0.8, 0.1, 0.1)
+        shares = read(MEASURED, hear(step((5, 3, 0), start), 8, start))
+        assert shares == pytest.approx([5 / 8, 3 / 8, 0])
+
+    def test_measured_rows_are_the_gradient_on_each_class(self):
+        # Class k alone: p - y = 1/3 everywhere but -2/3 at k; features sum to 1.
+        torch.testing.assert_close(
+            row_gradients(BLANK, LastLayer("0.weight", "0.bias"), KNOWLEDGE),
+            torch.full((3, 3), 1 / 3).double() - torch.eye(3).double(),
+        )
+
+    def test_a_hidden_size_is_assumed(self):
+        # As K grows, 4/3 * 0.333 = 0.444 is taken off in all: 0.333 brings classes 0 and 1 to
+        # 0, the rest lifts both by 0.056. (0.292 + 0.056, 0.042 + 0.056) / 0.444.
+        shares = read(Llg(assumed_examples=1000), hear(step((5, 3, 0)), None))
+        assert shares == pytest.approx([0.781, 0.219, 0], abs=0.002)
+        assert read(Llg(assumed_examples=8), hear(step((5, 3, 0)), None)) == pytest.approx(
+            [0.75, 0.25, 0]
+        )
+
+    def test_the_estimated_impact_needs_neither_recipe_nor_auxiliary_examples(self):
+        knowledge = Knowledge(3, KNOWLEDGE.build_model)
+        heard = hear(step((5, 3, 0)), 8)
+        unsaid = View(heard.observers, heard.messages[1:])
+        assert read(Llg(), unsaid, knowledge) == pytest.approx([0.75, 0.25, 0])
+
+    def test_a_last_layer_without_bias_will_do(self):
+        bare = replace(KNOWLEDGE, build_model=build_without_bias)
+        start = {"0.weight": BLANK["0.weight"]}
+        delta = {"0.weight": step((5, 3, 0))["0.weight"]}
+        assert read(MEASURED, hear(delta, 8, start), bare) == pytest.approx([5 / 8, 3 / 8, 0])
+
+
+@pytest.mark.parametrize("attack", [Llg(), MEASURED])
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+def test_an_update_that_says_nothing_leaves_all_alike(attack, value):
+    assert read(attack, hear(filled(value), 8)) == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "missing"),
+    [
+        ({"auxiliary": None}, "auxiliary"),
+        ({"auxiliary": units((4, 4, 0))}, "auxiliary"),
+        ({"recipe": None}, "how clients train"),
+    ],
+)
+def test_a_measured_impact_is_refused_without_what_it_is_measured_on(changed, missing):
+    with pytest.raises(NeedsError, match=missing):
+        read(MEASURED, hear(step((5, 3, 0)), 8), replace(KNOWLEDGE, **changed))
+
+
+def test_a_measured_impact_is_refused_without_the_broadcast():
+    heard = hear(step((5, 3, 0)), 8)
+    unsaid = View(heard.observers, heard.messages[1:])
+    with pytest.raises(NeedsError, match="client/0 needs the broadcast"):
+        read(MEASURED, unsaid)
+
+
+def test_a_measured_impact_reads_clients_in_minibatches_too(leaky):
+    # Five steps from an untrained model: off its ground, yet each client's main class is named.
+    targets = [client(number) for number in range(4)]
+    view = leaky.transcript.seen_by(SERVER)
+    claims = MEASURED.infer(view, targets, leaky.knowledge, Seed(0))
+    assert [int(claims[who].shares.argmax()) for who in targets] == [0, 1, 2, 3]
+
+
+def test_refuses_a_size_that_no_client_has():
+    with pytest.raises(ValueError, match="assumed_examples"):
+        Llg(assumed_examples=0)

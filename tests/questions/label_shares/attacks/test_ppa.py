@@ -1,0 +1,72 @@
+"""PPA in both of its forms."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.learning.fitting.fit import divergence
+from overheard.questions.label_shares.attacks.ppa import Ppa, preferences
+from tests.worlds.planted import SKEWED, Overheard, federate_often
+
+TARGETS = tuple(client(number) for number in range(4))
+
+
+def with_few(run: Overheard) -> Knowledge:
+    """The same knowledge, taught by fewer virtual clients."""
+    return replace(run.knowledge, means=replace(run.knowledge.means, virtual_clients=64))
+
+
+def test_a_preference_is_the_class_held_most():
+    shares = torch.tensor([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4]])
+    assert preferences(shares).tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_the_divergence_from_a_preference_is_its_cross_entropy():
+    # ln 4 for two logits of which the preferred class has 1/4.
+    logits = torch.tensor([[0.25, 0.75]]).log()
+    preferred = preferences(torch.tensor([[0.9, 0.1]]))
+    assert float(divergence(logits, preferred)) == pytest.approx(1.38629, abs=1e-4)
+
+
+class TestOnALeak:
+    def claims(self, leaky, **settings):
+        attack = Ppa(**settings)
+        view = leaky.transcript.seen_by(SERVER)
+        claims = attack.infer(view, TARGETS, with_few(leaky), Seed(0))
+        return torch.stack([claims[who].shares for who in TARGETS])
+
+    def test_the_preferred_class_is_found_in_the_published_form(self, leaky):
+        most = self.claims(leaky, form="preference").argmax(1)
+        held = torch.tensor(SKEWED).argmax(1)
+        assert int((most == held).sum()) >= 3
+
+    def test_the_published_form_is_surer_than_the_fair_one_where_clients_are_alike(
+        self, tight, leaky
+    ):
+        # What it says is not how much there is but how sure it is.
+        sure, fair = (
+            self.claims(tight, form=form).amax(1).mean() for form in ("preference", "shares")
+        )
+        assert float(sure) > float(fair)
+
+    def test_more_retraining_is_another_probe(self, leaky):
+        assert not torch.equal(self.claims(leaky), self.claims(leaky, retraining=10))
+
+    def test_two_rounds_are_read_side_by_side(self, leaky):
+        view = federate_often([(0, 1), (0, 1)])
+        attack = Ppa(most_rounds=2)
+        claims = attack.infer(view, TARGETS[:2], with_few(leaky), Seed(0))
+        for place in range(2):
+            assert int(claims[TARGETS[place]].shares.argmax()) == place
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"most_rounds": 0}, {"epochs": 0}, {"retraining": 0}, {"samples": 0}]
+)
+def test_refuses_settings_that_mean_nothing(wrong):
+    with pytest.raises(ValueError, match=r"1 or more|above 0"):
+        Ppa(**wrong)

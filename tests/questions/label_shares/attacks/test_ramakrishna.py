@@ -1,0 +1,228 @@
+"""Each of the four forms where its answer is known."""
+
+import math
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overheard.core.errors import NeedsError
+from overheard.core.parties import SERVER, client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.questions.label_shares.attacks.ramakrishna import (
+    Form,
+    Ramakrishna,
+    bias_gradients,
+    by_ratio,
+    onto_simplex,
+    trained_alone,
+    whole_batches,
+)
+from tests.worlds.one_step import (
+    BLANK,
+    KNOWLEDGE,
+    RECIPE,
+    build_without_bias,
+    filled,
+    hear,
+    read,
+    step,
+    units,
+)
+from tests.worlds.planted import SKEWED, Overheard
+
+FORMS = get_args(Form)
+TRAINED = ["auxiliary_gradient", "auxiliary_gradient_weights"]
+
+
+@pytest.mark.parametrize("form", TRAINED)
+@settings(max_examples=15, deadline=None)
+@given(counts=st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
+def test_one_step_from_a_blank_model_gives_the_counts_back(form, counts):
+    # One step is linear in the examples: the change is the shares' mixture of the classes'.
+    expected = [count / sum(counts) for count in counts]
+    shares = read(Ramakrishna(form=form), hear(step(counts), sum(counts)))
+    assert shares == pytest.approx(expected, abs=1e-4)
+
+
+def test_shares_sum_to_one_even_where_others_would_fit_better():
+    # Twice the change of (5, 3, 0) / 8 asks for 1/3 + 2 (n / 8 - 1/3) = (0.917, 0.417, -0.333).
+    # The nearest shares are 1/6 less each, and 0. A row for the sum that gave way would find
+    # more than 1 in all, and after rescaling nearer ones than 3/4 and 1/4.
+    twice = {name: 2 * change for name, change in step((5, 3, 0)).items()}
+    shares = read(Ramakrishna(form="auxiliary_gradient"), hear(twice, 8))
+    assert shares == pytest.approx([0.75, 0.25, 0], abs=1e-3)
+
+
+H = math.log(3) / 2
+SOFT_START = {"0.weight": torch.zeros(3, 3), "0.bias": torch.tensor([0.0, 0.0, -20.0])}
+SOFT_DELTA = {"0.weight": torch.zeros(3, 3), "0.bias": torch.tensor([H, -H, 0.0])}
+SOFT = replace(KNOWLEDGE, recipe=Recipe(rate=2.0, epochs=1, batch=2))
+
+
+class TestSoftLabel:
+    """The client ends with W = 0 and b = (H, -H, -20), H = ln 3 / 2.
+
+    It answers every example with q = (3/4, 1/4, 0), so (I - S) p = p - q. Four examples in
+    batches of 2 at a rate of 2: kappa = 4, and p = q + db / 4.
+    """
+
+    def test_takes_what_the_clients_model_answers_off_the_bias(self):
+        first = 0.75 + H / 4
+        shares = read(Ramakrishna(), hear(SOFT_DELTA, 4, SOFT_START), SOFT)
+        assert shares == pytest.approx([first, 1 - first, 0], abs=1e-5)
+
+    def test_counts_every_step_of_a_minibatch(self):
+        # Twice the epochs, half the rate: kappa is the same 4.
+        twice = replace(SOFT, recipe=Recipe(rate=1.0, epochs=2, batch=2))
+        view = hear(SOFT_DELTA, 4, SOFT_START)
+        assert read(Ramakrishna(), view, twice) == read(Ramakrishna(), view, SOFT)
+
+    def test_a_column_is_the_gradient_of_one_class(self):
+        # A blank model answers 1/3: p - y = 1/3, less 1 on the diagonal.
+        (system,) = bias_gradients([BLANK], KNOWLEDGE)
+        torch.testing.assert_close(
+            system, torch.full((3, 3), 1 / 3).double() - torch.eye(3).double()
+        )
+
+
+class TestRatio:
+    # Alone, an example of class k moves row c by [c = k] - 1/3 at feature k, all else by 0.
+    alone = torch.eye(3)[:, None, :] * (torch.eye(3) - 1 / 3)[:, :, None]
+
+    def change(self, shares: list[float]) -> torch.Tensor:
+        """What ten examples with these shares would change."""
+        return 10 * torch.einsum("k,kcj->cj", torch.tensor(shares), self.alone)
+
+    def test_averages_over_the_weights_that_give_a_likely_count(self):
+        # Feature c gives row c the true share; feature j another, (p_j / 3 - 1/6) / (-1/6)
+        # = 1 - 2 p_j. For p = (0.4, 0.4, 0.2), below 0.5 only:
+        #   row 0: 0.4, 0.2, (0.6) -> 0.3;   row 1 alike;   row 2: 0.2, 0.2, 0.2 -> 0.2.
+        # Their sum is 0.8: each gets a third of the missing 0.2.
+        found = by_ratio(self.change([0.4, 0.4, 0.2]), 10, self.alone)
+        assert found.tolist() == pytest.approx([0.3667, 0.3667, 0.2667], abs=1e-4)
+
+    def test_says_an_even_share_where_no_weight_gives_a_likely_count(self):
+        # p = (1, 0, 0) gives 1, 0 or -1 everywhere: none of them strictly within 0 and 0.5.
+        found = by_ratio(self.change([1.0, 0.0, 0.0]), 10, self.alone)
+        assert found.tolist() == pytest.approx([1 / 3] * 3)
+
+    def test_compares_with_training_on_each_class_alone(self):
+        # As above, by way of training: 20 examples each, so that one step is one step.
+        knowledge = replace(KNOWLEDGE, auxiliary=units((20, 20, 20)))
+        shares = read(Ramakrishna(form="ratio"), hear(step((8, 8, 4)), 20), knowledge)
+        assert shares == pytest.approx([0.3667, 0.3667, 0.2667], abs=1e-4)
+
+    def test_is_refused_where_the_size_is_hidden(self):
+        with pytest.raises(NeedsError, match="client/0 needs the number of its examples"):
+            read(Ramakrishna(form="ratio"), hear(step((5, 3, 0)), None))
+
+
+class TestHiddenSize:
+    @staticmethod
+    def knowledge():
+        """Batches of 4, so that the number of steps hangs on the size."""
+        return replace(KNOWLEDGE, recipe=Recipe(rate=0.5, epochs=1, batch=4))
+
+    def test_weights_give_the_shares_by_their_direction_alone(self):
+        attack = Ramakrishna(form="auxiliary_gradient_weights")
+        shares = read(attack, hear(step((5, 3, 0)), None), self.knowledge())
+        assert shares == pytest.approx([5 / 8, 3 / 8, 0], abs=1e-5)
+
+    def test_a_bias_gives_shares_that_explain_its_direction(self):
+        attack = Ramakrishna(form="auxiliary_gradient")
+        shares = torch.tensor(read(attack, hear(step((5, 3, 1)), None), self.knowledge()))
+        # One class alone moves the bias along e_k - 1/3, so shares move it along p - 1/3.
+        cosine = torch.nn.functional.cosine_similarity(
+            shares - 1 / 3, torch.tensor([5, 3, 1]) / 9 - 1 / 3, dim=0
+        )
+        assert float(cosine) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("form", TRAINED)
+def test_training_alone_is_held_against_as_many_steps_of_the_client(form):
+    # Two steps of class 1 alone, by the client and by the attacker: the same change. Were it
+    # taken for that of one step, half of it would explain the client's.
+    twice = replace(RECIPE, epochs=2)
+    view = hear(step((0, 8, 0), recipe=twice), 8)
+    shares = read(Ramakrishna(form=form), view, replace(KNOWLEDGE, recipe=twice))
+    assert shares == pytest.approx([0, 1, 0], abs=1e-4)
+
+
+class TestTrainedAlone:
+    def test_each_class_changes_the_model_as_its_examples_would(self):
+        alone = trained_alone(BLANK, KNOWLEDGE, RECIPE, 0, Seed(0))
+        for label, one in enumerate(alone):
+            only = step([4 if other == label else 0 for other in range(3)])
+            torch.testing.assert_close(one.delta["0.bias"], only["0.bias"])
+
+    def test_an_epoch_is_one_step_even_for_the_largest_class(self):
+        uneven = replace(
+            KNOWLEDGE, auxiliary=units((2, 9, 4)), recipe=Recipe(rate=0.5, epochs=3, batch=2)
+        )
+        whole = whole_batches(uneven)
+        assert [whole.steps(examples) for examples in (2, 9, 4)] == [3, 3, 3]
+
+
+class TestOntoSimplex:
+    def test_takes_the_same_off_each_until_the_sum_is_one(self):
+        # (0.8 + 0.6 - 1) / 2 = 0.2 off the first two; the third is below it.
+        assert onto_simplex(torch.tensor([0.8, 0.6, -0.2])).tolist() == pytest.approx(
+            [0.6, 0.4, 0]
+        )
+
+    def test_large_values_do_not_drown_the_one(self):
+        assert onto_simplex(torch.tensor([1e30, 1e30, 0.0])).tolist() == [0.5, 0.5, 0]
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.lists(st.floats(-1e20, 1e20), min_size=2, max_size=6))
+    def test_gives_shares_and_leaves_shares_as_they_are(self, values):
+        shares = onto_simplex(torch.tensor(values, dtype=torch.float64))
+        assert float(shares.min()) >= 0
+        assert float(shares.sum()) == pytest.approx(1)
+        torch.testing.assert_close(onto_simplex(shares), shares)
+
+
+def mean_distance(form: Form, run: Overheard) -> float:
+    """L1 between claimed and true shares, averaged over the clients; even shares have 1.1."""
+    targets = [client(number) for number in range(len(SKEWED))]
+    view = run.transcript.seen_by(SERVER)
+    claims = Ramakrishna(form=form).infer(view, targets, run.knowledge, Seed(0))
+    true = [torch.tensor(counts) / sum(counts) for counts in SKEWED]
+    off = [claims[who].shares - shares for who, shares in zip(targets, true, strict=True)]
+    return float(torch.stack(off).abs().sum(1).mean())
+
+
+@pytest.mark.parametrize("form", FORMS)
+class TestOnMinibatches:
+    def test_comes_nearer_than_even_shares_where_updates_leak(self, form, leaky):
+        assert mean_distance(form, leaky) < 1.1 - 0.05
+
+    def test_comes_no_nearer_where_updates_tell_nothing(self, form, tight):
+        assert mean_distance(form, tight) > 1.1 - 0.05
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+def test_an_update_that_says_nothing_leaves_all_alike(form, value):
+    shares = read(Ramakrishna(form=form), hear(filled(value), 8))
+    assert shares == pytest.approx([1 / 3] * 3)
+
+
+class TestWithoutOutputBias:
+    knowledge = replace(KNOWLEDGE, build_model=build_without_bias)
+    view = hear({"0.weight": step((5, 3, 0))["0.weight"]}, 8, {"0.weight": BLANK["0.weight"]})
+
+    @pytest.mark.parametrize("form", ["soft_label", "auxiliary_gradient"])
+    def test_what_reads_the_bias_is_refused_in_words(self, form):
+        with pytest.raises(NeedsError, match="bias"):
+            read(Ramakrishna(form=form), self.view, self.knowledge)
+
+    def test_what_reads_weights_goes_on(self):
+        attack = Ramakrishna(form="auxiliary_gradient_weights")
+        shares = read(attack, self.view, self.knowledge)
+        assert shares == pytest.approx([5 / 8, 3 / 8, 0], abs=1e-5)

@@ -1,0 +1,145 @@
+"""Whispers: how big, who teaches, and what comes of it over rounds."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.prior import Prior
+from overheard.core.seeds import Seed
+from overheard.questions.label_shares.attacks.whispers import (
+    ENOUGH,
+    REPLICATES,
+    Whispers,
+    half_octave,
+    squared,
+    teachers,
+    virtual_norms,
+)
+from overheard.simulation.heard_alike import HeardAlike
+from tests.worlds.planted import CLASSES, SKEWED, blobs, federate_often
+
+ONE = (client(0),)
+
+
+@pytest.fixture(scope="module")
+def knowledge(leaky):
+    """With ten examples of each class held out, where `leaky` has two, to be accurate on."""
+    few = replace(leaky.knowledge.means, virtual_clients=128)
+    auxiliary = blobs((50,) * CLASSES, Seed(99))
+    return replace(leaky.knowledge, auxiliary=auxiliary, means=few)
+
+
+class TestTeachers:
+    def test_half_octaves_are_powers_of_the_root_of_2(self):
+        # 2^4.5 = 22.6, 2^5 = 32, 2^5.5 = 45.3: 40 is nearer to 45.3 on a log scale.
+        sizes = (1.0, 2.0, 4.0, 23.0, 32.0, 40.0)
+        assert list(map(half_octave, sizes)) == [0, 2, 4, 9, 10, 11]
+
+    def test_those_within_a_factor_of_root_2_teach(self):
+        # About 32: 22.6 to 45.3.
+        sizes = torch.tensor([10, 23, 32, 45, 46] * ENOUGH).float()
+        chosen = sizes[teachers(sizes, 10)]
+        assert set(chosen.tolist()) == {23, 32, 45}
+        assert len(chosen) == 3 * ENOUGH
+
+    def test_the_nearest_teach_where_too_few_are_near(self):
+        sizes = torch.cat([torch.full((150,), 32.0), torch.arange(100, 400)])
+        chosen = sizes[teachers(sizes, 10)]
+        assert len(chosen) == ENOUGH
+        assert float(chosen.max()) == 100 + ENOUGH - 150 - 1
+
+    def test_all_teach_where_there_are_few(self):
+        assert teachers(torch.tensor([10.0, 1000.0]), 10).tolist() == [0, 1]
+
+
+def test_squared_errors_are_averaged_over_classes():
+    # Logits of 0 say 1/2 each: (0.3^2 + 0.3^2) / 2.
+    shares = torch.tensor([[0.8, 0.2]])
+    assert float(squared(torch.zeros(1, 2), shares)) == pytest.approx(0.09)
+
+
+class TestSize:
+    def norms(self, leaky, kind, size):
+        view = leaky.transcript.seen_by(SERVER)
+        return virtual_norms(view, leaky.knowledge, HeardAlike(ONE, (0,), None), kind, size)
+
+    def test_a_larger_virtual_client_goes_further(self, leaky):
+        lengths = [float(self.norms(leaky, "even", size)[0]) for size in (8, 40, 200)]
+        assert lengths == sorted(lengths)
+        assert len(set(lengths)) == 3
+
+    def test_make_up_moves_the_length_too(self, leaky):
+        # One example is all of one label: it goes further than eight of four labels.
+        one, eight = (float(self.norms(leaky, "even", size)[0]) for size in (1, 8))
+        assert one > eight
+
+    def test_bisection_compares_with_several_make_ups(self, leaky):
+        norms = self.norms(leaky, "prior", 40)
+        assert len(norms) == REPLICATES
+        assert len(set(norms.tolist())) == REPLICATES
+
+    def claim(self, leaky, told, **settings):
+        view = federate_often([(0, 1, 2, 3)], told=told)
+        knowledge = replace(leaky.knowledge, prior=Prior(sizes=(10, 160)))
+        attack = Whispers(guess=20, epochs=20, **settings)
+        return attack.infer(view, ONE, knowledge, Seed(0))[client(0)]
+
+    def test_a_told_size_is_taken(self, leaky):
+        size = self.claim(leaky, told=True).size
+        assert (size.examples, size.low, size.high) == (40, 40, 40)
+
+    def test_a_hidden_size_is_searched_for_by_doubling(self, leaky):
+        hidden = self.claim(leaky, told=False).size
+        assert hidden == self.claim(leaky, told=True, size="doubling").size
+        # 20 * 2^k, within two octaves of the true 40; of uneven make-up, so rather too large.
+        assert hidden.examples in (20, 40, 80, 160)
+        assert hidden.low is None
+
+    def test_bisection_bounds_the_size(self, leaky):
+        size = self.claim(leaky, told=False, size="bisection").size
+        assert size.low <= 40 <= size.high
+        assert size.high / size.low > 1
+
+
+class TestOverRounds:
+    def test_finds_the_shares_of_targets_heard_differently_often(self, knowledge):
+        view = federate_often([(0, 1, 2, 3), (0, 1, 2, 3), (0, 1)])
+        targets = [client(0), client(3)]
+        claims = Whispers().infer(view, targets, knowledge, Seed(0))
+        for place in (0, 3):
+            true = torch.tensor(SKEWED[place]) / 40
+            # All alike misses by 2 * (0.8 - 0.25) = 1.1.
+            assert float((claims[client(place)].shares - true).abs().sum()) < 0.6
+
+    def test_the_loss_is_a_choice(self, knowledge):
+        view = federate_often([(0, 1, 2, 3)])
+        attacks = (Whispers(loss=loss, epochs=50) for loss in ("squared", "divergence"))
+        claims = [a.infer(view, ONE, knowledge, Seed(0))[client(0)].shares for a in attacks]
+        assert [int(claim.argmax()) for claim in claims] == [0, 0]
+        assert not torch.equal(*claims)
+
+    def test_of_a_cohort_it_claims_the_shares_and_the_size_of_all_together(self, knowledge):
+        view = federate_often([(0, 1, 2, 3)], summed=True)
+        knowledge = replace(knowledge, means=replace(knowledge.means, virtual_clients=64))
+        claim = Whispers().infer(view, [COHORT], knowledge, Seed(0))[COHORT]
+        # Together the four hold every class equally often: 160 examples.
+        assert float((claim.shares - 0.25).abs().sum()) < 0.3
+        assert claim.size.examples == 160
+
+    def test_of_a_cohort_of_hidden_size_it_compares_virtual_cohorts(self, knowledge):
+        view = federate_often([(0, 1, 2, 3)], told=False, summed=True)
+        means = replace(knowledge.means, virtual_clients=32)
+        knowledge = replace(knowledge, prior=Prior(sizes=(10, 160)), means=means)
+        claim = Whispers(guess=20, epochs=5).infer(view, [COHORT], knowledge, Seed(0))[COHORT]
+        assert claim.size.examples in (80, 160, 320)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"guess": 0}, {"taught": 0.0}, {"tolerance": 0.0}, {"most_rounds": 0}, {"epochs": 0}],
+)
+def test_refuses_settings_that_mean_nothing(wrong):
+    with pytest.raises(ValueError, match=r"guess|taught|most_rounds|above 0"):
+        Whispers(**wrong)

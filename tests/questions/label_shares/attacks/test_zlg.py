@@ -1,0 +1,137 @@
+"""The rows' sums solved for the labels, by hand."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import SERVER, client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.questions.label_shares.attacks.zlg import Zlg, noise_like
+from tests.worlds.one_step import (
+    BLANK,
+    KNOWLEDGE,
+    build_without_bias,
+    filled,
+    hear,
+    leaning,
+    read,
+    step,
+)
+from tests.worlds.planted import SKEWED
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
+def test_one_step_from_a_blank_model_gives_the_counts_back(counts):
+    # p = 1/3, O = 1, s = 1, DW_c = 1/3 - n_c / K: 1/3 - DW_c = n_c / K.
+    expected = [count / sum(counts) for count in counts]
+    assert read(Zlg(), hear(step(counts), sum(counts))) == pytest.approx(expected, abs=1e-6)
+
+
+def narrow() -> nn.Module:
+    """One hidden unit between one input and two classes."""
+    return nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU(), nn.Linear(1, 2, bias=False))
+
+
+D = math.log(3) / 6
+NARROW_START = {"0.weight": torch.ones(1, 1), "2.weight": torch.zeros(2, 1)}
+NARROW_DELTA = {"0.weight": torch.full((1, 1), 2.0), "2.weight": torch.tensor([[D], [-D]])}
+NARROW = Knowledge(
+    2,
+    narrow,
+    Examples(torch.ones(2, 1), torch.tensor([0, 1])),
+    Recipe(rate=0.5, epochs=1, batch=2),
+)
+
+
+class TestAlongTheWay:
+    """The hidden unit goes from 1 to 3 on inputs of 1, so O goes from 1 to 3.
+
+    The last weights go from 0 to (D, -D) with 6 D = ln 3, so p goes from (1/2, 1/2) to
+    softmax(3 D, -3 D) = (3/4, 1/4). Four examples in batches of 2: s = 2, at a rate of 1/2.
+    The gradients' mean DW / s is -(D, -D) / (1/2 * 2) = (-D, D).
+    """
+
+    def read(self, attack: Zlg, examples: int | None = 4) -> list[float]:
+        return read(attack, hear(NARROW_DELTA, examples, NARROW_START), NARROW)
+
+    def test_answers_are_drawn_as_straight_lines_over_the_steps(self):
+        # Step 1: p = 1/2, O = 1: 1/2 + D. Step 2, half way: p = 5/8, O = 2: 5/8 + D / 2.
+        first = (0.5 + D + 0.625 + D / 2) / 2
+        assert self.read(Zlg()) == pytest.approx([first, 1 - first])
+
+    def test_without_interpolation_they_stay_at_the_broadcast(self):
+        first = 0.5 + D
+        assert self.read(Zlg(interpolate=False)) == pytest.approx([first, 1 - first])
+
+    def test_a_hidden_size_is_assumed(self):
+        assert self.read(Zlg(assumed_examples=4), None) == self.read(Zlg())
+        # 8 examples would take 4 steps, each half as long: from the broadcast, 1/2 + D / 2.
+        first = 0.5 + D / 2
+        attack = Zlg(interpolate=False, assumed_examples=8)
+        assert self.read(attack, None) == pytest.approx([first, 1 - first])
+
+
+def test_a_hidden_size_costs_nothing_where_an_epoch_is_one_step():
+    delta = step((5, 3, 0))
+    assert read(Zlg(), hear(delta, None)) == read(Zlg(), hear(delta, 8))
+
+
+@pytest.mark.parametrize("attack", [Zlg(), Zlg(interpolate=False), Zlg(inputs="noise")])
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+def test_an_update_that_says_nothing_leaves_all_alike(attack, value):
+    assert read(attack, hear(filled(value), 8)) == pytest.approx([1 / 3] * 3)
+
+
+def test_features_without_any_activity_leave_the_mean_answer():
+    # Inputs of 0: O = 0, and nothing can be divided by it.
+    dark = replace(KNOWLEDGE, auxiliary=Examples(torch.zeros(3, 3), torch.arange(3)))
+    start = leaning(0.5, 0.3, 0.2)
+    shares = read(Zlg(), hear(step((5, 3, 0), start), 8, start), dark)
+    assert shares == pytest.approx([0.5, 0.3, 0.2])
+
+
+def test_a_last_layer_without_bias_will_do():
+    bare = replace(KNOWLEDGE, build_model=build_without_bias)
+    start = {"0.weight": BLANK["0.weight"]}
+    delta = {"0.weight": step((5, 3, 0))["0.weight"]}
+    shares = read(Zlg(), hear(delta, 8, start), bare)
+    assert shares == pytest.approx([5 / 8, 3 / 8, 0], abs=1e-6)
+
+
+def test_noise_in_place_of_auxiliary_examples_names_each_main_class(leaky):
+    targets = [client(number) for number in range(len(SKEWED))]
+    view = leaky.transcript.seen_by(SERVER)
+    claims = Zlg(inputs="noise").infer(view, targets, leaky.knowledge, Seed(0))
+    assert [int(claims[who].shares.argmax()) for who in targets] == [0, 1, 2, 3]
+
+
+def test_noise_is_standard_normal_and_follows_from_its_seed():
+    inputs = torch.full((500, 2, 3), 7.0)
+    noise = noise_like(inputs, Seed(1))
+    assert noise.shape == inputs.shape
+    # 3000 draws: 0.06 is more than three standard errors of the mean, 1 / sqrt(3000).
+    assert float(noise.mean()) == pytest.approx(0, abs=0.06)
+    assert float(noise.std()) == pytest.approx(1, abs=0.06)
+    assert torch.equal(noise, noise_like(inputs, Seed(1)))
+
+
+def test_noise_for_texts_has_their_words_elsewhere():
+    tokens = torch.arange(40).view(8, 5)
+    noise = noise_like(tokens, Seed(1))
+    assert noise.shape == tokens.shape
+    assert not torch.equal(noise, tokens)
+    assert torch.equal(noise.flatten().sort().values, tokens.flatten())
+
+
+def test_refuses_a_size_that_no_client_has():
+    with pytest.raises(ValueError, match="assumed_examples"):
+        Zlg(assumed_examples=0)

@@ -1,0 +1,147 @@
+"""Numbers about classes, which renaming the classes only moves."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from overheard.core.seeds import Seed
+from overheard.questions.label_shares.estimators.class_tokens import (
+    Readings,
+    class_matrices,
+    class_tokens,
+    plain_numbers,
+)
+
+KINDS = 15
+FEATURES = 5
+
+
+def readings(classes: int, clients: int = 2, *, told: bool = False) -> Readings:
+    """Anything at all, of the shapes that probes give."""
+    generator = Seed(classes).generator()
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator)
+
+    return Readings(
+        draw(clients, classes, FEATURES + 1),
+        draw(clients, 2 * classes + 1, classes),
+        draw(2 * classes + 1, classes),
+        draw(clients, 3 * classes + 2, classes),
+        draw(clients) if told else None,
+    )
+
+
+def renamed(known: Readings, new: Tensor) -> Readings:
+    """As read of the same clients where new class i is old class new[i]."""
+    classes = len(new)
+    rows = torch.cat((new, classes + new, torch.tensor([2 * classes])))
+    pairs = torch.cat((new, classes + new, 2 * classes + new))
+    common = torch.tensor([3 * classes, 3 * classes + 1])
+    return Readings(
+        known.change[:, new],
+        known.answers[:, rows][..., new],
+        known.before[rows][:, new],
+        known.pull[:, torch.cat((pairs, common))][..., new],
+        known.log_sizes,
+    )
+
+
+def of_class(matrix: list[list[float]]) -> list[list[float]]:
+    return class_tokens(torch.tensor(matrix)[None, :, :, None])[0].tolist()
+
+
+class TestTokens:
+    def test_a_class_has_its_diagonal_then_its_column_then_its_row(self):
+        # Class 0 of ((1, 2, 3), (4, 5, 6), (7, 8, 9)): itself 1; below it 4 and 7, mean 5.5;
+        # beside it 2 and 3, mean 2.5.
+        assert of_class([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]]) == [
+            [1, 5.5, 7, 4, 2.5, 3, 2],
+            [5, 5, 8, 2, 5, 6, 4],
+            [9, 4.5, 6, 3, 7.5, 8, 7],
+        ]
+
+    def test_of_two_classes_the_other_one_is_mean_largest_and_smallest(self):
+        assert of_class([[1.0, 2], [3, 4]]) == [[1, 3, 3, 3, 2, 2, 2], [4, 2, 2, 2, 3, 3, 3]]
+
+    def test_kinds_do_not_mix(self):
+        matrices = torch.randn(1, 3, 3, 2, generator=Seed(0).generator())
+        both = class_tokens(matrices)
+        alone = [class_tokens(matrices[..., kind : kind + 1]) for kind in range(2)]
+        assert all(both[..., kind::2].equal(alone[kind]) for kind in range(2))
+
+    @settings(deadline=None, max_examples=30)
+    @given(st.integers(2, 7).flatmap(lambda classes: st.permutations(range(classes))))
+    def test_renaming_the_classes_renames_the_tokens(self, order):
+        new, known = torch.tensor(order), readings(len(order))
+        before = class_tokens(class_matrices(known))
+        after = class_tokens(class_matrices(renamed(known, new)))
+        assert before.shape == (2, len(order), 7 * KINDS)
+        torch.testing.assert_close(after, before[:, new], rtol=1e-4, atol=1e-4)
+
+
+class TestMatrices:
+    def test_a_client_that_changed_nothing_is_read_as_zeros_beside_the_broadcast(self):
+        known = readings(3)
+        still = Readings(
+            torch.zeros_like(known.change),
+            known.before.expand_as(known.answers),
+            known.before,
+            torch.zeros_like(known.pull),
+        )
+        matrices = class_matrices(still)
+        start = known.before[3:6].expand(2, 3, 3)
+        softmax, before = matrices[..., 1], matrices[..., 3]
+        assert softmax.equal(start)
+        assert before.equal(start)
+        rest = [kind for kind in range(KINDS) if kind not in {1, 3}]
+        assert float(matrices[..., rest].abs().max()) < 1e-6
+
+    def test_common_factors_become_shares_of_their_sum(self):
+        pull = torch.zeros(1, 8, 2)
+        pull[0, 6:] = torch.tensor([[0.1, 0.3], [2.0, -1.0]])
+        known = readings(2, 1)
+        shares = class_matrices(Readings(known.change, known.answers, known.before, pull))
+        # 0.1 and 0.3 of 0.4; 2 and -1 of 1. A row is a class's, whatever the output.
+        expected = [[0.25, 0.25], [0.75, 0.75]], [[2.0, 2.0], [-1.0, -1.0]]
+        torch.testing.assert_close(shares[0, :, :, -2], torch.tensor(expected[0]))
+        torch.testing.assert_close(shares[0, :, :, -1], torch.tensor(expected[1]))
+
+    def test_factors_that_nearly_cancel_are_no_wild_shares(self):
+        pull = torch.zeros(1, 8, 2)
+        pull[0, 6] = torch.tensor([1.0, -0.99])
+        known = readings(2, 1)
+        shares = class_matrices(Readings(known.change, known.answers, known.before, pull))
+        assert shares[0, :, 0, -2].tolist() == [2, -2]
+
+    def test_how_alike_rows_are_does_not_hang_on_their_length(self):
+        known = readings(3)
+        longer = Readings(10 * known.change, known.answers, known.before, known.pull)
+        near, far = class_matrices(known)[..., 5], class_matrices(longer)[..., 5]
+        torch.testing.assert_close(far, near, rtol=1e-4, atol=1e-6)
+        # Their diagonal, the squares of the rows, is a whole.
+        assert near.diagonal(dim1=1, dim2=2).sum(1).tolist() == pytest.approx([1, 1])
+
+    def test_logits_tell_nothing_by_what_all_of_them_share(self):
+        known = readings(3)
+        answers = known.answers.clone()
+        answers[:, :3] += 7
+        lifted = Readings(known.change, answers, known.before, known.pull)
+        torch.testing.assert_close(
+            class_matrices(lifted), class_matrices(known), rtol=1e-4, atol=1e-4
+        )
+
+
+class TestPlainNumbers:
+    def test_every_reading_has_a_number(self):
+        # Three classes: 3 (5 + 1) of the change, 9 each of logits, outputs and factors, 2 * 3
+        # common ones.
+        assert plain_numbers(readings(3)).shape == (2, 18 + 27 + 6)
+
+    def test_a_size_that_is_told_stands_last(self):
+        known = readings(3, told=True)
+        numbers = plain_numbers(known)
+        assert numbers.shape == (2, 52)
+        assert numbers[:, -1].equal(known.log_sizes)

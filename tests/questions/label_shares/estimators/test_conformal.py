@@ -1,0 +1,234 @@
+"""Intervals that hold as often as they say, in worlds where the truth is drawn."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from overheard.core.claims import Interval
+from overheard.core.seeds import Seed
+from overheard.questions.label_shares.estimators.conformal import (
+    FEWEST_NEIGHBOURS,
+    LEAST_VARIANCE,
+    Cases,
+    ends_of,
+)
+
+CLASSES = 4
+
+
+def drawn_shares(count: int, seed: int) -> Tensor:
+    """Of all kinds: from one class alone to all about alike."""
+    random = Seed(seed).numpy()
+    return torch.stack(
+        [
+            torch.from_numpy(random.dirichlet([10 ** random.uniform(-1, 1)] * CLASSES))
+            for _ in range(count)
+        ]
+    )
+
+
+def noise(count: int, seed: int) -> Tensor:
+    """Of deviation 1 and sum 0 over the classes."""
+    drawn = torch.randn(count, CLASSES, generator=Seed(seed).generator()).double()
+    return (drawn - drawn.mean(1, keepdim=True)) / (1 - 1 / CLASSES) ** 0.5
+
+
+def twice(estimate: Tensor) -> Tensor:
+    """Two estimators that say the same: the pair tells nothing of their errors."""
+    return torch.stack((estimate, estimate))
+
+
+def holds(interval: Interval, shares: Tensor) -> list[bool]:
+    ends = zip(interval.low, shares.tolist(), interval.high, strict=True)
+    return [low <= share <= high for low, share, high in ends]
+
+
+def width(interval: Interval) -> float:
+    """Mean over the classes."""
+    ends = zip(interval.low, interval.high, strict=True)
+    return sum(high - low for low, high in ends) / len(interval.low)
+
+
+class TestCoverage:
+    def covered(self, spread: float, of_two: bool) -> float:
+        known, fresh = drawn_shares(600, 1), drawn_shares(400, 2)
+        cases = Cases(known + spread * noise(600, 3), known)
+        first, second = (fresh + spread * noise(400, seed) for seed in (4, 5))
+        held = []
+        for one, other, true in zip(first, second if of_two else first, fresh, strict=True):
+            pair = torch.stack((one, other))
+            held += holds(cases.bounds(pair.mean(0), pair), true)
+        return sum(held) / len(held)
+
+    # Errors of one client go together: at worst 400 independent tries of 0.9, whose share has
+    # a deviation of 0.015; and of 600 known cases some 60 to 120 give a quantile.
+    @pytest.mark.parametrize("spread", [0.01, 0.05])
+    def test_nine_true_shares_in_ten_lie_within_where_one_estimator_speaks(self, spread):
+        assert 0.85 < self.covered(spread, of_two=False) < 0.95
+
+    @pytest.mark.parametrize("spread", [0.01, 0.05])
+    def test_nine_in_ten_lie_within_the_narrower_ones_of_two_whose_errors_are_their_own(
+        self, spread
+    ):
+        # Known cases are of one estimator each; the mean of two errs by the root of a half of
+        # that: unless narrowed, 0.98 would lie within. By how much two differ is known of four
+        # classes only, and no interval is narrowed by more: so rather more than 0.9.
+        assert 0.85 < self.covered(spread, of_two=True) < 0.965
+
+
+class TestLikeCases:
+    """Even clients are read ten times as well as uneven ones."""
+
+    DEVIATIONS = (0.003, 0.03)
+
+    def kind(self, uneven: bool, count: int, seed: int) -> tuple[Tensor, Tensor]:
+        """Estimates, and the truth."""
+        alpha = 0.5 if uneven else 10.0
+        random = Seed(seed).numpy()
+        shares = torch.from_numpy(random.dirichlet([alpha] * CLASSES, count))
+        return shares + self.DEVIATIONS[uneven] * noise(count, seed), shares
+
+    def test_intervals_are_as_wide_as_like_cases_were_off(self):
+        known = [self.kind(uneven, 500, 20 + uneven) for uneven in (False, True)]
+        cases = Cases(*(torch.cat(parts) for parts in zip(*known, strict=True)))
+        widths, covered = [], []
+        for uneven in (False, True):
+            held = []
+            for one, true in zip(*self.kind(uneven, 200, 30 + uneven), strict=True):
+                interval = cases.bounds(one, twice(one))
+                held += holds(interval, true)
+                # Those that end at 0 are narrower for another reason.
+                if min(interval.low) > 0:
+                    widths.append((uneven, width(interval)))
+            covered.append(sum(held) / len(held))
+        even, odd = (
+            [width for kind, width in widths if kind == uneven] for uneven in (False, True)
+        )
+        # 90 % of a normal lie within 1.645 deviations either way. Some neighbours are of the
+        # other kind; had all cases been judged alike, both would be about 3.29 * 0.02 wide.
+        ratios = [
+            sum(own) / len(own) / (3.29 * deviation)
+            for own, deviation in zip((even, odd), self.DEVIATIONS, strict=True)
+        ]
+        assert all(0.6 < ratio < 1.7 for ratio in ratios)
+        assert all(0.83 < part < 0.97 for part in covered)
+
+
+def test_what_is_always_read_too_high_is_put_lower():
+    known = drawn_shares(200, 7)
+    lean = torch.tensor([0.1, -0.1, 0.0, 0.0]).double()
+    cases = Cases((known + lean).clamp(0, 1), known)
+    one = torch.tensor([0.8, 0.1, 0.05, 0.05]).double()
+    interval = cases.bounds(one, twice(one))
+    # Cases with an estimate about 0.8 are those of class 0 whose share was 0.1 less, for the
+    # greater part, beside some of the others.
+    assert interval.low[0] == pytest.approx(0.7, abs=0.01)
+
+
+class TestEnds:
+    def test_leave_a_twentieth_out_on_either_side(self):
+        # 0.05 * 61 = 3.05, down to the 3rd; 0.95 * 61 = 57.95, up to the 58th.
+        rows = torch.stack((torch.arange(1.0, 61.0), torch.arange(11.0, 71.0)))
+        low, high = ends_of(rows)
+        assert (low.tolist(), high.tolist()) == ([3.0, 13.0], [58.0, 68.0])
+
+    @pytest.mark.parametrize("count", [20, 60, 333])
+    def test_hold_a_new_case_in_nine_places_of_ten_and_hardly_more(self, count):
+        # Each of count + 1 numbers is the new one once.
+        held = 0
+        for new in range(count + 1):
+            known = torch.tensor([float(one) for one in range(count + 1) if one != new])
+            low, high = map(float, ends_of(known))
+            held += low <= new <= high
+        assert 0.9 <= held / (count + 1) <= 0.9 + 2 / count
+
+    def test_are_the_outermost_of_few_cases(self):
+        low, high = ends_of(torch.tensor([-2.0, 0.5, 7.0]))
+        assert (float(low), float(high)) == (-2.0, 7.0)
+
+
+class TestTwo:
+    """Thirty cases alike, half of them 0.1 too high and half 0.1 too low: V = 0.01."""
+
+    CASES = Cases(
+        torch.full((30, 2), 0.5, dtype=torch.float64),
+        torch.tensor([[0.4, 0.6], [0.6, 0.4]] * 15, dtype=torch.float64),
+    )
+    MIDDLE = torch.tensor([0.5, 0.5], dtype=torch.float64)
+
+    def ends(self, apart: float) -> list[float]:
+        half = torch.tensor([apart / 2, -apart / 2], dtype=torch.float64)
+        interval = self.CASES.bounds(
+            self.MIDDLE, torch.stack((self.MIDDLE + half, self.MIDDLE - half))
+        )
+        return [interval.low[0], interval.high[0]]
+
+    def test_that_agree_have_the_errors_of_one(self):
+        assert self.ends(0.0) == pytest.approx([0.4, 0.6])
+
+    def test_that_differ_err_less_together(self):
+        # D = 0.01: 1 - 0.01 / (4 * 0.01) = 0.75, of which the root is 0.86603.
+        assert self.ends(0.1) == pytest.approx([0.4134, 0.5866], abs=1e-4)
+
+    def test_that_differ_widely_err_no_less_than_if_independent(self):
+        # D = 0.09 would leave a variance below 0.
+        narrowest = 0.1 * LEAST_VARIANCE**0.5
+        assert self.ends(0.3) == pytest.approx([0.5 - narrowest, 0.5 + narrowest])
+
+
+class TestNull:
+    # Estimates near 0 are of absent labels, all others of labels that are there.
+    KNOWN = torch.tensor([[0.0, 0.5, 0.5], [0.5, 0.0, 0.5]] * 100, dtype=torch.float64)
+    CASES = Cases(KNOWN + 0.01 * torch.tensor([[1.0, -0.5, -0.5]]).double(), KNOWN)
+
+    def test_is_nearly_sure_where_all_like_cases_say_so_but_never_quite(self):
+        # 600 numbers, so the 60 nearest count, and half a one either way: 60.5 / 61, 0.5 / 61.
+        assert FEWEST_NEIGHBOURS == 60
+        chances = self.CASES.null_probability(torch.tensor([0.0, 0.45, 0.55]).double())
+        assert chances.tolist() == pytest.approx([60.5 / 61, 0.5 / 61, 0.5 / 61])
+
+    def test_is_the_part_of_like_cases_without_the_label(self):
+        shares = torch.tensor([[0.0, 1.0], [0.1, 0.9]], dtype=torch.float64).repeat(15, 1)
+        estimates = torch.tensor([[0.05, 0.95]], dtype=torch.float64).repeat(30, 1)
+        # So few numbers, 60, all count as alike, and 15 of them are 0.
+        chances = Cases(estimates, shares).null_probability(estimates[0])
+        assert chances.tolist() == pytest.approx([15.5 / 61, 15.5 / 61])
+
+    def test_a_small_share_that_is_never_0_is_not_absent(self):
+        shares = drawn_shares(200, 8).clamp(min=1e-6)
+        chances = Cases(shares, shares).null_probability(torch.eye(CLASSES).double()[0])
+        assert float(chances.max()) < 0.02
+
+
+@pytest.mark.parametrize("cases", [2, 300])
+def test_estimates_that_are_all_the_same_give_finite_and_wide_bounds(cases):
+    shares = drawn_shares(cases, 9)
+    flat = torch.full((cases, CLASSES), 1 / CLASSES, dtype=torch.float64)
+    known = Cases(flat, shares)
+    interval = known.bounds(flat[0], twice(flat[0]))
+    assert width(interval) > 0.3
+    assert bool(known.null_probability(flat[0]).isfinite().all())
+
+
+def test_cases_without_any_error_bound_the_estimate_by_itself():
+    shares = drawn_shares(100, 10)
+    one = shares[0]
+    apart = torch.stack((one.roll(1), one))
+    interval = Cases(shares, shares).bounds(one, apart)
+    assert interval.low == pytest.approx(one.tolist())
+    assert interval.high == pytest.approx(one.tolist())
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 120), st.integers(0, 10**6), st.floats(0, 2))
+def test_any_bounds_are_shares_and_any_chance_lies_between_0_and_1(count, seed, spread):
+    shares = drawn_shares(count, seed)
+    cases = Cases(shares + spread * noise(count, seed), shares)
+    pair = drawn_shares(2, seed + 1)
+    interval = cases.bounds(pair.mean(0), pair)
+    ends = zip(interval.low, interval.high, strict=True)
+    assert all(0 <= low <= high <= 1 for low, high in ends)
+    chances = cases.null_probability(pair[0])
+    assert bool(((chances > 0) & (chances < 1)).all())

@@ -1,0 +1,51 @@
+import torch
+
+from overheard.core.means import MemoryShelf
+from overheard.core.seeds import Seed
+from overheard.questions.label_shares.estimators import kept_fit
+from overheard.questions.label_shares.estimators.class_tokens import Readings
+from overheard.questions.label_shares.estimators.kept_fit import kept_cross_fit
+
+CLIENTS, CLASSES = 24, 3
+
+
+def readings(seed: int) -> Readings:
+    draws = Seed(seed).generator()
+    return Readings(
+        torch.randn(CLIENTS, CLASSES, 5, generator=draws),
+        torch.rand(CLIENTS, 2 * CLASSES + 1, CLASSES, generator=draws),
+        torch.rand(2 * CLASSES + 1, CLASSES, generator=draws),
+        torch.randn(CLIENTS, 3 * CLASSES + 2, CLASSES, generator=draws),
+    )
+
+
+SHARES = torch.rand(CLIENTS, CLASSES, generator=Seed(9).generator()).double().softmax(1)
+HALVES = torch.arange(CLIENTS) % 2
+
+
+def test_what_was_kept_reads_to_the_same_bits_without_being_learned_again(monkeypatch):
+    shelf, told = MemoryShelf(), readings(0)
+    first = kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
+    monkeypatch.setattr(kept_fit, "cross_fit", None)  # a call would be an error
+    again = kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
+    assert torch.equal(first.of_virtual, again.of_virtual)
+    assert torch.equal(first.read(readings(3)), again.read(readings(3)))
+
+
+def test_other_readings_seeds_or_steps_are_learned_anew():
+    shelf, told = MemoryShelf(), readings(0)
+    first = kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1)).of_virtual
+    others = (
+        kept_cross_fit(shelf, readings(4), SHARES, HALVES, 5, Seed(1)),
+        kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(2)),
+        kept_cross_fit(shelf, told, SHARES, HALVES, 6, Seed(1)),
+    )
+    assert all(not torch.equal(first, other.of_virtual) for other in others)
+
+
+def test_taking_from_the_shelf_moves_no_draw_of_anybody():
+    shelf, told = MemoryShelf(), readings(0)
+    kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
+    before = torch.get_rng_state()
+    kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
+    assert torch.equal(before, torch.get_rng_state())

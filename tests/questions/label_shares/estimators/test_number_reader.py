@@ -1,0 +1,91 @@
+"""Networks that read all numbers at once."""
+
+import pytest
+import torch
+
+from overheard.core.seeds import Seed
+from overheard.questions.label_shares.estimators.class_tokens import plain_numbers
+from overheard.questions.label_shares.estimators.number_reader import (
+    MOST_DIRECTIONS,
+    STEEPNESS,
+    NumberReader,
+    learn_numbers,
+)
+from tests.linkage.telling import (
+    CLASSES,
+    CLIENTS,
+    STEPS,
+    far_off,
+    missed,
+    noisy,
+    nothing,
+    shares_of_all,
+    telling,
+)
+
+ROWS = [torch.arange(0, 100), torch.arange(60, CLIENTS)]
+
+
+@pytest.fixture(scope="module")
+def reader() -> NumberReader:
+    shares = shares_of_all()
+    return learn_numbers(telling(shares), shares, ROWS, STEPS, Seed(2))
+
+
+def test_shares_of_new_clients_are_found_by_every_network(reader):
+    fresh = torch.from_numpy(Seed(5).numpy().dirichlet([0.5] * CLASSES, CLIENTS))
+    guess = missed(fresh.mean(0).expand_as(fresh), fresh)
+    for told in reader.read(telling(fresh, seed=6)):
+        assert missed(told, fresh) < 0.6 * guess
+
+
+def test_of_readings_that_tell_nothing_shares_are_found_no_better_than_by_the_mean():
+    shares = shares_of_all(alpha=1.0)
+    reader = learn_numbers(noisy(), shares, ROWS, STEPS, Seed(2))
+    guess = missed(shares.mean(0).expand_as(shares), shares)
+    for told in reader.read(noisy(7)):
+        assert missed(told, shares) > 0.97 * guess
+
+
+def test_a_network_does_not_hang_on_clients_outside_its_rows(reader):
+    # The last 60 are rows of the second network only.
+    others = shares_of_all()
+    others[100:] = others[100:].roll(1, 1)
+    again = learn_numbers(telling(shares_of_all()), others, ROWS, STEPS, Seed(2))
+    told, changed = reader.read(noisy(7)), again.read(noisy(7))
+    assert torch.equal(told[0], changed[0])
+    assert not torch.equal(told[1], changed[1])
+
+
+def test_the_direction_in_which_clients_differ_most_is_read_at_one_steepness(reader):
+    numbers = plain_numbers(telling(shares_of_all()))
+    for own, scale, ways in zip(ROWS, reader.scales, reader.directions, strict=True):
+        spread = (scale.of(numbers[own]) @ ways).std(0, correction=0)
+        assert float(spread[0]) == pytest.approx(STEEPNESS, rel=1e-4)
+        assert torch.equal(spread.argsort(descending=True)[:5], torch.arange(5))
+
+
+def test_no_more_directions_are_read_than_clients_were_met():
+    shares = shares_of_all()
+    few = [torch.arange(10), torch.arange(10, 30)]
+    reader = learn_numbers(telling(shares), shares, few, 1, Seed(2))
+    numbers = plain_numbers(telling(shares)).shape[1]
+    assert 10 < numbers < MOST_DIRECTIONS
+    assert [ways.shape for ways in reader.directions] == [(numbers, 10)] * 2
+
+
+def test_clients_all_alike_leave_no_direction_and_finite_shares():
+    reader = learn_numbers(nothing(), shares_of_all(), ROWS, STEPS, Seed(2))
+    assert all(bool((ways == 0).all()) for ways in reader.directions)
+    told = reader.read(noisy(7))
+    assert bool(told.isfinite().all())
+    assert torch.equal(told[:, 0], told[:, 1])
+
+
+def test_a_client_far_off_all_others_gets_finite_shares(reader):
+    assert bool(reader.read(far_off()).isfinite().all())
+
+
+def test_what_was_learned_is_the_same_to_the_bit_when_made_again_from_tensors(reader):
+    again = NumberReader.from_tensors(reader.tensors(), CLASSES, networks=2)
+    assert torch.equal(again.read(noisy(7)), reader.read(noisy(7)))

@@ -1,0 +1,89 @@
+"""Networks that read one token a class."""
+
+import pytest
+import torch
+
+from overheard.core.seeds import Seed
+from overheard.questions.label_shares.estimators.class_tokens import Readings
+from overheard.questions.label_shares.estimators.inversion import learn_inversion
+from overheard.questions.label_shares.estimators.token_reader import (
+    SLICE,
+    TokenReader,
+    learn_tokens,
+)
+from tests.linkage.telling import (
+    CLASSES,
+    CLIENTS,
+    STEPS,
+    far_off,
+    missed,
+    noisy,
+    shares_of_all,
+    telling,
+)
+
+ROWS = [torch.arange(0, 100), torch.arange(60, CLIENTS)]
+
+
+def learned(readings: Readings, shares: torch.Tensor, steps: int = STEPS) -> TokenReader:
+    inversion = learn_inversion(readings, shares, ROWS)
+    return learn_tokens(readings, shares, inversion, ROWS, steps, Seed(2))
+
+
+@pytest.fixture(scope="module")
+def reader() -> TokenReader:
+    return learned(telling(shares_of_all()), shares_of_all())
+
+
+def test_shares_of_new_clients_are_found_by_every_network(reader):
+    fresh = torch.from_numpy(Seed(5).numpy().dirichlet([0.5] * CLASSES, CLIENTS))
+    guess = missed(fresh.mean(0).expand_as(fresh), fresh)
+    for told in reader.read(telling(fresh, seed=6)):
+        assert missed(told, fresh) < 0.5 * guess
+
+
+def test_of_readings_that_tell_nothing_shares_are_found_no_better_than_by_the_mean():
+    shares = shares_of_all(alpha=1.0)
+    reader = learned(noisy(), shares)
+    guess = missed(shares.mean(0).expand_as(shares), shares)
+    for told in reader.read(noisy(7)):
+        assert missed(told, shares) > 0.97 * guess
+
+
+def test_a_network_does_not_hang_on_clients_outside_its_rows(reader):
+    # The last 60 are rows of the second network only.
+    others = shares_of_all()
+    others[100:] = others[100:].roll(1, 1)
+    again = learned(telling(shares_of_all()), others)
+    told, changed = reader.read(noisy(7)), again.read(noisy(7))
+    assert torch.equal(told[0], changed[0])
+    assert not torch.equal(told[1], changed[1])
+
+
+def test_one_scale_serves_all_classes(reader):
+    # Each number of each pair of classes has one scale, whichever the pair.
+    assert reader.entries.mean.dim() == 1
+    assert [scale.mean.dim() for scale in reader.scales] == [1, 1]
+
+
+def test_more_clients_than_stand_in_memory_at_once_are_told_as_few_are(reader):
+    few = telling(shares_of_all())
+    many = Readings(
+        few.change.repeat(3, 1, 1),
+        few.answers.repeat(3, 1, 1),
+        few.before,
+        few.pull.repeat(3, 1, 1),
+    )
+    assert CLIENTS < SLICE < 3 * CLIENTS
+    told = reader.read(many).unflatten(1, (3, CLIENTS))
+    for place in range(3):
+        torch.testing.assert_close(told[:, place], reader.read(few), rtol=1e-4, atol=1e-5)
+
+
+def test_a_client_far_off_all_others_gets_finite_shares(reader):
+    assert bool(reader.read(far_off()).isfinite().all())
+
+
+def test_what_was_learned_is_the_same_to_the_bit_when_made_again_from_tensors(reader):
+    again = TokenReader.from_tensors(reader.tensors(), CLASSES, reader.inversion)
+    assert torch.equal(again.read(noisy(7)), reader.read(noisy(7)))

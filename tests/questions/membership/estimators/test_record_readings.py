@@ -1,0 +1,40 @@
+import pytest
+import torch
+
+from overheard.core.examples import Examples
+from overheard.core.parties import SERVER, client
+from overheard.questions.membership.estimators.record_readings import confidence, read_records
+from tests.worlds.planted_membership import ROUNDS, Remembered, build, federate_records
+
+
+@pytest.fixture(scope="module")
+def run() -> Remembered:
+    return federate_records(by_heart=True)
+
+
+def read(run: Remembered, most_rounds: int = 6):
+    view = run.transcript.seen_by(SERVER)
+    return view, read_records(view, (client(0),), run.knowledge, most_rounds)
+
+
+def test_confidence_is_the_log_odds_of_the_true_label() -> None:
+    chances = torch.tensor([[0.7, 0.2, 0.1], [0.5, 0.25, 0.25]])
+    records = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
+    told = confidence(chances.log(), records)
+    expected = [torch.tensor(0.7 / 0.3).log().item(), torch.tensor(0.25 / 0.75).log().item()]
+    assert told.tolist() == pytest.approx(expected, rel=1e-6)
+    assert confidence(torch.stack([chances.log()] * 3), records)[2].tolist() == told.tolist()
+
+
+def test_what_is_read_is_the_model_at_which_a_target_arrived(run) -> None:
+    view, readings = read(run)
+    start, update = view.broadcasts()[1], view.updates(client(0))[1]
+    model = build()
+    model.load_state_dict({name: start[name] + update.delta[name] for name in start})
+    expected = model(run.knowledge.candidates.inputs).detach()
+    assert readings.targets[client(0)][1].allclose(expected, atol=1e-5)
+    assert readings.rounds == (0, 1)
+
+
+def test_of_fewer_rounds_the_last_is_read(run) -> None:
+    assert read(run, most_rounds=1)[1].rounds == (ROUNDS - 1,)

@@ -1,0 +1,76 @@
+import sys
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from overheard.core.errors import NeedsError
+from overheard.core.seeds import Seed
+from overheard.questions.membership.estimators.stumps import (
+    STUMPS,
+    Booster,
+    boosted,
+    check_booster,
+)
+
+
+def rows(count: int, share: float, seed: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Two columns: one lies two deviations higher for True, the other tells nothing."""
+    draw = np.random.default_rng(seed)
+    kinds = draw.random(count) < share
+    return np.stack([draw.normal(2.0 * kinds), draw.normal(size=count)], 1), kinds
+
+
+def boosters() -> list[Booster]:
+    try:
+        check_booster("catboost")
+    except NeedsError:
+        return ["scikit-learn"]
+    return ["scikit-learn", "catboost"]
+
+
+@pytest.mark.parametrize("booster", boosters())
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_log_odds_are_those_of_two_normals_however_frequent_each(
+    booster: Booster, share: float
+) -> None:
+    told = boosted(*rows(4000, share, 0), booster=booster, stumps=200, seed=Seed(0))
+    where = np.array([[x, 0.0] for x in (0.0, 0.5, 1.0, 1.5, 2.0)])
+    # Of N(2, 1) against N(0, 1) they are 2 x - 2.
+    assert told(where) == pytest.approx([-2.0, -1.0, 0.0, 1.0, 2.0], abs=0.6)
+    aside = told(np.array([[1.0, -1.0], [1.0, 1.0]]))
+    assert abs(float(aside[0] - aside[1])) < 0.4
+
+
+@pytest.mark.parametrize("booster", boosters())
+def test_the_same_seed_gives_the_same_bits_and_leaves_no_file(
+    booster: Booster, tmp_path, monkeypatch, capfd
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data, kinds = rows(300, 0.5, 1)
+    first, again = (
+        boosted(data, kinds, booster=booster, stumps=50, seed=Seed(7))(data) for _ in range(2)
+    )
+    assert (first == again).all()
+    assert not list(tmp_path.iterdir())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_boosters_agree_which_rows_are_which() -> None:
+    pytest.importorskip("catboost", reason="the extra membership is not installed")
+    data, kinds = rows(2000, 0.5, 2)
+    one, other = (
+        boosted(data, kinds, booster=booster, stumps=100, seed=Seed(0))(data)
+        for booster in STUMPS
+    )
+    assert float(np.corrcoef(one, other)[0, 1]) > 0.95
+
+
+def test_without_the_extra_it_is_said_what_to_install(monkeypatch) -> None:
+    # So Python takes a module for missing, whether it is installed or not.
+    monkeypatch.setitem(sys.modules, "catboost", None)
+    check_booster("scikit-learn")
+    with pytest.raises(NeedsError, match=r"pip install 'overheard\[membership\]'"):
+        check_booster("catboost")
+    with pytest.raises(NeedsError, match=r"overheard\[membership\]"):
+        boosted(*rows(20, 0.5, 3), booster="catboost", stumps=1, seed=Seed(0))

@@ -1,0 +1,75 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from overheard.core.errors import PlanError
+from overheard.core.examples import joined
+from overheard.core.seeds import Seed
+from overheard.learning.cohort import Member
+from overheard.learning.train import train_cohort
+from overheard.questions.membership.estimators.train_shadows import (
+    ANSWERS,
+    INSIDE,
+    TrainShadows,
+)
+from overheard.simulation.read_chunk import BROADCAST
+from tests.simulation.world import CLASSES, RECIPE, blobs, broadcast, build
+
+AUXILIARY, RECORDS = blobs(4, seed=1), blobs(6, seed=2)
+JOB = TrainShadows(1, range(2, 5), 10, True, build, RECIPE, Seed(3), "cpu")
+
+
+def tensors() -> dict[str, torch.Tensor]:
+    return {
+        "auxiliary/inputs": AUXILIARY.inputs,
+        "auxiliary/labels": AUXILIARY.labels,
+        "records/inputs": RECORDS.inputs,
+        "records/labels": RECORDS.labels,
+        **{BROADCAST + name: weight for name, weight in broadcast(1).items()},
+    }
+
+
+def test_what_a_model_answers_is_of_one_that_trained_on_what_it_is_said_to_have() -> None:
+    told = JOB.run(tensors())
+    assert told[ANSWERS].shape == (3, len(RECORDS), CLASSES)
+    # Of the twelve auxiliary examples nothing is told: the rest of the ten are among them.
+    rows = torch.randperm(30, generator=Seed(3).child("shadow", 4).generator())[:10]
+    assert told[INSIDE][2].nonzero().flatten().tolist() == sorted(
+        row - 12 for row in rows.tolist() if row >= 12
+    )
+    (trained,) = train_cohort(
+        build,
+        broadcast(1),
+        joined((AUXILIARY, RECORDS)),
+        [Member("shadow/4", rows)],
+        RECIPE,
+        seed=Seed(3).child("training"),
+        round=1,
+    )
+    model = build()
+    model.load_state_dict(
+        {name: weight + trained.delta[name] for name, weight in broadcast(1).items()}
+    )
+    expected = model(RECORDS.inputs).detach()
+    torch.testing.assert_close(told[ANSWERS][2], expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_model_holds_the_same_in_all_rounds_and_trains_anew() -> None:
+    first, later = JOB.run(tensors()), replace(JOB, round=2).run(tensors())
+    assert first[INSIDE].equal(later[INSIDE])
+    assert not first[ANSWERS].equal(later[ANSWERS])
+
+
+def test_who_does_not_ask_keeps_the_records_out() -> None:
+    assert not replace(JOB, asked=False).run(tensors())[INSIDE].any()
+
+
+def test_the_same_job_gives_the_same_bits() -> None:
+    assert JOB.run(tensors())[ANSWERS].equal(JOB.run(tensors())[ANSWERS])
+
+
+def test_a_training_that_runs_away_is_told() -> None:
+    wild = replace(JOB, recipe=replace(RECIPE, rate=1e30, epochs=3))
+    with pytest.raises(PlanError, match="shadow models ran away in round 1"):
+        wild.run(tensors())

@@ -1,0 +1,60 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from overheard.core.seeds import Seed
+from overheard.questions.shift.estimators.alarm import Alarm, alarm_set
+
+ROUNDS, NUMBERS = 6, 3
+
+
+def errors_of(clients: int, seed: int, size: float = 1.0) -> torch.Tensor:
+    """Errors of which 0.4 of the variance stays with a client."""
+    generator = torch.Generator().manual_seed(seed)
+    kept = torch.randn(clients, 1, NUMBERS, generator=generator, dtype=torch.float64)
+    own = torch.randn(clients, ROUNDS, NUMBERS, generator=generator, dtype=torch.float64)
+    return size * (math.sqrt(0.4) * kept + math.sqrt(0.6) * own)
+
+
+ALARM = alarm_set(errors_of(300, 0), 0.1, Seed(0))
+
+
+def alarms(tracks: torch.Tensor, alarm: Alarm = ALARM) -> float:
+    """The share of tracks at which an alarm goes off that was set at 10 %."""
+    return sum(max(alarm.read(track)[0]) > alarm.threshold for track in tracks) / len(tracks)
+
+
+def test_as_few_runs_without_a_shift_raise_it_as_is_stated() -> None:
+    # Clients that keep their examples, and clients that exchange them in the middle.
+    kept, exchanged = errors_of(300, 1), errors_of(300, 2)
+    exchanged[:, 3:] = errors_of(300, 3)[:, 3:]
+    assert alarms(kept) < 0.1
+    assert 0.03 < alarms(exchanged) < 0.18
+
+
+def test_a_shift_raises_it_and_its_round_is_told() -> None:
+    shifted = errors_of(50, 4)
+    shifted[:, 3:, 0] += 8.0
+    assert alarms(shifted) == 1
+    assert [ALARM.read(track)[1] for track in shifted] == [3] * 50
+
+
+def test_readings_that_step_about_more_than_expected_raise_it_far_less_often() -> None:
+    noisy = errors_of(300, 5)
+    noisy = noisy + (noisy - noisy.mean(1, keepdim=True))
+    unheeding = replace(ALARM, usual=math.inf)
+    assert alarms(noisy) < alarms(noisy, unheeding) / 2
+    assert float(ALARM.unsteady(noisy).median()) == pytest.approx(4, rel=0.3)
+
+
+def test_the_level_of_a_track_is_no_evidence() -> None:
+    alarm, track = alarm_set(errors_of(100, 6), 0.05, Seed(0)), errors_of(1, 7)[0]
+    level = torch.tensor([3.0, -5.0, 1.0], dtype=torch.float64)
+    assert alarm.read(track + level)[0] == pytest.approx(alarm.read(track)[0], abs=1e-6)
+
+
+def test_tracks_that_never_step_can_be_watched() -> None:
+    still = errors_of(60, 8)[:, :1].expand(-1, ROUNDS, -1).contiguous()
+    assert all(map(math.isfinite, alarm_set(still, 0.05, Seed(0)).read(still[0])[0]))

@@ -1,0 +1,36 @@
+import torch
+from torch import nn
+
+from overheard.core.examples import Examples
+from overheard.core.seeds import Seed
+from overheard.questions.shift.estimators.mean_features import MeanFeatures
+from overheard.simulation.probe import Scene
+
+
+def build() -> nn.Module:
+    return nn.Sequential(nn.Linear(2, 2, bias=False), nn.ReLU(), nn.Linear(2, 2))
+
+
+def scene() -> Scene:
+    weights = {
+        "0.weight": torch.eye(2),
+        "2.weight": torch.ones(2, 2),
+        "2.bias": torch.zeros(2),
+    }
+    held_out = Examples(torch.tensor([[1.0, -1.0], [3.0, 5.0]]), torch.tensor([0, 1]))
+    return Scene(0, weights, build, 2, held_out, held_out, None, Seed(0), "cpu")
+
+
+def test_the_change_of_mean_features_is_told_feature_by_feature() -> None:
+    # Features are relu(x): (1, 0) and (3, 5), mean (2, 2.5). With the first row doubled they
+    # are (2, 0) and (6, 5), mean (4, 2.5).
+    still = {name: torch.zeros_like(weight) for name, weight in scene().broadcast.items()}
+    doubled = {**still, "0.weight": torch.tensor([[1.0, 0.0], [0.0, 0.0]])}
+    read = MeanFeatures().read(scene(), [still, doubled])
+    assert read.tolist() == [[0.0, 0.0], [2.0, 0.0]]
+
+
+def test_the_last_layer_has_no_part_in_it() -> None:
+    still = {name: torch.zeros_like(weight) for name, weight in scene().broadcast.items()}
+    moved = {**still, "2.weight": torch.full((2, 2), 9.0), "2.bias": torch.ones(2)}
+    assert not bool(MeanFeatures().read(scene(), [moved]).any())

@@ -1,0 +1,100 @@
+"""The evidence of a shift is drawn round by round beside its control."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.auditing.exposures import arms
+from overheard.core.claims import Timeline
+from overheard.core.parties import client
+from overheard.core.seeds import Seed
+from overheard.drawing.plates import Plate
+from overheard.findings.finding import Audit
+from overheard.questions.shift.pages.timeline_plates import (
+    ATTACKS,
+    RUNS,
+    TARGETS,
+    timeline_plates,
+)
+from tests.report.conftest import HOSTILE
+from tests.report.shifts import SINCE, shift_audit, shift_findings
+
+
+def plates(audit: Audit) -> tuple[Plate, ...]:
+    return timeline_plates(audit, arms(audit, Seed(0)))
+
+
+def test_of_one_target_some_runs_are_drawn_and_the_note_says_how_many_there_are() -> None:
+    (plate,) = plates(shift_audit(shift_findings("none", "sharp", 5.0, runs=5)))
+    assert [panel.heading for panel in plate.panels] == [
+        f"The other clients together, seed {seed}" for seed in range(RUNS)
+    ]
+    assert "Drawn are 3 of 5 answers; the others are in findings.json" in plate.note
+
+
+def test_of_many_targets_the_first_run_is_drawn_those_that_shifted_first() -> None:
+    targets = tuple(client(number) for number in (2, 3, 1))
+    findings = shift_findings("none", "sharp", 5.0, runs=2, targets=targets)
+    (plate,) = plates(shift_audit(findings))
+    assert [panel.heading for panel in plate.panels] == [
+        f"Client {number}, seed 0" for number in (1, 2, 3)
+    ]
+
+
+def test_no_more_targets_are_drawn_than_one_can_look_at() -> None:
+    (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
+    findings = [replace(bare, target=client(number)) for number in range(20)]
+    (plate,) = plates(shift_audit(findings))
+    assert len(plate.panels) == TARGETS
+
+
+def test_the_table_says_what_the_drawing_shows() -> None:
+    findings = shift_findings("none", "sharp", 5.0)
+    (plate,) = plates(shift_audit(findings))
+    planned, threshold, control = plate.table.lines
+    assert plate.table.heads[:5] == ("Target", "Line", "True shift", "Alarm", "Guess")
+    assert [line[1] for line in plate.table.lines] == [
+        "planned run", "threshold", "control run",
+    ]  # fmt: skip
+    assert planned[2] == str(SINCE)
+    assert control[2] == "–"
+    assert set(threshold[5:]) == {"3.0"}
+    timeline = findings[0].timeline
+    assert timeline is not None
+    assert float(planned[5 + SINCE]) == pytest.approx(timeline.statistic[SINCE], abs=0.06)
+
+
+def test_only_the_best_attacks_are_drawn_the_best_first() -> None:
+    findings = [
+        finding
+        for number in range(5)
+        for finding in shift_findings("none", f"attack {number}", 9.0 * (number == 4), runs=6)
+    ]
+    held = plates(shift_audit(findings))
+    assert len(held) == ATTACKS
+    assert held[0].title.endswith("attack 4")
+    assert "the 3 best of 5 attacks" in held[0].note
+
+
+def test_a_run_without_a_control_is_drawn_and_controls_alone_are_not() -> None:
+    findings = shift_findings("none", "sharp", 5.0, has_controls=False)
+    (plate,) = plates(shift_audit(findings))
+    assert [line[1] for line in plate.table.lines] == ["planned run", "threshold"]
+    both = shift_findings("none", "sharp", 5.0)
+    assert plates(shift_audit([one for one in both if one.cell.is_control])) == ()
+
+
+def test_evidence_without_any_round_is_drawn_empty() -> None:
+    (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
+    (plate,) = plates(shift_audit([replace(bare, timeline=Timeline())]))
+    assert len(plate.panels) == 1
+    assert len(plate.table.heads) == 5
+
+
+def test_shares_have_no_timeline(small: Audit) -> None:
+    assert plates(small) == ()
+
+
+def test_names_in_a_drawing_are_escaped() -> None:
+    (plate,) = plates(shift_audit(shift_findings("none", HOSTILE, 5.0)))
+    assert all("<script" not in panel.drawing for panel in plate.panels)

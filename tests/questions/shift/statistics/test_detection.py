@@ -1,0 +1,138 @@
+"""Many runs beside their controls tell what single ones cannot."""
+
+from math import inf
+
+import pytest
+
+from overheard.auditing.summary import summarise
+from overheard.core.parties import client
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Finding
+from overheard.findings.row import Row
+from overheard.questions.shift.statistics.detection import detection_rows
+from tests.auditing.timelines import ROUNDS, found, peaking, runs
+
+SEED = Seed(2)
+
+
+def rows(findings: list[Finding]) -> dict[str, Row]:
+    told = detection_rows(findings, SEED)
+    named = {row.score: row for row in told}
+    assert len(named) == len(told)
+    return named
+
+
+def test_shifts_that_peak_above_all_controls_are_told_apart() -> None:
+    got = rows(runs([5, 6, 7, 8], [1, 2, 3, 4]))["auc"]
+    assert (got.value.mean, got.blind) == (1.0, 0.5)
+    assert got.gain is not None
+    assert got.gain.mean == 0.5
+    assert got.gain.low is not None
+    assert got.gain.low > 0
+    assert (got.seeds, got.targets, got.rounds, got.question) == (4, 1, ROUNDS, "shift")
+
+
+def test_where_shifts_and_controls_look_alike_nothing_is_told() -> None:
+    # Alternating ranks: 1 3 5 7 against 2 4 6 8 make 6 of 16 pairs right.
+    got = rows(runs([1, 3, 5, 7], [2, 4, 6, 8]))["auc"]
+    assert got.value.mean == pytest.approx(6 / 16)
+    assert got.gain is not None
+    assert got.gain.low is not None
+    assert got.gain.high is not None
+    assert got.gain.low < 0 < got.gain.high
+
+
+def test_one_who_is_told_the_round_reads_no_other() -> None:
+    # A jolt of 9 in round 0 of every run hides the shift's 2 from the peak, not from the round.
+    findings = [
+        found((9.0, 0.0, 2.0 * (not is_control), 0.0), seed=seed, is_control=is_control)
+        for seed in range(5)
+        for is_control in (False, True)
+    ]
+    got = rows(findings)
+    assert got["auc"].value.mean == 0.5
+    assert got["auc_told"].value.mean == 1.0
+
+
+def test_power_needs_enough_controls() -> None:
+    some = rows(runs([50.0] * 18, list(map(float, range(18)))))
+    enough = rows(runs([50.0] * 19, list(map(float, range(19)))))
+    assert not {"power_at_5", "power_at_1"} & some.keys()
+    assert enough["power_at_5"].value.mean == 1.0
+    assert enough["power_at_5"].blind == 0.05
+    assert "power_at_1" not in enough
+
+
+def alarmed(pairs_of_statistics: list[tuple[tuple[float, ...], tuple[float, ...]]]) -> dict:
+    findings = []
+    for seed, (shifted, control) in enumerate(pairs_of_statistics):
+        findings.append(found(shifted, seed=seed, threshold=1.0))
+        findings.append(found(control, seed=seed, threshold=1.0, is_control=True))
+    return rows(findings)
+
+
+def test_alarms_are_counted_in_time_too_early_and_false() -> None:
+    # The shift comes in round 2. Alarms: at 2 (delay 0), at 3 (delay 1), at 1 (too early),
+    # none. Controls: at 3, none, none, at 0; watched are 4 + 4 + 4 + 1 rounds.
+    got = alarmed(
+        [
+            ((0, 0, 2, 2), (0, 0, 0, 2)),
+            ((0, 0, 0, 2), (0, 0, 0, 0)),
+            ((0, 2, 2, 2), (0, 0, 0, 0)),
+            ((0, 0, 0, 0), (2, 0, 0, 0)),
+        ]
+    )
+    assert got["detection_rate"].value.mean == pytest.approx(2 / 4)
+    assert got["detection_rate"].blind == pytest.approx(0.1)
+    assert got["false_alarm_rate"].value.mean == pytest.approx(2 / 4)
+    assert dict(got["false_alarm_rate"].references) == {"stated": pytest.approx(0.1)}
+    assert got["false_alarm_rate"].gain is None
+    assert got["rounds_between_false_alarms"].value.mean == pytest.approx(13 / 2)
+    assert got["median_delay"].value.mean == 0.5
+
+
+def test_no_false_alarm_in_all_rounds_watched_bounds_the_time_from_below() -> None:
+    got = alarmed([((0, 0, 2, 0), (0, 0, 0, 0))] * 3)["rounds_between_false_alarms"]
+    assert got.value.mean == inf
+    assert got.value.low == pytest.approx(12 / 3.6889, rel=1e-4)
+
+
+def test_nothing_detected_has_no_delay() -> None:
+    assert "median_delay" not in alarmed([((0, 0, 0, 0), (0, 0, 0, 0))])
+
+
+def test_who_states_no_alarm_is_not_counted_as_silent() -> None:
+    assert rows(runs([1, 2], [3, 4])).keys() == {"auc", "auc_told"}
+
+
+def test_without_controls_or_shifts_there_is_no_figure() -> None:
+    shifted = [peaking(9.0, seed=seed) for seed in range(4)]
+    controls = [peaking(1.0, seed=seed, is_control=True) for seed in range(4)]
+    assert detection_rows(shifted, SEED) == detection_rows(controls, SEED) == ()
+    assert detection_rows([], SEED) == ()
+
+
+def test_bystanders_count_neither_as_shifts_nor_as_controls() -> None:
+    findings = runs([5, 6], [1, 2])
+    for seed in (0, 1):
+        findings.append(found((9, 9, 9, 9), seed=seed, target=client(2), since=None))
+        findings.append(found((9, 9, 9, 9), seed=seed, target=client(2), is_control=True))
+    got = rows(findings)["auc"]
+    assert (got.value.mean, got.targets) == (1.0, 1)
+
+
+def test_attacks_are_never_mixed() -> None:
+    findings = [
+        found((0, 0, value, 0), seed=seed, is_control=is_control, attack=attack)
+        for seed in (0, 1)
+        for attack, value in (("blunt", 0.0), ("sharp", 3.0))
+        for is_control in (False, True)
+    ]
+    told = [row for row in detection_rows(findings, SEED) if row.score == "auc"]
+    assert [row.attack for row in told] == ["blunt", "sharp"]
+    assert {row.value.mean for row in told} == {0.5}
+
+
+def test_a_summary_holds_them_beside_the_means_of_single_findings() -> None:
+    findings = runs([5, 6], [1, 2])
+    assert summarise(findings, SEED) == detection_rows(findings, SEED)

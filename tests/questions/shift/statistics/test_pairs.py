@@ -1,0 +1,68 @@
+"""Each shift is set beside its own control, and nothing else is."""
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from overheard.core.claims import Timeline
+from overheard.core.parties import client
+from overheard.questions.shift.statistics.pairs import pairs, peaks, told
+from tests.auditing.timelines import found, peaking, runs
+
+
+def test_pairs_share_seed_and_target() -> None:
+    findings = [
+        found((0, 0, 5, 0), seed=1, target=client(1)),
+        found((0, 0, 7, 0), seed=1, target=client(2)),
+        found((0, 0, 1, 0), seed=1, target=client(2), is_control=True),
+        found((0, 0, 2, 0), seed=1, target=client(1), is_control=True),
+    ]
+    evidence = peaks(pairs(findings))
+    assert evidence.shifted.tolist() == [5, 7]
+    assert evidence.control.tolist() == [2, 1]
+
+
+def test_who_has_no_partner_or_did_not_shift_makes_no_pair() -> None:
+    alone = peaking(1.0, seed=0)
+    other = peaking(1.0, seed=1, is_control=True)
+    bystander = found((0, 0, 9, 0), seed=2, since=None)
+    beside = peaking(1.0, seed=2, is_control=True)
+    assert pairs([alone, other, bystander, beside]) == ()
+
+
+def test_a_peak_is_the_largest_of_all_rounds_and_told_is_the_true_one() -> None:
+    findings = [
+        found((9.0, 0.0, 4.0, 5.0)),
+        found((1.0, 0.0, 3.0, 2.0), is_control=True),
+    ]
+    paired = pairs(findings)
+    assert (peaks(paired).shifted[0], peaks(paired).control[0]) == (9.0, 3.0)
+    assert (told(paired).shifted[0], told(paired).control[0]) == (4.0, 3.0)
+
+
+def test_where_the_true_round_has_no_statistic_the_next_one_counts() -> None:
+    shifted = replace(found((0, 0, 0, 0)), timeline=Timeline((0, 3), (1.0, 6.0)))
+    control = replace(
+        found((0, 0, 0, 0), is_control=True), timeline=Timeline((0, 1), (1.0, 6.0))
+    )
+    evidence = told(pairs([shifted, control]))
+    assert (evidence.shifted[0], evidence.control[0]) == (6.0, -inf)
+
+
+def test_no_statistic_at_all_is_less_evidence_than_any() -> None:
+    empty = replace(found((0, 0, 0, 0)), timeline=Timeline())
+    evidence = peaks(pairs([empty, peaking(-5.0, seed=0, is_control=True)]))
+    assert evidence.shifted[0] < evidence.control[0]
+
+
+def test_targets_of_one_seed_are_drawn_together_unless_there_is_but_one_seed() -> None:
+    many = [
+        found((0, 0, 1, 0), seed=seed, target=client(who), is_control=is_control)
+        for seed in (4, 9)
+        for who in (1, 2)
+        for is_control in (False, True)
+    ]
+    assert peaks(pairs(many)).clusters.tolist() == [0, 0, 1, 1]
+    assert peaks(pairs(many[:4])).clusters.tolist() == [0, 1]
+    assert np.array_equal(peaks(pairs(runs([1, 2], [3, 4]))).clusters, [0, 1])

@@ -1,0 +1,248 @@
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+import pytest
+import torch
+
+from overheard.core.defense import Defense, Moment, Site
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.messages import Aggregate
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.defenses.noise import Noise
+from overheard.learning.cohort import Member
+from overheard.learning.train import train_cohort
+from overheard.simulation.chunk import Chunk, chunks_of
+from overheard.simulation.ground import ground_of
+from overheard.simulation.parting import part
+from overheard.simulation.pool import pool_of
+from overheard.simulation.probe import Probe
+from overheard.simulation.read_chunk import BACKGROUND, BROADCAST, ReadChunk
+from overheard.simulation.virtual_client import VirtualClient
+from tests.simulation.world import CLASSES, RECIPE, Raw, blobs, broadcast, build, knowledge, run
+
+SEED = Seed(11)
+RAW = Raw()
+AUXILIARY = blobs(400)
+PARTING = part(AUXILIARY.labels, CLASSES, SEED)
+POOL = pool_of(AUXILIARY, PARTING, SEED)
+
+CLIENTS = tuple(
+    VirtualClient(number, number % 2, 0, counts)
+    for number, counts in enumerate(((9, 1, 0), (0, 12, 4), (2, 2, 2), (30, 0, 1)))
+)
+
+
+def read(
+    chunk: Chunk,
+    probe: Probe = RAW,
+    *,
+    defenses: tuple[Defense, ...] = (),
+    recipes: tuple[Recipe, ...] = (RECIPE,),
+    round: int = 2,
+    background: Examples | None = None,
+) -> torch.Tensor:
+    job = ReadChunk(
+        round, chunk, CLASSES, build, recipes, RECIPE, defenses, SEED, "cpu", (probe,)
+    )
+    tensors = {
+        "pool/inputs": POOL.examples.inputs,
+        "pool/labels": POOL.examples.labels,
+        "half/0": POOL.halves[0],
+        "half/1": POOL.halves[1],
+        "auxiliary/inputs": AUXILIARY.inputs,
+        "auxiliary/labels": AUXILIARY.labels,
+        "held out": PARTING.held_out,
+    }
+    if background is not None:
+        tensors |= dict(zip(BACKGROUND, (background.inputs, background.labels), strict=True))
+    weights = {BROADCAST + name: weight for name, weight in broadcast(0).items()}
+    return job.run(tensors | weights)["0"]
+
+
+def trained(clients: Sequence[VirtualClient], recipe: Recipe = RECIPE) -> torch.Tensor:
+    """The same clients, trained as a federation trains its own."""
+    rows = [client.rows(POOL.examples.labels, POOL.halves, SEED) for client in clients]
+    members = [Member(c.name, mine) for c, mine in zip(clients, rows, strict=True)]
+    seed = SEED.child("training")
+    learned = train_cohort(
+        build, broadcast(0), POOL.examples, members, recipe, seed=seed, round=2
+    )
+    flat = [torch.cat([part.flatten() for part in one.delta.values()]) for one in learned]
+    return torch.stack(flat)
+
+
+def test_virtual_clients_learn_what_a_federation_would_teach_them() -> None:
+    assert read(Chunk(CLIENTS)).equal(trained(CLIENTS))
+
+
+def test_each_follows_the_recipe_that_it_names() -> None:
+    fast = replace(RECIPE, rate=1.0)
+    mixed = tuple(replace(client, recipe=client.number % 2) for client in CLIENTS)
+    updates = read(Chunk(mixed), recipes=(RECIPE, fast))
+    assert torch.allclose(updates[::2], trained(CLIENTS[::2]))
+    assert torch.allclose(updates[1::2], trained(CLIENTS[1::2], fast))
+
+
+def test_a_cohort_is_the_mean_of_its_members_by_size() -> None:
+    # Sizes 10, 16, 6 and 31: of the first and third 10 / 16 and 6 / 16.
+    alone = read(Chunk(CLIENTS))
+    cohorts = read(Chunk(CLIENTS, ((0, 2), (1,))))
+    assert torch.allclose(cohorts[0], 0.625 * alone[0] + 0.375 * alone[2], atol=1e-7)
+    assert cohorts[1].equal(alone[1])
+
+
+def test_noise_of_a_defense_falls_on_each_client_anew() -> None:
+    added = read(Chunk(CLIENTS), defenses=(Noise(0.5),)) - read(Chunk(CLIENTS))
+    # 4 x 43 draws of deviation 0.5: their standard deviation misses it by 0.027 typically.
+    assert float(added.std()) == pytest.approx(0.5, abs=0.1)
+    assert float((added[0] * added[1]).mean()) == pytest.approx(0.0, abs=0.15)
+    other_round = read(Chunk(CLIENTS), defenses=(Noise(0.5),), round=3)
+    assert not (other_round - read(Chunk(CLIENTS), round=3)).equal(added)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OnlyFirst(Defense):
+    """Trains on the first example alone."""
+
+    name: ClassVar[str] = "only_first"
+    source: ClassVar[str] = "test"
+    enforced_at: ClassVar[Site] = "client"
+    switched_off_by: ClassVar[str] = "nobody"
+
+    def on_data(self, data: Examples, moment: Moment) -> Examples:
+        return data.take(torch.arange(1))
+
+
+def test_a_defense_of_the_data_changes_what_is_learned_and_how_much_it_weighs() -> None:
+    labels, halves = POOL.examples.labels, POOL.halves
+    first = [client.rows(labels, halves, SEED)[:1] for client in CLIENTS]
+    members = [Member(c.name, rows) for c, rows in zip(CLIENTS, first, strict=True)]
+    learned = train_cohort(
+        build,
+        broadcast(0),
+        POOL.examples,
+        members,
+        RECIPE,
+        seed=SEED.child("training"),
+        round=2,
+    )
+    expected = [torch.cat([p.flatten() for p in one.delta.values()]) for one in learned]
+    alone = read(Chunk(CLIENTS), defenses=(OnlyFirst(),))
+    assert torch.allclose(alone, torch.stack(expected))
+    # One example each: all members weigh alike.
+    (mean,) = read(Chunk(CLIENTS, ((0, 3),)), defenses=(OnlyFirst(),))
+    assert torch.allclose(mean, (alone[0] + alone[3]) / 2, atol=1e-7)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OnlyPublic(Defense):
+    """Trains on one background example, drawn once for the party."""
+
+    name: ClassVar[str] = "only_public"
+    source: ClassVar[str] = "test"
+    enforced_at: ClassVar[Site] = "client"
+    switched_off_by: ClassVar[str] = "nobody"
+
+    def on_data(self, data: Examples, moment: Moment) -> Examples:
+        assert moment.background is not None
+        draws = moment.lasting.generator()
+        return moment.background.take(torch.randint(300, (1,), generator=draws))
+
+
+def test_virtual_clients_mix_in_the_background_and_the_same_of_it_in_every_round() -> None:
+    background = blobs(100, seed=9)
+    updates = [
+        read(Chunk(CLIENTS), defenses=(OnlyPublic(),), background=background, round=number)
+        for number in (2, 3)
+    ]
+    # From one broadcast, one example each: the same update in both rounds, another a client.
+    assert updates[0].equal(updates[1])
+    assert len(updates[0].unique(dim=0)) == 4
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Doubling(Defense):
+    """Doubles an aggregate before anybody reads it."""
+
+    name: ClassVar[str] = "doubling"
+    source: ClassVar[str] = "test"
+    enforced_at: ClassVar[Site] = "protocol"
+    switched_off_by: ClassVar[str] = "nobody"
+
+    def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+        return replace(aggregate, delta={n: 2 * part for n, part in aggregate.delta.items()})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AtServer(Defense):
+    """As `Doubling`, but only after the server has read it."""
+
+    name: ClassVar[str] = "at_server"
+    source: ClassVar[str] = "test"
+    enforced_at: ClassVar[Site] = "server"
+    switched_off_by: ClassVar[str] = "the server"
+
+    def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+        return Doubling().on_aggregate(aggregate, moment)
+
+
+def test_a_defense_of_the_aggregate_acts_unless_it_is_the_servers() -> None:
+    cohorts = Chunk(CLIENTS, ((0, 1), (2, 3)))
+    plain = read(cohorts)
+    assert read(cohorts, defenses=(Doubling(),)).equal(2 * plain)
+    assert read(cohorts, defenses=(AtServer(),)).equal(plain)
+    # A rival has only what the server sends out.
+    sent_out = replace(cohorts, after_server=True)
+    assert read(sent_out, defenses=(AtServer(),)).equal(2 * plain)
+    assert read(Chunk(CLIENTS), defenses=(Doubling(),)).equal(read(Chunk(CLIENTS)))
+
+
+def test_a_training_that_runs_away_is_named() -> None:
+    wild = Recipe(rate=1e30, epochs=3, batch=2)
+    with pytest.raises(PlanError, match=r"virtual/\d ran away in round 2.*lower the rate"):
+        read(Chunk(CLIENTS), recipes=(wild,))
+
+
+def test_a_probe_sees_the_scene_that_real_clients_are_read_in() -> None:
+    seen = []
+
+    @final
+    @dataclass(frozen=True, slots=True)
+    class Look(Probe):
+        def read(self, scene, deltas):
+            seen.append(scene)
+            return torch.zeros(len(deltas))
+
+    known = knowledge(auxiliary=AUXILIARY, virtual=4)
+    ground = ground_of(run(), known, (0,))
+    (chunk,) = chunks_of(known, (5, 9), None, SEED)
+    parting = ground.parting
+    job = ReadChunk(
+        0, chunk, CLASSES, build, (RECIPE,), RECIPE, (), ground.seed, "cpu", (Look(),)
+    )
+    pool = pool_of(AUXILIARY, parting, SEED)
+    job.run(
+        {
+            "pool/inputs": pool.examples.inputs,
+            "pool/labels": pool.examples.labels,
+            "half/0": pool.halves[0],
+            "half/1": pool.halves[1],
+            "auxiliary/inputs": AUXILIARY.inputs,
+            "auxiliary/labels": AUXILIARY.labels,
+            "held out": parting.held_out,
+        }
+        | {BROADCAST + name: weight for name, weight in ground.broadcasts[0].items()}
+    )
+    (virtual,), real = seen, ground.scene(0)
+    assert virtual.seed == real.seed
+    assert virtual.held_out.inputs.equal(real.held_out.inputs)
+    assert virtual.held_out.labels.equal(real.held_out.labels)
+    assert virtual.broadcast.keys() == real.broadcast.keys()
+    assert virtual.recipe == real.recipe

@@ -1,0 +1,115 @@
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from overheard.core.defense import BuildModel
+from overheard.core.means import Means
+from overheard.core.messages import Broadcast, Message
+from overheard.core.parties import SERVER, client
+from overheard.core.prior import Prior
+from overheard.core.seeds import Seed
+from overheard.core.task import Task as LearningTask
+from overheard.core.view import View
+from overheard.learning.initial import initial_weights
+from overheard.learning.workers import processes
+from overheard.learning.workers.job import Bundle, Task
+from overheard.simulation.answers import Answers
+from overheard.simulation.bank import build_bank
+from overheard.simulation.workplace import carry_out
+from tests.learning.cases import CONVOLUTIONS, IMAGES, TEXTS, WORDS, pool_of
+from tests.learning.jobs import Scaled
+from tests.simulation.world import Deadly, Raw, build, knowledge, run
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
+
+PROBES = (Raw(), Answers())
+
+
+@pytest.fixture
+def ready() -> None:
+    """Two workers that stand ready."""
+    processes.muster(2).rest()
+    deadline = time.monotonic() + 120
+    while not processes.are_ready(2) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def pids(count: int, means: Means) -> set[int]:
+    bundle = Bundle({"numbers": torch.ones(1, dtype=torch.int64)})
+    tasks = (Task(Scaled(1), (bundle,)) for _ in range(count))
+    return {int(done.tensors["worker"]) for done in carry_out(tasks, count, means)}
+
+
+@pytest.mark.parametrize("members", [None, 3])
+def test_workers_give_the_bits_of_one_process(ready: None, members: int | None) -> None:
+    here, there = (
+        build_bank(run(), knowledge(workers=workers), (0, 1), PROBES, members=members)
+        for workers in (1, 2)
+    )
+    assert here.counts.equal(there.counts)
+    assert all(here.read[probe].equal(there.read[probe]) for probe in PROBES)
+
+
+@pytest.mark.parametrize(
+    ("builder", "task"), [(CONVOLUTIONS, IMAGES), (WORDS, TEXTS)], ids=["images", "texts"]
+)
+def test_workers_give_the_same_bits_whatever_the_model(
+    ready: None, builder: BuildModel, task: LearningTask
+) -> None:
+    start = initial_weights(builder, Seed(0))
+    said = Message(0, SERVER, frozenset({client(0)}), Broadcast(start))
+    view = View(frozenset({SERVER}), (said,))
+    here, there = (
+        build_bank(view, replace(known, build_model=builder), (0,), PROBES).read
+        for known in (
+            knowledge(
+                auxiliary=pool_of(task, torch.float32, 60),
+                workers=workers,
+                prior=Prior((), (9, 30)),
+            )
+            for workers in (1, 2)
+        )
+    )
+    assert all(here[probe].equal(there[probe]) for probe in PROBES)
+
+
+def test_a_worker_killed_at_its_work_moves_no_bit(ready: None, tmp_path: Path) -> None:
+    mark = tmp_path / "died"
+    deadly, known = Deadly(str(mark)), knowledge(workers=2)
+    survived = build_bank(run(), known, (0, 1), [deadly]).read[deadly]
+    assert mark.exists()
+    assert survived.equal(build_bank(run(), knowledge(), (0, 1), [Raw()]).read[Raw()])
+
+
+def test_workers_that_stand_ready_do_the_work(ready: None) -> None:
+    assert os.getpid() not in pids(8, Means(workers=2))
+
+
+def test_one_worker_is_this_process() -> None:
+    assert pids(3, Means(workers=1)) == {os.getpid()}
+
+
+def test_for_little_work_no_worker_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_MISSED", {})
+    assert pids(3, Means(workers=4)) == {os.getpid()}
+    assert not processes.are_ready(4)
+    assert 4 not in processes._IDLE
+
+
+def test_a_gpu_is_not_shared_among_processes(ready: None) -> None:
+    assert pids(3, Means(workers=2, device="cuda")) == {os.getpid()}
+
+
+def test_a_builder_that_no_worker_can_import_is_trained_here(ready: None) -> None:
+    known = knowledge(workers=2)
+
+    def local() -> nn.Module:
+        return build()
+
+    there = build_bank(run(), replace(known, build_model=local), (0, 1), [Raw()]).read[Raw()]
+    assert there.equal(build_bank(run(), knowledge(), (0, 1), [Raw()]).read[Raw()])
