@@ -11,7 +11,7 @@ from overheard.core.messages import Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.defenses.local_dp import LocalDp
-from overheard.findings.finding import ArmRun, Audit, Cell, DefenseRecord, Finding, Refusal
+from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding, Refusal
 
 LOCAL = LocalDp(clip=1.0, noise_multiplier=1.0).mechanism()
 ONE_ROUND = Run(1, 1.0)
@@ -52,9 +52,7 @@ def audit_of(
     run: Run = ONE_ROUND,
 ) -> Audit:
     """One arm with this mechanism, and one without any."""
-    record = DefenseRecord(
-        settings, "client", "each client", "epsilon", account(mechanism, run)
-    )
+    record = ArmDefense(settings, "client", "each client", "epsilon", account(mechanism, run))
     noisy = ArmRun("noisy", 0, (record,), {}, 0, 1, are_records_alike=are_alike)
     bare = replace(noisy, arm="none", defenses=())
     return Audit("Noise", "Made up", ("a",), (bare, noisy), findings, refusals, "", {})

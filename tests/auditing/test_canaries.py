@@ -12,7 +12,7 @@ import torch
 from overheard.archive.manifest import DefenseRecord as StoredDefense
 from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.truth import read_truth, truth_path, write_truth
-from overheard.auditing.canaries import Drawn, draw_canaries
+from overheard.auditing.canaries import DrawnCanaries, draw_canaries
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.run import audit
 from overheard.auditing.simulate import deal_examples
@@ -58,7 +58,7 @@ class Ran:
 
     found: Audit
     runs: AuditFolder
-    drawn: Drawn
+    drawn: DrawnCanaries
     folder: Path
 
 

@@ -2,7 +2,7 @@ import re
 
 from overheard.drawing.band_charts import (
     Band,
-    Dot,
+    BandDot,
     Spread,
     bands_chart,
     bands_legend,
@@ -38,7 +38,7 @@ def test_controls_are_dashed_and_have_the_colour_of_the_runs_beside_them() -> No
 
 def test_names_stand_in_charts_as_text_and_nothing_else() -> None:
     legend = bands_legend([HOSTILE], "six")
-    dots = diagonal_chart([Dot(HOSTILE, 1.0, 2.0, False)], "across", "up", "seven")
+    dots = diagonal_chart([BandDot(HOSTILE, 1.0, 2.0, False)], "across", "up", "seven")
     for chart in (legend, dots):
         assert "<script" not in chart
         assert "&lt;script&gt;$x$ &amp; co" in chart
@@ -51,14 +51,14 @@ def test_a_legend_tells_the_control_and_the_mark_of_the_shift() -> None:
 
 
 def test_a_control_is_a_hollow_dot() -> None:
-    solid = diagonal_chart([Dot("a", 1.0, 2.0, False)], "across", "up", "nine")
-    hollow = diagonal_chart([Dot("a", 1.0, 2.0, True)], "across", "up", "ten")
+    solid = diagonal_chart([BandDot("a", 1.0, 2.0, False)], "across", "up", "nine")
+    hollow = diagonal_chart([BandDot("a", 1.0, 2.0, True)], "across", "up", "ten")
     assert solid.count("fill: var(--series-1)") == 1
     assert "fill: var(--series-1)" not in hollow
 
 
 def test_both_axes_of_the_diagonal_are_of_one_scale() -> None:
     # Ticks of either axis are the same numbers, whatever lies farther out.
-    chart = diagonal_chart([Dot("a", 9.0, 1.0, False)], "across", "up", "eleven")
+    chart = diagonal_chart([BandDot("a", 9.0, 1.0, False)], "across", "up", "eleven")
     ticks = [text for text in re.findall(r">([^<]+)</text>", chart) if text.isdecimal()]
     assert sorted(ticks[: len(ticks) // 2]) == sorted(ticks[len(ticks) // 2 :])

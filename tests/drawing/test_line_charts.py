@@ -5,20 +5,20 @@ from xml.etree import ElementTree as Xml
 
 from overheard.drawing.line_charts import (
     Axis,
-    Line,
+    ChartLine,
     Trade,
     frontier_chart,
     histogram_chart,
     lines_chart,
 )
-from overheard.drawing.point_names import Dot
+from overheard.drawing.point_names import NamedDot
 from tests.report.conftest import HOSTILE
 
 PERCENT = Axis("of all, %", 0.0, 100.0)
 
 
 def test_each_line_bears_the_colour_of_its_place() -> None:
-    lines = [Line(place, [0.0, 100.0], [0.0, 50.0]) for place in (0, 1)]
+    lines = [ChartLine(place, [0.0, 100.0], [0.0, 50.0]) for place in (0, 1)]
     drawing = lines_chart(lines, None, PERCENT, PERCENT, "two")
     assert "var(--series-1)" in drawing
     assert "var(--series-2)" in drawing
@@ -36,7 +36,7 @@ def test_the_end_of_the_axis_falls_into_the_last_bin() -> None:
 
 
 def test_names_at_points_are_escaped_and_points_without_a_name_bear_none() -> None:
-    trade = Trade(0, True, [Dot(HOSTILE, 10.0, 90.0), Dot("", 20.0, 95.0)])
+    trade = Trade(0, True, [NamedDot(HOSTILE, 10.0, 90.0), NamedDot("", 20.0, 95.0)])
     drawing = frontier_chart([trade], 5.0, PERCENT, PERCENT, "frontier")
     assert "<script" not in drawing
     words = [element.text for element in Xml.fromstring(drawing).iter("text")]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overheard.core.parties import SERVER, client
-from overheard.epsilon.bound import Guesses, Tally
+from overheard.epsilon.bound import GuessEvidence, Tally
 from overheard.epsilon.guesses import bound_by_guesses, proven_by_guesses
 from overheard.findings.finding import Cell, Finding
 
@@ -78,7 +78,7 @@ def test_the_bound_is_that_of_known_guesses_on_the_half_that_chose_nothing() -> 
     told = findings(scores[None], held)
     bound = bound_by_guesses(told, odds=1.0, delta=0.0)
     assert bound is not None
-    assert bound.evidence == Guesses(0.0, 1.0, Tally(35, 20, 20, 40))
+    assert bound.evidence == GuessEvidence(0.0, 1.0, Tally(35, 20, 20, 40))
     assert (bound.members, bound.outsiders) == (21, 19)
     assert bound.epsilon == proven_by_guesses(Tally(35, 20, 20, 40), 1.0, 0.0)
 
@@ -90,7 +90,7 @@ def test_canaries_of_others_are_left_out_and_those_of_nobody_are_asked_of_one() 
     assert bound is not None
     # Of 120 the third client's 30 are of no finding; half of the others chose.
     assert bound.members + bound.outsiders == 45
-    assert isinstance(bound.evidence, Guesses)
+    assert isinstance(bound.evidence, GuessEvidence)
     tally = bound.evidence.tally
     assert tally.right == tally.inside + tally.outside == 45
     # Two clients: a canary of nobody is asked of either, so two go in for one that does not.

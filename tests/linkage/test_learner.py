@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.examples import Examples
-from overheard.linkage.learner import Learner, learners_of, together
+from overheard.linkage.learner import PriorClient, learners_of, together
 
 
 def examples(count: int, label: int = 0) -> Examples:
@@ -13,10 +13,10 @@ def examples(count: int, label: int = 0) -> Examples:
 def test_a_prior_is_cut_into_pieces_that_follow_on_one_another() -> None:
     # Five in two: 5 * 1 // 2 = 2 in the first, 3 in the second; the next user's begin at 5.
     assert learners_of({"ann": examples(5), "ben": examples(2)}, 2) == (
-        Learner("ann", 0, 0, 2),
-        Learner("ann", 1, 2, 5),
-        Learner("ben", 0, 5, 6),
-        Learner("ben", 1, 6, 7),
+        PriorClient("ann", 0, 0, 2),
+        PriorClient("ann", 1, 2, 5),
+        PriorClient("ben", 0, 5, 6),
+        PriorClient("ben", 1, 6, 7),
     )
 
 

@@ -6,19 +6,19 @@ import pytest
 
 from overheard.data.datasets.digits import Digits
 from overheard.learning.models.mlp import Mlp
-from overheard.papers.decaf.benchmark import MNIST, Benchmark
-from overheard.papers.decaf.plans import Size
+from overheard.papers.decaf.benchmark import MNIST, DecafBenchmark
+from overheard.papers.decaf.plans import DecafSize
 
-TINY = Size(rounds=2, seeds=(0,), test=50)
+TINY = DecafSize(rounds=2, seeds=(0,), test=50)
 
 
 @pytest.fixture(scope="session")
-def tiny_benchmark() -> Benchmark:
+def tiny_benchmark() -> DecafBenchmark:
     return replace(
         MNIST, name="Digits", source=Digits(), model=Mlp((16,)), examples=60, auxiliary=5
     )
 
 
 @pytest.fixture(scope="session")
-def tiny_size() -> Size:
+def tiny_size() -> DecafSize:
     return TINY

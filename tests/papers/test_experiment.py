@@ -8,8 +8,8 @@ import pytest
 from overheard.auditing.run import Step
 from overheard.auditing.simulate import Resources
 from overheard.core.errors import DataError
-from overheard.papers.decaf.benchmark import FER2013, Benchmark
-from overheard.papers.decaf.plans import Size, plan
+from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
+from overheard.papers.decaf.plans import DecafSize, plan
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
@@ -24,9 +24,9 @@ RESOURCES = Resources(engine="sequential")
 class Counting(Experiment):
     """How many findings two audits of one round have."""
 
-    benchmark: Benchmark
+    benchmark: DecafBenchmark
     name: str = "counting"
-    second: Benchmark | None = None
+    second: DecafBenchmark | None = None
 
     @property
     def title(self) -> str:
@@ -37,7 +37,7 @@ class Counting(Experiment):
         return "No paper counts them."
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        size = Size(rounds=1, seeds=(0,) if quick else (0, 1), test=50)
+        size = DecafSize(rounds=1, seeds=(0,) if quick else (0, 1), test=50)
         first, second = (
             plan(one, size, (MeanSoftmax(),))
             for one in (self.benchmark, self.second or self.benchmark)
@@ -52,7 +52,7 @@ class Counting(Experiment):
 
 
 def test_each_audit_leaves_its_report_and_tells_of_its_steps(
-    tiny_benchmark: Benchmark, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     steps: list[Step] = []
     experiment = Counting(tiny_benchmark)
@@ -67,7 +67,7 @@ def test_each_audit_leaves_its_report_and_tells_of_its_steps(
 
 
 def test_every_experiment_leaves_a_page_of_its_figures(
-    tiny_benchmark: Benchmark, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     experiment = Counting(tiny_benchmark)
     experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
@@ -81,7 +81,7 @@ def test_every_experiment_leaves_a_page_of_its_figures(
 
 
 def test_a_second_run_in_the_same_folder_finds_all_done(
-    tiny_benchmark: Benchmark, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     experiment = Counting(tiny_benchmark)
     first = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
@@ -93,7 +93,7 @@ def test_a_second_run_in_the_same_folder_finds_all_done(
 
 
 def test_one_seed_stands_for_those_of_the_experiment(
-    tiny_benchmark: Benchmark, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     experiment = Counting(tiny_benchmark)
     run = experiment.run(tmp_path, quick=False, resources=RESOURCES, on_step=None, seed=7)
@@ -103,7 +103,7 @@ def test_one_seed_stands_for_those_of_the_experiment(
 
 
 def test_an_audit_without_its_data_is_left_out_and_told(
-    tiny_benchmark: Benchmark, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     experiment = Counting(tiny_benchmark, second=FER2013)
     elsewhere = Resources(data=tmp_path, engine="sequential")

@@ -1,22 +1,29 @@
 import pytest
 
 from overheard.auditing.simulate import Resources
-from overheard.papers.decaf.benchmark import Benchmark
-from overheard.papers.decaf.plans import Size, plan
+from overheard.papers.decaf.benchmark import DecafBenchmark
+from overheard.papers.decaf.plans import DecafSize, plan
 from overheard.papers.figure import Figure
-from overheard.papers.protocol import Panel, ProtocolExperiment
+from overheard.papers.protocol import ProtocolExperiment, ProtocolPanel
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
 
 
 @pytest.fixture(scope="module")
 def figures(
-    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path_factory: pytest.TempPathFactory
+    tiny_benchmark: DecafBenchmark,
+    tiny_size: DecafSize,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Figure]:
     attacks = (MeanSoftmax(), Ramakrishna(form="auxiliary_gradient"))
     one = plan(tiny_benchmark, tiny_size, attacks)
     experiment = ProtocolExperiment(
-        "top1", "", "", (Panel("Digits", one, one, published=0.9),), ("top1", "top3"), "higher"
+        "top1",
+        "",
+        "",
+        (ProtocolPanel("Digits", one, one, published=0.9),),
+        ("top1", "top3"),
+        "higher",
     )
     run = experiment.run(
         tmp_path_factory.mktemp("top1"),

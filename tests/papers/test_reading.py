@@ -7,7 +7,7 @@ from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Score
 from overheard.findings.finding import ArmRun, Audit, Cell, Finding, Refusal
 from overheard.papers.reading import (
-    Place,
+    ReadingPlace,
     best_round,
     found,
     last_accuracy,
@@ -50,12 +50,12 @@ def test_the_accuracy_of_an_arm_leaves_its_controls_out() -> None:
 
 
 def test_means_run_over_the_targets_of_one_round() -> None:
-    assert mean(TWO_ROUNDS, Place("decaf", (0,)), "l1").mean == pytest.approx(0.3)
-    assert mean(TWO_ROUNDS, Place("decaf", (1,)), "l1").mean == pytest.approx(0.2)
+    assert mean(TWO_ROUNDS, ReadingPlace("decaf", (0,)), "l1").mean == pytest.approx(0.3)
+    assert mean(TWO_ROUNDS, ReadingPlace("decaf", (1,)), "l1").mean == pytest.approx(0.2)
 
 
 def test_one_target_of_one_seed_has_no_interval() -> None:
-    one = mean(TWO_ROUNDS, Place("decaf", (1,), target=client(1)), "l1")
+    one = mean(TWO_ROUNDS, ReadingPlace("decaf", (1,), target=client(1)), "l1")
     assert (one.mean, one.low, one.high) == (0.3, None, None)
 
 
@@ -69,7 +69,7 @@ def test_the_mean_over_rounds_counts_each_user_in_each_round() -> None:
 
 @pytest.mark.parametrize(("guess", "value"), [("uniform", 0.5), ("support", 0.25)])
 def test_guesses_are_read_whether_blind_or_told(guess: str, value: float) -> None:
-    assert mean_guess(TWO_ROUNDS, Place("decaf", (0,)), "l1", guess).mean == value
+    assert mean_guess(TWO_ROUNDS, ReadingPlace("decaf", (0,)), "l1", guess).mean == value
 
 
 def test_accuracy_is_averaged_over_seeds() -> None:
@@ -79,12 +79,12 @@ def test_accuracy_is_averaged_over_seeds() -> None:
 def test_what_was_refused_is_no_figure() -> None:
     refusal = Refusal(cell(0), client(0), ("labelled auxiliary examples of every class",))
     with pytest.raises(NeedsError, match="labelled auxiliary examples"):
-        found(audit(refusals=(refusal,)), Place("decaf", (0,)))
+        found(audit(refusals=(refusal,)), ReadingPlace("decaf", (0,)))
 
 
 def test_what_was_never_run_is_no_figure() -> None:
     with pytest.raises(NeedsError, match="no such run"):
-        found(TWO_ROUNDS, Place("decaf", (2,)))
+        found(TWO_ROUNDS, ReadingPlace("decaf", (2,)))
 
 
 def test_the_last_accuracy_is_that_of_the_last_model_measured() -> None:

@@ -6,15 +6,15 @@ from overheard.auditing.run import audit
 from overheard.auditing.simulate import Resources
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import SERVER, client
-from overheard.papers.decaf.benchmark import Benchmark
-from overheard.papers.decaf.plans import Size, plan
+from overheard.papers.decaf.benchmark import DecafBenchmark
+from overheard.papers.decaf.plans import DecafSize, plan
 from overheard.papers.runs import Runs
 from overheard.plans.plan import UNDEFENDED
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 
 
 def test_opens_what_was_said_in_a_run(
-    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     one = plan(tiny_benchmark, tiny_size, (MeanSoftmax(),))
     done = audit(one, tmp_path / "first", resources=Resources(engine="sequential"))

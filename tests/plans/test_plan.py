@@ -13,7 +13,7 @@ from overheard.core.errors import PlanError
 from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.partition.people import People
-from overheard.data.partition.schedule import Schedule, Shift
+from overheard.data.partition.schedule import DataShift, Schedule
 from overheard.defenses.dropout import Dropout
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.plans.built_in import built_in_plan
@@ -316,11 +316,11 @@ def test_every_setting_of_a_shift_is_read_and_written_back():
     settings = "weights = [1, 2.5], over = 3, distortion = 0.5"
     plan = parse_plan(shift(settings), "p")
     assert plan.schedule == Schedule(
-        9, None, (Shift(0, 2, None, (1.0, 2.5), 3, distortion=0.5),)
+        9, None, (DataShift(0, 2, None, (1.0, 2.5), 3, distortion=0.5),)
     )
     assert parse_plan(plan.toml(), "p") == plan
     stranger = parse_plan(shift("new_user = true, shares = [100, 0]"), "p")
-    assert stranger.schedule.shifts == (Shift(0, 2, (100.0, 0.0), new_user=True),)
+    assert stranger.schedule.shifts == (DataShift(0, 2, (100.0, 0.0), new_user=True),)
 
 
 def test_refuses_two_kinds_of_auxiliary_examples():

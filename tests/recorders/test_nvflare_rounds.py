@@ -15,7 +15,7 @@ from overheard.archive.reader import open_transcript
 from overheard.core.messages import Broadcast, Evaluation, Message, Missing, Update
 from overheard.core.parties import SERVER, Party
 from overheard.recorders.facts import Facts
-from overheard.recorders.nvflare_rounds import NO_ANSWER, Rounds, site
+from overheard.recorders.nvflare_rounds import NO_ANSWER, NvflareRounds, site
 from overheard.recorders.scribe import Scribe
 
 ONE, TWO = Party("client/one"), Party("client/two")
@@ -47,7 +47,7 @@ class Listening:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.rounds = Rounds(
+        self.rounds = NvflareRounds(
             Scribe(folder, Facts("nvflare")),
             SERVER,
             sizes=str(MetaKey.NUM_STEPS_CURRENT_ROUND),

@@ -7,13 +7,13 @@ import pytest
 
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Score
-from overheard.findings.finding import ArmRun, Audit, Cell, DefenseRecord, Finding, Refusal
+from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding, Refusal
 
 HOSTILE = "<script>alert(1)</script>"
 
-NO_DEFENSE: tuple[DefenseRecord, ...] = ()
+NO_DEFENSE: tuple[ArmDefense, ...] = ()
 
-NOISE = DefenseRecord("LocalDP(clip=1.0, noise_multiplier=0.5)", "client", "the client", "none")
+NOISE = ArmDefense("LocalDP(clip=1.0, noise_multiplier=0.5)", "client", "the client", "none")
 
 
 def shares_finding(
@@ -114,21 +114,21 @@ def rich() -> Audit:
         "zero", HOSTILE, "two $x$ and $", "three with a name that does not end before long",
         "شبكة", "five\u202egpj", "=cmd|'/c calc'!A1", "seven & eight", "八", "nine\n\x1b[31m",
     )  # fmt: skip
-    defenses: dict[str, tuple[DefenseRecord, ...]] = {
+    defenses: dict[str, tuple[ArmDefense, ...]] = {
         "none": (),
         "local DP": (
-            DefenseRecord(
+            ArmDefense(
                 "LocalDP(clip=1.0, noise_multiplier=0.5)", "client", "the client itself",
                 "(ε = 41.2, δ = 1e-05) per user over 3 rounds: Gaussian mechanism, clip 1.0, "
                 "noise multiplier 0.5, every client in every round, RDP accountant",
             ),
         ),
         "secure aggregation": (
-            DefenseRecord("SecureAggregation()", "protocol", "the server with n − 2 clients",
+            ArmDefense("SecureAggregation()", "protocol", "the server with n − 2 clients",
                           "no formal promise"),
         ),
         f"shuffled {HOSTILE}": (
-            DefenseRecord("ShuffledLabels(note='<img src=x onerror=alert(2)>')", "client",
+            ArmDefense("ShuffledLabels(note='<img src=x onerror=alert(2)>')", "client",
                           "the client", "no formal promise"),
         ),
     }  # fmt: skip

@@ -10,7 +10,7 @@ from overheard.core.known_users import KnownUsers
 from overheard.core.parties import SERVER, Party
 from overheard.core.scorer import Scorer
 from overheard.core.truth import GroundTruth
-from overheard.findings.finding import ArmRun, Audit, Cell, DefenseRecord, Finding
+from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.scorer import AttributeScorer
 from overheard.questions.identity.claim import Identity
@@ -24,7 +24,7 @@ ROUNDS = tuple(range(8))
 ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
 MLP = "ReidentifyMlp(updates='shadow')"
 
-AUGMENTED = DefenseRecord("MmAug(alpha=0.5)", "client", "the client itself", "none")
+AUGMENTED = ArmDefense("MmAug(alpha=0.5)", "client", "the client itself", "none")
 
 
 def targets_of(people: Sequence[str]) -> dict[Party, str]:

@@ -9,7 +9,7 @@ from overheard.core.claims import Timeline
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
 from overheard.core.truth import GroundTruth
-from overheard.findings.finding import ArmRun, Audit, Cell, DefenseRecord, Finding
+from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
 from overheard.questions.shift.claim import Measured, Shift
 from overheard.questions.shift.scorer.shift import ShiftScorer
 
@@ -19,7 +19,7 @@ SINCE = 10
 EVEN = torch.tensor([100] * 10)
 MORE_EVEN = torch.tensor([140, 60] * 5)
 
-NOISE = DefenseRecord(
+NOISE = ArmDefense(
     "LocalDP(clip=1.0, noise_multiplier=0.5)", "client", "the client", "none worth the name"
 )
 

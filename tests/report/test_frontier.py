@@ -8,7 +8,7 @@ from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.findings.row import Row
-from overheard.report.frontier import Standing, standings, strongest, unbeaten
+from overheard.report.frontier import FrontierPoint, standings, strongest, unbeaten
 from overheard.statistics.estimate import Estimate
 
 
@@ -20,17 +20,17 @@ def standing(
     attack: str = "ours",
     better: Better = "lower",
     blind: float | None = 0.9,
-) -> Standing:
+) -> FrontierPoint:
     mean = Estimate(value, None, None)
     place = (arm, (SERVER,), attack, "label_shares", (0,), "l1", better)
-    return Standing(arm, attack, Row(*place, mean, {}, {}, blind, None, 1, 1), kept, None)
+    return FrontierPoint(arm, attack, Row(*place, mean, {}, {}, blind, None, 1, 1), kept, None)
 
 
-def names(held: tuple[Standing, ...]) -> list[str]:
+def names(held: tuple[FrontierPoint, ...]) -> list[str]:
     return [one.arm for one in held]
 
 
-def kept(one: Standing) -> float:
+def kept(one: FrontierPoint) -> float:
     return one.kept
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from overheard.core.errors import PlanError, WorkerError
-from overheard.learning.workers.job import Bundle, Task
+from overheard.learning.workers.job import Bundle, WorkerTask
 from overheard.simulation.answers import Answers
 from overheard.simulation.bank import build_bank
 from overheard.simulation.cluster import on_cluster
@@ -70,7 +70,7 @@ class TestOnThisMachine:
             assert all(alone.read[probe].equal(shared.read[probe]) for probe in probes)
 
     def test_every_task_is_done_once_elsewhere(self, ray) -> None:
-        tasks = enumerate(Task(Scaled(float(n)), (NUMBERS,)) for n in range(9))
+        tasks = enumerate(WorkerTask(Scaled(float(n)), (NUMBERS,)) for n in range(9))
         work = list(on_cluster(tasks, "local"))
         assert sorted(piece.number for piece in work) == list(range(9))
         for piece in work:
@@ -85,18 +85,18 @@ class TestOnThisMachine:
         assert survived.equal(build_bank(run(), knowledge(), (0, 1), [Raw()]).read[Raw()])
 
     def test_a_task_that_kills_everyone_is_given_up(self, ray, tmp_path) -> None:
-        task = Task(DiesAtFirst(str(tmp_path), 99), (NUMBERS,))
+        task = WorkerTask(DiesAtFirst(str(tmp_path), 99), (NUMBERS,))
         with pytest.raises(WorkerError, match="died 4 times"):
             list(on_cluster([(0, task)], "local"))
 
     def test_an_error_of_a_job_is_raised_as_itself(self, ray) -> None:
         with pytest.raises(PlanError, match="change the plan"):
-            list(on_cluster([(0, Task(Refuses(), (NUMBERS,)))], "local"))
+            list(on_cluster([(0, WorkerTask(Refuses(), (NUMBERS,)))], "local"))
 
     def test_who_stops_listening_leaves_nothing_under_way(self, ray) -> None:
-        tasks = enumerate(Task(Scaled(1.0), (NUMBERS,)) for _ in range(50))
+        tasks = enumerate(WorkerTask(Scaled(1.0), (NUMBERS,)) for _ in range(50))
         work = on_cluster(tasks, "local")
         next(work)
         work.close()
-        again = list(on_cluster([(0, Task(Scaled(2.0), (NUMBERS,)))], "local"))
+        again = list(on_cluster([(0, WorkerTask(Scaled(2.0), (NUMBERS,)))], "local"))
         assert again[0].tensors["scaled"].tolist() == [2.0, 6.0]

@@ -13,11 +13,11 @@ from overheard.core.messages import Broadcast, Message
 from overheard.core.parties import SERVER, client
 from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
-from overheard.core.task import Task as LearningTask
+from overheard.core.task import WorkerTask as LearningTask
 from overheard.core.view import View
 from overheard.learning.initial import initial_weights
 from overheard.learning.workers import processes
-from overheard.learning.workers.job import Bundle, Task
+from overheard.learning.workers.job import Bundle, WorkerTask
 from overheard.simulation.answers import Answers
 from overheard.simulation.bank import build_bank
 from overheard.simulation.workplace import carry_out
@@ -41,7 +41,7 @@ def ready() -> None:
 
 def pids(count: int, means: Means) -> set[int]:
     bundle = Bundle({"numbers": torch.ones(1, dtype=torch.int64)})
-    tasks = (Task(Scaled(1), (bundle,)) for _ in range(count))
+    tasks = (WorkerTask(Scaled(1), (bundle,)) for _ in range(count))
     return {int(done.tensors["worker"]) for done in carry_out(tasks, count, means)}
 
 

@@ -40,7 +40,7 @@ MOST_EXAMPLES = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LinePlace:
     """A line of a transcript: where an error stands."""
 
     transcript: Path
@@ -53,7 +53,7 @@ class Place:
         return TranscriptError(f"{path} line {self.number}: {spelled(why)}")
 
 
-def message_of(line: Line, place: Place, shapes: Shapes | None) -> Message:
+def message_of(line: Line, place: LinePlace, shapes: Shapes | None) -> Message:
     """What was said, its weights left on the disk.
 
     Args:
@@ -88,7 +88,7 @@ def shapes_in(body: BroadcastLine) -> Shapes:
     return {parameter.name: parameter.shape for parameter in body.parameters}
 
 
-def _checked(file: StoredFile, place: Place) -> Path:
+def _checked(file: StoredFile, place: LinePlace) -> Path:
     """Where the file is, if it has the size that was written down."""
     path = weights_path(place.transcript, place.round, file.name)
     size = size_inside(path, place.transcript)
@@ -102,7 +102,7 @@ def _checked(file: StoredFile, place: Place) -> Path:
 
 def _body_of(
     body: BodyLine,
-    place: Place,
+    place: LinePlace,
     shapes: Shapes | None,
     path: Path | None,
 ) -> Body:
@@ -123,7 +123,7 @@ def _body_of(
     return Aggregate(delta, frozenset(party(name) for name in body.cohort), examples)
 
 
-def _size(examples: int | None, place: Place) -> int | None:
+def _size(examples: int | None, place: LinePlace) -> int | None:
     if examples is not None and not 0 <= examples < MOST_EXAMPLES:
         raise place.refuse(f"says {examples} examples: record the true size, or null")
     return examples

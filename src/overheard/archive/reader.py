@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from overheard.archive.bodies import Place, message_of, shapes_in
+from overheard.archive.bodies import LinePlace, message_of, shapes_in
 from overheard.archive.layout import (
     is_there,
     manifest_path,
@@ -125,14 +125,14 @@ def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
     shapes: Shapes | None = None
     content = read_inside(messages_path(transcript, number), transcript)
     for count, raw in enumerate(content.splitlines(), start=1):
-        place = Place(transcript, number, count)
+        place = LinePlace(transcript, number, count)
         line = _line_of(raw, place)
         if isinstance(line.body, BroadcastLine):
             shapes = shapes_in(line.body)
         yield _Entry(line, message_of(line, place, shapes))
 
 
-def _line_of(raw: bytes, place: Place) -> Line:
+def _line_of(raw: bytes, place: LinePlace) -> Line:
     try:
         return PARSER.validate_json(raw)
     except ValidationError as error:

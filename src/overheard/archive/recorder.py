@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import final
 
 from overheard.archive.atomic import flush, output_error, partial, write_ahead, write_bytes
-from overheard.archive.bodies import DISTILLED, Place, message_of
+from overheard.archive.bodies import DISTILLED, LinePlace, message_of
 from overheard.archive.layout import (
     is_there,
     manifest_path,
@@ -160,7 +160,7 @@ class OpenRound:
             else TimesLine(message.times.sent, message.times.received),
         )
         self._lines.append(line)
-        place = Place(self._transcript, self._number, len(self._lines))
+        place = LinePlace(self._transcript, self._number, len(self._lines))
         return message_of(line, place, self._shapes)
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from overheard.plans.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnCanaries:
     """What came of drawing canaries.
 
     Args:
@@ -36,7 +36,9 @@ class Drawn:
     outsiders: int
 
 
-def draw_canaries(plan: Plan, folder: Path, *, resources: Resources | None = None) -> Drawn:
+def draw_canaries(
+    plan: Plan, folder: Path, *, resources: Resources | None = None
+) -> DrawnCanaries:
     """Draw a plan's canaries, and write a file for each client and the truth of who got which.
 
     `client-3.npz` has `x` (canaries x the axes of an example) as the plan's model reads them,
@@ -70,7 +72,7 @@ def draw_canaries(plan: Plan, folder: Path, *, resources: Resources | None = Non
     truth = GroundTruth({}, {}, members=dealt.members, canaries=examples_digest(records))
     write_truth(folder, truth)
     counts = {who: len(own) for who, own in dealt.members.items()}
-    return Drawn(files, counts, len(records) - sum(counts.values()))
+    return DrawnCanaries(files, counts, len(records) - sum(counts.values()))
 
 
 def _packed(records: Examples, places: tuple[int, ...]) -> bytes:

@@ -19,7 +19,7 @@ from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.cohort import sampling_rate
 from overheard.federation.run import run_together
-from overheard.findings.finding import ArmRun, DefenseRecord
+from overheard.findings.finding import ArmDefense, ArmRun
 from overheard.findings.traffic import traffic_of
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 
@@ -131,7 +131,7 @@ def _trained(
 def run_record(
     arm: str,
     seed: int,
-    defenses: tuple[DefenseRecord, ...],
+    defenses: tuple[ArmDefense, ...],
     transcript: Transcript,
     truth: GroundTruth,
 ) -> ArmRun:
@@ -154,20 +154,20 @@ def _count(
     on_round(what, runs * (number + 1))
 
 
-def _in_force(plan: Plan, arm: ArmPlan) -> tuple[DefenseRecord, ...]:
+def _in_force(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
     share = plan.training.participation
     promised = Run(plan.rounds_of(arm), share, sampling_rate(plan.data.clients, share))
     records = [_record(one, promised) for one in arm.defenses]
     if arm.distillation is not None:
         records.append(
-            DefenseRecord(repr(arm.distillation), "client", NOBODY_ELSE, "no formal promise")
+            ArmDefense(repr(arm.distillation), "client", NOBODY_ELSE, "no formal promise")
         )
     return tuple(records)
 
 
-def _record(defense: Defense, run: Run) -> DefenseRecord:
+def _record(defense: Defense, run: Run) -> ArmDefense:
     mechanism = defense.mechanism()
-    return DefenseRecord(
+    return ArmDefense(
         repr(defense),
         defense.enforced_at,
         defense.switched_off_by,

@@ -37,7 +37,7 @@ from overheard.core.truth import NO_TRUTH
 from overheard.data.dataset import Dataset
 from overheard.data.partition.deal import Deal
 from overheard.federation.digest import data_digest
-from overheard.findings.finding import DefenseRecord
+from overheard.findings.finding import ArmDefense
 from overheard.findings.traffic import traffic_of
 from overheard.learning.initial import initial_weights
 from overheard.plans.plan import ArmPlan, Plan
@@ -127,14 +127,14 @@ def _rounds_answered(transcript: Transcript) -> tuple[int, ...]:
     return tuple(sorted({m.round for m in transcript.messages if isinstance(m.body, told)}))
 
 
-def _in_force(manifest: Manifest, rounds: int) -> tuple[DefenseRecord, ...]:
+def _in_force(manifest: Manifest, rounds: int) -> tuple[ArmDefense, ...]:
     """The defenses as the recording states them; nobody has verified that they acted.
 
     That clients were drawn counts for nothing: a recording does not tell how.
     """
     run = Run(max(rounds, 1), manifest.participation or 1.0)
     return tuple(
-        DefenseRecord(
+        ArmDefense(
             one.settings,
             one.enforced_at,
             one.switched_off_by,

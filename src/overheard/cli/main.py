@@ -15,7 +15,7 @@ from overheard.cli.options import (
     DataOption,
     Device,
     DeviceOption,
-    Held,
+    FileContent,
     ListedKind,
     OutOption,
     QuietOption,
@@ -193,12 +193,12 @@ def import_command(
     folder: Annotated[Path, typer.Argument(help="Holds a folder for each round.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for the run; taken up again.")],
     kind: Annotated[
-        Held,
+        FileContent,
         typer.Option(
             "--kind",
             help="What clients' files hold: weights, or these minus those they were sent.",
         ),
-    ] = Held.weights,
+    ] = FileContent.weights,
     quiet: QuietOption = False,
 ) -> None:
     """Make a run's folder of saved weights, from any framework.

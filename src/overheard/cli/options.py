@@ -17,7 +17,7 @@ class Device(enum.StrEnum):
     cuda = "cuda"
 
 
-class Held(enum.StrEnum):
+class FileContent(enum.StrEnum):
     """What a client's file holds."""
 
     weights = "weights"

@@ -54,7 +54,7 @@ class Band:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Dot:
+class BandDot:
     """One point of a chart of two numbers.
 
     Args:
@@ -141,7 +141,7 @@ def bands_legend(names: Sequence[str], label: str) -> Markup:
     return inline_svg(draw, width, height, label)
 
 
-def diagonal_chart(dots: Sequence[Dot], across: str, up: str, label: str) -> Markup:
+def diagonal_chart(dots: Sequence[BandDot], across: str, up: str, label: str) -> Markup:
     """Two numbers a dot on scales alike, and the line on which both are the same.
 
     Args:

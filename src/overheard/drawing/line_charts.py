@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from overheard.drawing.charts import BLIND_DASHES, DASHES, LINE, MARKERS
-from overheard.drawing.point_names import Dot, write_names
+from overheard.drawing.point_names import NamedDot, write_names
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 from overheard.findings.names import shortened
 
@@ -22,7 +22,7 @@ MARKS = 6
 
 @final
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """One line of a chart; its place among all names of the legend gives its look."""
 
     place: int
@@ -54,11 +54,11 @@ class Trade:
 
     place: int
     is_adaptive: bool
-    points: Sequence[Dot]
+    points: Sequence[NamedDot]
 
 
 def lines_chart(
-    lines: Sequence[Line], blind: Line | None, across: Axis, up: Axis, label: str
+    lines: Sequence[ChartLine], blind: ChartLine | None, across: Axis, up: Axis, label: str
 ) -> Markup:
     """Lines that bear the colours of a `legend_chart`, and what a guesser gets, dashed."""
 

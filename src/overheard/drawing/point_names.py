@@ -27,7 +27,7 @@ _FAR = 15.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class Dot:
+class NamedDot:
     """A dot of a chart, in the chart's own units; "" = it bears no name."""
 
     name: str
@@ -70,7 +70,7 @@ class _Place:
     box: _Box
 
 
-def write_names(axes: Axes, dots: Sequence[Dot]) -> None:
+def write_names(axes: Axes, dots: Sequence[NamedDot]) -> None:
     """Write the names, the first ones in the best places.
 
     The limits of the axes must stand. A name for which there is no free place covers something.
@@ -98,12 +98,12 @@ def write_names(axes: Axes, dots: Sequence[Dot]) -> None:
         )
 
 
-def _around(axes: Axes, dot: Dot) -> _Box:
+def _around(axes: Axes, dot: NamedDot) -> _Box:
     x, y = map(float, axes.transData.transform((dot.x, dot.y)))
     return _Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT)
 
 
-def _places(axes: Axes, dot: Dot, name: str) -> Iterator[_Place]:
+def _places(axes: Axes, dot: NamedDot, name: str) -> Iterator[_Place]:
     """Where a name may stand, the most welcome places first."""
     x, y = map(float, axes.transData.transform((dot.x, dot.y)))
     width = _CHARACTER * len(name)

@@ -51,7 +51,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Guesses:
+class GuessEvidence:
     """What was guessed of canaries, and how often it was right.
 
     Args:
@@ -81,7 +81,7 @@ class EpsilonBound:
 
     epsilon: float
     attack: str
-    evidence: Rates | Guesses
+    evidence: Rates | GuessEvidence
     members: int
     outsiders: int
 

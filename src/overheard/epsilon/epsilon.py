@@ -11,7 +11,7 @@ from overheard.core.mechanism import Mechanism
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.epsilon.bound import EpsilonBound, epsilon_bound
 from overheard.epsilon.guesses import bound_by_guesses
-from overheard.findings.finding import ArmRun, Audit, Cell, DefenseRecord, Finding
+from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
 from overheard.questions.membership.scorer import MembershipScorer
 
 ROUNDING = 0.01
@@ -46,7 +46,7 @@ class EpsilonLine:
     """
 
     arm: str
-    defense: DefenseRecord
+    defense: ArmDefense
     accounted: Accounted
     observers: tuple[Party, ...]
     ceiling: float | None
@@ -82,7 +82,7 @@ def epsilon_lines(audit: Audit) -> tuple[EpsilonLine, ...]:
 def _line(
     audit: Audit,
     run: ArmRun,
-    defense: DefenseRecord,
+    defense: ArmDefense,
     accounted: Accounted,
     observers: tuple[Party, ...],
 ) -> EpsilonLine:

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from overheard.epsilon.bound import EpsilonBound, Guesses, Tally, by_attack, thresholds
+from overheard.epsilon.bound import EpsilonBound, GuessEvidence, Tally, by_attack, thresholds
 from overheard.findings.finding import Finding
 
 LEVEL = 0.05
@@ -97,7 +97,7 @@ def bound_by_guesses(
     return EpsilonBound(
         proven_by_guesses(tally, rest.odds, delta),
         attack,
-        Guesses(above, below, tally),
+        GuessEvidence(above, below, tally),
         int(rest.are_in.sum()),
         int((~rest.are_in).sum()),
     )

@@ -32,7 +32,7 @@ COPIES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class DistillingState:
     """What a round starts from.
 
     Args:
@@ -85,7 +85,7 @@ class DistillingRun:
     def go_on(self, recorder: Recorder, on_round: Callable[[int], None] | None) -> None:
         """Hold the rounds that the transcript lacks, and the closing one."""
         rounds = self.federation.rounds
-        standing = Standing(self._first())
+        standing = DistillingState(self._first())
         for number in range(rounds + 1):
             if recorder.committed() <= number:
                 with recorder.round() as said:
@@ -95,7 +95,7 @@ class DistillingRun:
                 if on_round is not None:
                     on_round(number)
 
-    def _say(self, said: OpenRound, number: int, standing: Standing) -> None:
+    def _say(self, said: OpenRound, number: int, standing: DistillingState) -> None:
         clients = frozenset(self.federation.clients)
         if number == 0:
             said.send(Message(0, SERVER, clients, Broadcast(self.start)))
@@ -104,7 +104,7 @@ class DistillingRun:
         if number < self.federation.rounds:
             self._hold(said, number, standing)
 
-    def _hold(self, said: OpenRound, number: int, standing: Standing) -> None:
+    def _hold(self, said: OpenRound, number: int, standing: DistillingState) -> None:
         """Let those distil who are asked, and answer."""
         cohort = gather(self.federation, number)
         for party, reason in cohort.missing.items():
@@ -132,7 +132,7 @@ class DistillingRun:
             moments = moments.with_those(places, _remembered(done.moments, well))
         keep_moments(self.folder, number, moments)
 
-    def _after(self, number: int, standing: Standing) -> Standing:
+    def _after(self, number: int, standing: DistillingState) -> DistillingState:
         """What the next round starts from, from what was said in this one and those before."""
         said = read_round(self.folder, number)
         answers = [
@@ -141,10 +141,10 @@ class DistillingRun:
             if isinstance(message.body, DistilledSet) and message.sender != SERVER
         ]
         if answers:
-            return Standing(_mean(standing.shared, answers), standing.fled)
+            return DistillingState(_mean(standing.shared, answers), standing.fled)
         if not any(m.body == Missing(RAN_AWAY) for m in said):
             return standing
-        return Standing(self._last_good(number), standing.fled + 1)
+        return DistillingState(self._last_good(number), standing.fled + 1)
 
     def _last_good(self, number: int) -> Synthetic:
         """The set with which the last round before this one began that had answers."""

@@ -90,7 +90,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class DefenseRecord:
+class ArmDefense:
     """One defense as it stood in an arm.
 
     Args:
@@ -136,7 +136,7 @@ class ArmRun:
 
     arm: str
     seed: int
-    defenses: tuple[DefenseRecord, ...]
+    defenses: tuple[ArmDefense, ...]
     accuracy: Mapping[int, float]
     missing: int
     answers: int

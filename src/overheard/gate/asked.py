@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from overheard.gate.findings import Findings
 from overheard.gate.policy import EpsilonRule, LeakRule
-from overheard.gate.rows import Place, RefusalRow, SummaryRow
+from overheard.gate.rows import RefusalRow, RowPlace, SummaryRow
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RuleMatches:
     """What a rule asks for, of one audit's findings.
 
     Args:
@@ -20,7 +20,7 @@ class Asked:
     """
 
     rows: tuple[SummaryRow, ...]
-    refusals: Mapping[Place, tuple[RefusalRow, ...]]
+    refusals: Mapping[RowPlace, tuple[RefusalRow, ...]]
 
     def counterpart(self, row: SummaryRow) -> SummaryRow | None:
         """The row that says the same of these findings, if they have one."""
@@ -28,14 +28,14 @@ class Asked:
         return next((one for one in here if one.better == row.better), None)
 
 
-def asked(rule: LeakRule, findings: Findings) -> Asked:
+def asked(rule: LeakRule, findings: Findings) -> RuleMatches:
     """What this rule asks for of these findings.
 
     Of "together", an attack's most rounds are those that it was asked about, whether it ran or
     was refused: a row of a single round never stands in for a refusal of all.
     """
     rows = [row for row in findings.summary if _asks_of(rule, row.place)]
-    refusals: dict[Place, tuple[RefusalRow, ...]] = defaultdict(tuple)
+    refusals: dict[RowPlace, tuple[RefusalRow, ...]] = defaultdict(tuple)
     for refusal in findings.refusals:
         if _asks_of(rule, refusal.place):
             refusals[refusal.place] += (refusal,)
@@ -43,7 +43,7 @@ def asked(rule: LeakRule, findings: Findings) -> Asked:
         longest = _longest([*(row.place for row in rows), *refusals])
         rows = [row for row in rows if row.place in longest]
         refusals = {place: held for place, held in refusals.items() if place in longest}
-    return Asked(tuple(row for row in rows if row.score == rule.score), refusals)
+    return RuleMatches(tuple(row for row in rows if row.score == rule.score), refusals)
 
 
 def asks_who(rule: LeakRule | EpsilonRule, arm: str, observers: Iterable[str]) -> bool:
@@ -62,7 +62,7 @@ def lacking(what: str, kind: str, there: Iterable[str]) -> str:
     return f"no such {what}; {kind}: {'; '.join(dict.fromkeys(there)) or 'none'}"
 
 
-def _asks_of(rule: LeakRule, place: Place) -> bool:
+def _asks_of(rule: LeakRule, place: RowPlace) -> bool:
     return (
         place.question == rule.question
         and asks_who(rule, place.arm, place.observers)
@@ -71,9 +71,9 @@ def _asks_of(rule: LeakRule, place: Place) -> bool:
     )
 
 
-def _longest(places: Iterable[Place]) -> set[Place]:
+def _longest(places: Iterable[RowPlace]) -> set[RowPlace]:
     """Of places that differ by their rounds alone, the one with the most."""
-    found: dict[tuple[object, ...], Place] = {}
+    found: dict[tuple[object, ...], RowPlace] = {}
     for place in places:
         who = (place.arm, place.observers, place.attack, place.question, place.about)
         best = found.setdefault(who, place)

@@ -9,7 +9,7 @@ from pydantic import ValidationError, model_validator
 
 from overheard.core.errors import FindingsError
 from overheard.findings.names import shortened
-from overheard.gate.rows import EpsilonRow, Part, RefusalRow, RunRow, SummaryRow
+from overheard.gate.rows import DocumentPart, EpsilonRow, RefusalRow, RunRow, SummaryRow
 from overheard.report.tables import FORMAT, VERSION
 
 MOST_BYTES = 2 * 2**30
@@ -21,7 +21,7 @@ UNREAD = frozenset({"blind", "candidates", "claimed", "scores", "timeline", "tru
 
 
 @final
-class Findings(Part):
+class Findings(DocumentPart):
     """What a gate reads of an audit's findings.
 
     Args:

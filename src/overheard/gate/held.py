@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from overheard.gate.asked import Asked
+from overheard.gate.asked import RuleMatches
 from overheard.gate.policy import LeakRule
 from overheard.gate.rows import Bounds, SummaryRow
 from overheard.gate.verdict import Limit, Side, number
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldFigure:
     """A figure and the limit that it is held against.
 
     Args:
@@ -24,7 +24,7 @@ class Held:
     lacking: str = ""
 
 
-def held(rule: LeakRule, row: SummaryRow, earlier: Asked | None) -> Held:
+def held(rule: LeakRule, row: SummaryRow, earlier: RuleMatches | None) -> HeldFigure:
     """What this rule looks at in this row.
 
     Args:
@@ -35,20 +35,22 @@ def held(rule: LeakRule, row: SummaryRow, earlier: Asked | None) -> Held:
     """
     if rule.no_better_than is not None:
         side: Side = "at most" if row.better == "higher" else "at least"
-        return Held(row.value, Limit(side, rule.no_better_than))
+        return HeldFigure(row.value, Limit(side, rule.no_better_than))
     if rule.gain_at_most is not None:
         limit = Limit("at most", rule.gain_at_most, "gain ")
-        return Held(row.gain, limit, "no blind guess stands beside this score")
+        return HeldFigure(row.gain, limit, "no blind guess stands beside this score")
     assert rule.grows_at_most is not None, "a rule has one limit"
     limit = Limit("at most", rule.grows_at_most, "growth ")
     if earlier is None:
-        return Held(None, limit, "nothing to look back at: give earlier findings by --against")
+        return HeldFigure(
+            None, limit, "nothing to look back at: give earlier findings by --against"
+        )
     before = earlier.counterpart(row)
     if before is None:
-        return Held(None, limit, "is new: the earlier findings have no such row")
+        return HeldFigure(None, limit, "is new: the earlier findings have no such row")
     if row.gain is None or before.gain is None:
-        return Held(None, limit, "no blind guess stands beside this score")
-    return Held(_growth(row.gain, before.gain), limit)
+        return HeldFigure(None, limit, "no blind guess stands beside this score")
+    return HeldFigure(_growth(row.gain, before.gain), limit)
 
 
 def asked_of(rule: LeakRule) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.gate.asked import Asked, asked, lacking
+from overheard.gate.asked import RuleMatches, asked, lacking
 from overheard.gate.findings import Findings
 from overheard.gate.held import asked_of, held
 from overheard.gate.policy import LeakRule
-from overheard.gate.rows import Place, RefusalRow, SummaryRow
+from overheard.gate.rows import RefusalRow, RowPlace, SummaryRow
 from overheard.gate.verdict import Straddling, Verdict, judged
 
 
@@ -51,8 +51,8 @@ class _Judge:
     """
 
     rule: LeakRule
-    here: Asked
-    earlier: Asked | None
+    here: RuleMatches
+    earlier: RuleMatches | None
     straddling: Straddling
 
     def row(self, row: SummaryRow) -> Verdict:
@@ -67,7 +67,7 @@ class _Judge:
             status, why = "inconclusive", few
         return Verdict(self.rule.name, self.rule.score, what, status, limit, found.figure, why)
 
-    def refusal(self, place: Place, refusals: Sequence[RefusalRow]) -> Verdict:
+    def refusal(self, place: RowPlace, refusals: Sequence[RefusalRow]) -> Verdict:
         """What is said of an attack that could not run."""
         targets = len({one.target for one in refusals})
         lacked = "; ".join(dict.fromkeys(part for one in refusals for part in one.missing))
@@ -121,7 +121,7 @@ class _Judge:
         return ""
 
 
-def _named(place: Place) -> str:
+def _named(place: RowPlace) -> str:
     rounds = place.rounds
     heard = f"round {rounds[0]}" if len(rounds) == 1 else f"{len(rounds)} rounds"
     return "; ".join((place.arm, " and ".join(place.observers), place.attack, heard))

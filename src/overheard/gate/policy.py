@@ -10,7 +10,7 @@ from overheard.core.parties import party
 from overheard.findings.exposures import About
 from overheard.gate.rows import NotNegative
 from overheard.gate.verdict import Straddling
-from overheard.plans.table import Positive, Table, read_table, refuse_repeats
+from overheard.plans.table import Positive, StrictTable, read_table, refuse_repeats
 
 RuleName = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -24,7 +24,7 @@ def _are_parties(names: tuple[str, ...]) -> tuple[str, ...]:
 Observers = Annotated[tuple[str, ...], AfterValidator(_are_parties)]
 
 
-class LeakRule(Table):
+class LeakRule(StrictTable):
     """How much attacks may read, at most: every row of the findings that it asks for.
 
     Exactly one limit is given: `no_better_than`, `gain_at_most` or `grows_at_most`.
@@ -81,7 +81,7 @@ class LeakRule(Table):
         return self
 
 
-class EpsilonRule(Table):
+class EpsilonRule(StrictTable):
     """What is claimed of epsilon, or proven: every mechanism and observers that it asks for.
 
     Exactly one is given: `guaranteed_at_most`, `proven_at_most` or `claims_hold`.
@@ -125,7 +125,7 @@ class EpsilonRule(Table):
         return self
 
 
-class CostRule(Table):
+class CostRule(StrictTable):
     """What an arm may cost: every arm that it asks for, by the range over its runs.
 
     Exactly one limit is given. An arm keeps it if all of its runs do, breaks it if none does.
@@ -162,7 +162,7 @@ class CostRule(Table):
         return self
 
 
-class Policy(Table):
+class Policy(StrictTable):
     """All rules, each of which must pass.
 
     Args:

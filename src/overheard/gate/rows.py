@@ -17,14 +17,14 @@ Count = Annotated[int, Field(ge=0, lt=2**63)]
 NotNegative = Annotated[FiniteFloat, Field(ge=0)]
 
 
-class Part(BaseModel):
+class DocumentPart(BaseModel):
     """A part of the document. Keys that we do not know are those of a later writer."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
 @final
-class Bounds(Part):
+class Bounds(DocumentPart):
     """A figure with its interval; None = no number, or no interval."""
 
     mean: float | None
@@ -39,7 +39,7 @@ class Bounds(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowPlace:
     """Who asked what of whom.
 
     Args:
@@ -61,7 +61,7 @@ class Place:
 
 
 @final
-class SummaryRow(Part):
+class SummaryRow(DocumentPart):
     """What one attack got out of all its targets, by one score; see `findings.row.Row`."""
 
     arm: str
@@ -78,14 +78,16 @@ class SummaryRow(Part):
     seeds: Count
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RowPlace:
         """Who asked what of whom."""
         observers = tuple(sorted(self.observers))
-        return Place(self.arm, observers, self.attack, self.question, self.about, self.rounds)
+        return RowPlace(
+            self.arm, observers, self.attack, self.question, self.about, self.rounds
+        )
 
 
 @final
-class RefusalRow(Part):
+class RefusalRow(DocumentPart):
     """An attack that could not run on one target; see `findings.finding.Refusal`."""
 
     arm: str
@@ -97,15 +99,15 @@ class RefusalRow(Part):
     missing: tuple[str, ...]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RowPlace:
         """Who would have asked what of whom."""
         observers = tuple(sorted(self.observers))
         about: About = "cohort" if self.target == COHORT else "clients"
-        return Place(self.arm, observers, self.attack, self.question, about, self.rounds)
+        return RowPlace(self.arm, observers, self.attack, self.question, about, self.rounds)
 
 
 @final
-class Sent(Part):
+class Sent(DocumentPart):
     """Bytes that travelled in a run."""
 
     up: Count
@@ -113,14 +115,14 @@ class Sent(Part):
 
 
 @final
-class Took(Part):
+class Took(DocumentPart):
     """Seconds of a run."""
 
     wall: NotNegative | None
 
 
 @final
-class RunRow(Part):
+class RunRow(DocumentPart):
     """One federation: see `findings.finding.ArmRun`.
 
     Earlier writers counted neither bytes nor time.
@@ -135,7 +137,7 @@ class RunRow(Part):
 
 
 @final
-class Measured(Part):
+class ProvenEpsilon(DocumentPart):
     """What attacks prove of an epsilon; see `epsilon.bound`."""
 
     at_least: NotNegative
@@ -143,7 +145,7 @@ class Measured(Part):
 
 
 @final
-class EpsilonRow(Part):
+class EpsilonRow(DocumentPart):
     """How a mechanism of an arm stands towards some observers.
 
     See `epsilon.epsilon.EpsilonLine`.
@@ -170,7 +172,7 @@ class EpsilonRow(Part):
     unit: Unit
     delta: Annotated[float, Field(gt=0, lt=1)]
     ceiling: NotNegative | None
-    measured: Measured | None
+    measured: ProvenEpsilon | None
 
     @property
     def mechanism(self) -> str:

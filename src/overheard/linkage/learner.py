@@ -9,7 +9,7 @@ from overheard.core.examples import Examples, joined
 
 @final
 @dataclass(frozen=True, slots=True)
-class Learner:
+class PriorClient:
     """A piece of a known user's prior; plain values, so that its repr is its record.
 
     Args:
@@ -31,14 +31,14 @@ class Learner:
         return f"known/{self.user}/{self.chunk}"
 
 
-def learners_of(people: Mapping[str, Examples], chunks: int) -> tuple[Learner, ...]:
+def learners_of(people: Mapping[str, Examples], chunks: int) -> tuple[PriorClient, ...]:
     """Cut the examples of each user into so many pieces, or as many as there are examples."""
     learners, begin = [], 0
     for user, examples in people.items():
         pieces = min(chunks, len(examples))
         for chunk in range(pieces):
             ends = [begin + len(examples) * cut // pieces for cut in (chunk, chunk + 1)]
-            learners.append(Learner(user, chunk, *ends))
+            learners.append(PriorClient(user, chunk, *ends))
         begin += len(examples)
     return tuple(learners)
 

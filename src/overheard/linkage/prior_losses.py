@@ -20,7 +20,7 @@ from overheard.core.view import View
 from overheard.learning.cohort import Member
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
-from overheard.linkage.learner import Learner, learners_of, together
+from overheard.linkage.learner import PriorClient, learners_of, together
 from overheard.linkage.told_beside import less_mean, told_beside
 
 LOSS = "loss"
@@ -113,7 +113,7 @@ def told_when_simulated(
 
 
 def _losses(
-    start: Weights, knowledge: Knowledge, learners: Sequence[Learner], number: int
+    start: Weights, knowledge: Knowledge, learners: Sequence[PriorClient], number: int
 ) -> list[float]:
     """What each learner reports in one round, through the defenses that the attacker knows.
 
@@ -150,7 +150,7 @@ def _losses(
 
 
 def _defended(
-    learner: Learner, whole: Examples, knowledge: Knowledge, number: int, seed: Seed
+    learner: PriorClient, whole: Examples, knowledge: Knowledge, number: int, seed: Seed
 ) -> Examples:
     """What a learner trains on, after the defenses of the data."""
     data = whole.take(torch.arange(learner.begin, learner.end))

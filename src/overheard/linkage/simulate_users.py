@@ -18,7 +18,7 @@ from overheard.learning.cohort import Member, Trained
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.workers.job import Job
-from overheard.linkage.learner import Learner
+from overheard.linkage.learner import PriorClient
 from overheard.linkage.sketch import sketch_for
 from overheard.simulation.read_chunk import BROADCAST
 
@@ -51,7 +51,7 @@ class SimulateUsers(Job):
     """
 
     round: int
-    learners: tuple[Learner, ...]
+    learners: tuple[PriorClient, ...]
     build_model: BuildModel
     recipe: Recipe
     defenses: tuple[Defense, ...]
@@ -104,7 +104,7 @@ class SimulateUsers(Job):
         }
         return {ANSWERED: torch.tensor(answered, dtype=torch.long), **read}
 
-    def _held(self, learner: Learner, tensors: Mapping[str, Tensor]) -> Examples:
+    def _held(self, learner: PriorClient, tensors: Mapping[str, Tensor]) -> Examples:
         """What a learner trains on, after the defenses of the data."""
         mine = slice(learner.begin, learner.end)
         data = Examples(tensors["users/inputs"][mine], tensors["users/labels"][mine])

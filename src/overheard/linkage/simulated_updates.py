@@ -15,8 +15,8 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.initial import fresh
-from overheard.learning.workers.job import Bundle, Task
-from overheard.linkage.learner import Learner, together
+from overheard.learning.workers.job import Bundle, WorkerTask
+from overheard.linkage.learner import PriorClient, together
 from overheard.linkage.simulate_users import ANSWERED, SKETCH, SimulateUsers
 from overheard.linkage.sketch import RAW, WIDTH
 from overheard.simulation.chunk import CHUNK
@@ -48,7 +48,7 @@ class SimulatedUpdates:
 def simulated_updates(
     broadcasts: Mapping[int, Weights],
     knowledge: Knowledge,
-    learners: Sequence[Learner],
+    learners: Sequence[PriorClient],
     names: Sequence[str],
 ) -> SimulatedUpdates:
     """What each learner would have sent in each round, as far as these tensors tell.
@@ -106,7 +106,7 @@ class _Piece:
 
     round: int
     begin: int
-    learners: tuple[Learner, ...]
+    learners: tuple[PriorClient, ...]
     key: str
 
 
@@ -150,7 +150,7 @@ def _tasks(
     pool: Examples,
     seed: Seed,
     pieces: Sequence[_Piece],
-) -> Iterator[Task]:
+) -> Iterator[WorkerTask]:
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
     given = {"users/inputs": pool.inputs, "users/labels": pool.labels}
@@ -172,4 +172,4 @@ def _tasks(
                 # Machines of a cluster need not have the device of this one.
                 knowledge.means.device if knowledge.means.cluster is None else "cpu",
             )
-            yield Task(job, (users, broadcast))
+            yield WorkerTask(job, (users, broadcast))

@@ -31,7 +31,7 @@ WARMTH = 20.0
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class UserReading:
     """One layer of updates, by the directions in which they differ.
 
     Args:
@@ -70,7 +70,7 @@ class UserEvidence:
     """
 
     layers: tuple[Layer, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[UserReading, ...]
     heard: Bool[Tensor, " users"]
     of_one: Float[Tensor, " spaces"]
     of_many: Float[Tensor, " spaces"]
@@ -158,7 +158,7 @@ def learn_evidence(known: Mapping[Layer, KnownUpdates]) -> UserEvidence:
 
 
 def _nearness(
-    readings: Sequence[Reading],
+    readings: Sequence[UserReading],
     places: Sequence[Float[Tensor, "updates _"]],
     weights: Float[Tensor, " spaces"],
 ) -> Float[Tensor, "updates updates"]:
@@ -187,7 +187,7 @@ class _Trial:
 
 def _reading(
     known: KnownUpdates, pieces: Int[Tensor, " updates"], chosen: Sequence[int], plane: Plane
-) -> Reading:
+) -> UserReading:
     """What is learned from some pieces."""
     rows = torch.isin(pieces, torch.tensor(chosen, dtype=pieces.dtype))
     vectors, rounds = known.vectors[rows], known.rounds[rows]
@@ -198,7 +198,7 @@ def _reading(
         plane.of(whole.vectors, whole.rounds, means), whole.people, len(known.names)
     )[: known.named]
     turns = [turn_within(apart, known.people[rows], shrinkage) for shrinkage in SHRINKAGES]
-    return Reading(plane, means, tuple(UserSpace(turn, users @ turn) for turn in turns))
+    return UserReading(plane, means, tuple(UserSpace(turn, users @ turn) for turn in turns))
 
 
 def _trial(

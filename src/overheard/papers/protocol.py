@@ -8,7 +8,7 @@ from overheard.core.scorer import Better
 from overheard.findings.finding import Audit
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
-from overheard.papers.reading import Place, figure, mean, mean_guess
+from overheard.papers.reading import ReadingPlace, figure, mean, mean_guess
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
 from overheard.plans.plan import UNDEFENDED, Plan
@@ -18,7 +18,7 @@ UNIFORM = "uniform"
 
 @final
 @dataclass(frozen=True, slots=True)
-class Panel:
+class ProtocolPanel:
     """One data set on which the protocol is carried out.
 
     Args:
@@ -59,7 +59,7 @@ class ProtocolExperiment(Experiment):
     name: str
     shows: str
     departs: str
-    panels: tuple[Panel, ...]
+    panels: tuple[ProtocolPanel, ...]
     scores: tuple[str, ...]
     better: Better
 
@@ -86,14 +86,14 @@ class ProtocolExperiment(Experiment):
             for told in self._of(panel, runs.audits[panel.key], runs.plans[panel.key])
         )
 
-    def _of(self, panel: Panel, audit: Audit, run: Plan) -> list[Figure]:
+    def _of(self, panel: ProtocolPanel, audit: Audit, run: Plan) -> list[Figure]:
         where, threat = setting(panel.name, run, panel.full), run.threats[0]
         rounds = tuple(range(run.training.rounds))
         heard = {"all_rounds": rounds} | {f"round_{n + 1}": (n,) for n in rounds}
         figures = []
         for number, attack in enumerate(threat.attacks):
             for when, some in heard.items():
-                place = Place(threat.named(attack), some, UNDEFENDED)
+                place = ReadingPlace(threat.named(attack), some, UNDEFENDED)
                 figures += [
                     figure(
                         f"{panel.key}_attack_{number + 1}_{attack.name}_{score}_{when}",
@@ -106,7 +106,7 @@ class ProtocolExperiment(Experiment):
                     )
                     for score in self.scores
                 ]
-        first = Place(threat.named(threat.attacks[0]), rounds, UNDEFENDED)
+        first = ReadingPlace(threat.named(threat.attacks[0]), rounds, UNDEFENDED)
         return figures + [
             figure(
                 f"{panel.key}_{UNIFORM}_{score}",

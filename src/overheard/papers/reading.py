@@ -21,7 +21,7 @@ BOOTSTRAP = Seed(0).child("papers")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReadingPlace:
     """Which findings of an audit a figure is read off.
 
     Args:
@@ -38,7 +38,7 @@ class Place:
     target: Party | None = None
 
 
-def found(audit: Audit, place: Place) -> tuple[Finding, ...]:
+def found(audit: Audit, place: ReadingPlace) -> tuple[Finding, ...]:
     """The findings there, over all seeds.
 
     Raises:
@@ -65,7 +65,7 @@ def found(audit: Audit, place: Place) -> tuple[Finding, ...]:
     return findings
 
 
-def mean(audit: Audit, place: Place, score: str) -> Estimate:
+def mean(audit: Audit, place: ReadingPlace, score: str) -> Estimate:
     """The mean of a score over users and seeds."""
     return mean_of(found(audit, place), [one.value for one in _scores(audit, place, score)])
 
@@ -79,14 +79,14 @@ def mean_over_rounds(
     """
     heard: dict[tuple[int, Party], list[float]] = defaultdict(list)
     for number in rounds:
-        place = Place(attack, (number,), arm)
+        place = ReadingPlace(attack, (number,), arm)
         for finding, one in zip(found(audit, place), _scores(audit, place, score), strict=True):
             heard[finding.cell.seed, finding.target].append(one.value)
     values = np.array([np.mean(several) for several in heard.values()])
     return estimate(values, np.array([seed for seed, _ in heard]), BOOTSTRAP)
 
 
-def mean_guess(audit: Audit, place: Place, score: str, guess: str) -> Estimate:
+def mean_guess(audit: Audit, place: ReadingPlace, score: str, guess: str) -> Estimate:
     """The mean of a score for one of the guesses that the claims were held against."""
     values = [{**one.blinds, **one.references}[guess] for one in _scores(audit, place, score)]
     return mean_of(found(audit, place), values)
@@ -97,7 +97,9 @@ def best_round(audit: Audit, attack: str, score: str, rounds: Iterable[int]) -> 
 
     It is chosen with the truth in hand: an attacker does not know it.
     """
-    return min(rounds, key=lambda number: mean(audit, Place(attack, (number,)), score).mean)
+    return min(
+        rounds, key=lambda number: mean(audit, ReadingPlace(attack, (number,)), score).mean
+    )
 
 
 def figure(
@@ -126,7 +128,7 @@ def mean_of(findings: Sequence[Finding], values: Sequence[float]) -> Estimate:
     return estimate(np.array(values), seeds, BOOTSTRAP)
 
 
-def _scores(audit: Audit, place: Place, score: str) -> list[Score]:
+def _scores(audit: Audit, place: ReadingPlace, score: str) -> list[Score]:
     return [
         one for finding in found(audit, place) for one in finding.scores if one.name == score
     ]

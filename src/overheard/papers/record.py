@@ -16,7 +16,7 @@ FILE = "figures.json"
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid", strict=True))
-class Entry:
+class FigureEntry:
     """One figure, with all that is needed to read it without its neighbours.
 
     Args:
@@ -45,7 +45,7 @@ class Entry:
     differences: str
 
 
-ENTRIES = TypeAdapter(tuple[Entry, ...])
+ENTRIES = TypeAdapter(tuple[FigureEntry, ...])
 
 
 def write_figures(
@@ -61,7 +61,7 @@ def write_figures(
 
     """
     entries = tuple(
-        Entry(
+        FigureEntry(
             experiment.name,
             one.name,
             one.setting,

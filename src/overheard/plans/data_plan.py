@@ -10,16 +10,16 @@ from overheard.data.dataset import DataSource
 from overheard.data.partition.candidates import Candidates
 from overheard.data.partition.deal import SharedOut
 from overheard.data.partition.people import People, PriorKind
-from overheard.data.partition.schedule import Shift
+from overheard.data.partition.schedule import DataShift
 from overheard.plans.kinds import DATASETS, SPLITS
 from overheard.plans.part import PartOf
-from overheard.plans.table import Positive, Table
+from overheard.plans.table import Positive, StrictTable
 
 MOST_CLIENTS = 1_000_000
 """More than any data set could be shared out among; the list of them would fill the memory."""
 
 
-class ShiftPlan(Table):
+class ShiftPlan(StrictTable):
     """One client's data change in kind; what is left out stays as it is.
 
     Args:
@@ -50,9 +50,9 @@ class ShiftPlan(Table):
         return self
 
     @property
-    def shift(self) -> Shift:
+    def shift(self) -> DataShift:
         """The change of data."""
-        return Shift(
+        return DataShift(
             self.client,
             self.round,
             self.shares,
@@ -63,7 +63,7 @@ class ShiftPlan(Table):
         )
 
 
-class PeoplePlan(Table):
+class PeoplePlan(StrictTable):
     """What an attacker has of single users beforehand; clients stand for users.
 
     Args:
@@ -110,7 +110,7 @@ class PeoplePlan(Table):
         )
 
 
-class DataPlan(Table):
+class DataPlan(StrictTable):
     """Whose data are trained on.
 
     Args:

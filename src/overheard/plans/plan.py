@@ -18,7 +18,7 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.kinds import ATTACKS, DATASETS, DEFENSES, DISTILLATIONS, MODELS
 from overheard.plans.part import PartOf, label
 from overheard.plans.personal import PERSONAL
-from overheard.plans.table import Positive, Table, parse_table, read_table, refuse_repeats
+from overheard.plans.table import Positive, StrictTable, parse_table, read_table, refuse_repeats
 from overheard.plans.virtual import RecipePlan, VirtualPlan
 
 UNDEFENDED = "no defense"
@@ -44,7 +44,7 @@ class TrainingPlan(RecipePlan):
     failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
-class ArmPlan(Table):
+class ArmPlan(StrictTable):
     """A variant of the federation, with these defenses in this order.
 
     Args:
@@ -82,7 +82,7 @@ class ArmPlan(Table):
 Known = Literal["auxiliary", "model", "recipe", "defenses"]
 
 
-class ThreatPlan(Table):
+class ThreatPlan(StrictTable):
     """Who listens, what they know beforehand, and what they try.
 
     Args:
@@ -173,7 +173,7 @@ class ThreatPlan(Table):
         return tuple(party(name) for name in self.observers)
 
 
-class Plan(Table):
+class Plan(StrictTable):
     """An audit: every arm is simulated under every seed and meets every threat.
 
     An arm without defenses is added where none is given. The same seed deals the same data and

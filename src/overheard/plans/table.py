@@ -13,13 +13,13 @@ from overheard.core.errors import PlanError
 Positive = Annotated[int, Field(ge=1, lt=2**31)]
 
 
-class Table(BaseModel):
+class StrictTable(BaseModel):
     """A table of a plan: unknown keys and wrong types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-T = TypeVar("T", bound=Table)
+T = TypeVar("T", bound=StrictTable)
 
 
 def refuse_repeats(names: Sequence[str]) -> None:

@@ -9,10 +9,10 @@ from overheard.core.recipe import LossName, OptimizerName, Recipe
 from overheard.core.split import Split
 from overheard.plans.kinds import SPLITS
 from overheard.plans.part import PartOf, label
-from overheard.plans.table import Positive, Table
+from overheard.plans.table import Positive, StrictTable
 
 
-class RecipePlan(Table):
+class RecipePlan(StrictTable):
     """How a client trains.
 
     Args:
@@ -53,7 +53,7 @@ class RecipePlan(Table):
         )
 
 
-class VirtualPlan(Table):
+class VirtualPlan(StrictTable):
     """The virtual clients of an attacker that trains its own, to learn from them.
 
     Args:

@@ -23,7 +23,7 @@ LONGEST_TEXT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedClients:
     """Who was asked for an answer in a round, where that was not everyone."""
 
     round: int
@@ -31,7 +31,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ClientAnswer:
     """What travelled beside the weights of one answer, or why none came.
 
     Args:
@@ -89,9 +89,9 @@ class About:
     participation: float | None = None
     tensors: tuple[str, ...] | None = None
     clients: tuple[str, ...] | None = None
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[AskedClients, ...] = ()
     examples: Mapping[str, int] = field(default_factory=dict)
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[ClientAnswer, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse all contradictions at once."""

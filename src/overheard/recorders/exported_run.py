@@ -11,7 +11,7 @@ from overheard.archive.weights import Shapes, shapes_of
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import NO_METRICS
 from overheard.core.parties import Party
-from overheard.recorders.about import About, Answer, read_about
+from overheard.recorders.about import About, ClientAnswer, read_about
 from overheard.recorders.exported_rounds import (
     RoundFiles,
     client_called,
@@ -30,7 +30,7 @@ MOST_FLAWS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExportedPart:
     """One client's part in a round.
 
     Args:
@@ -64,7 +64,7 @@ class ExportedRound:
     number: int
     model: Path
     readers: frozenset[Party]
-    parts: tuple[Part, ...]
+    parts: tuple[ExportedPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +158,12 @@ class _Told:
     clients: tuple[Party, ...] | None
     asked: Mapping[int, frozenset[Party]]
     sizes: Mapping[Party, int]
-    answers: Mapping[int, Mapping[Party, Answer]]
+    answers: Mapping[int, Mapping[Party, ClientAnswer]]
 
-    def of(self, number: int) -> Mapping[Party, Answer]:
+    def of(self, number: int) -> Mapping[Party, ClientAnswer]:
         return self.answers.get(number, {})
 
-    def parts(self, files: RoundFiles) -> tuple[Part, ...]:
+    def parts(self, files: RoundFiles) -> tuple[ExportedPart, ...]:
         everyone = self.asked.get(files.number, frozenset(self.clients or ()))
         names = everyone | files.answers.keys() | self.of(files.number).keys()
         parts = [self._part(files, who) for who in names]
@@ -171,21 +171,23 @@ class _Told:
             sorted(parts, key=lambda part: (part.path is not None, in_order(part.who)))
         )
 
-    def _part(self, files: RoundFiles, who: Party) -> Part:
+    def _part(self, files: RoundFiles, who: Party) -> ExportedPart:
         path, answer = files.answers.get(who), self.of(files.number).get(who)
         if path is None:
-            return Part(who, None, NO_FILE if answer is None else answer.missing or NO_FILE)
+            return ExportedPart(
+                who, None, NO_FILE if answer is None else answer.missing or NO_FILE
+            )
         size = self.sizes.get(who)
         if answer is None:
-            return Part(who, path, examples=size)
+            return ExportedPart(who, path, examples=size)
         told = size if answer.examples is None else answer.examples
-        return Part(who, path, examples=told, metrics=answer.metrics)
+        return ExportedPart(who, path, examples=told, metrics=answer.metrics)
 
 
 def _told(about: About, place: Path) -> _Told:
     called = partial(client_called, place=place)
     clients = None if about.clients is None else tuple(map(called, about.clients))
-    answers = defaultdict[int, dict[Party, Answer]](dict)
+    answers = defaultdict[int, dict[Party, ClientAnswer]](dict)
     for answer in about.answers:
         answers[answer.round][called(answer.client)] = answer
     return _Told(

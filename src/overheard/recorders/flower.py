@@ -20,7 +20,7 @@ from overheard.recorders.flower_arrays import parts_of
 from overheard.recorders.flower_contents import SIZES
 from overheard.recorders.flower_defenses import defense_records
 from overheard.recorders.flower_mod import recording_mod
-from overheard.recorders.flower_rounds import Rounds
+from overheard.recorders.flower_rounds import FlowerRounds
 from overheard.recorders.scribe import Scribe
 
 __all__ = ["RecordingGrid", "recording_mod"]
@@ -82,7 +82,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         )
         self._grid = grid
         self._scribe = Scribe(Path(folder), facts)
-        self._rounds = Rounds(
+        self._rounds = FlowerRounds(
             self._scribe,
             sizes=(examples_key, *SIZES) if examples_key else SIZES,
             keep_error_texts=keep_error_texts,

@@ -18,7 +18,7 @@ from overheard.recorders.facts import Facts
 from overheard.recorders.flower_arrays import Decoder, Parts, parts_of
 from overheard.recorders.flower_contents import SIZES
 from overheard.recorders.flower_defenses import defense_records
-from overheard.recorders.flower_rounds import Rounds, is_recorded
+from overheard.recorders.flower_rounds import FlowerRounds, is_recorded
 from overheard.recorders.scribe import Scribe
 
 _LOG = logging.getLogger("overheard")
@@ -83,12 +83,12 @@ class _Note:
         self._scribe = Scribe(folder, facts, goes_on=True)
         self._sizes = sizes
         self._keeps_error_texts = keep_error_texts
-        self._rounds: Rounds | None = None
+        self._rounds: FlowerRounds | None = None
 
     def asked(self, message: Message) -> None:
         """Have the model written while the client trains it."""
         try:
-            rounds = Rounds(
+            rounds = FlowerRounds(
                 self._scribe,
                 sizes=self._sizes,
                 keep_error_texts=self._keeps_error_texts,
@@ -118,7 +118,7 @@ class _Note:
         except Exception as error:
             self._stop(error)
 
-    def _go_on(self, rounds: Rounds, parts: Parts) -> None:
+    def _go_on(self, rounds: FlowerRounds, parts: Parts) -> None:
         """Open the last round anew if nobody trained in it yet and it is about this model."""
         count = committed_rounds(self._folder)
         if not count:

@@ -36,7 +36,7 @@ _LOG = logging.getLogger("overheard")
 
 
 @final
-class Rounds:
+class FlowerRounds:
     """Tells a scribe of a Flower run, one round after the other.
 
     A round begins with the model that nodes are to train. The model that they are to evaluate

@@ -16,7 +16,12 @@ from overheard.archive.weights import shapes_of
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.messages import Broadcast, Message, Missing, Update, Weights
 from overheard.core.parties import SERVER, Party
-from overheard.recorders.exported_run import ExportedRound, ExportedRun, Part, exported_run
+from overheard.recorders.exported_run import (
+    ExportedPart,
+    ExportedRound,
+    ExportedRun,
+    exported_run,
+)
 from overheard.recorders.exported_weights import read_exported
 
 Kind = Literal["weights", "differences"]
@@ -122,7 +127,7 @@ def _model(run: ExportedRun, now: ExportedRound) -> Weights:
     return read_exported(now.model, run.folder, run.shapes, run.left_out).weights
 
 
-def _body(run: ExportedRun, part: Part, kind: Kind, start: Weights) -> Update | Missing:
+def _body(run: ExportedRun, part: ExportedPart, kind: Kind, start: Weights) -> Update | Missing:
     if part.path is None:
         return Missing(part.missing)
     delta = read_exported(part.path, run.folder, run.shapes, run.left_out).weights
@@ -172,7 +177,7 @@ def _in_clear(message: Message) -> InClear:
     return message.sender, None, body.examples, body.metrics
 
 
-def _announced(part: Part) -> InClear:
+def _announced(part: ExportedPart) -> InClear:
     missing = part.missing if part.path is None else None
     return part.who, missing, part.examples, part.metrics
 

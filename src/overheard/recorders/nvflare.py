@@ -24,7 +24,7 @@ from overheard.core.parties import SERVER, Party
 from overheard.recorders.facts import Facts
 from overheard.recorders.nvflare_contents import STEPS
 from overheard.recorders.nvflare_places import is_later, last, placed
-from overheard.recorders.nvflare_rounds import Rounds, site
+from overheard.recorders.nvflare_rounds import NvflareRounds, site
 from overheard.recorders.scribe import Scribe
 
 FRAMEWORK = f"nvflare {version('nvflare')}"
@@ -173,7 +173,7 @@ class _Ear:
         self._seat = seat
         self._where = where
         # Made when the run has begun: until then the component may be copied and written down.
-        self._rounds: Rounds | None = None
+        self._rounds: NvflareRounds | None = None
         self._scribe: Scribe | None = None
         self._last: Path | None = None
         self._is_deaf = False
@@ -186,7 +186,7 @@ class _Ear:
             case EventType.AFTER_TASK_DATA_FILTER:
                 self._try(lambda: self._asked(fl_ctx))
             case AppEventType.BEFORE_AGGREGATION:
-                self._try(lambda: self._tell(Rounds.finish))
+                self._try(lambda: self._tell(NvflareRounds.finish))
             case AppEventType.AFTER_SHAREABLE_TO_LEARNABLE:
                 self._try(lambda: self._became(fl_ctx))
             case EventType.END_RUN:
@@ -224,7 +224,7 @@ class _Ear:
                 self._rounds = self._begin(who, data, fl_ctx)
         self._rounds.asked(str(fl_ctx.get_prop(FLContextKey.TASK_ID)), who, data, known)
 
-    def _begin(self, who: Party, data: Shareable, fl_ctx: FLContext) -> Rounds:
+    def _begin(self, who: Party, data: Shareable, fl_ctx: FLContext) -> NvflareRounds:
         facts = _FACTS.validate_json(self._facts) if self._facts else Facts(FRAMEWORK)
         folder, goes_on = placed(self._folder, fl_ctx), False
         if self._seat == SERVER:
@@ -241,7 +241,7 @@ class _Ear:
         self._scribe = Scribe(folder, facts, goes_on=goes_on)
         if not goes_on:
             _LOG.info("overheard: this run is recorded in %s", folder)
-        return Rounds(
+        return NvflareRounds(
             self._scribe,
             self._seat or who,
             sizes=self._sizes,
@@ -262,7 +262,7 @@ class _Ear:
             rounds.close()
             self._last, self._is_deaf = scribe.folder, scribe.stopped is not None
 
-    def _tell(self, what: Callable[[Rounds], None]) -> None:
+    def _tell(self, what: Callable[[NvflareRounds], None]) -> None:
         if self._rounds is not None:
             what(self._rounds)
 

@@ -60,7 +60,7 @@ class Copied:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SiteAnswer:
     """What a site answered.
 
     Args:
@@ -119,7 +119,7 @@ def config_in(task: Shareable) -> dict[str, str]:
     }
 
 
-def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> Answer:
+def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteAnswer:
     """What a site answered, its arrays copied.
 
     Args:
@@ -130,26 +130,26 @@ def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> Answe
     """
     code = result.get_return_code(ReturnCode.OK)
     if code != ReturnCode.OK:
-        return Answer(lambda _: Missing(_reason(code, keep_error_texts)))
+        return SiteAnswer(lambda _: Missing(_reason(code, keep_error_texts)))
     dxo = _dxo(result)
     if dxo is None:
-        return Answer(lambda _: Missing("not recorded: the answer is no DXO"))
+        return SiteAnswer(lambda _: Missing("not recorded: the answer is no DXO"))
     examples = _examples(_metadata(dxo).get(sizes)) if sizes else None
     told = {name: value for name, value in _metadata(dxo).items() if name != sizes}
     metrics = dict(_few(_numbers(told, "", DEEPEST)))
     if dxo.data_kind == DataKind.METRICS:
         said = Evaluation({**metrics, **dict(_few(_numbers(dxo.data, "", DEEPEST)))}, examples)
-        return Answer(lambda _: said)
+        return SiteAnswer(lambda _: said)
     if dxo.data_kind not in (DataKind.WEIGHTS, DataKind.WEIGHT_DIFF):
         kind = spelled(str(dxo.data_kind))[:40]
-        return Answer(lambda _: Missing(f"not recorded: it is data of the kind {kind!r}"))
+        return SiteAnswer(lambda _: Missing(f"not recorded: it is data of the kind {kind!r}"))
     try:
         weights = copied(dxo.data)
     except UnreadableError as error:
         why = f"not recorded: {error}"
-        return Answer(lambda _: Missing(why))
+        return SiteAnswer(lambda _: Missing(why))
     is_difference = dxo.data_kind == DataKind.WEIGHT_DIFF
-    return Answer(partial(_update, weights, is_difference, examples, metrics), weights.size)
+    return SiteAnswer(partial(_update, weights, is_difference, examples, metrics), weights.size)
 
 
 def _update(

@@ -16,8 +16,8 @@ from torch import Tensor
 from overheard.core.messages import Body, Broadcast, Missing, Times, Weights
 from overheard.core.parties import SERVER, Party, party
 from overheard.recorders.nvflare_contents import (
-    Answer,
     Copied,
+    SiteAnswer,
     UnreadableError,
     answer_in,
     broadcast,
@@ -96,7 +96,7 @@ class _Held:
 
     who: Party
     model: _Model
-    answer: Answer
+    answer: SiteAnswer
     moment: float
 
 
@@ -124,7 +124,7 @@ class _Round:
 
 
 @final
-class Rounds:
+class NvflareRounds:
     """Tells a scribe what is said in a run, round by round.
 
     A round begins with the first task of another number, and ends with `finish` or with the
@@ -222,13 +222,13 @@ class Rounds:
             self._round = self._final = None
         self._scribe.close()
 
-    def _read(self, result: Shareable) -> Answer:
+    def _read(self, result: Shareable) -> SiteAnswer:
         try:
             return answer_in(result, self._sizes, keep_error_texts=self._keep_error_texts)
         # Whatever a site sends, it must not end the recording of the others.
         except Exception as error:
             kind = type(error).__name__
-            return Answer(lambda _: Missing(f"not recorded: it cannot be read ({kind})"))
+            return SiteAnswer(lambda _: Missing(f"not recorded: it cannot be read ({kind})"))
 
     def _is_another(self, here: _Round, number: int | None, who: Party) -> bool:
         if number is not None or here.number is not None:

@@ -14,7 +14,7 @@ _PRECISION = "mean_average_precision"
 
 @final
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FrontierPoint:
     """One arm as one attack found it.
 
     Args:
@@ -40,7 +40,7 @@ class Standing:
         return value if self.row.blind is None else max(value, sign * self.row.blind)
 
 
-def standings(every: Sequence[Arm]) -> Mapping[str, Sequence[Standing]]:
+def standings(every: Sequence[Arm]) -> Mapping[str, Sequence[FrontierPoint]]:
     """The standings by who asked what, where there is more than one arm to compare.
 
     What a model is worth is its final accuracy over that of the arm without defenses; where
@@ -53,7 +53,9 @@ def standings(every: Sequence[Arm]) -> Mapping[str, Sequence[Standing]]:
     tested = {arm.name: (arm, arm.accuracy) for arm in every if arm.accuracy is not None}
     found = {
         asked: [
-            Standing(arm.name, case.attack, _told(case), accuracy / worth, costs_of(arm).sent)
+            FrontierPoint(
+                arm.name, case.attack, _told(case), accuracy / worth, costs_of(arm).sent
+            )
             for exposure in exposures
             if exposure.arm in tested
             for arm, accuracy in [tested[exposure.arm]]
@@ -65,7 +67,7 @@ def standings(every: Sequence[Arm]) -> Mapping[str, Sequence[Standing]]:
     return {asked: held for asked, held in found.items() if len({one.arm for one in held}) > 1}
 
 
-def strongest(held: Sequence[Standing]) -> tuple[Standing, ...]:
+def strongest(held: Sequence[FrontierPoint]) -> tuple[FrontierPoint, ...]:
     """Of each arm what the strongest attack upon it found."""
     return tuple(
         max((one for one in held if one.arm == arm), key=lambda one: one.read)
@@ -74,13 +76,15 @@ def strongest(held: Sequence[Standing]) -> tuple[Standing, ...]:
 
 
 def unbeaten(
-    held: Sequence[Standing], worth: Callable[[Standing], float]
-) -> tuple[Standing, ...]:
+    held: Sequence[FrontierPoint], worth: Callable[[FrontierPoint], float]
+) -> tuple[FrontierPoint, ...]:
     """Those that no other beats: by less that is read, and at least as much of the worth."""
     return tuple(one for one in held if not any(_beats(other, one, worth) for other in held))
 
 
-def _beats(other: Standing, own: Standing, worth: Callable[[Standing], float]) -> bool:
+def _beats(
+    other: FrontierPoint, own: FrontierPoint, worth: Callable[[FrontierPoint], float]
+) -> bool:
     no_worse = other.read <= own.read and worth(other) >= worth(own)
     return no_worse and (other.read < own.read or worth(other) > worth(own))
 

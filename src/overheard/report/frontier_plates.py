@@ -6,11 +6,11 @@ from markupsafe import Markup
 
 from overheard.drawing.line_charts import Axis, Trade, frontier_chart, frontier_legend
 from overheard.drawing.plates import Panel, Plate, Table
-from overheard.drawing.point_names import Dot
+from overheard.drawing.point_names import NamedDot
 from overheard.findings.exposures import Arm
 from overheard.findings.figures import BYTES, data_size, digits, largest_unit, measure
 from overheard.findings.names import shown, told_apart
-from overheard.report.frontier import Standing, standings, strongest, unbeaten
+from overheard.report.frontier import FrontierPoint, standings, strongest, unbeaten
 
 ADAPTIVE = "knowing the defenses"
 """What the name of an attack says that adapts to the defenses in force."""
@@ -36,7 +36,7 @@ def frontier_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
     return tuple(_plate(asked, held) for asked, held in standings(every).items())
 
 
-def _plate(asked: str, held: Sequence[Standing]) -> Plate:
+def _plate(asked: str, held: Sequence[FrontierPoint]) -> Plate:
     attacks = list(dict.fromkeys(one.attack for one in held))
     names = list(told_apart(attacks).values())
     found = strongest(held)
@@ -68,21 +68,21 @@ def _plate(asked: str, held: Sequence[Standing]) -> Plate:
 
 
 def _trade(
-    held: Sequence[Standing], named: Sequence[Standing], place: int, attack: str
+    held: Sequence[FrontierPoint], named: Sequence[FrontierPoint], place: int, attack: str
 ) -> Trade:
     """How one attack fares against every arm, by what the model is worth."""
     return Trade(
         place,
         ADAPTIVE in attack,
         [
-            Dot(one.arm if one in named else "", _read(one), 100 * one.kept)
+            NamedDot(one.arm if one in named else "", _read(one), 100 * one.kept)
             for one in held
             if one.attack == attack
         ],
     )
 
 
-def _sent_trade(found: Sequence[Standing], place: int) -> Trade:
+def _sent_trade(found: Sequence[FrontierPoint], place: int) -> Trade:
     """How the strongest attack on each arm fares, by what travels."""
     _, size = _unit(found)
     least = unbeaten(found, lambda one: -(one.sent or 0.0))
@@ -91,13 +91,15 @@ def _sent_trade(found: Sequence[Standing], place: int) -> Trade:
         place,
         False,
         [
-            Dot(one.arm if one in named else "", _read(one), (one.sent or 0.0) / size)
+            NamedDot(one.arm if one in named else "", _read(one), (one.sent or 0.0) / size)
             for one in found
         ],
     )
 
 
-def _worth_drawing(asked: str, held: Sequence[Standing], trades: Sequence[Trade]) -> Markup:
+def _worth_drawing(
+    asked: str, held: Sequence[FrontierPoint], trades: Sequence[Trade]
+) -> Markup:
     kept = [100 * one.kept for one in held]
     low, high = min(100.0, *kept), max(100.0, *kept)
     room = max(2.0, 0.12 * (max(kept) - low))
@@ -107,7 +109,7 @@ def _worth_drawing(asked: str, held: Sequence[Standing], trades: Sequence[Trade]
     return frontier_chart(trades, _blind(held), _across(held), up, label)
 
 
-def _sent_drawing(asked: str, held: Sequence[Standing], trade: Trade) -> Markup:
+def _sent_drawing(asked: str, held: Sequence[FrontierPoint], trade: Trade) -> Markup:
     """The axis runs backwards: who sends less stands further up."""
     name, _ = _unit(held)
     most = max(point.y for point in trade.points)
@@ -116,7 +118,7 @@ def _sent_drawing(asked: str, held: Sequence[Standing], trade: Trade) -> Markup:
     return frontier_chart([trade], _blind(held), _across(held), up, label)
 
 
-def _across(held: Sequence[Standing]) -> Axis:
+def _across(held: Sequence[FrontierPoint]) -> Axis:
     """The axis of what is read; it runs backwards where a lower score reads more."""
     told, blind = measure(held[0].row.score), _blind(held)
     ends = [_read(one) for one in held] + ([] if blind is None else [blind])
@@ -129,12 +131,12 @@ def _across(held: Sequence[Standing]) -> Axis:
     return Axis(title, low, high)
 
 
-def _read(one: Standing) -> float:
+def _read(one: FrontierPoint) -> float:
     """What is read, in the unit of the axis."""
     return measure(one.row.score).factor * one.row.value.mean
 
 
-def _blind(held: Sequence[Standing]) -> float | None:
+def _blind(held: Sequence[FrontierPoint]) -> float | None:
     """What a guesser reads, in the unit of the axis."""
     row = next((one.row for one in held if one.row.blind is not None), None)
     if row is None or row.blind is None:
@@ -142,16 +144,16 @@ def _blind(held: Sequence[Standing]) -> float | None:
     return measure(row.score).factor * row.blind
 
 
-def _differ_in_bytes(held: Sequence[Standing]) -> bool:
+def _differ_in_bytes(held: Sequence[FrontierPoint]) -> bool:
     sent = {one.sent for one in held}
     return None not in sent and len(sent) > 1
 
 
-def _unit(held: Sequence[Standing]) -> tuple[str, float]:
+def _unit(held: Sequence[FrontierPoint]) -> tuple[str, float]:
     return largest_unit(max(one.sent or 0.0 for one in held), BYTES)
 
 
-def _table(asked: str, held: Sequence[Standing], best: Collection[str]) -> Table:
+def _table(asked: str, held: Sequence[FrontierPoint], best: Collection[str]) -> Table:
     told = measure(held[0].row.score)
     return Table(
         f"{told.title} against accuracy kept: {asked}",

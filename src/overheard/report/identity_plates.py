@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from overheard.drawing.charts import legend_chart
-from overheard.drawing.line_charts import Axis, Line, histogram_chart, lines_chart
+from overheard.drawing.line_charts import Axis, ChartLine, histogram_chart, lines_chart
 from overheard.drawing.plates import Panel, Plate, Table
 from overheard.findings.exposures import Arm, Exposure
 from overheard.findings.figures import NO_FIGURE, digits
@@ -100,9 +100,9 @@ def _plate(exposure: Exposure, drawn: Sequence[_Drawn]) -> Plate:
 
 def _panels(drawn: Sequence[_Drawn], best: str, where: str) -> tuple[Panel, ...]:
     percents = 100 * RATES
-    diagonal = Line(0, (0.0, 100.0), (0.0, 100.0))
+    diagonal = ChartLine(0, (0.0, 100.0), (0.0, 100.0))
     lines = [
-        Line(place, percents.tolist(), (100 * hits_at(one.pairs, RATES)).tolist())
+        ChartLine(place, percents.tolist(), (100 * hits_at(one.pairs, RATES)).tolist())
         for place, one in enumerate(drawn)
     ]
     up = Axis("true pairs that pass, %", 0.0, 103.0)
@@ -119,10 +119,10 @@ def _lists(drawn: Sequence[_Drawn], where: str) -> Panel:
     lengths = range(1, min(users, LENGTHS) + 1)
     x = [float(length) for length in lengths]
     lines = [
-        Line(place, x, (100 * named_within(one.ranked, lengths)).tolist())
+        ChartLine(place, x, (100 * named_within(one.ranked, lengths)).tolist())
         for place, one in enumerate(drawn)
     ]
-    blind = Line(0, x, [100 * length / users for length in lengths])
+    blind = ChartLine(0, x, [100 * length / users for length in lengths])
     across = Axis("names on the list", 1.0, max(2.0, x[-1]))
     up = Axis("true user on the list, %", 0.0, 103.0)
     chart = lines_chart(lines, blind, across, up, f"Right among the first named: {where}")
@@ -141,7 +141,7 @@ def _histogram(best: _Drawn, name: str, where: str) -> Panel:
 def _strangers(drawn: Sequence[_Drawn], where: str) -> list[Panel]:
     percents = (100 * RATES[::2]).tolist()
     lines = [
-        Line(place, percents, (100 * rates).tolist())
+        ChartLine(place, percents, (100 * rates).tolist())
         for place, one in enumerate(drawn)
         if (rates := identified_at(one.ranked, percents)) is not None
     ]
@@ -149,7 +149,7 @@ def _strangers(drawn: Sequence[_Drawn], where: str) -> list[Panel]:
         return []
     up = Axis("known users named right, %", 0.0, 103.0)
     across = Axis("strangers taken for a known user, %", 0.0, 100.0)
-    blind = Line(0, percents, [rate / len(drawn[0].ranked[0].users) for rate in percents])
+    blind = ChartLine(0, percents, [rate / len(drawn[0].ranked[0].users) for rate in percents])
     label = f"Known users named right among strangers: {where}"
     return [Panel("With users it does not know", lines_chart(lines, blind, across, up, label))]
 

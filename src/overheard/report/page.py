@@ -43,7 +43,7 @@ _OWN_SCALE = Measure("", "", 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerWords:
     """What one group of observers gets out of an arm, in words."""
 
     asked: str
@@ -63,7 +63,7 @@ class ArmWords:
     accuracy: str
     sent: str
     time: str
-    answers: tuple[Answer, ...]
+    answers: tuple[AnswerWords, ...]
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -133,10 +133,10 @@ def _arm_words(arm: Arm) -> ArmWords:
     )
 
 
-def _answer(exposure: Exposure) -> Answer:
+def _answer(exposure: Exposure) -> AnswerWords:
     row = told_row(exposure.cases[0]) if exposure.cases else None
     told = _OWN_SCALE if row is None else measure(row.score)
-    return Answer(
+    return AnswerWords(
         exposure.title,
         exposure.verdict,
         BADGES[exposure.verdict],

@@ -9,7 +9,7 @@ from math import isfinite
 from overheard.archive.seconds import Seconds
 from overheard.core.claims import Timeline
 from overheard.core.scorer import Score
-from overheard.epsilon.bound import EpsilonBound, Guesses, Rates
+from overheard.epsilon.bound import EpsilonBound, GuessEvidence, Rates
 from overheard.epsilon.epsilon import EpsilonLine, epsilon_lines
 from overheard.findings.exposures import About, Arm
 from overheard.findings.finding import ArmRun, Audit, Cell, Finding, Refusal
@@ -169,7 +169,7 @@ def _bound(bound: EpsilonBound) -> dict[str, object]:
     }
 
 
-def _evidence(evidence: Rates | Guesses) -> dict[str, object]:
+def _evidence(evidence: Rates | GuessEvidence) -> dict[str, object]:
     if isinstance(evidence, Rates):
         return {
             "threshold": evidence.threshold,

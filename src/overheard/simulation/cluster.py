@@ -14,7 +14,7 @@ from torch import Tensor
 from overheard.core.errors import PlanError, WorkerError
 from overheard.core.spelled import spelled_out
 from overheard.learning.threads import cores
-from overheard.learning.workers.job import Bundle, Done, Job, Task
+from overheard.learning.workers.job import Bundle, Done, Job, WorkerTask
 
 LOCAL = "local"
 """The address that stands for this machine."""
@@ -32,7 +32,9 @@ Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
 """Named tensors as Ray sends them: arrays of any numbers, read in place on each machine."""
 
 
-def on_cluster(tasks: Iterable[tuple[int, Task]], address: str) -> Generator[Done, None, None]:
+def on_cluster(
+    tasks: Iterable[tuple[int, WorkerTask]], address: str
+) -> Generator[Done, None, None]:
     """Do numbered tasks on a Ray cluster, and give them as they are done, in any order.
 
     Every machine of it needs this package in the same version, and whatever module builds the
@@ -62,7 +64,7 @@ def on_cluster(tasks: Iterable[tuple[int, Task]], address: str) -> Generator[Don
     do = ray.remote(num_cpus=1, max_retries=RETRIES)(run_remotely)
     most = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
     sent: WeakKeyDictionary[Bundle, Any] = WeakKeyDictionary()  # of references that Ray made
-    flying: dict[Any, tuple[int, Task]] = {}
+    flying: dict[Any, tuple[int, WorkerTask]] = {}
 
     def landed(until: int) -> Generator[Done, None, None]:
         while len(flying) > until:
@@ -133,7 +135,7 @@ def _join(ray: Any, address: str) -> None:  # a module without types
             ) from error
 
 
-def _taken(ray: Any, reference: Any, task: Task) -> Mapping[str, Tensor]:  # without types
+def _taken(ray: Any, reference: Any, task: WorkerTask) -> Mapping[str, Tensor]:  # without types
     try:
         arrays: Arrays = ray.get(reference)
     except ray.exceptions.WorkerCrashedError as crash:

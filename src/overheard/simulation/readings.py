@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.knowledge import Knowledge
-from overheard.learning.workers.job import Bundle, Task
+from overheard.learning.workers.job import Bundle, WorkerTask
 from overheard.simulation.chunk import Chunk
 from overheard.simulation.ground import Ground
 from overheard.simulation.keys import Keys
@@ -110,7 +110,7 @@ class _Table:
 
 def _tasks(
     ground: Ground, knowledge: Knowledge, chunks: Sequence[Chunk], gaps: Sequence[_Gap]
-) -> Iterator[Task]:
+) -> Iterator[WorkerTask]:
     pool = pool_of(ground.auxiliary, ground.parting, ground.seed.child("pool"))
     examples = Bundle(
         {
@@ -141,7 +141,7 @@ def _tasks(
                 ground.device if knowledge.means.cluster is None else "cpu",
                 tuple(gap.missing),
             )
-            yield Task(job, (examples, public, broadcast))
+            yield WorkerTask(job, (examples, public, broadcast))
 
 
 def _background(knowledge: Knowledge) -> Bundle:

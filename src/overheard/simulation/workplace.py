@@ -9,11 +9,13 @@ import torch
 from overheard.core.means import Means
 from overheard.learning.threads import cores
 from overheard.learning.workers import processes
-from overheard.learning.workers.job import Done, Task
+from overheard.learning.workers.job import Done, WorkerTask
 from overheard.simulation.cluster import on_cluster
 
 
-def carry_out(tasks: Iterable[Task], count: int, means: Means) -> Generator[Done, None, None]:
+def carry_out(
+    tasks: Iterable[WorkerTask], count: int, means: Means
+) -> Generator[Done, None, None]:
     """Do `count` tasks, and give them as they are done, in any order.
 
     Where they are done moves no bit. Whoever stops listening half-way, be it by Ctrl-C, ends
@@ -34,7 +36,7 @@ def carry_out(tasks: Iterable[Task], count: int, means: Means) -> Generator[Done
 
 
 def _with_workers_once_worth_it(
-    tasks: Iterable[Task], count: int, workers: int
+    tasks: Iterable[WorkerTask], count: int, workers: int
 ) -> Generator[Done, None, None]:
     """Work here until workers have come up, who are called once that saves time."""
     numbered = enumerate(tasks)

@@ -19,7 +19,7 @@ from overheard.data.partition.candidates import Candidates
 from overheard.data.partition.composition import ratio_shares
 from overheard.data.partition.deal import Auxiliary, Deal, SharedOut, deal
 from overheard.data.partition.people import People, PriorKind
-from overheard.data.partition.schedule import Schedule, Shift
+from overheard.data.partition.schedule import DataShift, Schedule
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
@@ -142,7 +142,7 @@ def test_fresh_examples_have_the_old_composition() -> None:
 
 
 def test_a_shift_changes_one_client_from_its_round_on_at_constant_size() -> None:
-    shift = Shift(1, 2, ratio_shares(CLASSES, (0, 2), 0.8))
+    shift = DataShift(1, 2, ratio_shares(CLASSES, (0, 2), 0.8))
     hands = dealt(Iid(0.0), schedule=Schedule(4, shifts=(shift,)))
     counts = [hands.held(1, number).counts(CLASSES).tolist() for number in range(4)]
     # 20 * (.4, .1, .4, .1) from round 2 on; 5 of each before.
@@ -152,20 +152,20 @@ def test_a_shift_changes_one_client_from_its_round_on_at_constant_size() -> None
 
 
 def test_a_shift_lasts_through_later_refreshes() -> None:
-    shift = Shift(0, 1, (1.0, 0.0, 0.0, 0.0))
+    shift = DataShift(0, 1, (1.0, 0.0, 0.0, 0.0))
     hands = dealt(Iid(), schedule=Schedule(5, refresh_every=2, shifts=(shift,)))
     assert [int(hands.held(0, n).counts(CLASSES)[0]) for n in range(1, 5)] == [20] * 4
 
 
 def test_the_control_of_a_shift_swaps_examples_and_keeps_the_composition() -> None:
-    hands = dealt(Dirichlet(), schedule=Schedule(3, shifts=(Shift(0, 1),)))
+    hands = dealt(Dirichlet(), schedule=Schedule(3, shifts=(DataShift(0, 1),)))
     before, after = hands.held(0, 0), hands.held(0, 1)
     assert before.counts(CLASSES).equal(after.counts(CLASSES))
     assert not set(hands.rows[0][0].tolist()) & set(hands.rows[1][0].tolist())
 
 
 def test_a_client_that_is_a_user_stays_that_user_through_refreshes_and_shifts() -> None:
-    shift = Shift(2, 1, (0.7, 0.1, 0.1, 0.1))
+    shift = DataShift(2, 1, (0.7, 0.1, 0.1, 0.1))
     hands = dealt(ByUser(), schedule=Schedule(4, refresh_every=2, shifts=(shift,)))
     users = torch.arange(1200) // CLASSES % 6
     for who in range(3):
@@ -318,9 +318,9 @@ def test_impossible_clients_are_refused() -> None:
     with pytest.raises(PlanError, match="smallest first"):
         dealt(Iid(), sizes=(5, 4))
     with pytest.raises(PlanError, match="client 3 shifts, but there are 3 clients"):
-        dealt(Iid(), schedule=Schedule(3, shifts=(Shift(3, 1),)))
+        dealt(Iid(), schedule=Schedule(3, shifts=(DataShift(3, 1),)))
     with pytest.raises(PlanError, match="2 shares, but the task has 4"):
-        dealt(Iid(), schedule=Schedule(3, shifts=(Shift(0, 1, (0.5, 0.5)),)))
+        dealt(Iid(), schedule=Schedule(3, shifts=(DataShift(0, 1, (0.5, 0.5)),)))
     with pytest.raises(PlanError, match="not both"):
         Auxiliary(per_class=1, total=2)
 
@@ -456,7 +456,7 @@ def test_without_people_nobody_is_known_and_nothing_else_is_dealt() -> None:
 
 
 def test_a_client_that_shifts_goes_on_as_the_same_user_whose_prior_is_known() -> None:
-    shift = Shift(1, 1, (0.7, 0.1, 0.1, 0.1))
+    shift = DataShift(1, 1, (0.7, 0.1, 0.1, 0.1))
     hands = dealt(ByUser(), people=People(), schedule=Schedule(2, shifts=(shift,)))
     assert hands.who is not None
     users = users_of_dataset()
@@ -466,7 +466,7 @@ def test_a_client_that_shifts_goes_on_as_the_same_user_whose_prior_is_known() ->
 
 
 def test_devices_and_distorted_inputs_do_not_go_together() -> None:
-    schedule = Schedule(2, shifts=(Shift(0, 1, distortion=0.5),))
+    schedule = Schedule(2, shifts=(DataShift(0, 1, distortion=0.5),))
     with pytest.raises(PlanError, match="leave out shadow_devices or the shift by distortion"):
         dealt(ByUser(), people=EVERYBODY, schedule=schedule)
     hands = dealt(ByUser(), people=People(), schedule=schedule)

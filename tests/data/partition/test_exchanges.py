@@ -15,7 +15,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
 from overheard.data.partition.exchanges import Holdings, holdings
-from overheard.data.partition.schedule import Schedule, Shift
+from overheard.data.partition.schedule import DataShift, Schedule
 
 CLASSES = 4
 TASK = Task((1,), ("a", "b", "c", "d"))
@@ -26,7 +26,7 @@ USERS = torch.arange(800) // 100
 
 
 def held_by(
-    *shifts: Shift,
+    *shifts: DataShift,
     rounds: int = 5,
     refresh_every: int | None = None,
     first: tuple[torch.Tensor, ...] = (torch.arange(20), torch.arange(100, 120)),
@@ -59,7 +59,7 @@ def test_weights_are_relative_to_what_the_client_holds() -> None:
     # there are 6.67, 10, 3.33 and 0: the first is rounded up.
     uneven = torch.tensor([*range(16), 16, 20, 24, 28])
     held = held_by(
-        Shift(0, 2, weights=(1.0, 3.0, 1.0, 0.0)), first=(uneven, torch.arange(100, 120))
+        DataShift(0, 2, weights=(1.0, 3.0, 1.0, 0.0)), first=(uneven, torch.arange(100, 120))
     )
     assert counts(held, 0) == [[8, 4, 4, 4]] * 2 + [[7, 10, 3, 0]] * 3
     assert counts(held, 1) == [[5, 5, 5, 5]] * 5
@@ -67,7 +67,7 @@ def test_weights_are_relative_to_what_the_client_holds() -> None:
 
 
 def test_even_labels_at_3_to_2_make_60_to_40() -> None:
-    held = held_by(Shift(0, 1, weights=(3.0, 2.0, 3.0, 2.0)))
+    held = held_by(DataShift(0, 1, weights=(3.0, 2.0, 3.0, 2.0)))
     assert counts(held, 0)[1] == [6, 4, 6, 4]
 
 
@@ -75,7 +75,8 @@ def test_a_second_shift_takes_what_the_first_left() -> None:
     # 5, 5, 5, 5 -> times 3, 1, 1, 1 of 30 for 20: 10, 3.33, 3.33, 3.33 -> 10, 4, 3, 3; then
     # times 0, 1, 1, 1 of 10 for 20: 8, 6, 6.
     held = held_by(
-        Shift(0, 1, weights=(3.0, 1.0, 1.0, 1.0)), Shift(0, 3, weights=(0.0, 1.0, 1.0, 1.0))
+        DataShift(0, 1, weights=(3.0, 1.0, 1.0, 1.0)),
+        DataShift(0, 3, weights=(0.0, 1.0, 1.0, 1.0)),
     )
     assert counts(held, 0)[1:4] == [[10, 4, 3, 3]] * 2 + [[0, 8, 6, 6]]
     assert held.shifts == {client(0): (1, 3)}
@@ -83,7 +84,7 @@ def test_a_second_shift_takes_what_the_first_left() -> None:
 
 def test_a_drift_moves_evenly_and_ends_all_new() -> None:
     # 5 of each to 20 of the first in 4 rounds: each part of 5 takes one or two of each label.
-    held = held_by(Shift(0, 1, shares=(1.0, 0.0, 0.0, 0.0), over=4), rounds=6)
+    held = held_by(DataShift(0, 1, shares=(1.0, 0.0, 0.0, 0.0), over=4), rounds=6)
     firsts = [count[0] for count in counts(held, 0)]
     assert firsts[0] == 5
     # Sorted by label, parts take every fourth: of the first five 2, 1, 1, 1.
@@ -94,7 +95,7 @@ def test_a_drift_moves_evenly_and_ends_all_new() -> None:
 
 
 def test_the_control_of_a_drift_exchanges_as_much_and_keeps_the_composition() -> None:
-    held = held_by(Shift(0, 1, over=3), rounds=5)
+    held = held_by(DataShift(0, 1, over=3), rounds=5)
     assert counts(held, 0) == [[5, 5, 5, 5]] * 5
     assert changes(held, 0) == [7, 7, 6, 0]
     assert held.shifts == {}
@@ -102,7 +103,7 @@ def test_the_control_of_a_drift_exchanges_as_much_and_keeps_the_composition() ->
 
 def test_which_examples_a_drift_takes_first_is_left_to_chance() -> None:
     gone = [
-        set(range(20)) - set(held_by(Shift(0, 1, over=2), seed=seed).rows[1][0].tolist())
+        set(range(20)) - set(held_by(DataShift(0, 1, over=2), seed=seed).rows[1][0].tolist())
         for seed in (0, 0, 1)
     ]
     assert gone[0] == gone[1]
@@ -110,12 +111,14 @@ def test_which_examples_a_drift_takes_first_is_left_to_chance() -> None:
 
 
 def test_a_drift_of_more_rounds_than_examples_is_done_when_all_are_new() -> None:
-    held = held_by(Shift(0, 1, over=3), first=(torch.arange(2), torch.arange(100, 120)))
+    held = held_by(DataShift(0, 1, over=3), first=(torch.arange(2), torch.arange(100, 120)))
     assert changes(held, 0) == [1, 1, 0, 0]
 
 
 def test_no_refresh_comes_into_a_drift_and_the_others_have_theirs() -> None:
-    held = held_by(Shift(0, 1, weights=(1.0, 1.0, 1.0, 0.0), over=3), refresh_every=2, rounds=5)
+    held = held_by(
+        DataShift(0, 1, weights=(1.0, 1.0, 1.0, 0.0), over=3), refresh_every=2, rounds=5
+    )
     # 20 in parts of 7, 7 and 6 in the rounds 1 to 3, a refresh in 4.
     assert changes(held, 0) == [7, 7, 6, 20]
     assert changes(held, 1) == [0, 20, 0, 20]
@@ -124,11 +127,11 @@ def test_no_refresh_comes_into_a_drift_and_the_others_have_theirs() -> None:
 
 
 def test_shares_that_the_client_holds_already_are_no_shift() -> None:
-    assert held_by(Shift(0, 1, shares=(0.25, 0.25, 0.25, 0.25))).shifts == {}
+    assert held_by(DataShift(0, 1, shares=(0.25, 0.25, 0.25, 0.25))).shifts == {}
 
 
 def test_distorted_inputs_are_rows_of_their_own_and_labels_stay() -> None:
-    held = held_by(Shift(1, 2, distortion=0.5), refresh_every=3)
+    held = held_by(DataShift(1, 2, distortion=0.5), refresh_every=3)
     assert counts(held, 1) == [[5, 5, 5, 5]] * 5
     assert held.shifts == {client(1): (2,)}
     numbers = [held.pool.inputs[rows[1]].flatten() for rows in held.rows]
@@ -146,7 +149,10 @@ def test_the_instrument_of_a_client_stays_the_same_and_differs_between_clients()
     # inputs with no spread is nothing, so that the factor stands alone.
     flat = Examples(torch.ones(800, 1), POOL.labels)
     held = held_by(
-        Shift(0, 1, distortion=0.5), Shift(1, 1, distortion=0.5), refresh_every=2, pool=flat
+        DataShift(0, 1, distortion=0.5),
+        DataShift(1, 1, distortion=0.5),
+        refresh_every=2,
+        pool=flat,
     )
     factors = [held.pool.inputs[held.rows[number][who]].unique() for who in (0, 1)
                for number in (1, 2, 4)]  # fmt: skip
@@ -160,9 +166,11 @@ def test_the_instrument_of_a_client_stays_the_same_and_differs_between_clients()
 
 def test_a_later_shift_keeps_the_look_unless_it_names_one() -> None:
     held = held_by(
-        Shift(0, 1, distortion=0.5), Shift(0, 2, weights=(1.0, 1.0, 1.0, 0.0)), Shift(0, 3),
-        Shift(0, 4, distortion=0.0),
-    )  # fmt: skip
+        DataShift(0, 1, distortion=0.5),
+        DataShift(0, 2, weights=(1.0, 1.0, 1.0, 0.0)),
+        DataShift(0, 3),
+        DataShift(0, 4, distortion=0.0),
+    )
     inputs = [held.pool.inputs[rows[0]] for rows in held.rows]
     is_plain = [bool((at == at.round()).all()) for at in inputs]
     assert is_plain == [True, False, False, False, True]
@@ -171,7 +179,7 @@ def test_a_later_shift_keeps_the_look_unless_it_names_one() -> None:
 
 def test_what_is_distorted_was_nobodys() -> None:
     # Inputs hardly distorted still tell whose copies they are: 0.001 of noise on 1 apart.
-    held = held_by(Shift(0, 1, distortion=1e-6), refresh_every=1)
+    held = held_by(DataShift(0, 1, distortion=1e-6), refresh_every=1)
     rows = torch.cat([at[who] for at in held.rows for who in (0, 1)])
     assert len(rows.unique()) == len(rows) == 200
     of = held.pool.inputs[rows].flatten().round()
@@ -180,7 +188,7 @@ def test_what_is_distorted_was_nobodys() -> None:
 
 
 def test_without_distortion_the_pool_is_the_training_part_itself() -> None:
-    assert held_by(Shift(0, 1, weights=(3.0, 1.0, 1.0, 1.0))).pool is POOL
+    assert held_by(DataShift(0, 1, weights=(3.0, 1.0, 1.0, 1.0))).pool is POOL
 
 
 def of_user(held: Holdings, who: int, number: int) -> list[int]:
@@ -191,9 +199,12 @@ def of_user(held: Holdings, who: int, number: int) -> list[int]:
 
 def test_a_new_user_is_one_whom_no_client_has_been() -> None:
     held = held_by(
-        Shift(0, 1, new_user=True), Shift(1, 1, new_user=True), Shift(0, 3, new_user=True),
-        users=USERS, refresh_every=2,
-    )  # fmt: skip
+        DataShift(0, 1, new_user=True),
+        DataShift(1, 1, new_user=True),
+        DataShift(0, 3, new_user=True),
+        users=USERS,
+        refresh_every=2,
+    )
     one, other = ([of_user(held, who, number) for number in range(5)] for who in (0, 1))
     assert one[0] == [0]
     assert other[0] == [1]
@@ -208,13 +219,13 @@ def test_a_new_user_is_one_whom_no_client_has_been() -> None:
 
 
 def test_a_new_user_may_bring_shares_of_its_own() -> None:
-    held = held_by(Shift(0, 1, shares=(1.0, 0.0, 0.0, 0.0), new_user=True), users=USERS)
+    held = held_by(DataShift(0, 1, shares=(1.0, 0.0, 0.0, 0.0), new_user=True), users=USERS)
     assert counts(held, 0)[1] == [20, 0, 0, 0]
     assert of_user(held, 0, 1) != [0]
 
 
 def test_only_the_client_that_exchanges_does() -> None:
-    held = held_by(Shift(0, 2))
+    held = held_by(DataShift(0, 2))
     assert changes(held, 1) == [0] * 4
 
 
@@ -224,23 +235,27 @@ TEXTS = Examples(torch.ones(800, 5, dtype=torch.int64), POOL.labels)
 @pytest.mark.parametrize(
     ("shift", "where", "said"),
     [
-        (Shift(2, 1), {}, "client 2 shifts, but there are 2 clients"),
-        (Shift(0, 1, shares=(0.5, 0.5)), {}, "2 shares, but the task has 4"),
-        (Shift(0, 1, weights=(1.0,)), {}, "1 weights, but the task has 4"),
-        (Shift(0, 1, new_user=True), {}, "clients are no users"),
+        (DataShift(2, 1), {}, "client 2 shifts, but there are 2 clients"),
+        (DataShift(0, 1, shares=(0.5, 0.5)), {}, "2 shares, but the task has 4"),
+        (DataShift(0, 1, weights=(1.0,)), {}, "1 weights, but the task has 4"),
+        (DataShift(0, 1, new_user=True), {}, "clients are no users"),
         (
-            Shift(0, 1, weights=(1.0, 0.0, 0.0, 0.0)),
+            DataShift(0, 1, weights=(1.0, 0.0, 0.0, 0.0)),
             {"first": (torch.tensor([1, 2, 3]), torch.tensor([4]))},
             "the weights leave nothing",
         ),
-        (Shift(0, 1, shares=(1.0, 0.0, 0.0, 0.0)), {"first": (torch.arange(500),)}, "are left"),
         (
-            Shift(0, 1, distortion=0.5),
+            DataShift(0, 1, shares=(1.0, 0.0, 0.0, 0.0)),
+            {"first": (torch.arange(500),)},
+            "are left",
+        ),
+        (
+            DataShift(0, 1, distortion=0.5),
             {"pool": TEXTS, "task": Task((5,), TASK.class_names, vocabulary=9)},
             "for images and columns of numbers",
         ),
         (
-            Shift(0, 1, new_user=True),
+            DataShift(0, 1, new_user=True),
             {
                 "users": USERS,
                 "first": tuple(torch.arange(n, n + 95) for n in range(0, 700, 100)),
@@ -250,7 +265,7 @@ TEXTS = Examples(torch.ones(800, 5, dtype=torch.int64), POOL.labels)
     ],
 )
 def test_shifts_that_the_data_do_not_bear_are_refused(
-    shift: Shift, where: dict[str, object], said: str
+    shift: DataShift, where: dict[str, object], said: str
 ) -> None:
     with pytest.raises(PlanError, match=said):
         held_by(shift, **where)
@@ -280,7 +295,7 @@ settings_of_shifts = st.lists(
 def test_sizes_stay_no_example_has_two_hands_and_the_control_is_the_same_until_the_shift(
     settings_: list[Any], refresh_every: int | None, seed: int
 ) -> None:
-    planned = [Shift(*one) for one in settings_]
+    planned = [DataShift(*one) for one in settings_]
     schedule = Schedule(7, refresh_every, tuple(planned))
     held, control = (
         held_by(*one.shifts, rounds=7, refresh_every=refresh_every, seed=seed)

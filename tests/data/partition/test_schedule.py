@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
-from overheard.data.partition.schedule import Schedule, Shift
+from overheard.data.partition.schedule import DataShift, Schedule
 
 
 def test_refreshes_come_every_so_many_rounds_and_not_in_the_first() -> None:
@@ -23,14 +23,14 @@ TO_FIRST = (1.0, 0.0)
     [
         (0, None, (), "1 round or more"),
         (3, 0, (), "refresh_every"),
-        (3, None, (Shift(0, 3, TO_FIRST),), "shifts in round 3"),
-        (3, None, (Shift(0, 1, TO_FIRST, over=3),), "shifts in round 3"),
-        (3, None, (Shift(0, 1), Shift(0, 1, TO_FIRST)), "once a round"),
-        (6, None, (Shift(0, 3), Shift(0, 1, over=3)), "while a shift is under way"),
+        (3, None, (DataShift(0, 3, TO_FIRST),), "shifts in round 3"),
+        (3, None, (DataShift(0, 1, TO_FIRST, over=3),), "shifts in round 3"),
+        (3, None, (DataShift(0, 1), DataShift(0, 1, TO_FIRST)), "once a round"),
+        (6, None, (DataShift(0, 3), DataShift(0, 1, over=3)), "while a shift is under way"),
     ],
 )
 def test_impossible_schedules_are_refused(
-    rounds: int, every: int | None, shifts: tuple[Shift, ...], said: str
+    rounds: int, every: int | None, shifts: tuple[DataShift, ...], said: str
 ) -> None:
     with pytest.raises(PlanError, match=said):
         Schedule(rounds, every, shifts)
@@ -38,7 +38,7 @@ def test_impossible_schedules_are_refused(
 
 def test_shifts_that_only_touch_or_are_of_two_clients_are_possible() -> None:
     # From 1 to 3, then at 4; the other client between.
-    shifts = (Shift(0, 4), Shift(1, 2), Shift(0, 1, over=3))
+    shifts = (DataShift(0, 4), DataShift(1, 2), DataShift(0, 1, over=3))
     schedule = Schedule(5, shifts=shifts)
     assert schedule.starting(2) == {1: shifts[1]}
     assert schedule.starting(3) == {}
@@ -64,7 +64,7 @@ def test_shifts_that_only_touch_or_are_of_two_clients_are_possible() -> None:
 )
 def test_impossible_shifts_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(PlanError):
-        Shift(**{"client": 0, "round": 1, **wrong})
+        DataShift(**{"client": 0, "round": 1, **wrong})
 
 
 @given(
@@ -76,7 +76,7 @@ def test_a_control_exchanges_as_much_when_and_where_and_shifts_nothing(
     over: list[int], weights: tuple[float, ...] | None, distortion: float | None
 ) -> None:
     planned = [
-        Shift(who, 2, weights=weights, over=rounds, distortion=distortion)
+        DataShift(who, 2, weights=weights, over=rounds, distortion=distortion)
         for who, rounds in enumerate(over)
     ]
     schedule = Schedule(6, 2, tuple(planned))
@@ -91,16 +91,16 @@ def test_a_control_exchanges_as_much_when_and_where_and_shifts_nothing(
 @pytest.mark.parametrize(
     ("shift", "is_exchange"),
     [
-        (Shift(0, 1), True),
-        (Shift(0, 1, over=2), True),
-        (Shift(0, 1, distortion=0.0), True),
-        (Shift(0, 1, distortion=0.1), False),
-        (Shift(0, 1, weights=(1.0, 2.0)), False),
-        (Shift(0, 1, shares=(0.5, 0.5)), False),
-        (Shift(0, 1, new_user=True), False),
+        (DataShift(0, 1), True),
+        (DataShift(0, 1, over=2), True),
+        (DataShift(0, 1, distortion=0.0), True),
+        (DataShift(0, 1, distortion=0.1), False),
+        (DataShift(0, 1, weights=(1.0, 2.0)), False),
+        (DataShift(0, 1, shares=(0.5, 0.5)), False),
+        (DataShift(0, 1, new_user=True), False),
     ],
 )
 def test_only_what_asks_for_another_kind_is_more_than_an_exchange(
-    shift: Shift, is_exchange: bool
+    shift: DataShift, is_exchange: bool
 ) -> None:
     assert shift.is_exchange is is_exchange

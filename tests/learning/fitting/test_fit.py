@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from overheard.core.seeds import Seed
-from overheard.learning.fitting.fit import Schedule, divergence, fit, told
+from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
 
 
 def linear() -> nn.Module:
@@ -17,7 +17,7 @@ def planted(examples: int) -> torch.Tensor:
 
 
 class TestFit:
-    SCHEDULE = Schedule(epochs=100, batch=16, rate=0.05)
+    SCHEDULE = FitSchedule(epochs=100, batch=16, rate=0.05)
 
     def test_comes_to_tell_shares_that_can_be_told(self):
         inputs = planted(200)
@@ -35,7 +35,7 @@ class TestFit:
     def test_the_same_seed_gives_the_same_bits_and_another_does_not(self):
         inputs = planted(40)
         once, again, other = (
-            fit(linear, inputs, inputs.softmax(1), divergence, Schedule(2, 16), Seed(value))
+            fit(linear, inputs, inputs.softmax(1), divergence, FitSchedule(2, 16), Seed(value))
             for value in (0, 0, 1)
         )
         assert torch.equal(once.weight, again.weight)
@@ -44,7 +44,7 @@ class TestFit:
     def test_leaves_the_global_generator_as_it_was(self):
         inputs = planted(20)
         before = torch.get_rng_state()
-        fit(linear, inputs, inputs.softmax(1), divergence, Schedule(1, 16), Seed(0))
+        fit(linear, inputs, inputs.softmax(1), divergence, FitSchedule(1, 16), Seed(0))
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_walks_a_tenth_as_fast_after_the_given_epoch(self):
@@ -57,7 +57,7 @@ class TestFit:
                     torch.ones(4, 1),
                     torch.tensor([[1.0, 0.0]]).expand(4, 2),
                     divergence,
-                    Schedule(number, 4, 0.1, slow_after=1),
+                    FitSchedule(number, 4, 0.1, slow_after=1),
                     Seed(0),
                 )
                 for number in (1, epochs)
@@ -69,7 +69,7 @@ class TestFit:
     @pytest.mark.parametrize("wrong", [(0, 1, 1.0), (1, 0, 1.0), (1, 1, 0.0)])
     def test_refuses_a_training_that_cannot_be(self, wrong):
         with pytest.raises(ValueError, match="above 0"):
-            Schedule(*wrong)
+            FitSchedule(*wrong)
 
 
 def test_divergence_is_the_mean_of_what_is_lost_in_nats():

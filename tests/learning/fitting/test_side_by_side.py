@@ -11,10 +11,10 @@ from overheard.learning.chance import seeded
 from overheard.learning.fitting.side_by_side import (
     WARMING,
     Linears,
+    NetworkTraining,
     OfNumbers,
     OfTokens,
     SideBySide,
-    Training,
     _height,
     load_weights,
     train_side_by_side,
@@ -22,7 +22,7 @@ from overheard.learning.fitting.side_by_side import (
 
 CLIENTS, CLASSES, NUMBERS = 60, 3, 5
 ROWS = [torch.arange(0, 40), torch.arange(20, 60)]
-SHORT = Training(steps=30, batch=16)
+SHORT = NetworkTraining(steps=30, batch=16)
 
 
 def shares_of_all() -> Tensor:
@@ -119,7 +119,7 @@ class TestOfTokens:
 class TestTraining:
     def test_learns_what_there_is_to_learn(self, make, inputs):
         shares = shares_of_all()
-        told = trained(make(), inputs, shares, training=Training(steps=200))
+        told = trained(make(), inputs, shares, training=NetworkTraining(steps=200))
         misses = (told.softmax(2) - shares).abs().sum(2)  # (networks, clients)
         uniform = (shares - 1 / CLASSES).abs().sum(1)
         for own, missed in zip(ROWS, misses, strict=True):

@@ -13,7 +13,7 @@ import torch
 from overheard.core.errors import PlanError, WorkerError
 from overheard.learning.workers import processes
 from overheard.learning.workers.dispatch import RETRIES
-from overheard.learning.workers.job import Bundle, Job, Task
+from overheard.learning.workers.job import Bundle, Job, WorkerTask
 from tests.learning.jobs import DiesAtFirst, Endless, Refuses, Scaled
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a co
 NUMBERS = Bundle({"numbers": torch.tensor([1.0, 3.0])})
 
 
-def tasks(*jobs: Job) -> Iterator[tuple[int, Task]]:
-    return enumerate(Task(job, (NUMBERS,)) for job in jobs)
+def tasks(*jobs: Job) -> Iterator[tuple[int, WorkerTask]]:
+    return enumerate(WorkerTask(job, (NUMBERS,)) for job in jobs)
 
 
 def done(*jobs: Job, workers: int = 2) -> dict[int, list[float]]:

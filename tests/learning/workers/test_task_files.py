@@ -3,7 +3,7 @@ from pathlib import Path
 
 import torch
 
-from overheard.learning.workers.job import Bundle, Task
+from overheard.learning.workers.job import Bundle, WorkerTask
 from overheard.learning.workers.task_files import TaskFiles
 from tests.learning.jobs import Scaled
 
@@ -18,7 +18,7 @@ def test_what_is_mapped_is_what_was_handed_in() -> None:
         "none": torch.zeros(0, 3),
     }
     files, bundle = TaskFiles(), Bundle(tensors)
-    mapped = files.tensors(Task(JOB, (bundle,)))
+    mapped = files.tensors(WorkerTask(JOB, (bundle,)))
     assert all(mapped[name].mapped().equal(tensor) for name, tensor in tensors.items())
     files.close()
 
@@ -26,8 +26,8 @@ def test_what_is_mapped_is_what_was_handed_in() -> None:
 def test_a_bundle_is_written_once_and_gone_when_nobody_holds_it() -> None:
     files = TaskFiles()
     kept, dropped = (Bundle({name: torch.ones(2)}) for name in ("kept", "dropped"))
-    both = files.tensors(Task(JOB, (kept, dropped)))
-    again = files.tensors(Task(JOB, (kept,)))
+    both = files.tensors(WorkerTask(JOB, (kept, dropped)))
+    again = files.tensors(WorkerTask(JOB, (kept,)))
     assert again["kept"] is both["kept"]
     del dropped
     gc.collect()

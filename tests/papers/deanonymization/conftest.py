@@ -10,7 +10,7 @@ import pytest
 from overheard.auditing.simulate import Resources
 from overheard.data.datasets.own import Own
 from overheard.learning.models.mlp import Mlp
-from overheard.papers.deanonymization.world import WISDM, World
+from overheard.papers.deanonymization.world import WISDM, IdentityScenario
 
 USERS, EACH, LABELS = 12, 24, 3
 
@@ -34,7 +34,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny(table: Path) -> World:
+def tiny(table: Path) -> IdentityScenario:
     return replace(
         WISDM,
         key="tiny",

@@ -1,14 +1,14 @@
 from pathlib import Path
 
 from overheard.auditing.simulate import Resources
-from overheard.papers.deanonymization.attributes import Asked, AttributesExperiment
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.attributes import AskedAttribute, AttributesExperiment
+from overheard.papers.deanonymization.world import IdentityScenario
 
 
 def test_an_attribute_of_known_users_is_told_and_one_of_strangers_by_no_mark_is_not(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    panels = (Asked(tiny, ("kind",), 6),)
+    panels = (AskedAttribute(tiny, ("kind",), 6),)
     experiment = AttributesExperiment(panels, panels)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     told = {one.name: one.ours for one in run}

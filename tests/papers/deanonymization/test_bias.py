@@ -5,7 +5,7 @@ import torch
 
 from overheard.auditing.simulate import Resources
 from overheard.papers.deanonymization.bias import Biases, BiasExperiment
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 
 
 def test_biases_that_differ_by_a_factor_are_the_same_and_opposite_ones_are_not() -> None:
@@ -15,7 +15,7 @@ def test_biases_that_differ_by_a_factor_are_the_same_and_opposite_ones_are_not()
 
 
 def test_correlations_of_own_and_of_other_biases_are_told_and_drawn(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     experiment = BiasExperiment((tiny,), (tiny,))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)

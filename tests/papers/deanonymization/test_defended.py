@@ -4,12 +4,12 @@ import pytest
 
 from overheard.auditing.simulate import Resources
 from overheard.papers.deanonymization.defended import (
-    DefendedExperiment,
+    DefendedIdentityExperiment,
     attackers,
     published_decrease,
 )
 from overheard.papers.deanonymization.shielded import Shielded
-from overheard.papers.deanonymization.world import WISDM, World
+from overheard.papers.deanonymization.world import WISDM, IdentityScenario
 from overheard.plans.plan import UNDEFENDED
 
 
@@ -26,9 +26,9 @@ def test_shadow_devices_follow_the_defense_in_adapted_arms_alone() -> None:
     assert [arm.shadows_defended for arm in adapted] == [False, *[True] * 10]
 
 
-def test_every_attack_of_both_audits_is_an_attacker_by_name(tiny: World) -> None:
+def test_every_attack_of_both_audits_is_an_attacker_by_name(tiny: IdentityScenario) -> None:
     panel = Shielded(tiny, 8)
-    plain, adapted = DefendedExperiment((panel,), (panel,)).plans(quick=False).values()
+    plain, adapted = DefendedIdentityExperiment((panel,), (panel,)).plans(quick=False).values()
     told = attackers(plain)
     # Who adapts differs in that alone from one who does not.
     assert "pieces" not in told["simulated"]
@@ -40,10 +40,10 @@ def test_every_attack_of_both_audits_is_an_attacker_by_name(tiny: World) -> None
 
 
 def test_full_replacement_hides_everyone_and_each_arm_has_its_utility(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     panels = (Shielded(tiny, 8, (1.0,), (), (), ()),)
-    experiment = DefendedExperiment(panels, panels)
+    experiment = DefendedIdentityExperiment(panels, panels)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     figures = {one.name: one for one in run}
     assert len(figures) == len(run)

@@ -3,11 +3,11 @@ from pathlib import Path
 
 from overheard.auditing.simulate import Resources
 from overheard.papers.deanonymization.depth import DepthExperiment, Layered
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 
 
 def test_each_layer_has_its_own_precision_and_the_first_reads_habits(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     panels = (
         Layered(replace(tiny, paper="blog"), {"embedding": 0, "output_bias": "last_bias"}),

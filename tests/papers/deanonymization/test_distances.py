@@ -6,7 +6,7 @@ import torch
 from overheard.auditing.simulate import Resources
 from overheard.core.seeds import Seed
 from overheard.papers.deanonymization.distances import DistancesExperiment, distances
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 
 
 def test_two_users_on_opposite_sides_are_near_to_themselves_and_far_from_each_other() -> None:
@@ -24,7 +24,7 @@ def test_a_user_with_one_example_has_no_distance_to_itself() -> None:
 
 
 def test_users_with_habits_lie_above_the_diagonal_and_dealt_anew_on_both_sides(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     experiment = DistancesExperiment((tiny,), (tiny,))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)

@@ -2,11 +2,11 @@ from pathlib import Path
 
 from overheard.auditing.simulate import Resources
 from overheard.papers.deanonymization.iid import IidExperiment
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 
 
 def test_the_control_tells_nobody_where_users_as_they_are_are_told(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     experiment = IidExperiment((tiny,), (tiny,))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)

@@ -13,7 +13,7 @@ from overheard.papers.deanonymization.known_count import (
     some_of_each,
 )
 from overheard.papers.deanonymization.plans import every_sender, people, plan
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 
 
 def test_each_user_has_so_many_updates_or_all_that_there_are() -> None:
@@ -24,7 +24,9 @@ def test_each_user_has_so_many_updates_or_all_that_there_are() -> None:
         assert people[chosen].bincount().tolist() == [2, 1, 2]
 
 
-def test_numbers_that_leave_no_update_out_are_not_told_beside_all(tiny: World) -> None:
+def test_numbers_that_leave_no_update_out_are_not_told_beside_all(
+    tiny: IdentityScenario,
+) -> None:
     world = replace(tiny, rounds=9, most_rounds=8)
     threats = (every_sender((published(world, "simulated"),)),)
     run = plan(world, people("random"), threats)
@@ -32,7 +34,7 @@ def test_numbers_that_leave_no_update_out_are_not_told_beside_all(tiny: World) -
 
 
 def test_all_updates_tell_no_less_than_one(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     experiment = KnownCountExperiment((tiny,), (tiny,), (1, 2), steps=400)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)

@@ -2,10 +2,10 @@ from pathlib import Path
 
 from overheard.auditing.simulate import Resources
 from overheard.papers.deanonymization.open_world import OpenWorldExperiment
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 
 
-def test_strangers_are_as_many_as_the_share_leaves(tiny: World) -> None:
+def test_strangers_are_as_many_as_the_share_leaves(tiny: IdentityScenario) -> None:
     plans = OpenWorldExperiment((tiny,), (tiny,)).plans(quick=True)
     # Of 12 users 4 are held out; of the 8 others a quarter, a half, three quarters, all known.
     unseen = [plan.data.people.unseen for plan in plans.values() if plan.data.people]
@@ -14,7 +14,7 @@ def test_strangers_are_as_many_as_the_share_leaves(tiny: World) -> None:
 
 
 def test_false_alarms_are_told_where_there_are_strangers_and_senders_are_linked(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     experiment = OpenWorldExperiment((tiny,), (tiny,), (50,), pairs=1000)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)

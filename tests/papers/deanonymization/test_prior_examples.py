@@ -5,11 +5,11 @@ from overheard.papers.deanonymization.prior_examples import (
     Counted,
     PriorExamplesExperiment,
 )
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 
 
 def test_more_prior_examples_tell_more(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     panels = (Counted(tiny, (1,), ("shadow",)),)
     experiment = PriorExamplesExperiment(panels, panels)

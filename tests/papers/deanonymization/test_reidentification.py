@@ -4,18 +4,18 @@ import pytest
 
 from overheard.auditing.simulate import Resources
 from overheard.papers.deanonymization.reidentification import (
-    Panel,
     ReidentificationExperiment,
+    TablePanel,
 )
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.papers.figure import Figure
 
 
 @pytest.fixture(scope="module")
 def figures(
-    tiny: World, resources: Resources, tmp_path_factory: pytest.TempPathFactory
+    tiny: IdentityScenario, resources: Resources, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Figure]:
-    panels = (Panel(replace(tiny, paper="blog"), ("random",)),)
+    panels = (TablePanel(replace(tiny, paper="blog"), ("random",)),)
     experiment = ReidentificationExperiment(panels, panels)
     folder = tmp_path_factory.mktemp("table3")
     told = experiment.run(folder, quick=True, resources=resources, on_step=None)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from overheard.auditing.simulate import Resources
 from overheard.papers.deanonymization.stages import StagesExperiment, ranges_of
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 
 
 def test_ranges_hold_every_round_once() -> None:
@@ -12,7 +12,7 @@ def test_ranges_hold_every_round_once() -> None:
 
 
 def test_every_pair_of_ranges_is_told_and_drawn(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     experiment = StagesExperiment((tiny,), (tiny,), 2)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)

@@ -2,11 +2,11 @@ from pathlib import Path
 
 from overheard.auditing.simulate import Resources
 from overheard.papers.deanonymization.utility import UtilityExperiment
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 
 
 def test_both_models_are_worth_more_than_chance(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     experiment = UtilityExperiment((tiny,), (tiny,), ("random",))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)

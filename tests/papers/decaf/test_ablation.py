@@ -4,13 +4,13 @@ import pytest
 
 from overheard.auditing.simulate import Resources
 from overheard.papers.decaf.ablation import AblationExperiment
-from overheard.papers.decaf.benchmark import Benchmark
-from overheard.papers.decaf.plans import Size
+from overheard.papers.decaf.benchmark import DecafBenchmark
+from overheard.papers.decaf.plans import DecafSize
 from overheard.questions.label_shares.attacks.decaf import Decaf
 
 
 def test_the_maimed_attack_stands_beside_the_whole_one(
-    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     experiment = AblationExperiment(
         "figure9",

@@ -10,7 +10,7 @@ from overheard.papers.decaf.benchmark import (
     FER2013,
     MNIST,
     SKIN_CANCER,
-    Benchmark,
+    DecafBenchmark,
 )
 
 # Training images of each class: all of MNIST and Fashion-MNIST, the subsets of the others.
@@ -27,7 +27,7 @@ THERE = [
     ("benchmark", "there"), THERE, ids=lambda one: getattr(one, "name", "")
 )
 def test_the_data_serve_every_user_and_the_attacker(
-    benchmark: Benchmark, there: list[int]
+    benchmark: DecafBenchmark, there: list[int]
 ) -> None:
     held = sum(
         apportion(torch.tensor(user.true, dtype=torch.float64), benchmark.examples)

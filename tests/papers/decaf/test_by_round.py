@@ -3,15 +3,17 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.simulate import Resources
-from overheard.papers.decaf.benchmark import FER2013, Benchmark
+from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
 from overheard.papers.decaf.by_round import RoundsExperiment
-from overheard.papers.decaf.plans import Size
+from overheard.papers.decaf.plans import DecafSize
 from overheard.papers.figure import Figure
 
 
 @pytest.fixture(scope="module")
 def figures(
-    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path_factory: pytest.TempPathFactory
+    tiny_benchmark: DecafBenchmark,
+    tiny_size: DecafSize,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Figure]:
     experiment = RoundsExperiment((tiny_benchmark,), tiny_benchmark, reduced=tiny_size)
     folder: Path = tmp_path_factory.mktemp("figure6")
@@ -39,7 +41,7 @@ def test_the_figures_of_the_paper_are_lost(figures: dict[str, Figure]) -> None:
 
 
 def test_data_sets_that_are_missing_do_not_stop_the_others(
-    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     experiment = RoundsExperiment((tiny_benchmark, FER2013), FER2013, reduced=tiny_size)
     run = experiment.run(

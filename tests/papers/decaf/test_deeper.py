@@ -4,13 +4,13 @@ import pytest
 
 from overheard.auditing.simulate import Resources
 from overheard.learning.models.mlp import Mlp
-from overheard.papers.decaf.benchmark import FER2013, Benchmark
+from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
 from overheard.papers.decaf.deeper import DeeperExperiment, Network
-from overheard.papers.decaf.plans import Size
+from overheard.papers.decaf.plans import DecafSize
 
 
 def test_reads_each_network_beside_its_own_table(
-    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     network = Network(tiny_benchmark, Mlp((8,)), "table12")
     experiment = DeeperExperiment((network,), reduced=tiny_size)
@@ -31,7 +31,7 @@ def test_the_larger_network_is_the_worse_one_in_print() -> None:
 
 
 def test_networks_whose_data_are_missing_do_not_stop_the_others(
-    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     networks = (
         Network(tiny_benchmark, Mlp((8,)), "table12"),

@@ -3,17 +3,17 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.simulate import Resources
-from overheard.papers.decaf.benchmark import Benchmark
-from overheard.papers.decaf.defended import DefendedExperiment
-from overheard.papers.decaf.plans import Size
+from overheard.papers.decaf.benchmark import DecafBenchmark
+from overheard.papers.decaf.defended import DefendedDecafExperiment
+from overheard.papers.decaf.plans import DecafSize
 
 pytest.importorskip("dp_accounting")
 
 
 def test_each_arm_has_its_distances_and_its_accuracy(
-    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
-    experiment = DefendedExperiment(tiny_benchmark, multipliers=(16.0,), reduced=tiny_size)
+    experiment = DefendedDecafExperiment(tiny_benchmark, multipliers=(16.0,), reduced=tiny_size)
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None
     )

@@ -1,8 +1,8 @@
 from overheard.papers.decaf.benchmark import FER2013, MNIST, SKIN_CANCER
-from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.papers.decaf.plans import DecafSize, plan, setting
 from overheard.questions.label_shares.attacks.decaf import Decaf
 
-SIZE = Size(rounds=2, seeds=(0, 1))
+SIZE = DecafSize(rounds=2, seeds=(0, 1))
 
 
 def test_users_and_bases_both_take_one_step_a_round() -> None:
@@ -22,8 +22,8 @@ def test_users_hold_the_shares_of_the_table() -> None:
 
 
 def test_the_setting_says_what_a_quick_run_leaves_out() -> None:
-    full = plan(MNIST, Size(rounds=5, seeds=(0, 1, 2)), (Decaf(),))
-    quick = plan(MNIST, Size(rounds=5, seeds=(0,), examples=240), (Decaf(),))
+    full = plan(MNIST, DecafSize(rounds=5, seeds=(0, 1, 2)), (Decaf(),))
+    quick = plan(MNIST, DecafSize(rounds=5, seeds=(0,), examples=240), (Decaf(),))
     assert setting(MNIST, full, full).endswith("seeds 0, 1, 2")
     told = setting(MNIST, quick, full)
     assert told.endswith("(quick: 1 of 3 seeds, 240 of 1200 examples a user)")

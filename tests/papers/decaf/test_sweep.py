@@ -1,13 +1,13 @@
 from pathlib import Path
 
 from overheard.auditing.simulate import Resources
-from overheard.papers.decaf.benchmark import Benchmark
-from overheard.papers.decaf.plans import Size
+from overheard.papers.decaf.benchmark import DecafBenchmark
+from overheard.papers.decaf.plans import DecafSize
 from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
 
 
 def test_gives_each_distance_for_each_number_of_auxiliary_examples(
-    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path: Path
+    tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     experiment = AuxiliaryExperiment(tiny_benchmark, numbers=(2, 5), reduced=tiny_size)
     run = experiment.run(

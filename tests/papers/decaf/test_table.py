@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.simulate import Resources
-from overheard.papers.decaf.benchmark import Benchmark
-from overheard.papers.decaf.plans import Size
-from overheard.papers.decaf.table import TableExperiment
+from overheard.papers.decaf.benchmark import DecafBenchmark
+from overheard.papers.decaf.plans import DecafSize
+from overheard.papers.decaf.table import DecafTableExperiment
 from overheard.papers.figure import Figure
 
 RESOURCES = Resources(engine="sequential")
@@ -13,9 +13,11 @@ RESOURCES = Resources(engine="sequential")
 
 @pytest.fixture(scope="module")
 def figures(
-    tiny_benchmark: Benchmark, tiny_size: Size, tmp_path_factory: pytest.TempPathFactory
+    tiny_benchmark: DecafBenchmark,
+    tiny_size: DecafSize,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Figure]:
-    experiment = TableExperiment("table3", tiny_benchmark, reduced=tiny_size)
+    experiment = DecafTableExperiment("table3", tiny_benchmark, reduced=tiny_size)
     folder: Path = tmp_path_factory.mktemp("table3")
     run = experiment.run(folder, quick=True, resources=RESOURCES, on_step=None)
     assert len({one.name for one in run}) == len(run)

@@ -9,7 +9,7 @@ from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.flip.accuracy import AccuracyExperiment
 from overheard.papers.flip.printed import accuracy, membership
-from overheard.papers.flip.world import SMALL, World, plain_descent
+from overheard.papers.flip.world import SMALL, FlipScenario, plain_descent
 
 TINY = replace(
     SMALL,
@@ -26,7 +26,7 @@ TINY = replace(
 
 
 @pytest.fixture(scope="module")
-def tiny() -> World:
+def tiny() -> FlipScenario:
     return TINY
 
 
@@ -37,7 +37,9 @@ def test_the_table_is_as_printed() -> None:
     assert membership("flip") == pytest.approx(0.4975)
 
 
-def test_every_arm_has_an_accuracy_after_rounds_of_its_own(tiny: World, tmp_path: Path) -> None:
+def test_every_arm_has_an_accuracy_after_rounds_of_its_own(
+    tiny: FlipScenario, tmp_path: Path
+) -> None:
     experiment = AccuracyExperiment(worlds=(tiny,), reduced=(tiny,))
     figures = {
         one.name: one

@@ -6,7 +6,7 @@ import pytest
 
 from overheard.auditing.simulate import Resources
 from overheard.data.datasets.cifar10 import Cifar10
-from overheard.learning.fitting.fit import Schedule
+from overheard.learning.fitting.fit import FitSchedule
 from overheard.learning.models.logistic import Logistic
 from overheard.papers.figure import Figure
 from overheard.papers.flip.attribute import REDUCED, AttributeExperiment
@@ -32,7 +32,7 @@ EXPERIMENT = AttributeExperiment(
     rows=(1,),
     reduced_rows=(1,),
     auxiliary=40,
-    schedule=Schedule(epochs=10, batch=16),
+    schedule=FitSchedule(epochs=10, batch=16),
 )
 
 

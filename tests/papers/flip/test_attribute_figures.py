@@ -7,7 +7,13 @@ from overheard.papers.flip.attribute_figures import (
     right,
     row_figures,
 )
-from overheard.papers.flip.attribute_tests import OTHER_START, PUSHED, SAMPLES, TESTS, Answer
+from overheard.papers.flip.attribute_tests import (
+    OTHER_START,
+    PUSHED,
+    SAMPLES,
+    TESTS,
+    QuadrupleAnswer,
+)
 from overheard.papers.flip.printed import attribute_rows
 from overheard.statistics.exact import proportion
 
@@ -15,7 +21,10 @@ FLIP = PUSHED.format("flip")
 
 
 def test_federations_weigh_alike_however_often_they_were_asked_about() -> None:
-    told = right(SAMPLES, [Answer(SAMPLES, "a-b", 0, 3, 4), Answer(SAMPLES, "a-c", 0, 25, 100)])
+    told = right(
+        SAMPLES,
+        [QuadrupleAnswer(SAMPLES, "a-b", 0, 3, 4), QuadrupleAnswer(SAMPLES, "a-c", 0, 25, 100)],
+    )
     assert told is not None
     assert told.mean == pytest.approx(0.5)
     # Of two federations drawn with replacement: both this one or both that.
@@ -25,7 +34,7 @@ def test_federations_weigh_alike_however_often_they_were_asked_about() -> None:
 
 def test_two_attacks_on_one_federation_are_one_trial() -> None:
     answers = [
-        Answer(FLIP, task, seed, 5, 5)
+        QuadrupleAnswer(FLIP, task, seed, 5, 5)
         for task in ("a-b", "a-c")
         for seed in (0, 1)
         for _ in range(2)
@@ -38,19 +47,23 @@ def test_two_attacks_on_one_federation_are_one_trial() -> None:
 
 
 def test_two_federations_that_are_all_right_leave_doubt() -> None:
-    told = right(SAMPLES, [Answer(SAMPLES, task, 0, 90, 90) for task in ("a-b", "a-c")])
+    told = right(
+        SAMPLES, [QuadrupleAnswer(SAMPLES, task, 0, 90, 90) for task in ("a-b", "a-c")]
+    )
     assert told == proportion(2.0, 2)
 
 
 def test_clients_of_a_federation_share_its_trial() -> None:
-    told = right(FLIP, [Answer(FLIP, "a-b", 0, 4, 5), Answer(FLIP, "a-c", 0, 1, 5)])
+    told = right(
+        FLIP, [QuadrupleAnswer(FLIP, "a-b", 0, 4, 5), QuadrupleAnswer(FLIP, "a-c", 0, 1, 5)]
+    )
     assert told == proportion(1.0, 2)
 
 
 def test_a_row_stands_beside_the_published_attack() -> None:
     row = attribute_rows()[0]
     answers = [
-        Answer(test, task.key, seed, 6, 10)
+        QuadrupleAnswer(test, task.key, seed, 6, 10)
         for test in TESTS
         for task in row.quadruple.tested
         for seed in (0, 1)
@@ -74,7 +87,10 @@ def test_a_row_stands_beside_the_published_attack() -> None:
 
 def test_rows_together_stand_beside_the_mean_of_the_published() -> None:
     rows = attribute_rows()[:2]
-    answers = [Answer(SAMPLES, "a-b", 0, 1, 2), Answer(SAMPLES, "a-c", 0, 1, 2)]
+    answers = [
+        QuadrupleAnswer(SAMPLES, "a-b", 0, 1, 2),
+        QuadrupleAnswer(SAMPLES, "a-c", 0, 1, 2),
+    ]
     samples = next(
         one for one in pooled_figures(rows, "all", answers) if one.name == "all_samples"
     )

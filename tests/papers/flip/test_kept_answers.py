@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import OutputError
-from overheard.papers.flip.attribute_tests import Answer
+from overheard.papers.flip.attribute_tests import QuadrupleAnswer
 from overheard.papers.flip.kept_answers import load, save
 
-ANSWERS = (Answer("samples", "frog-cat", 1, 30, 40),)
+ANSWERS = (QuadrupleAnswer("samples", "frog-cat", 1, 30, 40),)
 
 
 def test_answers_come_back_under_the_settings_they_were_saved_with(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ import torch
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.fitting.fit import Schedule
+from overheard.learning.fitting.fit import FitSchedule
 from overheard.learning.initial import initial_weights
 from overheard.learning.models.logistic import Logistic
-from overheard.papers.flip.pushed_away import Yardstick, lead, yardstick
+from overheard.papers.flip.pushed_away import AffinityYardstick, lead, yardstick
 
 BUILD = partial(Logistic().build, Task((3,), ("other", "primary")))
 
-SCHEDULE = Schedule(epochs=30, batch=8)
+SCHEDULE = FitSchedule(epochs=30, batch=8)
 
 A, B1, B2 = 0, 1, 2
 """Which number of an image is high."""
@@ -50,7 +50,7 @@ def test_a_model_gives_away_which_class_it_learned_to_set_apart() -> None:
 
 def test_a_model_that_sets_nothing_apart_leads_neither_way() -> None:
     nothing = {name: 0 * one for name, one in initial_weights(BUILD, Seed(2)).items()}
-    ruler = Yardstick(BUILD, (images(B1, 5, "x"), images(B2, 7, "x")), 0.5)
+    ruler = AffinityYardstick(BUILD, (images(B1, 5, "x"), images(B2, 7, "x")), 0.5)
     # All ties.
     assert ruler.leads([nothing]).tolist() == [0.5]
 

@@ -6,13 +6,13 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.fitting.fit import Schedule
+from overheard.learning.fitting.fit import FitSchedule
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.flip.transfer import told_by_network, told_by_plane
 
 BUILD = partial(Mlp(hidden=(8,)).build, Task((6,), ("first", "second")))
 
-SCHEDULE = Schedule(epochs=20, batch=16)
+SCHEDULE = FitSchedule(epochs=20, batch=16)
 
 
 def collections(place: str, shift: float) -> tuple[Tensor, Tensor]:

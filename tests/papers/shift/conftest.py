@@ -7,9 +7,9 @@ import pytest
 from overheard.auditing.simulate import Resources
 from overheard.data.datasets.digits import Digits
 from overheard.learning.models.mlp import Mlp
-from overheard.papers.shift.world import MNIST, Size, World
+from overheard.papers.shift.world import MNIST, ShiftScenario, ShiftSize
 
-TINY = Size(
+TINY = ShiftSize(
     Digits(), Mlp((8,)), rounds=9, since=7, examples={2: 100, 3: 60, 5: 40, 10: 30},
     auxiliary=60, rate=0.01, seeds=(0, 1), test=50,
 )  # fmt: skip
@@ -17,7 +17,7 @@ TINY = Size(
 
 
 @pytest.fixture(scope="session")
-def tiny() -> World:
+def tiny() -> ShiftScenario:
     return replace(MNIST, name="Digits", full=TINY, reduced=TINY)
 
 

@@ -7,13 +7,13 @@ from overheard.auditing.simulate import Resources
 from overheard.papers.shift.centralised import CentralisedExperiment
 from overheard.papers.shift.experiment import Followings
 from overheard.papers.shift.followed import Followed
-from overheard.papers.shift.measure import LOSS, SOURCES, Measure
-from overheard.papers.shift.world import World
+from overheard.papers.shift.measure import LOSS, SOURCES, LeakageMeasure
+from overheard.papers.shift.world import ShiftScenario
 
 STILL = dict.fromkeys(range(9), 1.0)
 
 
-def runs_of(measure: Measure, jumps: tuple[float, ...]) -> Followed:
+def runs_of(measure: LeakageMeasure, jumps: tuple[float, ...]) -> Followed:
     """Controls that never move, and runs that jump in round 6."""
     return Followed(
         measure, 6, tuple({**STILL, 6: 1.0 + jump} for jump in jumps), (STILL,) * len(jumps)
@@ -21,7 +21,7 @@ def runs_of(measure: Measure, jumps: tuple[float, ...]) -> Followed:
 
 
 def test_one_model_leaves_figures_and_a_page(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     hostile = replace(tiny, name="<script>alert(1)</script>")
     experiment = CentralisedExperiment(hostile, reduced=tiny.reduced)

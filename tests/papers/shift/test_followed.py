@@ -8,13 +8,15 @@ from overheard.papers.runs import Runs
 from overheard.papers.shift.followed import follow
 from overheard.papers.shift.measure import LOSS, source_of_leakage
 from overheard.papers.shift.plans import federation
-from overheard.papers.shift.world import World
+from overheard.papers.shift.world import ShiftScenario
 
 MEASURES = (source_of_leakage("weights", "cosine"), LOSS)
 
 
 @pytest.fixture(scope="module")
-def runs(tiny: World, resources: Resources, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+def runs(
+    tiny: ShiftScenario, resources: Resources, tmp_path_factory: pytest.TempPathFactory
+) -> Runs:
     size = replace(tiny.reduced, seeds=(3, 5))
     plan = federation(tiny, size, 2, 0.9, MEASURES)
     folder = tmp_path_factory.mktemp("followed")

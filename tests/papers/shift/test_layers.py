@@ -6,13 +6,13 @@ from overheard.learning.models.shift_conv import ShiftConv
 from overheard.papers.shift.experiment import Followings
 from overheard.papers.shift.followed import Followed
 from overheard.papers.shift.layers import LAYERS, LayersExperiment
-from overheard.papers.shift.world import World
+from overheard.papers.shift.world import ShiftScenario
 
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
 
 
 def test_every_layer_is_followed_and_drawn(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     size = replace(tiny.reduced, model=ShiftConv(), seeds=(0,), rounds=8)
     figures = LayersExperiment(tiny, reduced=size).run(

@@ -4,7 +4,7 @@ from overheard.auditing.work import controls
 from overheard.core.parties import COHORT, client
 from overheard.papers.shift.measure import LOSS, SOURCES
 from overheard.papers.shift.plans import centralised, federation, ratio, target_of
-from overheard.papers.shift.world import CENSUS, CLIENTS, FASHION_MNIST, MNIST, World
+from overheard.papers.shift.world import CENSUS, CLIENTS, FASHION_MNIST, MNIST, ShiftScenario
 
 IMAGES, PEOPLE = (6700, 4400, 2600, 1300), (3900, 2600, 1500, 800)
 
@@ -18,7 +18,7 @@ PRINTED = [
 
 @pytest.mark.parametrize(("world", "rounds", "since", "sizes"), PRINTED)
 def test_a_full_federation_is_the_papers(
-    world: World, rounds: int, since: int, sizes: tuple[int, ...]
+    world: ShiftScenario, rounds: int, since: int, sizes: tuple[int, ...]
 ) -> None:
     for place, clients in enumerate(CLIENTS):
         plan = federation(world, world.full, clients, 0.7, SOURCES)

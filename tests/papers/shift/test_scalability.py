@@ -6,7 +6,7 @@ from overheard.papers.shift.experiment import Followings
 from overheard.papers.shift.followed import Followed
 from overheard.papers.shift.measure import LOSS, source_of_leakage
 from overheard.papers.shift.scalability import ScalabilityExperiment
-from overheard.papers.shift.world import CLIENTS, MNIST, World
+from overheard.papers.shift.world import CLIENTS, MNIST, ShiftScenario
 
 COSINE = source_of_leakage("gradients", "cosine")
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
@@ -31,7 +31,7 @@ def told(heights: dict[int, float]) -> dict[str, Followings]:
 
 
 def test_every_number_of_clients_has_a_line_in_both_charts(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     world = replace(tiny, reduced=replace(tiny.reduced, seeds=(0,)))
     experiment = ScalabilityExperiment("figure8", world, COSINE)

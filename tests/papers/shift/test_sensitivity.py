@@ -8,7 +8,7 @@ from overheard.papers.shift.experiment import Followings
 from overheard.papers.shift.followed import Followed, Series
 from overheard.papers.shift.measure import LOSS, source_of_leakage
 from overheard.papers.shift.sensitivity import EVEN, SensitivityExperiment
-from overheard.papers.shift.world import MNIST, World
+from overheard.papers.shift.world import MNIST, ShiftScenario
 
 CMD = source_of_leakage("gradients", "cmd")
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
@@ -34,7 +34,7 @@ def told(source: dict[float, float], loss: dict[float, float]) -> dict[str, Foll
 
 
 def test_each_severity_is_a_point_beside_the_control(
-    tiny: World, resources: Resources, tmp_path: Path
+    tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     size = replace(tiny.reduced, seeds=(0,))
     experiment = SensitivityExperiment("figure7a", replace(tiny, reduced=size), CMD)

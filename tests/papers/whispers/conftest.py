@@ -6,12 +6,12 @@ import pytest
 
 from overheard.data.datasets.digits import Digits
 from overheard.learning.models.mlp import Mlp
-from overheard.papers.whispers.benchmark import MNIST, Benchmark, Size
+from overheard.papers.whispers.benchmark import MNIST, WhispersBenchmark, WhispersSize
 from overheard.papers.whispers.methods import DECAF, Method, unhurried
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.whispers import Whispers
 
-TINY = Size(
+TINY = WhispersSize(
     Digits(),
     Mlp((16,)),
     rate=0.01,
@@ -27,7 +27,7 @@ TINY = Size(
 
 
 @pytest.fixture(scope="session")
-def tiny() -> Benchmark:
+def tiny() -> WhispersBenchmark:
     return replace(MNIST, name="Digits", full=replace(TINY, seeds=(0, 1)), reduced=TINY)
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from overheard.auditing.simulate import Resources
 from overheard.data.splits.dirichlet import Dirichlet
-from overheard.papers.whispers.benchmark import Benchmark
-from overheard.papers.whispers.defended import DefendedExperiment
+from overheard.papers.whispers.benchmark import WhispersBenchmark
+from overheard.papers.whispers.defended import DefendedWhispersExperiment
 from overheard.papers.whispers.methods import DECAF
 from overheard.papers.whispers.scenario import Scenario
 
@@ -13,10 +13,10 @@ pytest.importorskip("dp_accounting")
 
 
 def test_noise_costs_the_attack_and_the_model_and_both_are_told(
-    tiny: Benchmark, tmp_path: Path
+    tiny: WhispersBenchmark, tmp_path: Path
 ) -> None:
     scenario = Scenario("digits", "Digits Dirichlet(1)", tiny, Dirichlet(1.0))
-    experiment = DefendedExperiment(scenario, epsilons=(0.01, 40.0), methods=(DECAF,))
+    experiment = DefendedWhispersExperiment(scenario, epsilons=(0.01, 40.0), methods=(DECAF,))
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential", workers=1), on_step=None
     )
@@ -31,7 +31,7 @@ def test_noise_costs_the_attack_and_the_model_and_both_are_told(
 
 
 def test_at_full_size_all_clients_are_as_large_as_the_noise_presumes() -> None:
-    plan = DefendedExperiment().plans(quick=False)["audit"]
+    plan = DefendedWhispersExperiment().plans(quick=False)["audit"]
     assert plan.data.sizes == (4000, 4000)
     assert plan.training.rounds == 10
     assert [arm.name for arm in plan.arms] == [

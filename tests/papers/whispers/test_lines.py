@@ -4,14 +4,16 @@ import pytest
 
 from overheard.auditing.simulate import Resources
 from overheard.papers.figure import Figure
-from overheard.papers.whispers.benchmark import Benchmark
+from overheard.papers.whispers.benchmark import WhispersBenchmark
 from overheard.papers.whispers.lines import LinesExperiment
 from overheard.papers.whispers.methods import DECAF
 from overheard.papers.whispers.scenario import few_labels
 
 
 @pytest.fixture(scope="module")
-def figures(tiny: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
+def figures(
+    tiny: WhispersBenchmark, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Figure]:
     experiment = LinesExperiment("figure4", "tiny", (few_labels(tiny),), methods=(DECAF,))
     run = experiment.run(
         tmp_path_factory.mktemp("figure4"),
@@ -42,7 +44,7 @@ def test_the_error_is_the_mean_over_all_clients(figures: dict[str, Figure]) -> N
     assert error.better == "lower"
 
 
-def test_with_noise_the_defended_arm_is_read(tiny: Benchmark, tmp_path: Path) -> None:
+def test_with_noise_the_defended_arm_is_read(tiny: WhispersBenchmark, tmp_path: Path) -> None:
     pytest.importorskip("dp_accounting")
     experiment = LinesExperiment(
         "figure6", "tiny", (few_labels(tiny),), epsilon=0.01, methods=(DECAF,)

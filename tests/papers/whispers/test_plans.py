@@ -1,4 +1,4 @@
-from overheard.papers.whispers.benchmark import MNIST, Benchmark
+from overheard.papers.whispers.benchmark import MNIST, WhispersBenchmark
 from overheard.papers.whispers.local_noise import arm
 from overheard.papers.whispers.methods import METHODS
 from overheard.papers.whispers.plans import place_of, plan
@@ -6,7 +6,7 @@ from overheard.papers.whispers.scenario import uneven
 from overheard.plans.plan import UNDEFENDED
 
 
-def test_virtual_clients_are_made_like_the_real_ones(tiny: Benchmark) -> None:
+def test_virtual_clients_are_made_like_the_real_ones(tiny: WhispersBenchmark) -> None:
     scenario = uneven(tiny)[0]
     one = plan(scenario, tiny.full, quick=False)
     virtual = one.threats[0].virtual
@@ -14,7 +14,7 @@ def test_virtual_clients_are_made_like_the_real_ones(tiny: Benchmark) -> None:
     assert virtual.examples == one.data.sizes == (60, 100)
 
 
-def test_the_attacker_knows_of_the_noise_where_there_is_any(tiny: Benchmark) -> None:
+def test_the_attacker_knows_of_the_noise_where_there_is_any(tiny: WhispersBenchmark) -> None:
     scenario = uneven(tiny)[0]
     quiet = plan(scenario, tiny.full, quick=False)
     noisy = plan(scenario, tiny.full, quick=False, arms=(arm(1.0),))
@@ -31,7 +31,7 @@ def test_only_a_hurry_cuts_an_attack_short() -> None:
     ]  # fmt: skip
 
 
-def test_a_place_is_called_as_the_report_calls_it(tiny: Benchmark) -> None:
+def test_a_place_is_called_as_the_report_calls_it(tiny: WhispersBenchmark) -> None:
     one = plan(uneven(tiny)[0], tiny.reduced, quick=True)
     place = place_of(one, 3, UNDEFENDED)
     assert place.attack.startswith("whispers(size='doubling'), with 32 virtual clients")

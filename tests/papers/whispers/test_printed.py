@@ -1,7 +1,7 @@
 import pytest
 
 from overheard.papers.whispers.methods import METHODS
-from overheard.papers.whispers.printed import Row, accuracy, rows
+from overheard.papers.whispers.printed import PrintedRow, accuracy, rows
 
 ALPHAS = {
     "mnist": ("0.5", "1", "2"),
@@ -31,13 +31,13 @@ def test_two_cells_of_the_tables_cannot_be_right_and_no_others() -> None:
 
 def test_half_of_l1_is_the_least_that_must_be_moved() -> None:
     # All of class 0 claimed for class 1: W = 1 and L1 = 2, which is just possible.
-    assert not Row((1.0, 0.0, 0.0, 2.0)).is_impossible
-    assert Row((0.9, 0.0, 0.0, 2.0)).is_impossible
+    assert not PrintedRow((1.0, 0.0, 0.0, 2.0)).is_impossible
+    assert PrintedRow((0.9, 0.0, 0.0, 2.0)).is_impossible
 
 
 def test_a_row_wants_all_four_distances() -> None:
     with pytest.raises(ValueError, match="4 distances"):
-        Row((0.1, 0.2, 0.3))
+        PrintedRow((0.1, 0.2, 0.3))
 
 
 def test_distances_stand_in_the_order_of_the_columns() -> None:

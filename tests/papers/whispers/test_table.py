@@ -3,21 +3,23 @@ import pytest
 from overheard.auditing.simulate import Resources
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.papers.figure import Figure
-from overheard.papers.whispers.benchmark import FER2013, Benchmark
+from overheard.papers.whispers.benchmark import FER2013, WhispersBenchmark
 from overheard.papers.whispers.methods import Method
 from overheard.papers.whispers.scenario import Scenario, alike
-from overheard.papers.whispers.table import TableExperiment
+from overheard.papers.whispers.table import WhispersTableExperiment
 
 SCORES = ("wasserstein", "kl", "js", "l1")
 
 
 @pytest.fixture(scope="module")
 def figures(
-    tiny: Benchmark, few_methods: tuple[Method, ...], tmp_path_factory: pytest.TempPathFactory
+    tiny: WhispersBenchmark,
+    few_methods: tuple[Method, ...],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Figure]:
     # A column of Table 3 with an impossible cell, and one whose data are not in the folder.
     here = Scenario("mnist_alpha_2", "Digits Dirichlet(2)", tiny, Dirichlet(2.0))
-    experiment = TableExperiment("table3", "tiny", (here, alike(FER2013)), few_methods)
+    experiment = WhispersTableExperiment("table3", "tiny", (here, alike(FER2013)), few_methods)
     empty = tmp_path_factory.mktemp("data")
     run = experiment.run(
         tmp_path_factory.mktemp("table3"),

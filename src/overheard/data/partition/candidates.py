@@ -51,7 +51,7 @@ class Candidates:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class CandidateSet:
     """Which they are.
 
     Args:
@@ -79,7 +79,7 @@ def ask_about(
     once: Bool[Tensor, " examples"],
     seed: Seed,
     records: Int[Tensor, " examples"] | None = None,
-) -> Asked:
+) -> CandidateSet:
     """Draw the records.
 
     No outsider is a copy of what somebody holds, nor cut out of the same record.
@@ -116,7 +116,7 @@ def ask_about(
     order = torch.randperm(len(whole), generator=seed.child("order").generator())
     rows = whole[order]
     members = tuple(tuple(torch.isin(rows, own).nonzero().flatten().tolist()) for own in inside)
-    return Asked(rows, members)
+    return CandidateSet(rows, members)
 
 
 def put_in(
@@ -126,7 +126,7 @@ def put_in(
     once: Bool[Tensor, " examples"],
     seed: Seed,
     records: Int[Tensor, " examples"] | None = None,
-) -> Asked:
+) -> CandidateSet:
     """Draw canaries, and deal each to a client or to nobody by a die of its own.
 
     So where one went tells nothing of where another did, and those of nobody are what a
@@ -160,7 +160,7 @@ def put_in(
     faces = torch.randint(len(rows), (len(rows),), generator=die)
     owners = faces.div(wanted.members, rounding_mode="floor")  # from `clients` on: nobody
     members = (owners == number for number in range(clients))
-    return Asked(rows, tuple(tuple(own.nonzero().flatten().tolist()) for own in members))
+    return CandidateSet(rows, tuple(tuple(own.nonzero().flatten().tolist()) for own in members))
 
 
 def mislabelled(

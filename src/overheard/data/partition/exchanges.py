@@ -19,7 +19,7 @@ from overheard.data.dataset import Dataset
 from overheard.data.distortion import distorted
 from overheard.data.partition.composition import shares_of, weights_of
 from overheard.data.partition.draw import draw
-from overheard.data.partition.schedule import Schedule, Shift
+from overheard.data.partition.schedule import DataShift, Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class _Table:
             for hand in self.hands
         )
 
-    def order(self, who: int, shift: Shift | None, seed: Seed) -> _Order:
+    def order(self, who: int, shift: DataShift | None, seed: Seed) -> _Order:
         """What a client is to get, by its shift or, where there is none, as it has."""
         hand, kinds = self.hands[who], len(self._met) * self._classes
         there = self._kinds[hand.rows].bincount(minlength=kinds)
@@ -237,7 +237,7 @@ class _Table:
 
 
 def _shifted(
-    before: Int[Tensor, " kinds"], size: int, shift: Shift, classes: int
+    before: Int[Tensor, " kinds"], size: int, shift: DataShift, classes: int
 ) -> Int[Tensor, " kinds"]:
     """How many examples of each kind make up `size` of them after a shift."""
     by_user = before.double().reshape(-1, classes)  # (users, classes)

@@ -8,7 +8,7 @@ from overheard.data.partition.composition import shares_of, weights_of
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class DataShift:
     """From a round on, a client holds fresh examples, as many as before, of another kind.
 
     What is left out stays as it is. With nothing but the client and the round it is an
@@ -90,7 +90,7 @@ class Schedule:
 
     rounds: int
     refresh_every: int | None = None
-    shifts: tuple[Shift, ...] = ()
+    shifts: tuple[DataShift, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse rounds that there are not."""
@@ -119,11 +119,13 @@ class Schedule:
             return False
         return number % self.refresh_every == 0
 
-    def starting(self, number: int) -> dict[int, Shift]:
+    def starting(self, number: int) -> dict[int, DataShift]:
         """The shifts that begin in this round, by client."""
         return {shift.client: shift for shift in self.shifts if shift.round == number}
 
     def control(self) -> "Schedule":
         """The same exchanges of the same clients in the same rounds, of which none shifts."""
-        exchanges = (Shift(shift.client, shift.round, over=shift.over) for shift in self.shifts)
+        exchanges = (
+            DataShift(shift.client, shift.round, over=shift.over) for shift in self.shifts
+        )
         return Schedule(self.rounds, self.refresh_every, tuple(exchanges))

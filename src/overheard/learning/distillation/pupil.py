@@ -21,7 +21,7 @@ KEPT = 8
 
 
 @final
-class Pupil:
+class SyntheticPupil:
     """Learns from sets of synthetic examples.
 
     Args:

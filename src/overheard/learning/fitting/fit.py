@@ -16,7 +16,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class FitSchedule:
     """How such a network is trained: by Adam, on shuffled batches.
 
     Args:
@@ -43,7 +43,7 @@ def fit(
     inputs: Float[Tensor, "examples ..."],
     shares: Float[Tensor, "examples classes"],
     loss: Loss,
-    schedule: Schedule,
+    schedule: FitSchedule,
     seed: Seed,
     device: str = "cpu",
 ) -> nn.Module:

@@ -25,7 +25,7 @@ NAME_NUMBERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class NetworkTraining:
     """How such networks are trained: by AdamW on batches drawn with replacement.
 
     Args:
@@ -130,7 +130,7 @@ def train_side_by_side(
     inputs: Float[Tensor, "networks clients ..."],
     shares: Float[Tensor, "clients classes"],
     rows: Sequence[Int[Tensor, " _rows"]],
-    training: Training,
+    training: NetworkTraining,
     seed: Seed,
 ) -> None:
     """Train each network on its own rows of the clients, in place, to tell their shares.

@@ -8,7 +8,7 @@ from typing import final
 
 from torch import Tensor
 
-from overheard.learning.workers.job import Done, Task
+from overheard.learning.workers.job import Done, WorkerTask
 from overheard.learning.workers.task_files import TaskFiles
 from overheard.learning.workers.worker import Did, Do
 from overheard.learning.workers.worker_process import DeadWorkerError, WorkerProcess, written
@@ -19,7 +19,7 @@ RETRIES = 3
 AHEAD = 2
 """Tasks under way a worker, so that none waits for the caller."""
 
-Flying = dict[Future[Mapping[str, Tensor] | None], tuple[int, Task]]
+Flying = dict[Future[Mapping[str, Tensor] | None], tuple[int, WorkerTask]]
 """Tasks under way, by what will tell of them."""
 
 
@@ -42,7 +42,7 @@ class Dispatch:
         self._ended = Event()
         self._able = True
 
-    def run(self, tasks: Iterable[tuple[int, Task]]) -> Generator[Done, None, None]:
+    def run(self, tasks: Iterable[tuple[int, WorkerTask]]) -> Generator[Done, None, None]:
         """Do numbered tasks, and give them as they are done, in any order.
 
         What no worker can do, as it cannot be sent or fails there, is done here: so an error
@@ -71,7 +71,7 @@ class Dispatch:
         self._executor.shutdown(wait=True, cancel_futures=True)
         self._files.close()
 
-    def _request(self, task: Task) -> bytes | None:
+    def _request(self, task: WorkerTask) -> bytes | None:
         try:
             return written(Do(task.job, self._files.tensors(task)))
         # Whatever a user's object raises on the way out, the answer is the same.

@@ -30,7 +30,7 @@ class Bundle:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class WorkerTask:
     """A job, and the bundles that it reads; no name stands in two of them."""
 
     job: Job

@@ -19,7 +19,7 @@ from overheard.core.messages import Weights
 from overheard.learning.cohort import Lesson, Member, Trained
 from overheard.learning.threads import cores
 from overheard.learning.workers.dispatch import Dispatch
-from overheard.learning.workers.job import Done, Task
+from overheard.learning.workers.job import Done, WorkerTask
 from overheard.learning.workers.worker import Failed, Learned, TakeLesson, TakePool, Train
 from overheard.learning.workers.worker_process import (
     WorkerProcess,
@@ -165,7 +165,7 @@ class Crew:
             executor.shutdown(wait=True, cancel_futures=True)
             self.rest() if finished else self.stop()
 
-    def work(self, tasks: Iterable[tuple[int, Task]]) -> Generator[Done, None, None]:
+    def work(self, tasks: Iterable[tuple[int, WorkerTask]]) -> Generator[Done, None, None]:
         """Do numbered tasks, and give them as they are done, in any order.
 
         A worker that dies is replaced, and what it was doing is asked of another. Whoever stops

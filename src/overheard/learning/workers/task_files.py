@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import final
 
-from overheard.learning.workers.job import Bundle, Task
+from overheard.learning.workers.job import Bundle, WorkerTask
 from overheard.learning.workers.worker import StoredTensor
 from overheard.learning.workers.worker_process import stored
 
@@ -27,7 +27,7 @@ class TaskFiles:
         )
         self._count = 0
 
-    def tensors(self, task: Task) -> Mapping[str, StoredTensor]:
+    def tensors(self, task: WorkerTask) -> Mapping[str, StoredTensor]:
         """All tensors of a task."""
         for bundle in task.bundles:
             if bundle not in self._written:

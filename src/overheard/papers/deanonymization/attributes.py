@@ -12,7 +12,7 @@ from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
 from overheard.papers.deanonymization.printed import told_attribute
 from overheard.papers.deanonymization.rows import Rows, rows_of
-from overheard.papers.deanonymization.world import BLOGS, OMNIGLOT, World
+from overheard.papers.deanonymization.world import BLOGS, OMNIGLOT, IdentityScenario
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
@@ -23,7 +23,7 @@ from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJo
 
 @final
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedAttribute:
     """A data set, and the attributes of its users.
 
     Args:
@@ -34,17 +34,17 @@ class Asked:
 
     """
 
-    world: World
+    world: IdentityScenario
     attributes: tuple[str, ...]
     holdout: int
 
 
 PANELS = (
-    Asked(BLOGS, ("gender", "age_group"), 29),
-    Asked(OMNIGLOT, ("alphabet",), 40),
+    AskedAttribute(BLOGS, ("gender", "age_group"), 29),
+    AskedAttribute(OMNIGLOT, ("alphabet",), 40),
 )
 
-HURRIED = Asked(
+HURRIED = AskedAttribute(
     replace(OMNIGLOT, model=Mlp(), rounds=8, seeds=(0,)),
     ("alphabet",),
     40,
@@ -63,8 +63,8 @@ class AttributesExperiment(Experiment):
 
     """
 
-    panels: tuple[Asked, ...] = PANELS
-    reduced: tuple[Asked, ...] = (HURRIED,)
+    panels: tuple[AskedAttribute, ...] = PANELS
+    reduced: tuple[AskedAttribute, ...] = (HURRIED,)
     name: str = "table4"
 
     @property
@@ -134,7 +134,7 @@ class AttributesExperiment(Experiment):
         return tuple(figures)
 
 
-def _tell(world: World, attribute: str, is_joint: bool, told: Told) -> AttributeMlp:
+def _tell(world: IdentityScenario, attribute: str, is_joint: bool, told: Told) -> AttributeMlp:
     return AttributeMlp(
         attribute, jointly=is_joint, told=told, updates="shadow", layer=world.layer
     )

@@ -19,7 +19,7 @@ from overheard.papers.deanonymization.drawings import heat_map
 from overheard.papers.deanonymization.heard import Ear, ears
 from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.plans import every_sender, people, plan, setting
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
+from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -73,8 +73,8 @@ class BiasExperiment(Experiment, Drawn):
 
     """
 
-    worlds: tuple[World, ...] = (WISDM, BLOGS)
-    reduced: tuple[World, ...] = (HURRIED,)
+    worlds: tuple[IdentityScenario, ...] = (WISDM, BLOGS)
+    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
     name: str = "figure11"
 
     @property
@@ -178,7 +178,7 @@ def _told(key: str, where: str, told: Mapping[int, Biases]) -> list[Figure]:
     ]
 
 
-def _plate(world: World, told: Biases, names: tuple[str, ...]) -> Plate:
+def _plate(world: IdentityScenario, told: Biases, names: tuple[str, ...]) -> Plate:
     alike = told.alike().diagonal()
     order = np.argsort(-alike, kind="stable")
     places = np.unique(np.linspace(0, len(order) - 1, min(USERS, len(order))).round())

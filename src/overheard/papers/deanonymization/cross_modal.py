@@ -13,7 +13,7 @@ from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
 from overheard.papers.deanonymization.printed import said
 from overheard.papers.deanonymization.rows import rows_of
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
+from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
 from overheard.papers.deanonymization.worth import mean_of_seeds
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -45,8 +45,8 @@ class CrossModalExperiment(Experiment):
 
     """
 
-    worlds: tuple[World, ...] = (BLOGS, replace(WISDM, source=Wisdm(axes="x")))
-    reduced: tuple[World, ...] = (replace(HURRIED, source=Wisdm(axes="x")),)
+    worlds: tuple[IdentityScenario, ...] = (BLOGS, replace(WISDM, source=Wisdm(axes="x")))
+    reduced: tuple[IdentityScenario, ...] = (replace(HURRIED, source=Wisdm(axes="x")),)
     name: str = "cross_modal"
 
     @property
@@ -137,7 +137,7 @@ def _balanced(audit: Audit, attack: str, is_control: bool) -> Estimate | None:
     return mean_of_seeds(values) if values else None
 
 
-def _attack(world: World, learned: Learned) -> MatchCrossModal:
+def _attack(world: IdentityScenario, learned: Learned) -> MatchCrossModal:
     return MatchCrossModal(
         updates="shadow", layer=world.layer, learn_from=learned, most_rounds=world.most_rounds
     )

@@ -13,7 +13,7 @@ from overheard.papers.deanonymization.plans import every_update, people, plan, s
 from overheard.papers.deanonymization.printed import said
 from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
 from overheard.papers.deanonymization.shielded import Shielded
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
+from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
 from overheard.papers.deanonymization.worth import mean_of_seeds, worth_of_arm
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
@@ -61,7 +61,7 @@ PANELS = (
 
 @final
 @dataclass(frozen=True, slots=True)
-class DefendedExperiment(Experiment, Drawn):
+class DefendedIdentityExperiment(Experiment, Drawn):
     """The published attack, not adaptive and adaptive, behind each defense.
 
     Args:
@@ -180,7 +180,7 @@ def published_decrease(arm: str) -> float | None:
     return said(f"{kind}_decrease") if kind in told and float(alpha) == TOLD_AT else None
 
 
-def _threats(world: World) -> tuple[ThreatPlan, ...]:
+def _threats(world: IdentityScenario) -> tuple[ThreatPlan, ...]:
     """One who does not adapt, with both sources, and one who does."""
     return (
         every_update(
@@ -197,16 +197,16 @@ def _threats(world: World) -> tuple[ThreatPlan, ...]:
     )
 
 
-def _with_shadows(world: World) -> ThreatPlan:
+def _with_shadows(world: IdentityScenario) -> ThreatPlan:
     """One who adapts by what its shadow devices do."""
     return every_update((published(world, "shadow"),))
 
 
-def _adapted(world: World) -> str:
+def _adapted(world: IdentityScenario) -> str:
     return f"{world.key}_{ADAPTED}"
 
 
-def _of_audit(runs: Runs, key: str, world: World, where: str) -> list[Figure]:
+def _of_audit(runs: Runs, key: str, world: IdentityScenario, where: str) -> list[Figure]:
     run, rows = runs.plans[key], rows_of(runs.audits[key])
     utilities, figures = _utilities(runs, key, world), list[Figure]()
     for arm in run.arms:
@@ -256,7 +256,7 @@ def _of_arm(rows: Rows, run: Plan, key: str, arm: str, where: str) -> list[Figur
     return figures
 
 
-def _utilities(runs: Runs, key: str, world: World) -> Mapping[str, Estimate]:
+def _utilities(runs: Runs, key: str, world: IdentityScenario) -> Mapping[str, Estimate]:
     run = runs.plans[key]
     dataset = load_data(run, runs.resources)
     bare = worth_of_arm(runs, key, UNDEFENDED, world, dataset)

@@ -12,7 +12,7 @@ from overheard.papers.deanonymization.identifiers import SOURCES, published
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
 from overheard.papers.deanonymization.printed import at_depth
 from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -33,11 +33,11 @@ TEXT: Mapping[str, Layer] = {
 class Layered:
     """A data set, and the layers of the model that is trained on it, first to last."""
 
-    world: World
+    world: IdentityScenario
     layers: Mapping[str, Layer]
 
 
-def perceptron(world: World, hidden: int) -> Layered:
+def perceptron(world: IdentityScenario, hidden: int) -> Layered:
     """A perceptron of so many hidden layers of 64 units in the place of the world's model."""
     return Layered(
         replace(world, model=Mlp((64,) * hidden)),

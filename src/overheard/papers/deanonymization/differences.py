@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from overheard.papers.deanonymization.printed import users_of
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 
 COMMON = (
     "Of the paper's data only the blog corpus is at hand, and a part of it; the others have "
@@ -24,12 +24,12 @@ COMMON = (
 )
 
 
-def common(worlds: Iterable[World]) -> str:
+def common(worlds: Iterable[IdentityScenario]) -> str:
     """What departs from the paper on these data."""
     return " ".join([COMMON, *(noted(world) for world in worlds)])
 
 
-def noted(world: World) -> str:
+def noted(world: IdentityScenario) -> str:
     """What departs on one of them."""
     beside = (
         ""

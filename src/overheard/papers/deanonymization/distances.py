@@ -25,7 +25,7 @@ from overheard.papers.deanonymization.world import (
     HURRIED,
     OMNIGLOT,
     WISDM,
-    World,
+    IdentityScenario,
 )
 from overheard.papers.deanonymization.worth import last_weights
 from overheard.papers.drawn import Drawing, Drawn
@@ -69,8 +69,8 @@ class DistancesExperiment(Experiment, Drawn):
 
     """
 
-    worlds: tuple[World, ...] = (OMNIGLOT, BLOGS, WISDM)
-    reduced: tuple[World, ...] = (HURRIED,)
+    worlds: tuple[IdentityScenario, ...] = (OMNIGLOT, BLOGS, WISDM)
+    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
     name: str = "figure2"
 
     @property
@@ -174,11 +174,11 @@ def _some(chosen: Tensor, seed: Seed) -> Int[Tensor, " rows"]:
     return rows[torch.randperm(len(rows), generator=seed.generator())[:MOST]]
 
 
-def _by_seed(runs: Runs, world: World, is_dealt: bool) -> Mapping[int, Distances]:
+def _by_seed(runs: Runs, world: IdentityScenario, is_dealt: bool) -> Mapping[int, Distances]:
     return {seed: _of_seed(runs, world, seed, is_dealt) for seed in runs.plans[world.key].seeds}
 
 
-def _of_seed(runs: Runs, world: World, seed: int, is_dealt: bool) -> Distances:
+def _of_seed(runs: Runs, world: IdentityScenario, seed: int, is_dealt: bool) -> Distances:
     dataset = load_data(runs.plans[world.key], runs.resources)
     assert dataset.users is not None
     own = Seed(seed).child("distances")
@@ -202,7 +202,7 @@ def _sample(users: Int[Tensor, " examples"], seed: Seed) -> tuple[Tensor, Tensor
 
 
 def _features(
-    runs: Runs, world: World, dataset: Dataset, seed: int, rows: Tensor
+    runs: Runs, world: IdentityScenario, dataset: Dataset, seed: int, rows: Tensor
 ) -> Float[Tensor, "examples dims"]:
     """What the last layer reads."""
     build = partial(world.model.build, dataset.task)

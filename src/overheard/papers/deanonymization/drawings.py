@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Rectangle
 
 from overheard.drawing.charts import legend_chart
-from overheard.drawing.line_charts import Axis, Line, lines_chart
+from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
 from overheard.drawing.plates import Panel, Plate
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 from overheard.findings.figures import digits, measure
@@ -58,7 +58,7 @@ def series_plate(title: str, lines: Sequence[Series], across: str, score: str) -
             for x, one in zip(line.x, line.figures, strict=True)
             if one.ours is not None
         ]
-        drawn.append(Line(place, [x for x, _ in points], [y for _, y in points]))
+        drawn.append(ChartLine(place, [x for x, _ in points], [y for _, y in points]))
     ends = [x for line in drawn for x in line.x] or [0.0, 1.0]
     tops = [y for line in drawn for y in line.y] or [1.0]
     room = 0.03 * (max(ends) - min(ends)) or 0.5

@@ -6,7 +6,7 @@ from typing import final
 
 from overheard.drawing.line_charts import Axis, Trade, frontier_chart, frontier_legend
 from overheard.drawing.plates import Panel, Plate, Table
-from overheard.drawing.point_names import Dot
+from overheard.drawing.point_names import NamedDot
 from overheard.findings.figures import digits
 from overheard.findings.names import shown
 
@@ -50,7 +50,7 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
     for name, held in points.items():
         is_adaptive = name.endswith(ADAPTIVE)
         named = [
-            Dot(
+            NamedDot(
                 point.arm if point.arm in best and point == _strongest(points, point) else "",
                 100 * point.read,
                 100 * point.kept,

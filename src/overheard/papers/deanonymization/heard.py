@@ -27,7 +27,7 @@ from overheard.linkage.prior_updates import (
     known_updates,
     sent_updates,
 )
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.runs import Runs
 from overheard.plans.plan import UNDEFENDED
@@ -162,7 +162,7 @@ def ears(runs: Runs, name: str) -> Mapping[int, Ear]:
     }
 
 
-def updates_of(runs: Runs, world: World, source: Source) -> Iterator[Updates]:
+def updates_of(runs: Runs, world: IdentityScenario, source: Source) -> Iterator[Updates]:
     """The updates of each run of a world's audit, by the layer that attacks read."""
     with one_thread():
         for seed, ear in ears(runs, world.key).items():

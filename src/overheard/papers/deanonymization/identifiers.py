@@ -5,7 +5,7 @@ from typing import Any
 from overheard.core.attack import Attack
 from overheard.linkage.layers import Layer
 from overheard.linkage.prior_updates import Source
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
 from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
@@ -22,7 +22,7 @@ IDENTIFIERS = (*PUBLISHED, ReidentifyWccn)
 
 
 # Any: an attack answers a question of its own.
-def identifiers(world: World, source: Source) -> tuple[Attack[Any], ...]:
+def identifiers(world: IdentityScenario, source: Source) -> tuple[Attack[Any], ...]:
     """All of them, with labelled updates from there."""
     of_paper = (
         kind(updates=source, layer=world.layer, most_rounds=world.most_rounds)
@@ -31,13 +31,13 @@ def identifiers(world: World, source: Source) -> tuple[Attack[Any], ...]:
     return (*of_paper, ours(world, source))
 
 
-def ours(world: World, source: Source) -> ReidentifyWccn:
+def ours(world: IdentityScenario, source: Source) -> ReidentifyWccn:
     """Ours, which chooses layers by itself and needs to train known users in few rounds."""
     return ReidentifyWccn(updates=source, most_rounds=min(ROUNDS, world.most_rounds))
 
 
 def published(
-    world: World, source: Source, layer: Layer | None = None, *, pieces: int = 1
+    world: IdentityScenario, source: Source, layer: Layer | None = None, *, pieces: int = 1
 ) -> ReidentifyMlp:
     """The one that the paper proposes.
 

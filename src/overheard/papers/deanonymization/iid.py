@@ -10,7 +10,7 @@ from overheard.papers.deanonymization.identifiers import SOURCES, published
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
 from overheard.papers.deanonymization.printed import said
 from overheard.papers.deanonymization.rows import PRECISION, plain, rows_of
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
+from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
@@ -31,8 +31,8 @@ class IidExperiment(Experiment):
 
     """
 
-    worlds: tuple[World, ...] = (BLOGS, WISDM)
-    reduced: tuple[World, ...] = (HURRIED,)
+    worlds: tuple[IdentityScenario, ...] = (BLOGS, WISDM)
+    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
     name: str = "iid"
 
     @property

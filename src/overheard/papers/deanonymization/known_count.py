@@ -21,7 +21,7 @@ from overheard.papers.deanonymization.heard import (
 from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.plans import every_sender, people, plan, setting
 from overheard.papers.deanonymization.rows import PRECISION
-from overheard.papers.deanonymization.world import BLOGS_OFTEN, HURRIED, WISDM, World
+from overheard.papers.deanonymization.world import BLOGS_OFTEN, HURRIED, WISDM, IdentityScenario
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -48,8 +48,8 @@ class KnownCountExperiment(Experiment, Drawn):
 
     """
 
-    worlds: tuple[World, ...] = (BLOGS_OFTEN, WISDM)
-    reduced: tuple[World, ...] = (HURRIED,)
+    worlds: tuple[IdentityScenario, ...] = (BLOGS_OFTEN, WISDM)
+    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
     counts: tuple[int, ...] = (1, 2, 4, 8, 16)
     source: Source = "simulated"
     steps: int = 3000
@@ -111,7 +111,7 @@ class KnownCountExperiment(Experiment, Drawn):
         title = "Figure 8: by the number of known updates a user"
         return Drawing((series_plate(title, lines, "known updates a user", PRECISION),))
 
-    def _of(self, runs: Runs, world: World, where: str) -> list[Figure]:
+    def _of(self, runs: Runs, world: IdentityScenario, where: str) -> list[Figure]:
         told: dict[str, dict[int, Mapping[str, float]]] = {}
         counts = counts_of(world, runs.plans[world.key], self.counts)
         for updates in updates_of(runs, world, self.source):
@@ -143,7 +143,7 @@ class KnownCountExperiment(Experiment, Drawn):
         return figures
 
 
-def counts_of(world: World, run: Plan, counts: Sequence[int]) -> tuple[int, ...]:
+def counts_of(world: IdentityScenario, run: Plan, counts: Sequence[int]) -> tuple[int, ...]:
     """Those of the counts below which some updates of a user are left out."""
     most = min(world.most_rounds, run.training.rounds)
     return tuple(count for count in counts if count < most)

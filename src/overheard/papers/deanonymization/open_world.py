@@ -10,7 +10,7 @@ from overheard.papers.deanonymization.drawings import Series, series_plate
 from overheard.papers.deanonymization.identifiers import identifiers
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
 from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
+from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -42,8 +42,8 @@ class OpenWorldExperiment(Experiment, Drawn):
 
     """
 
-    worlds: tuple[World, ...] = (BLOGS, WISDM)
-    reduced: tuple[World, ...] = (HURRIED,)
+    worlds: tuple[IdentityScenario, ...] = (BLOGS, WISDM)
+    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
     shares: tuple[int, ...] = (25, 50, 75, 100)
     source: Source = "shadow"
     pairs: int = 32_000
@@ -124,7 +124,7 @@ class OpenWorldExperiment(Experiment, Drawn):
                 plates.append(series_plate(title, lines, "seen users, per cent", score))
         return Drawing(tuple(plates))
 
-    def _threat(self, world: World) -> ThreatPlan:
+    def _threat(self, world: IdentityScenario) -> ThreatPlan:
         return every_update(
             (
                 *identifiers(world, self.source),
@@ -144,7 +144,7 @@ class OpenWorldExperiment(Experiment, Drawn):
         )
 
 
-def _key(world: World, share: int) -> str:
+def _key(world: IdentityScenario, share: int) -> str:
     return f"{world.key}_seen_{share}"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from overheard.core.attack import Attack
 from overheard.data.partition.people import PriorKind
 from overheard.data.splits.by_user import ByUser
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.plans.data_plan import DataPlan, PeoplePlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
@@ -17,7 +17,7 @@ PRIORS: dict[PriorKind, str] = {
 
 
 def plan(
-    world: World,
+    world: IdentityScenario,
     people: PeoplePlan,
     threats: tuple[ThreatPlan, ...],
     *,
@@ -87,7 +87,7 @@ def every_sender(attacks: tuple[Attack[Any], ...]) -> ThreatPlan:
     return _threat(attacks, is_round=False, adapts=False)
 
 
-def setting(world: World, run: Plan, full: Plan | None = None) -> str:
+def setting(world: IdentityScenario, run: Plan, full: Plan | None = None) -> str:
     """What a figure was measured on, in words; of a reduced run also what was cut.
 
     Args:

@@ -11,7 +11,7 @@ from overheard.papers.deanonymization.identifiers import SOURCES, identifiers
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
 from overheard.papers.deanonymization.printed import said
 from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, World
+from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -33,7 +33,7 @@ class Counted:
 
     """
 
-    world: World
+    world: IdentityScenario
     counts: tuple[int, ...]
     sources: tuple[Source, ...] = SOURCES
 
@@ -125,7 +125,7 @@ class PriorExamplesExperiment(Experiment, Drawn):
         return Drawing(tuple(plates))
 
 
-def _key(world: World, count: int | None) -> str:
+def _key(world: IdentityScenario, count: int | None) -> str:
     return f"{world.key}_records_{count or 'all'}"
 
 

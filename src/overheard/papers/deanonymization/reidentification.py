@@ -21,7 +21,7 @@ from overheard.papers.deanonymization.world import (
     BLOGS,
     HURRIED,
     WISDM,
-    World,
+    IdentityScenario,
 )
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -31,10 +31,10 @@ from overheard.plans.plan import Plan, ThreatPlan
 
 @final
 @dataclass(frozen=True, slots=True)
-class Panel:
+class TablePanel:
     """One data set, and the priors that the server is given of its users."""
 
-    world: World
+    world: IdentityScenario
     priors: tuple[PriorKind, ...]
 
     def key(self, prior: PriorKind) -> str:
@@ -45,12 +45,12 @@ class Panel:
 OF_TIME: tuple[PriorKind, ...] = ("random", "chronological")
 
 PANELS = (
-    Panel(BLOGS, OF_TIME),
-    Panel(AGES, OF_TIME),
-    Panel(WISDM, (*OF_TIME, "chronological_within_labels")),
+    TablePanel(BLOGS, OF_TIME),
+    TablePanel(AGES, OF_TIME),
+    TablePanel(WISDM, (*OF_TIME, "chronological_within_labels")),
 )
 
-REDUCED = (Panel(HURRIED, OF_TIME),)
+REDUCED = (TablePanel(HURRIED, OF_TIME),)
 
 EVERY_SOURCE = tuple(source for source in SOURCES for _ in IDENTIFIERS)
 """Of the labelled updates of each attack of a threat."""
@@ -68,8 +68,8 @@ class ReidentificationExperiment(Experiment):
 
     """
 
-    panels: tuple[Panel, ...] = PANELS
-    reduced: tuple[Panel, ...] = REDUCED
+    panels: tuple[TablePanel, ...] = PANELS
+    reduced: tuple[TablePanel, ...] = REDUCED
     name: str = "table3"
 
     @property
@@ -114,7 +114,7 @@ class ReidentificationExperiment(Experiment):
         )
 
     def _of(
-        self, world: World, prior: PriorKind, rows: Rows, run: Plan, where: str
+        self, world: IdentityScenario, prior: PriorKind, rows: Rows, run: Plan, where: str
     ) -> list[Figure]:
         figures = []
         for threat in run.threats:
@@ -138,6 +138,6 @@ class ReidentificationExperiment(Experiment):
         return figures
 
 
-def _threats(world: World) -> tuple[ThreatPlan, ...]:
+def _threats(world: IdentityScenario) -> tuple[ThreatPlan, ...]:
     every = tuple(one for source in SOURCES for one in identifiers(world, source))
     return (every_update(every), every_sender(every))

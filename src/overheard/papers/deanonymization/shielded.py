@@ -11,7 +11,7 @@ from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.defenses.mm_aug import MmAug
 from overheard.defenses.noise import Noise
 from overheard.defenses.rand_aug import RandAug
-from overheard.papers.deanonymization.world import World
+from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.plans.plan import UNDEFENDED, ArmPlan
 
 REPLACED = (0.25, 0.5, 0.75, 1.0)
@@ -38,7 +38,7 @@ class Shielded:
 
     """
 
-    world: World
+    world: IdentityScenario
     clients: int
     replaced: tuple[float, ...] = REPLACED
     added: tuple[float, ...] = ADDED

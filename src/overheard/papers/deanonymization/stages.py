@@ -16,7 +16,7 @@ from overheard.papers.deanonymization.drawings import heat_map
 from overheard.papers.deanonymization.heard import mean_over_users, updates_of
 from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.plans import every_sender, people, plan, setting
-from overheard.papers.deanonymization.world import BLOGS_OFTEN, HURRIED, WISDM, World
+from overheard.papers.deanonymization.world import BLOGS_OFTEN, HURRIED, WISDM, IdentityScenario
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -42,8 +42,8 @@ class StagesExperiment(Experiment, Drawn):
 
     """
 
-    worlds: tuple[World, ...] = (BLOGS_OFTEN, WISDM)
-    reduced: tuple[World, ...] = (HURRIED,)
+    worlds: tuple[IdentityScenario, ...] = (BLOGS_OFTEN, WISDM)
+    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
     ranges: int = 4
     source: Source = "simulated"
     name: str = "figure10"
@@ -123,7 +123,7 @@ class StagesExperiment(Experiment, Drawn):
             )
         return Drawing(tuple(plates))
 
-    def _of(self, runs: Runs, world: World, where: str) -> list[Figure]:
+    def _of(self, runs: Runs, world: IdentityScenario, where: str) -> list[Figure]:
         run = runs.plans[world.key]
         parts = ranges_of(run.training.rounds, self.ranges)
         pairs = [(one, other) for one in range(self.ranges) for other in range(self.ranges)]
@@ -190,7 +190,7 @@ def _within(rounds: Int[Tensor, " updates"], part: range) -> Bool[Tensor, " upda
     return (rounds >= part.start) & (rounds < part.stop)
 
 
-def _key(world: World, one: int, other: int) -> str:
+def _key(world: IdentityScenario, one: int, other: int) -> str:
     return f"{world.key}_learned_{one + 1}_told_{other + 1}"
 
 

@@ -21,7 +21,7 @@ from overheard.learning.train import train_cohort
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
 from overheard.papers.deanonymization.printed import utility
-from overheard.papers.deanonymization.world import HURRIED, WORLDS, World
+from overheard.papers.deanonymization.world import HURRIED, WORLDS, IdentityScenario
 from overheard.papers.deanonymization.worth import (
     guessed,
     mean_of_seeds,
@@ -52,8 +52,8 @@ class UtilityExperiment(Experiment):
 
     """
 
-    worlds: tuple[World, ...] = WORLDS
-    reduced: tuple[World, ...] = (HURRIED,)
+    worlds: tuple[IdentityScenario, ...] = WORLDS
+    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
     priors: tuple[PriorKind, ...] = WITHIN
     name: str = "table2"
 
@@ -98,7 +98,7 @@ class UtilityExperiment(Experiment):
             )
         )
 
-    def _run(self, runs: Runs) -> Iterator[tuple[str, World, PriorKind]]:
+    def _run(self, runs: Runs) -> Iterator[tuple[str, IdentityScenario, PriorKind]]:
         for world in self.worlds:
             for prior in self.priors:
                 if f"{world.key}_{prior}" in runs.audits:
@@ -106,7 +106,7 @@ class UtilityExperiment(Experiment):
 
 
 def _told(
-    runs: Runs, name: str, world: World, prior: PriorKind, where: str
+    runs: Runs, name: str, world: IdentityScenario, prior: PriorKind, where: str
 ) -> tuple[Figure, ...]:
     run = runs.plans[name]
     dataset = load_data(run, runs.resources)

@@ -26,7 +26,7 @@ FEW_SEEDS = (0, 1)
 
 @final
 @dataclass(frozen=True, slots=True)
-class World:
+class IdentityScenario:
     """A data set with users, and the federation of these users.
 
     Args:
@@ -77,7 +77,7 @@ class World:
     in_time: PriorKind = "chronological"
 
 
-BLOGS = World(
+BLOGS = IdentityScenario(
     key="blogs",
     name="Blogs, the next word",
     paper="blog",
@@ -104,7 +104,7 @@ BLOGS = World(
 BLOGS_OFTEN = replace(BLOGS, most_rounds=12)
 """Where the rounds and the number of known updates are what is asked about."""
 
-AGES = World(
+AGES = IdentityScenario(
     key="ages",
     name="Blogs, the age group as a rating",
     paper="yelp",
@@ -128,7 +128,7 @@ AGES = World(
     loss="squared_error",
 )
 
-OMNIGLOT = World(
+OMNIGLOT = IdentityScenario(
     key="omniglot_writers",
     name="Omniglot by drawer",
     paper="pipa",
@@ -155,7 +155,7 @@ OMNIGLOT = World(
     test=544,
 )
 
-WISDM = World(
+WISDM = IdentityScenario(
     key="wisdm",
     name="WISDM",
     paper=None,

@@ -14,7 +14,7 @@ from overheard.core.parties import SERVER
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
 from overheard.learning.evaluate import mean_absolute_error, top_k_accuracy
-from overheard.papers.deanonymization.world import Utility, World
+from overheard.papers.deanonymization.world import IdentityScenario, Utility
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.runs import Runs
 from overheard.statistics.estimate import Estimate, estimate
@@ -22,7 +22,7 @@ from overheard.statistics.estimate import Estimate, estimate
 TOP = 5
 
 
-def worth(world: World, task: Task, weights: Weights, test: Examples) -> float:
+def worth(world: IdentityScenario, task: Task, weights: Weights, test: Examples) -> float:
     """By the world's own measure; higher is better but for an absolute error."""
     build = partial(world.model.build, task)
     match world.utility:
@@ -46,7 +46,7 @@ def guessed(utility: Utility, labels: Int[Tensor, " examples"], classes: int) ->
             return float(distances.double().mean())
 
 
-def test_of(world: World, dataset: Dataset) -> Examples:
+def test_of(world: IdentityScenario, dataset: Dataset) -> Examples:
     """The first examples of a fixed shuffle of the test part, as many as the world takes."""
     order = torch.randperm(
         len(dataset.test), generator=BOOTSTRAP.child("test", world.key).generator()
@@ -55,7 +55,7 @@ def test_of(world: World, dataset: Dataset) -> Examples:
 
 
 def worth_of_arm(
-    runs: Runs, name: str, arm: str, world: World, dataset: Dataset
+    runs: Runs, name: str, arm: str, world: IdentityScenario, dataset: Dataset
 ) -> tuple[float, ...]:
     """What the last global model of an arm is worth, seed by seed."""
     test = test_of(world, dataset)

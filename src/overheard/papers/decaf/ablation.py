@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.papers.decaf.benchmark import MNIST, Benchmark
+from overheard.papers.decaf.benchmark import MNIST, DecafBenchmark
 from overheard.papers.decaf.by_user import l1_by_user
 from overheard.papers.decaf.differences import common
-from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.papers.decaf.plans import DecafSize, plan, setting
 from overheard.papers.decaf.printed import printed_mean
 from overheard.papers.decaf.scores import DISTANCES
 from overheard.papers.decaf.users import tables
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
-from overheard.papers.reading import Place, best_round, figure, mean
+from overheard.papers.reading import ReadingPlace, best_round, figure, mean
 from overheard.papers.runs import Runs
 from overheard.plans.part import label
 from overheard.plans.plan import Plan
@@ -22,8 +22,8 @@ from overheard.questions.label_shares.attacks.decaf import Decaf
 WHOLE = Decaf()
 
 
-FULL = Size(rounds=5, seeds=(0, 1, 2, 3, 4))
-REDUCED = Size(rounds=5, seeds=(0,))
+FULL = DecafSize(rounds=5, seeds=(0, 1, 2, 3, 4))
+REDUCED = DecafSize(rounds=5, seeds=(0,))
 
 
 @final
@@ -46,9 +46,9 @@ class AblationExperiment(Experiment):
     without: str
     attack: Decaf
     table: str
-    benchmark: Benchmark = MNIST
-    full: Size = FULL
-    reduced: Size = REDUCED
+    benchmark: DecafBenchmark = MNIST
+    full: DecafSize = FULL
+    reduced: DecafSize = REDUCED
 
     @property
     def title(self) -> str:
@@ -74,7 +74,7 @@ class AblationExperiment(Experiment):
         audit, maimed = runs.audits["audit"], tables()[self.table]
         best = best_round(audit, label(WHOLE), "l1", range(run.training.rounds))
         where = f"{setting(self.benchmark, run, full)}; round {best + 1}"
-        without = Place(label(self.attack), (best,))
+        without = ReadingPlace(label(self.attack), (best,))
         figures = []
         for distance in DISTANCES:
             figures += [
@@ -88,7 +88,7 @@ class AblationExperiment(Experiment):
                 figure(
                     f"whole_mean_{distance}",
                     f"{where}; the whole attack",
-                    mean(audit, Place(label(WHOLE), (best,)), distance),
+                    mean(audit, ReadingPlace(label(WHOLE), (best,)), distance),
                     printed_mean(self.benchmark.users, distance),
                     "lower",
                 ),

@@ -17,7 +17,7 @@ from overheard.papers.decaf.users import User, tables
 
 @final
 @dataclass(frozen=True, slots=True)
-class Benchmark:
+class DecafBenchmark:
     """One data set of the paper.
 
     Args:
@@ -47,7 +47,7 @@ class Benchmark:
         return tuple(user.reordered(self.columns) for user in tables()[self.table])
 
 
-MNIST = Benchmark(
+MNIST = DecafBenchmark(
     "MNIST",
     "table3",
     Mnist(),
@@ -58,7 +58,7 @@ MNIST = Benchmark(
     note="All 60,000 training images are there to draw from.",
 )
 
-FASHION_MNIST = Benchmark(
+FASHION_MNIST = DecafBenchmark(
     "Fashion-MNIST",
     "table4",
     FashionMnist(),
@@ -69,7 +69,7 @@ FASHION_MNIST = Benchmark(
     note="All 60,000 training images are there to draw from.",
 )
 
-CIFAR10 = Benchmark(
+CIFAR10 = DecafBenchmark(
     "CIFAR-10",
     "table5",
     Cifar10(),
@@ -83,7 +83,7 @@ CIFAR10 = Benchmark(
     ),
 )
 
-FER2013 = Benchmark(
+FER2013 = DecafBenchmark(
     "FER-2013",
     "table6",
     Fer2013(),
@@ -100,7 +100,7 @@ FER2013 = Benchmark(
     ),
 )
 
-SKIN_CANCER = Benchmark(
+SKIN_CANCER = DecafBenchmark(
     "SkinCancer",
     "table7",
     Ham10000(),

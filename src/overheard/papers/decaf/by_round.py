@@ -10,13 +10,13 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import client
 from overheard.findings.finding import Audit
 from overheard.learning.simplex import normalised
-from overheard.papers.decaf.benchmark import BENCHMARKS, SKIN_CANCER, Benchmark
+from overheard.papers.decaf.benchmark import BENCHMARKS, SKIN_CANCER, DecafBenchmark
 from overheard.papers.decaf.differences import COMMON
-from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.papers.decaf.plans import DecafSize, plan, setting
 from overheard.papers.decaf.scores import ATTACK, DISTANCES
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
-from overheard.papers.reading import Place, figure, found, mean, mean_of
+from overheard.papers.reading import ReadingPlace, figure, found, mean, mean_of
 from overheard.papers.runs import Runs
 from overheard.plans.plan import Plan
 from overheard.questions.label_shares.attacks.decaf import Decaf
@@ -30,8 +30,8 @@ FOLLOWED = 2
 """The user, counted from 1, whom figure 6 (d) follows."""
 
 
-FULL = Size(rounds=20, seeds=(0, 1, 2))
-REDUCED = Size(rounds=6, seeds=(0,))
+FULL = DecafSize(rounds=20, seeds=(0, 1, 2))
+REDUCED = DecafSize(rounds=6, seeds=(0,))
 
 
 @final
@@ -48,10 +48,10 @@ class RoundsExperiment(Experiment):
 
     """
 
-    benchmarks: tuple[Benchmark, ...] = BENCHMARKS
-    averaged: Benchmark = SKIN_CANCER
-    full: Size = FULL
-    reduced: Size = REDUCED
+    benchmarks: tuple[DecafBenchmark, ...] = BENCHMARKS
+    averaged: DecafBenchmark = SKIN_CANCER
+    full: DecafSize = FULL
+    reduced: DecafSize = REDUCED
     name: str = "figure6"
 
     @property
@@ -84,7 +84,7 @@ class RoundsExperiment(Experiment):
                 figure(
                     f"{key}_mean_{distance}_round_{number + 1}",
                     f"{where}; round {number + 1}",
-                    mean(runs.audits[key], Place(ATTACK, (number,)), distance),
+                    mean(runs.audits[key], ReadingPlace(ATTACK, (number,)), distance),
                     None,
                     "lower",
                 )
@@ -101,7 +101,7 @@ class RoundsExperiment(Experiment):
         """One user's claims averaged over the first rounds, then rescaled to sum to 1."""
         key, user = self.averaged.source.name, client(FOLLOWED - 1)
         by_round = [
-            found(audit, Place(ATTACK, (number,), target=user))
+            found(audit, ReadingPlace(ATTACK, (number,), target=user))
             for number in range(min(TOGETHER, run[key].training.rounds))
         ]
         figures = []

@@ -8,11 +8,11 @@ from overheard.findings.finding import Audit
 from overheard.papers.decaf.printed import printed
 from overheard.papers.decaf.users import User
 from overheard.papers.figure import Figure
-from overheard.papers.reading import Place, figure, mean
+from overheard.papers.reading import ReadingPlace, figure, mean
 
 
 def l1_by_user(
-    audit: Audit, place: Place, users: Sequence[User], setting: str, prefix: str = ""
+    audit: Audit, place: ReadingPlace, users: Sequence[User], setting: str, prefix: str = ""
 ) -> list[Figure]:
     """One figure a user: `l1_user_1` is the first, as the paper counts."""
     return [

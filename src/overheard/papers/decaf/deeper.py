@@ -7,22 +7,22 @@ from typing import final
 from overheard.learning.model import Model
 from overheard.learning.models.resnet18 import ResNet18
 from overheard.learning.models.vgg16 import Vgg16
-from overheard.papers.decaf.benchmark import CIFAR10, FER2013, Benchmark
+from overheard.papers.decaf.benchmark import CIFAR10, FER2013, DecafBenchmark
 from overheard.papers.decaf.by_user import l1_by_user
 from overheard.papers.decaf.differences import COMMON
-from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.papers.decaf.plans import DecafSize, plan, setting
 from overheard.papers.decaf.printed import printed_mean
 from overheard.papers.decaf.scores import ATTACK, DISTANCES, VERDICTS, direction, told_as
 from overheard.papers.decaf.users import tables
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
-from overheard.papers.reading import Place, best_round, figure, mean
+from overheard.papers.reading import ReadingPlace, best_round, figure, mean
 from overheard.papers.runs import Runs
 from overheard.plans.plan import Plan
 from overheard.questions.label_shares.attacks.decaf import Decaf
 
-FULL = Size(rounds=3, seeds=(0, 1), examples=200, auxiliary=20)
-REDUCED = Size(rounds=1, seeds=(0,), examples=50, auxiliary=5, test=100)
+FULL = DecafSize(rounds=3, seeds=(0, 1), examples=200, auxiliary=20)
+REDUCED = DecafSize(rounds=1, seeds=(0,), examples=50, auxiliary=5, test=100)
 
 
 @final
@@ -30,7 +30,7 @@ REDUCED = Size(rounds=1, seeds=(0,), examples=50, auxiliary=5, test=100)
 class Network:
     """One network on one data set, and where the paper prints what Decaf said of its users."""
 
-    benchmark: Benchmark
+    benchmark: DecafBenchmark
     model: Model
     table: str
 
@@ -62,8 +62,8 @@ class DeeperExperiment(Experiment):
     """
 
     networks: tuple[Network, ...] = NETWORKS
-    full: Size = FULL
-    reduced: Size = REDUCED
+    full: DecafSize = FULL
+    reduced: DecafSize = REDUCED
     name: str = "figure13"
 
     @property
@@ -105,7 +105,7 @@ class DeeperExperiment(Experiment):
                 continue
             audit, here = runs.audits[one.key], run[one.key]
             best = best_round(audit, ATTACK, "l1", range(here.training.rounds))
-            there = Place(ATTACK, (best,))
+            there = ReadingPlace(ATTACK, (best,))
             sizes = setting(one.benchmark, here, full[one.key])
             where = f"{sizes}; {one.model.name}, round {best + 1}"
             users = tuple(user.reordered(one.benchmark.columns) for user in tables()[one.table])

@@ -6,9 +6,9 @@ from typing import final
 
 from overheard.defenses.dropout import Dropout
 from overheard.defenses.local_dp import LocalDp
-from overheard.papers.decaf.benchmark import MNIST, Benchmark
+from overheard.papers.decaf.benchmark import MNIST, DecafBenchmark
 from overheard.papers.decaf.differences import common
-from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.papers.decaf.plans import DecafSize, plan, setting
 from overheard.papers.decaf.scores import ATTACK, DISTANCES, VERDICTS, direction, told_as
 from overheard.papers.decaf.users import accuracies
 from overheard.papers.experiment import Experiment
@@ -18,13 +18,13 @@ from overheard.papers.runs import Runs
 from overheard.plans.plan import UNDEFENDED, ArmPlan, Plan
 from overheard.questions.label_shares.attacks.decaf import Decaf
 
-FULL = Size(rounds=20, seeds=(0, 1, 2))
-REDUCED = Size(rounds=4, seeds=(0,))
+FULL = DecafSize(rounds=20, seeds=(0, 1, 2))
+REDUCED = DecafSize(rounds=4, seeds=(0,))
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class DefendedExperiment(Experiment):
+class DefendedDecafExperiment(Experiment):
     """The attack on the same users behind each defense, and the accuracy that is left.
 
     Args:
@@ -37,11 +37,11 @@ class DefendedExperiment(Experiment):
 
     """
 
-    benchmark: Benchmark = MNIST
+    benchmark: DecafBenchmark = MNIST
     multipliers: tuple[float, ...] = (0.1, 0.25, 1.0, 4.0, 16.0)
     clip: float = 1.0
-    full: Size = FULL
-    reduced: Size = REDUCED
+    full: DecafSize = FULL
+    reduced: DecafSize = REDUCED
     name: str = "figure14"
 
     @property

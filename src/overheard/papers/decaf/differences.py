@@ -1,6 +1,6 @@
 """What our setting of Decaf's experiments is, and what the paper does not say."""
 
-from overheard.papers.decaf.benchmark import Benchmark
+from overheard.papers.decaf.benchmark import DecafBenchmark
 
 COMMON = (
     "The paper gives FedAvg, Adadelta, 100 auxiliary examples a class and each user's "
@@ -21,6 +21,6 @@ COMMON = (
 )
 
 
-def common(benchmark: Benchmark) -> str:
+def common(benchmark: DecafBenchmark) -> str:
     """What departs from the paper wherever these data are used."""
     return f"{COMMON} {benchmark.name}: {benchmark.note}"

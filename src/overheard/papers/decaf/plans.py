@@ -6,7 +6,7 @@ from typing import Any, final
 from overheard.core.attack import Attack
 from overheard.data.splits.shares import Shares
 from overheard.learning.model import Model
-from overheard.papers.decaf.benchmark import Benchmark
+from overheard.papers.decaf.benchmark import DecafBenchmark
 from overheard.papers.setting import setting as told_setting
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
@@ -17,7 +17,7 @@ RATE = 1.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class Size:
+class DecafSize:
     """How much of an experiment is run.
 
     Args:
@@ -37,8 +37,8 @@ class Size:
 
 
 def plan(
-    benchmark: Benchmark,
-    size: Size,
+    benchmark: DecafBenchmark,
+    size: DecafSize,
     # Any: an attack answers a question of its own.
     attacks: tuple[Attack[Any], ...],
     *,
@@ -87,6 +87,6 @@ def plan(
     )
 
 
-def setting(benchmark: Benchmark, run: Plan, full: Plan) -> str:
+def setting(benchmark: DecafBenchmark, run: Plan, full: Plan) -> str:
     """What a figure was measured on, in words; of a reduced run also what was cut."""
     return told_setting(benchmark.name, run, full, people="users")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.learning.models.decaf_conv2 import DecafConv2
-from overheard.papers.decaf.benchmark import FASHION_MNIST, MNIST, Benchmark
+from overheard.papers.decaf.benchmark import FASHION_MNIST, MNIST, DecafBenchmark
 from overheard.papers.decaf.differences import common
-from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.papers.decaf.plans import DecafSize, plan, setting
 from overheard.papers.decaf.scores import ATTACK, DISTANCES
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -16,8 +16,8 @@ from overheard.papers.runs import Runs
 from overheard.plans.plan import Plan
 from overheard.questions.label_shares.attacks.decaf import Decaf
 
-FULL = Size(rounds=10, seeds=(0, 1, 2))
-REDUCED = Size(rounds=3, seeds=(0,))
+FULL = DecafSize(rounds=10, seeds=(0, 1, 2))
+REDUCED = DecafSize(rounds=3, seeds=(0,))
 
 
 @final
@@ -34,10 +34,10 @@ class AuxiliaryExperiment(Experiment):
 
     """
 
-    benchmark: Benchmark = FASHION_MNIST
+    benchmark: DecafBenchmark = FASHION_MNIST
     numbers: tuple[int, ...] = (2, 5, 10, 20, 30)
-    full: Size = FULL
-    reduced: Size = REDUCED
+    full: DecafSize = FULL
+    reduced: DecafSize = REDUCED
     name: str = "figure7"
 
     @property
@@ -77,10 +77,10 @@ class NeuronsExperiment(Experiment):
 
     """
 
-    benchmark: Benchmark = MNIST
+    benchmark: DecafBenchmark = MNIST
     widths: tuple[int, ...] = (64, 128, 256, 512)
-    full: Size = FULL
-    reduced: Size = REDUCED
+    full: DecafSize = FULL
+    reduced: DecafSize = REDUCED
     name: str = "figure8"
 
     @property
@@ -111,7 +111,9 @@ class NeuronsExperiment(Experiment):
         return _averages(self.benchmark, runs, self.plans(quick=False))
 
 
-def _averages(benchmark: Benchmark, runs: Runs, full: Mapping[str, Plan]) -> tuple[Figure, ...]:
+def _averages(
+    benchmark: DecafBenchmark, runs: Runs, full: Mapping[str, Plan]
+) -> tuple[Figure, ...]:
     return tuple(
         figure(
             f"mean_{distance}_{key}",

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.findings.finding import Audit
-from overheard.papers.decaf.benchmark import Benchmark
+from overheard.papers.decaf.benchmark import DecafBenchmark
 from overheard.papers.decaf.by_user import l1_by_user
 from overheard.papers.decaf.differences import common
-from overheard.papers.decaf.plans import Size, plan, setting
+from overheard.papers.decaf.plans import DecafSize, plan, setting
 from overheard.papers.decaf.printed import printed_mean, printed_mean_guess
 from overheard.papers.decaf.scores import ATTACK, DISTANCES, VERDICTS, direction, told_as
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
-from overheard.papers.reading import Place, best_round, figure, mean, mean_guess
+from overheard.papers.reading import ReadingPlace, best_round, figure, mean, mean_guess
 from overheard.papers.runs import Runs
 from overheard.plans.plan import Plan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
@@ -25,13 +25,13 @@ UNIFORM = "uniform"
 OTHERS = ("mean_softmax", "bias_inversion")
 
 
-FULL = Size(rounds=5, seeds=(0, 1, 2, 3, 4))
-REDUCED = Size(rounds=5, seeds=(0,))
+FULL = DecafSize(rounds=5, seeds=(0, 1, 2, 3, 4))
+REDUCED = DecafSize(rounds=5, seeds=(0,))
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TableExperiment(Experiment):
+class DecafTableExperiment(Experiment):
     """One table: the attack on every user, at the best of the first rounds.
 
     Args:
@@ -43,9 +43,9 @@ class TableExperiment(Experiment):
     """
 
     name: str
-    benchmark: Benchmark
-    full: Size = FULL
-    reduced: Size = REDUCED
+    benchmark: DecafBenchmark
+    full: DecafSize = FULL
+    reduced: DecafSize = REDUCED
 
     @property
     def title(self) -> str:
@@ -73,7 +73,7 @@ class TableExperiment(Experiment):
         run, full = runs.plans["audit"], self.plans(quick=False)["audit"]
         where, rounds = setting(self.benchmark, run, full), range(run.training.rounds)
         best = best_round(audit, ATTACK, "l1", rounds)
-        there, at_best = Place(ATTACK, (best,)), f"{where}; round {best + 1}, the best"
+        there, at_best = ReadingPlace(ATTACK, (best,)), f"{where}; round {best + 1}, the best"
         return (
             *self._means(audit, there, at_best),
             *self._guesses(audit, there, where),
@@ -82,7 +82,7 @@ class TableExperiment(Experiment):
             *l1_by_user(audit, there, self.benchmark.users, at_best),
         )
 
-    def _means(self, audit: Audit, there: Place, where: str) -> list[Figure]:
+    def _means(self, audit: Audit, there: ReadingPlace, where: str) -> list[Figure]:
         return [
             figure(
                 told_as(score),
@@ -94,7 +94,7 @@ class TableExperiment(Experiment):
             for score in (*DISTANCES, *VERDICTS)
         ]
 
-    def _guesses(self, audit: Audit, there: Place, where: str) -> list[Figure]:
+    def _guesses(self, audit: Audit, there: ReadingPlace, where: str) -> list[Figure]:
         return [
             figure(
                 f"{name}_l1",
@@ -115,7 +115,7 @@ def _at_its_best(audit: Audit, attack: str, rounds: range, where: str) -> Figure
     return figure(
         f"{attack}_mean_l1",
         f"{where}; round {best + 1}, its best",
-        mean(audit, Place(attack, (best,)), "l1"),
+        mean(audit, ReadingPlace(attack, (best,)), "l1"),
         None,
         "lower",
     )
@@ -125,7 +125,7 @@ def _at(audit: Audit, number: int, where: str) -> Figure:
     return figure(
         f"mean_l1_round_{number + 1}",
         f"{where}; round {number + 1}",
-        mean(audit, Place(ATTACK, (number,)), "l1"),
+        mean(audit, ReadingPlace(ATTACK, (number,)), "l1"),
         None,
         "lower",
     )

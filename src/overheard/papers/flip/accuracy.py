@@ -10,7 +10,7 @@ from overheard.findings.finding import Audit
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.flip.printed import accuracy
-from overheard.papers.flip.world import CIFAR10, MNIST, SMALL, World, arm_of
+from overheard.papers.flip.world import CIFAR10, MNIST, SMALL, FlipScenario, arm_of
 from overheard.papers.reading import BOOTSTRAP, figure, last_accuracy
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
@@ -41,8 +41,8 @@ class AccuracyExperiment(Experiment):
 
     """
 
-    worlds: tuple[World, ...] = (MNIST, CIFAR10)
-    reduced: tuple[World, ...] = (SMALL,)
+    worlds: tuple[FlipScenario, ...] = (MNIST, CIFAR10)
+    reduced: tuple[FlipScenario, ...] = (SMALL,)
     name: str = "table1"
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.data.datasets.cifar10 import Cifar10
-from overheard.learning.fitting.fit import Schedule
+from overheard.learning.fitting.fit import FitSchedule
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.tiny_resnet import TinyResnet
 from overheard.learning.threads import one_thread
@@ -15,11 +15,16 @@ from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
 from overheard.papers.flip.attribute_drawings import attribute_plate
 from overheard.papers.flip.attribute_figures import not_run, pooled_figures, row_figures
-from overheard.papers.flip.attribute_tests import PUSHED, SAMPLES, Answer, AttributeTests
+from overheard.papers.flip.attribute_tests import (
+    PUSHED,
+    SAMPLES,
+    AttributeTests,
+    QuadrupleAnswer,
+)
 from overheard.papers.flip.kept_answers import load, save
 from overheard.papers.flip.printed import AttributeRow, attribute_rows
 from overheard.papers.flip.quadruple import BinaryTask
-from overheard.papers.flip.world import CIFAR10, World, arm_of
+from overheard.papers.flip.world import CIFAR10, FlipScenario, arm_of
 from overheard.papers.reading import figure, last_accuracy
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
@@ -31,7 +36,7 @@ DATA = "cifar10"
 
 FEDAVG = "FedAvg"
 
-SCHEDULE = Schedule(epochs=10, batch=64)
+SCHEDULE = FitSchedule(epochs=10, batch=64)
 
 FULL = replace(
     CIFAR10,
@@ -70,12 +75,12 @@ class AttributeExperiment(Experiment, Drawn):
 
     """
 
-    full: World = FULL
-    reduced: World = REDUCED
+    full: FlipScenario = FULL
+    reduced: FlipScenario = REDUCED
     rows: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
     reduced_rows: tuple[int, ...] = (1, 3, 6)
     auxiliary: int = 400
-    schedule: Schedule = SCHEDULE
+    schedule: FitSchedule = SCHEDULE
     name: str = "table2"
 
     @property
@@ -123,7 +128,7 @@ class AttributeExperiment(Experiment, Drawn):
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
         """Each row's tests, all rows' together, and the accuracy of each task."""
         rows = [row for row in attribute_rows() if _is_run(row, runs)]
-        figures, every = list[Figure](), list[Answer]()
+        figures, every = list[Figure](), list[QuadrupleAnswer]()
         for row in rows:
             answers = self._answers(row, runs)
             figures += row_figures(row, self._where(row, runs), answers)
@@ -152,18 +157,18 @@ class AttributeExperiment(Experiment, Drawn):
         """The arm in which samples travel, of so many a class in a hurry too."""
         return arm_of(self.full.samples[0])
 
-    def _plan(self, world: World, task: BinaryTask) -> Plan:
+    def _plan(self, world: FlipScenario, task: BinaryTask) -> Plan:
         assert isinstance(world.source, Cifar10)
         threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
         source = replace(world.source, only=task.classes)
         plan = replace(world, source=source).plan((threat,), auxiliary=self.auxiliary)
         return plan.model_copy(update={"title": f"FLiP, {task.key}"})
 
-    def _answers(self, row: AttributeRow, runs: Runs) -> tuple[Answer, ...]:
+    def _answers(self, row: AttributeRow, runs: Runs) -> tuple[QuadrupleAnswer, ...]:
         """Those that are kept, and those that are not anew."""
         arms = FEDAVG, self._flip
         tests = AttributeTests(runs, row.quadruple, arms, self.schedule)
-        told = list[Answer]()
+        told = list[QuadrupleAnswer]()
         seeds = runs.plans[row.quadruple.tasks[0].key].seeds
         for seed in seeds:
             path = runs.folder / "answers" / f"row{row.number}-seed{seed}.json"

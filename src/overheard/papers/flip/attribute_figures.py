@@ -12,7 +12,7 @@ from overheard.papers.flip.attribute_tests import (
     OTHER_START,
     SAMPLES,
     TESTS,
-    Answer,
+    QuadrupleAnswer,
 )
 from overheard.papers.flip.printed import AttributeRow
 from overheard.papers.reading import BOOTSTRAP, figure
@@ -26,7 +26,9 @@ both."""
 EACH_A_TRIAL = f"{SAMPLES}_each_a_trial"
 
 
-def row_figures(row: AttributeRow, where: str, answers: Sequence[Answer]) -> tuple[Figure, ...]:
+def row_figures(
+    row: AttributeRow, where: str, answers: Sequence[QuadrupleAnswer]
+) -> tuple[Figure, ...]:
     """Every test of one row of Table II, and the paper's as if samples were independent.
 
     Args:
@@ -48,7 +50,7 @@ def row_figures(row: AttributeRow, where: str, answers: Sequence[Answer]) -> tup
 
 
 def pooled_figures(
-    rows: Sequence[AttributeRow], where: str, answers: Sequence[Answer]
+    rows: Sequence[AttributeRow], where: str, answers: Sequence[QuadrupleAnswer]
 ) -> tuple[Figure, ...]:
     """Every test over all rows, beside the mean of the published ones."""
     published = fmean(row.attack for row in rows)
@@ -72,7 +74,7 @@ def not_run(row: AttributeRow) -> Figure:
     )
 
 
-def right(test: str, answers: Iterable[Answer]) -> Estimate | None:
+def right(test: str, answers: Iterable[QuadrupleAnswer]) -> Estimate | None:
     """How often a test was right (0..1), federations weighing alike; None if it was not run.
 
     All answers about a federation go together. Where a test answers often about each, runs and
@@ -94,7 +96,11 @@ def right(test: str, answers: Iterable[Answer]) -> Estimate | None:
 
 
 def _figure(
-    prefix: str, test: str, where: str, answers: Sequence[Answer], published: float | None
+    prefix: str,
+    test: str,
+    where: str,
+    answers: Sequence[QuadrupleAnswer],
+    published: float | None,
 ) -> Figure:
     told, name = right(test, answers), f"{prefix}_{test}"
     if told is None:

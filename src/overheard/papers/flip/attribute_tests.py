@@ -16,8 +16,8 @@ from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.data.partition.deal import Deal
 from overheard.learning.device import choose_device
-from overheard.learning.fitting.fit import Schedule
-from overheard.papers.flip.pushed_away import Yardstick, yardstick
+from overheard.learning.fitting.fit import FitSchedule
+from overheard.papers.flip.pushed_away import AffinityYardstick, yardstick
 from overheard.papers.flip.quadruple import BinaryTask, Quadruple
 from overheard.papers.flip.task_heard import TaskHeard, heard
 from overheard.papers.flip.transfer import Pair, told_by_network, told_by_plane
@@ -56,7 +56,7 @@ QUARTER = 4
 
 @final
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QuadrupleAnswer:
     """How often a test was right about one federation.
 
     Args:
@@ -91,9 +91,9 @@ class AttributeTests:
     runs: Runs
     quadruple: Quadruple
     arms: tuple[str, str]
-    schedule: Schedule
+    schedule: FitSchedule
 
-    def answers(self, seed: int) -> Iterator[Answer]:
+    def answers(self, seed: int) -> Iterator[QuadrupleAnswer]:
         """Of the federations of this seed that are tested, test by test."""
         fedavg, flip = self.arms
         tested = self._sets(self.quadruple.tested, flip, seed)
@@ -112,7 +112,7 @@ class AttributeTests:
 
     def _by_network(
         self, test: str, seed: int, learned: Pair, tested: Pair
-    ) -> Iterator[Answer]:
+    ) -> Iterator[QuadrupleAnswer]:
         right = told_by_network(
             self._build_model(),
             learned,
@@ -123,7 +123,7 @@ class AttributeTests:
         )
         yield from self._answers(test, seed, right)
 
-    def _of_images(self, seed: int, dealt: tuple[Deal, Deal]) -> Iterator[Answer]:
+    def _of_images(self, seed: int, dealt: tuple[Deal, Deal]) -> Iterator[QuadrupleAnswer]:
         """Of raw images, and of those that can tell: an image of A2 stands in both."""
         learned = [_held(one).inputs for one in self._dealt(self.quadruple.learned, seed)]
         first, second = map(_held, dealt)
@@ -139,7 +139,7 @@ class AttributeTests:
         can_tell = right[0][first.labels == 0], right[1][second.labels == 0]
         yield from self._answers(IMAGES_OF_B, seed, can_tell)
 
-    def _by_updates(self, arm: str, name: str, seed: int) -> Iterator[Answer]:
+    def _by_updates(self, arm: str, name: str, seed: int) -> Iterator[QuadrupleAnswer]:
         one, other = (
             [self._heard(task, arm, seed).updates() for task in tasks]
             for tasks in (self.quadruple.learned, self.quadruple.tested)
@@ -149,7 +149,9 @@ class AttributeTests:
         )
         yield from self._answers(UPDATES.format(name), seed, right)
 
-    def _pushed(self, arm: str, name: str, seed: int, ruler: Yardstick) -> Iterator[Answer]:
+    def _pushed(
+        self, arm: str, name: str, seed: int, ruler: AffinityYardstick
+    ) -> Iterator[QuadrupleAnswer]:
         tested = [self._heard(task, arm, seed) for task in self.quadruple.tested]
         leads = [
             torch.stack([ruler.leads(one.models(who)) for who in one.clients()])
@@ -165,7 +167,7 @@ class AttributeTests:
             )
             yield from self._answers(test, seed, (first, ~second))
 
-    def _ruler(self, seed: int, dealt: tuple[Deal, Deal]) -> Yardstick:
+    def _ruler(self, seed: int, dealt: tuple[Deal, Deal]) -> AffinityYardstick:
         return yardstick(
             self._build_model(),
             (dealt[0].auxiliary, dealt[1].auxiliary),
@@ -179,9 +181,9 @@ class AttributeTests:
         test: str,
         seed: int,
         right: tuple[Bool[Tensor, " first"], Bool[Tensor, " second"]],
-    ) -> Iterator[Answer]:
+    ) -> Iterator[QuadrupleAnswer]:
         for task, hits in zip(self.quadruple.tested, right, strict=True):
-            yield Answer(test, task.key, seed, int(hits.sum()), len(hits))
+            yield QuadrupleAnswer(test, task.key, seed, int(hits.sum()), len(hits))
 
     def _sets(self, tasks: tuple[BinaryTask, BinaryTask], arm: str, seed: int) -> Pair:
         first, second = tasks

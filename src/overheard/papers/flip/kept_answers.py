@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from overheard.archive.atomic import write_text
 from overheard.core.errors import OutputError
-from overheard.papers.flip.attribute_tests import Answer
+from overheard.papers.flip.attribute_tests import QuadrupleAnswer
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -21,13 +21,13 @@ class Kept:
     """
 
     settings: str
-    answers: tuple[Answer, ...]
+    answers: tuple[QuadrupleAnswer, ...]
 
 
 KEPT = TypeAdapter(Kept)
 
 
-def save(path: Path, settings: str, answers: tuple[Answer, ...]) -> None:
+def save(path: Path, settings: str, answers: tuple[QuadrupleAnswer, ...]) -> None:
     """Write the answers, whole or not at all.
 
     Raises:
@@ -38,7 +38,7 @@ def save(path: Path, settings: str, answers: tuple[Answer, ...]) -> None:
     write_text(path, text + "\n")
 
 
-def load(path: Path, settings: str) -> tuple[Answer, ...] | None:
+def load(path: Path, settings: str) -> tuple[QuadrupleAnswer, ...] | None:
     """What was saved under these settings; None if nothing was, or under others.
 
     Raises:

@@ -15,8 +15,8 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
 from overheard.papers.flip.printed import membership
-from overheard.papers.flip.world import CIFAR10, SMALL, TEN_A_STEP, World
-from overheard.papers.reading import Place, figure, found, mean, mean_over_rounds
+from overheard.papers.flip.world import CIFAR10, SMALL, TEN_A_STEP, FlipScenario
+from overheard.papers.reading import ReadingPlace, figure, found, mean, mean_over_rounds
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
@@ -94,8 +94,8 @@ class MembershipExperiment(Experiment):
 
     """
 
-    full: World = FULL
-    reduced: World = REDUCED
+    full: FlipScenario = FULL
+    reduced: FlipScenario = REDUCED
     attacks: Attacks = field(default_factory=lambda: ATTACKS)
     reduced_attacks: Attacks = field(default_factory=lambda: REDUCED_ATTACKS)
     candidates: Candidates = CANDIDATES
@@ -162,7 +162,7 @@ class MembershipExperiment(Experiment):
         where = f"{where}; {arm.name}, {name}"
         published = membership(kind) if name == "shadow" else None
         every = tuple(range(run.rounds_of(arm)))
-        whole = Place(called, every, arm.name)
+        whole = ReadingPlace(called, every, arm.name)
         try:
             exact = record_rates(found(audit, whole))
         except NeedsError as lacking:
@@ -180,7 +180,7 @@ class MembershipExperiment(Experiment):
         alone = rounds_alone(threat, attack, every)
         for score in ALONE:
             for number in alone:
-                heard = mean(audit, Place(called, (number,), arm.name), score)
+                heard = mean(audit, ReadingPlace(called, (number,), arm.name), score)
                 which = f"round_{number + 1}"
                 told = f"{where}, round {number + 1} alone"
                 yield figure(_name(key, score, which), told, heard, None, "higher")

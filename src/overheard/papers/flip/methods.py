@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from overheard.drawing.charts import legend_chart
-from overheard.drawing.line_charts import Axis, Line, lines_chart
+from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
 from overheard.drawing.plates import Panel, Plate
 from overheard.findings.finding import ArmRun, Audit
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
@@ -16,7 +16,7 @@ from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
-from overheard.papers.flip.world import MNIST, SMALL, TEN_A_STEP, World
+from overheard.papers.flip.world import MNIST, SMALL, TEN_A_STEP, FlipScenario
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure, last_accuracy
 from overheard.papers.runs import Runs
@@ -49,7 +49,7 @@ class Ways:
 
     """
 
-    world: World
+    world: FlipScenario
     together: ArmPlan
     matching: ArmPlan
 
@@ -166,10 +166,10 @@ class MethodsExperiment(Experiment, Drawn):
         title = "Accuracy by the time of distillation"
         chart = lines_chart(
             [
-                Line(place, [x for x, _ in curve], [100 * y for _, y in curve])
+                ChartLine(place, [x for x, _ in curve], [100 * y for _, y in curve])
                 for place, curve in enumerate(curves.values())
             ],
-            Line(0, (0.0, end), (100 * fedavg, 100 * fedavg)),
+            ChartLine(0, (0.0, end), (100 * fedavg, 100 * fedavg)),
             Axis("seconds of all cores", 0.0, 1.02 * end),
             Axis("accuracy, %", 50.0, 100.0),
             title,

@@ -14,12 +14,12 @@ from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.evaluate import logits_of_cohort
-from overheard.learning.fitting.fit import Schedule, divergence, fit
+from overheard.learning.fitting.fit import FitSchedule, divergence, fit
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Yardstick:
+class AffinityYardstick:
     """Images of two classes, B1 and B2, and how models set them apart that knew one of them.
 
     A model of "A or not" was taught "not A" by the class B beside A alone, and so takes images
@@ -58,10 +58,10 @@ class Yardstick:
 def yardstick(
     build_model: BuildModel,
     auxiliary: tuple[Examples, Examples],
-    schedule: Schedule,
+    schedule: FitSchedule,
     seed: Seed,
     device: str = "cpu",
-) -> Yardstick:
+) -> AffinityYardstick:
     """Make one from images of one's own; none of B1 or B2 is a client's.
 
     Args:
@@ -78,8 +78,8 @@ def yardstick(
         _learned(build_model, one, schedule, seed.child(number), device)
         for number, one in enumerate(taught)
     ]
-    bare = Yardstick(build_model, (held_up[0], held_up[1]), 0.5, device)
-    return Yardstick(build_model, bare.images, float(bare.leads(own).mean()), device)
+    bare = AffinityYardstick(build_model, (held_up[0], held_up[1]), 0.5, device)
+    return AffinityYardstick(build_model, bare.images, float(bare.leads(own).mean()), device)
 
 
 def lead(logits: Float[Tensor, "examples classes"], first: int) -> float:
@@ -102,7 +102,7 @@ def _halves(auxiliary: Examples) -> tuple[Examples, Tensor]:
 
 
 def _learned(
-    build_model: BuildModel, examples: Examples, schedule: Schedule, seed: Seed, device: str
+    build_model: BuildModel, examples: Examples, schedule: FitSchedule, seed: Seed, device: str
 ) -> Weights:
     network = fit(
         build_model,

@@ -21,7 +21,7 @@ from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
 from overheard.papers.flip.likeness import lead, likeness, looks_like_its_class
 from overheard.papers.flip.pictures import Picture, row_of_pictures
-from overheard.papers.flip.world import CIFAR10, MNIST, SMALL, TEN_A_STEP, World
+from overheard.papers.flip.world import CIFAR10, MNIST, SMALL, TEN_A_STEP, FlipScenario
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure
 from overheard.papers.runs import Runs
@@ -76,8 +76,8 @@ class SamplesExperiment(Experiment, Drawn):
 
     """
 
-    worlds: tuple[World, ...] = FULL
-    reduced: tuple[World, ...] = REDUCED
+    worlds: tuple[FlipScenario, ...] = FULL
+    reduced: tuple[FlipScenario, ...] = REDUCED
     name: str = "figure4"
 
     @property

@@ -7,7 +7,7 @@ from torch.nn.functional import one_hot
 
 from overheard.core.defense import BuildModel
 from overheard.core.seeds import Seed
-from overheard.learning.fitting.fit import Schedule, divergence, fit, told
+from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
 from overheard.learning.fitting.linear_svm import fit_linear_svm
 
 AT_ONCE = 500
@@ -21,7 +21,7 @@ def told_by_network(
     build_model: BuildModel,
     learned: Pair,
     tested: Pair,
-    schedule: Schedule,
+    schedule: FitSchedule,
     seed: Seed,
     device: str = "cpu",
 ) -> tuple[Bool[Tensor, " first"], Bool[Tensor, " second"]]:

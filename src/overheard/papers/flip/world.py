@@ -20,7 +20,7 @@ ALIKE = Dirichlet(alpha=10_000.0)
 
 @final
 @dataclass(frozen=True, slots=True)
-class World:
+class FlipScenario:
     """A data set and a network.
 
     Args:
@@ -124,7 +124,7 @@ def plain_descent(rounds: int, at_once: int) -> ArmPlan:
 TEN_A_STEP = Flip(batch=256, first_rate=0.03, rate_rate=0.002, halve_every=100, at_once=10)
 """Synthetic examples by tens, each at its own rate: a round takes a third of the time."""
 
-SMALL = World(
+SMALL = FlipScenario(
     "mnist",
     Mnist(shrink=2),
     ConvNet(blocks=2, width=16),
@@ -138,7 +138,7 @@ SMALL = World(
 )
 """MNIST in a hurry: half the pixels a side."""
 
-MNIST = World(
+MNIST = FlipScenario(
     "mnist",
     Mnist(),
     ConvNet(blocks=2, width=16),
@@ -151,7 +151,7 @@ MNIST = World(
     beside=(plain_descent(100, 1),),
 )
 
-CIFAR10 = World(
+CIFAR10 = FlipScenario(
     "cifar10",
     Cifar10(),
     ConvNet(blocks=2, width=16),

@@ -7,7 +7,7 @@ from typing import ClassVar, final
 from overheard.papers.deanonymization.attributes import AttributesExperiment
 from overheard.papers.deanonymization.bias import BiasExperiment
 from overheard.papers.deanonymization.cross_modal import CrossModalExperiment
-from overheard.papers.deanonymization.defended import DefendedExperiment
+from overheard.papers.deanonymization.defended import DefendedIdentityExperiment
 from overheard.papers.deanonymization.depth import (
     DEEP,
     SHALLOW,
@@ -61,6 +61,6 @@ class Deanonymization(Paper):
             ),
             StagesExperiment(),
             BiasExperiment(),
-            DefendedExperiment(),
+            DefendedIdentityExperiment(),
         )
         return {one.name: one for one in every}

@@ -8,16 +8,16 @@ from overheard.papers.decaf.ablation import AblationExperiment
 from overheard.papers.decaf.benchmark import BENCHMARKS
 from overheard.papers.decaf.by_round import RoundsExperiment
 from overheard.papers.decaf.deeper import DeeperExperiment
-from overheard.papers.decaf.defended import DefendedExperiment
+from overheard.papers.decaf.defended import DefendedDecafExperiment
 from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
-from overheard.papers.decaf.table import TableExperiment
+from overheard.papers.decaf.table import DecafTableExperiment
 from overheard.papers.experiment import Experiment, Paper
 from overheard.questions.label_shares.attacks.decaf import Decaf as Attack
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Decaf(Paper):
+class DecafPaper(Paper):
     """Tables III to VII, and the figures whose numbers stand in the paper or can be had."""
 
     name: ClassVar[str] = "decaf"
@@ -29,7 +29,7 @@ class Decaf(Paper):
     def experiments(self) -> Mapping[str, Experiment]:
         """Its experiments by name, in the order of the paper."""
         every: tuple[Experiment, ...] = (
-            *(TableExperiment(benchmark.table, benchmark) for benchmark in BENCHMARKS),
+            *(DecafTableExperiment(benchmark.table, benchmark) for benchmark in BENCHMARKS),
             RoundsExperiment(),
             AuxiliaryExperiment(),
             NeuronsExperiment(),
@@ -38,6 +38,6 @@ class Decaf(Paper):
             ),
             AblationExperiment("figure10", "calibrator", Attack(calibrator=False), "table15"),
             DeeperExperiment(),
-            DefendedExperiment(),
+            DefendedDecafExperiment(),
         )
         return {one.name: one for one in every}

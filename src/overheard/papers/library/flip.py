@@ -14,7 +14,7 @@ from overheard.papers.flip.samples import SamplesExperiment
 
 @final
 @dataclass(frozen=True, slots=True)
-class Flip(Paper):
+class FlipPaper(Paper):
     """Table I, Figure 4, Table II, and the membership attack of Section VI-D2."""
 
     name: ClassVar[str] = "flip"

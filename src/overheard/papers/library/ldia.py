@@ -9,7 +9,7 @@ from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.faces import Faces
 from overheard.learning.models.ldia_conv import LdiaConv
 from overheard.papers.experiment import Experiment, Paper
-from overheard.papers.protocol import Panel, ProtocolExperiment
+from overheard.papers.protocol import ProtocolExperiment, ProtocolPanel
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual import VirtualPlan
@@ -34,7 +34,7 @@ DIFFERENCES = (
 
 @final
 @dataclass(frozen=True, slots=True)
-class Ldia(Paper):
+class LdiaPaper(Paper):
     """Its federation on MNIST, by distance."""
 
     name: ClassVar[str] = "ldia"
@@ -49,7 +49,7 @@ class Ldia(Paper):
             "mnist",
             "Error of the network that reads the last layer's changes",
             DIFFERENCES,
-            (Panel("MNIST", _plan(hurry=False), _plan(hurry=True)),),
+            (ProtocolPanel("MNIST", _plan(hurry=False), _plan(hurry=True)),),
             ("kl", "linf", "l1"),
             "lower",
         )

@@ -11,7 +11,7 @@ from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.shares import Shares
 from overheard.learning.models.ldia_conv import LdiaConv
 from overheard.papers.experiment import Experiment, Paper
-from overheard.papers.protocol import Panel, ProtocolExperiment
+from overheard.papers.protocol import ProtocolExperiment, ProtocolPanel
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual import VirtualPlan
@@ -50,7 +50,7 @@ DIFFERENCES = (
 
 @final
 @dataclass(frozen=True, slots=True)
-class Ppa(Paper):
+class PpaPaper(Paper):
     """Its headline: how often the preferred class is named."""
 
     name: ClassVar[str] = "ppa"
@@ -64,13 +64,13 @@ class Ppa(Paper):
             "How often the class is named that a client holds most of",
             DIFFERENCES,
             (
-                Panel(
+                ProtocolPanel(
                     "MNIST",
                     _plan(Mnist(), 4800, hurry=False),
                     _plan(Mnist(shrink=2), 480, hurry=True),
                     published=0.9,
                 ),
-                Panel(
+                ProtocolPanel(
                     "CIFAR-10",
                     _plan(Cifar10(), 768, hurry=False),
                     _plan(Cifar10(), 240, hurry=True),

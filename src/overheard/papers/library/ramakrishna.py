@@ -8,7 +8,7 @@ from overheard.data.datasets.mnist import Mnist
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.learning.models.ldia_conv import LdiaConv
 from overheard.papers.experiment import Experiment, Paper
-from overheard.papers.protocol import Panel, ProtocolExperiment
+from overheard.papers.protocol import ProtocolExperiment, ProtocolPanel
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna as Attack
@@ -33,7 +33,7 @@ DIFFERENCES = (
 
 @final
 @dataclass(frozen=True, slots=True)
-class Ramakrishna(Paper):
+class RamakrishnaPaper(Paper):
     """Its three estimators, and the one that it compares with, by round."""
 
     name: ClassVar[str] = "ramakrishna"
@@ -46,7 +46,7 @@ class Ramakrishna(Paper):
             "forms",
             "Error of four estimators from the last layer, by round",
             DIFFERENCES,
-            (Panel("MNIST", _plan(hurry=False), _plan(hurry=True)),),
+            (ProtocolPanel("MNIST", _plan(hurry=False), _plan(hurry=True)),),
             ("kl", "l2", "l1"),
             "lower",
         )

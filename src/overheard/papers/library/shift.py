@@ -19,7 +19,7 @@ REPRESENTATIONS_CMD = source_of_leakage("representations", "cmd")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Shift(Paper):
+class ShiftPaper(Paper):
     """Figures 5 to 10."""
 
     name: ClassVar[str] = "shift"

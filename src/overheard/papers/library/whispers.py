@@ -6,11 +6,11 @@ from typing import ClassVar, final
 
 from overheard.papers.experiment import Experiment, Paper
 from overheard.papers.whispers.benchmark import AG_NEWS, FASHION_MNIST, FER2013, MNIST
-from overheard.papers.whispers.defended import DefendedExperiment
+from overheard.papers.whispers.defended import DefendedWhispersExperiment
 from overheard.papers.whispers.lines import LinesExperiment
 from overheard.papers.whispers.scenario import alike, few_labels, uneven
 from overheard.papers.whispers.sizes import SizesExperiment
-from overheard.papers.whispers.table import TableExperiment
+from overheard.papers.whispers.table import WhispersTableExperiment
 
 EVEN = (alike(MNIST), alike(FASHION_MNIST), alike(AG_NEWS))
 FEW = tuple(few_labels(one) for one in (MNIST, FASHION_MNIST, FER2013, AG_NEWS))
@@ -22,7 +22,7 @@ NOISY = (alike(FASHION_MNIST, "fashion_mnist_iid"), *uneven(FASHION_MNIST))
 
 @final
 @dataclass(frozen=True, slots=True)
-class Whispers(Paper):
+class WhispersPaper(Paper):
     """Tables 2 to 4 and Figures 2 to 6."""
 
     name: ClassVar[str] = "whispers"
@@ -36,12 +36,12 @@ class Whispers(Paper):
         """Its experiments by name, in the order of the paper."""
         every: tuple[Experiment, ...] = (
             SizesExperiment(),
-            TableExperiment("table2", "clients alike", EVEN),
+            WhispersTableExperiment("table2", "clients alike", EVEN),
             LinesExperiment("figure3", "clients alike", EVEN),
             LinesExperiment("figure4", "few labels a client", FEW),
-            TableExperiment("table3", "Dirichlet clients", UNEVEN),
+            WhispersTableExperiment("table3", "Dirichlet clients", UNEVEN),
             LinesExperiment("figure5", "Dirichlet clients", UNEVEN),
-            DefendedExperiment(),
+            DefendedWhispersExperiment(),
             LinesExperiment("figure6", "noise of epsilon 1", NOISY, epsilon=1.0),
         )
         return {one.name: one for one in every}

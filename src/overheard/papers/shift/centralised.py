@@ -10,15 +10,15 @@ from overheard.papers.shift.differences import CENTRALISED, common
 from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run, mean_of
 from overheard.papers.shift.drawings import plate
 from overheard.papers.shift.experiment import (
-    Answer,
     Followings,
+    ShiftAnswer,
     ShiftExperiment,
     exchange,
 )
-from overheard.papers.shift.measure import ACCURACY, LOSS, SOURCES, Measure
+from overheard.papers.shift.measure import ACCURACY, LOSS, SOURCES, LeakageMeasure
 from overheard.papers.shift.plans import centralised
 from overheard.papers.shift.words import by_answer, number, off_trend
-from overheard.papers.shift.world import MNIST, RATE, Size, World
+from overheard.papers.shift.world import MNIST, RATE, ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
 
 EVEN = 0.8
@@ -42,8 +42,8 @@ class CentralisedExperiment(ShiftExperiment):
 
     """
 
-    world: World = MNIST
-    reduced: Size = REDUCED
+    world: ShiftScenario = MNIST
+    reduced: ShiftSize = REDUCED
     name: str = "figure5"
 
     @property
@@ -58,15 +58,15 @@ class CentralisedExperiment(ShiftExperiment):
         """How our setting departs from the paper's."""
         return f"{common(self.world)} {CENTRALISED}"
 
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[LeakageMeasure, ...]:
         """All nine sources, and validation."""
         return (*SOURCES, LOSS, ACCURACY)
 
-    def size(self, *, quick: bool) -> Size:
+    def size(self, *, quick: bool) -> ShiftSize:
         """How much is run."""
         return self.reduced if quick else self.world.full
 
-    def audits(self, size: Size) -> Mapping[str, Plan]:
+    def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
         """One audit."""
         return {AUDIT: centralised(self.world, size, EVEN, self.measures())}
 
@@ -86,7 +86,7 @@ class CentralisedExperiment(ShiftExperiment):
             ),
         )
 
-    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, Answer]:
+    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
         """Whether the sources show the shift, the loss does not, and weights do least."""
         one = told[AUDIT]
         shows = {source.name: one.divergence(source).shows for source in SOURCES}
@@ -100,9 +100,9 @@ class CentralisedExperiment(ShiftExperiment):
             "exchange_is_silent": exchange(
                 {source.name: one.divergence(source) for source in SOURCES}
             ),
-            "every_source_shows": Answer(all_hold(list(shows.values())), by_answer(shows)),
-            "loss_is_silent": Answer(loss.is_silent, off_trend(loss)),
-            "weights_are_least": Answer(
+            "every_source_shows": ShiftAnswer(all_hold(list(shows.values())), by_answer(shows)),
+            "loss_is_silent": ShiftAnswer(loss.is_silent, off_trend(loss)),
+            "weights_are_least": ShiftAnswer(
                 is_above(lead, 0.0),
                 "mean deviation of representations and gradients minus that of weights, in "
                 f"standard errors: {number(lead)}",
@@ -110,9 +110,9 @@ class CentralisedExperiment(ShiftExperiment):
         }
 
 
-def _is_of_weights(measure: Measure) -> bool:
+def _is_of_weights(measure: LeakageMeasure) -> bool:
     return measure.key.startswith("weights")
 
 
-def _is_not_of_weights(measure: Measure) -> bool:
+def _is_not_of_weights(measure: LeakageMeasure) -> bool:
     return not _is_of_weights(measure)

@@ -1,6 +1,6 @@
 """What our setting of the shift paper's experiments is, and what the paper does not say."""
 
-from overheard.papers.shift.world import BATCH, World
+from overheard.papers.shift.world import BATCH, ShiftScenario
 
 COMMON = (
     "The paper gives the networks, the rounds, the round of the shift, the sizes of clients "
@@ -30,12 +30,12 @@ CENTRALISED = (
 )
 
 
-def common(world: World) -> str:
+def common(world: ShiftScenario) -> str:
     """What departs from the paper wherever this data set is used."""
     return f"{COMMON} {supply(world)}"
 
 
-def supply(world: World) -> str:
+def supply(world: ShiftScenario) -> str:
     """How often clients could exchange their examples, and how long a full run takes."""
     held = 2 * world.full.examples[2]
     spare = world.pool - world.full.auxiliary - held

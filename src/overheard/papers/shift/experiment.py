@@ -21,10 +21,10 @@ from overheard.papers.shift.divergence import (
 from overheard.papers.shift.figures import auc_figures, divergence_figures, reading_figures
 from overheard.papers.shift.followed import Followed, follow
 from overheard.papers.shift.kept_series import load, save
-from overheard.papers.shift.measure import Measure
+from overheard.papers.shift.measure import LeakageMeasure
 from overheard.papers.shift.printed import sentences
 from overheard.papers.shift.words import by_answer
-from overheard.papers.shift.world import Size, World
+from overheard.papers.shift.world import ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
 from overheard.report.experiment_page import Holds, Reading
 
@@ -43,29 +43,29 @@ class Followings:
     followed: tuple[Followed, ...]
     figures: tuple[Figure, ...]
 
-    def of(self, measure: Measure) -> Followed:
+    def of(self, measure: LeakageMeasure) -> Followed:
         """One of the measures by round."""
         return next(one for one in self.followed if one.measure == measure)
 
-    def divergence(self, measure: Measure) -> Divergence:
+    def divergence(self, measure: LeakageMeasure) -> Divergence:
         """How far one of the measures is off its trend."""
         return divergence(self.of(measure))
 
-    def numbers(self, measure: Measure) -> tuple[Figure, ...]:
+    def numbers(self, measure: LeakageMeasure) -> tuple[Figure, ...]:
         """The numbers of one measure."""
         return tuple(one for one in self.figures if f"; {measure.name}: " in one.setting)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ShiftAnswer:
     """Whether a sentence holds, and by which numbers."""
 
     holds: Holds
     because: str
 
 
-def exchange(told: Mapping[str, Divergence]) -> Answer:
+def exchange(told: Mapping[str, Divergence]) -> ShiftAnswer:
     """Whether an exchange for fresh examples of the same kind leaves measures on their trends.
 
     Args:
@@ -73,7 +73,7 @@ def exchange(told: Mapping[str, Divergence]) -> Answer:
 
     """
     breaks = {name: is_above(one.over_calm, 0.0) for name, one in told.items()}
-    return Answer(
+    return ShiftAnswer(
         all_hold([opposite(one) for one in breaks.values()]),
         f"farther off its trend when examples are exchanged than before: {by_answer(breaks)}",
     )
@@ -85,19 +85,19 @@ class ShiftExperiment(Experiment, Drawn):
     A concrete one is a final frozen dataclass.
     """
 
-    world: World
+    world: ShiftScenario
     """Whose data."""
 
     @abstractmethod
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[LeakageMeasure, ...]:
         """What is followed."""
 
     @abstractmethod
-    def size(self, *, quick: bool) -> Size:
+    def size(self, *, quick: bool) -> ShiftSize:
         """How much is run."""
 
     @abstractmethod
-    def audits(self, size: Size) -> Mapping[str, Plan]:
+    def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
         """The audits, by sub-folder."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class ShiftExperiment(Experiment, Drawn):
         """The drawings, of what came of each audit."""
 
     @abstractmethod
-    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, Answer]:
+    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
         """Whether each of the paper's sentences holds, by its key."""
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

@@ -8,7 +8,7 @@ from overheard.findings.row import Row
 from overheard.papers.figure import Figure
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.shift.divergence import BEFORE, Divergence, mean_by_run
-from overheard.papers.shift.measure import Measure
+from overheard.papers.shift.measure import LeakageMeasure
 from overheard.plans.plan import Plan
 from overheard.questions.shift.statistics.detection import detection_rows
 from overheard.report.experiment_page import Reading
@@ -21,7 +21,7 @@ UNTOLD = "; no run has a trend at that round"
 
 
 def divergence_figures(
-    prefix: str, where: str, measure: Measure, told: Divergence
+    prefix: str, where: str, measure: LeakageMeasure, told: Divergence
 ) -> tuple[Figure, ...]:
     """How far a measure lies off its trend, beside its control, and in standard errors.
 
@@ -52,7 +52,7 @@ def divergence_figures(
 
 
 def auc_figures(
-    prefix: str, where: str, audit: Audit, plan: Plan, measures: Sequence[Measure]
+    prefix: str, where: str, audit: Audit, plan: Plan, measures: Sequence[LeakageMeasure]
 ) -> tuple[Figure, ...]:
     """How well each measure, and our own detector, tells runs with a shift from controls.
 

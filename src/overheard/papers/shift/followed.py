@@ -9,7 +9,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.means import MemoryShelf
 from overheard.learning.threads import one_thread
 from overheard.papers.runs import Runs
-from overheard.papers.shift.measure import Measure
+from overheard.papers.shift.measure import LeakageMeasure
 from overheard.papers.shift.plans import target_of
 from overheard.plans.plan import UNDEFENDED, Plan
 
@@ -30,13 +30,13 @@ class Followed:
 
     """
 
-    measure: Measure
+    measure: LeakageMeasure
     since: int
     shifted: tuple[Series, ...]
     control: tuple[Series, ...]
 
 
-def follow(runs: Runs, name: str, measures: Sequence[Measure]) -> tuple[Followed, ...]:
+def follow(runs: Runs, name: str, measures: Sequence[LeakageMeasure]) -> tuple[Followed, ...]:
     """Follow measures through all runs of one of an experiment's audits, as its attacker does.
 
     Args:
@@ -81,7 +81,7 @@ def _of_run(
     seed: int,
     is_control: bool,
     known: Knowledge,
-    measures: Sequence[Measure],
+    measures: Sequence[LeakageMeasure],
 ) -> list[Series]:
     plan = runs.plans[name]
     transcript = runs.transcript(name, UNDEFENDED, seed, is_control=is_control)

@@ -9,13 +9,13 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from overheard.archive.atomic import write_text
 from overheard.core.errors import OutputError
 from overheard.papers.shift.followed import Followed
-from overheard.papers.shift.measure import Measure
+from overheard.papers.shift.measure import LeakageMeasure
 
 FILE = "series.json"
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Entry:
+class SeriesEntry:
     """One measure: see `Followed`.
 
     Args:
@@ -34,7 +34,7 @@ class Entry:
     control: tuple[dict[int, float], ...]
 
 
-ENTRIES = TypeAdapter(tuple[Entry, ...])
+ENTRIES = TypeAdapter(tuple[SeriesEntry, ...])
 
 
 def save(followed: Sequence[Followed], folder: Path) -> None:
@@ -45,7 +45,7 @@ def save(followed: Sequence[Followed], folder: Path) -> None:
 
     """
     entries = tuple(
-        Entry(
+        SeriesEntry(
             one.measure.key,
             one.measure.name,
             one.since,
@@ -57,7 +57,7 @@ def save(followed: Sequence[Followed], folder: Path) -> None:
     write_text(folder / FILE, ENTRIES.dump_json(entries, indent=1).decode() + "\n")
 
 
-def load(folder: Path, measures: Sequence[Measure]) -> tuple[Followed, ...] | None:
+def load(folder: Path, measures: Sequence[LeakageMeasure]) -> tuple[Followed, ...] | None:
     """What was saved of these measures; None if nothing was, or something else.
 
     Raises:

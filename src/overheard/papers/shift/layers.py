@@ -9,11 +9,11 @@ from overheard.papers.shift.centralised import AUDIT, EVEN, REDUCED
 from overheard.papers.shift.differences import CENTRALISED, common
 from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run
 from overheard.papers.shift.drawings import normalised, plate
-from overheard.papers.shift.experiment import Answer, Followings, ShiftExperiment
-from overheard.papers.shift.measure import INFORMATION, Measure, source_of_leakage
+from overheard.papers.shift.experiment import Followings, ShiftAnswer, ShiftExperiment
+from overheard.papers.shift.measure import INFORMATION, LeakageMeasure, source_of_leakage
 from overheard.papers.shift.plans import centralised
 from overheard.papers.shift.words import by_answer, number
-from overheard.papers.shift.world import MNIST, Size, World
+from overheard.papers.shift.world import MNIST, ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
 from overheard.questions.shift.attacks.shift import Information
 from overheard.report.experiment_page import Holds
@@ -45,8 +45,8 @@ class LayersExperiment(ShiftExperiment):
 
     """
 
-    world: World = MNIST
-    reduced: Size = REDUCED
+    world: ShiftScenario = MNIST
+    reduced: ShiftSize = REDUCED
     name: str = "figure6"
 
     @property
@@ -61,15 +61,15 @@ class LayersExperiment(ShiftExperiment):
         """How our setting departs from the paper's."""
         return f"{common(self.world)} {CENTRALISED} {NORMALISED}"
 
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[LeakageMeasure, ...]:
         """The cosine of each kind of information at each layer."""
         return tuple(_at(kind, layer) for kind in INFORMATION for layer in LAYERS)
 
-    def size(self, *, quick: bool) -> Size:
+    def size(self, *, quick: bool) -> ShiftSize:
         """How much is run."""
         return self.reduced if quick else self.world.full
 
-    def audits(self, size: Size) -> Mapping[str, Plan]:
+    def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
         """One audit."""
         return {AUDIT: centralised(self.world, size, EVEN, self.measures())}
 
@@ -88,7 +88,7 @@ class LayersExperiment(ShiftExperiment):
         ]
         return (plate("Figure 6: layer by layer, normalised", panels, one.figures),)
 
-    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, Answer]:
+    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
         """Whether the last layer lies farther off its trend than the first."""
         leads = {kind: _lead(told[AUDIT], kind) for kind in INFORMATION}
         holds: dict[str, Holds] = {kind: is_above(lead, 0.0) for kind, lead in leads.items()}
@@ -97,15 +97,17 @@ class LayersExperiment(ShiftExperiment):
             for kind, lead in leads.items()
         }
         return {
-            "later_layers_tell_more": Answer(all_hold(list(holds.values())), by_answer(holds)),
-            "weights_react_late": Answer(holds["weights"], words["weights"]),
-            "representations_react_late": Answer(
+            "later_layers_tell_more": ShiftAnswer(
+                all_hold(list(holds.values())), by_answer(holds)
+            ),
+            "weights_react_late": ShiftAnswer(holds["weights"], words["weights"]),
+            "representations_react_late": ShiftAnswer(
                 holds["representations"], words["representations"]
             ),
         }
 
 
-def _at(information: Information, layer: str) -> Measure:
+def _at(information: Information, layer: str) -> LeakageMeasure:
     return source_of_leakage(information, "cosine", layer)
 
 

@@ -25,7 +25,7 @@ NAMES: Mapping[Metric, str] = {
 
 @final
 @dataclass(frozen=True, slots=True)
-class Measure:
+class LeakageMeasure:
     """One number a round.
 
     Args:
@@ -70,7 +70,7 @@ class Measure:
 
 def source_of_leakage(
     information: Information, metric: Metric, layer: str | None = None
-) -> Measure:
+) -> LeakageMeasure:
     """Attacker information compared by a metric, which the paper calls a source of leakage.
 
     Args:
@@ -80,7 +80,7 @@ def source_of_leakage(
 
     """
     where = "" if layer is None else f"_layer_{layer}"
-    return Measure(
+    return LeakageMeasure(
         f"{information}_{metric}{where}",
         f"{NAMES[metric]} of {information}" + ("" if layer is None else f", layer {layer}"),
         ShiftTrend(information, metric, layer),
@@ -92,6 +92,8 @@ SOURCES = tuple(
 )
 """All nine of Figure 5."""
 
-LOSS = Measure("validation_loss", "validation loss", ValidationShift("loss"))
+LOSS = LeakageMeasure("validation_loss", "validation loss", ValidationShift("loss"))
 
-ACCURACY = Measure("validation_accuracy", "validation accuracy", ValidationShift("accuracy"))
+ACCURACY = LeakageMeasure(
+    "validation_accuracy", "validation accuracy", ValidationShift("accuracy")
+)

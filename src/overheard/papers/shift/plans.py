@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.data.splits.iid import Iid
-from overheard.papers.shift.measure import Measure
-from overheard.papers.shift.world import BATCH, SEVERAL, Size, World
+from overheard.papers.shift.measure import LeakageMeasure
+from overheard.papers.shift.world import BATCH, SEVERAL, ShiftScenario, ShiftSize
 from overheard.plans.data_plan import DataPlan, ShiftPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual import VirtualPlan
@@ -20,7 +20,11 @@ LOCAL_EPOCHS = 2
 
 
 def federation(
-    world: World, size: Size, clients: int, even: float, measures: Sequence[Measure]
+    world: ShiftScenario,
+    size: ShiftSize,
+    clients: int,
+    even: float,
+    measures: Sequence[LeakageMeasure],
 ) -> Plan:
     """Audit a federation that one of its clients listens to.
 
@@ -50,7 +54,9 @@ def federation(
     )
 
 
-def centralised(world: World, size: Size, even: float, measures: Sequence[Measure]) -> Plan:
+def centralised(
+    world: ShiftScenario, size: ShiftSize, even: float, measures: Sequence[LeakageMeasure]
+) -> Plan:
     """Audit a model that is trained without a federation: of one client, an epoch a round."""
     return Plan(
         title=f"A shift to {ratio(even)} on {world.name} without a federation",
@@ -67,14 +73,14 @@ def target_of(plan: Plan) -> Party:
 
 
 def shifts(
-    world: World, size: Size, clients: Sequence[int], even: float
+    world: ShiftScenario, size: ShiftSize, clients: Sequence[int], even: float
 ) -> tuple[ShiftPlan, ...]:
     """Even labels become more, odd ones fewer, by the same factor whatever was held."""
     weights = tuple(even if label % 2 == 0 else 1 - even for label in range(world.labels))
     return tuple(ShiftPlan(client=who, round=size.since, weights=weights) for who in clients)
 
 
-def attacks_of(measures: Sequence[Measure]) -> tuple[ShiftTrend | ValidationShift, ...]:
+def attacks_of(measures: Sequence[LeakageMeasure]) -> tuple[ShiftTrend | ValidationShift, ...]:
     """The attacks that follow these."""
     return tuple(one.attack for one in measures)
 
@@ -84,7 +90,9 @@ def ratio(even: float) -> str:
     return f"{100 * even:.0f}-{100 - 100 * even:.0f}"
 
 
-def _data(size: Size, clients: int, examples: int, changes: tuple[ShiftPlan, ...]) -> DataPlan:
+def _data(
+    size: ShiftSize, clients: int, examples: int, changes: tuple[ShiftPlan, ...]
+) -> DataPlan:
     return DataPlan(
         source=size.source,
         split=Iid(),
@@ -96,7 +104,7 @@ def _data(size: Size, clients: int, examples: int, changes: tuple[ShiftPlan, ...
     )
 
 
-def _training(size: Size, epochs: int) -> TrainingPlan:
+def _training(size: ShiftSize, epochs: int) -> TrainingPlan:
     return TrainingPlan(
         model=size.model,
         rounds=size.rounds,
@@ -107,7 +115,7 @@ def _training(size: Size, epochs: int) -> TrainingPlan:
     )
 
 
-def _ours(size: Size) -> tuple[ThreatPlan, ...]:
+def _ours(size: ShiftSize) -> tuple[ThreatPlan, ...]:
     """Our own detector, in the place of the paper's attacker."""
     if size.virtual is None:
         return ()

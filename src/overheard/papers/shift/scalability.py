@@ -9,15 +9,15 @@ from overheard.papers.shift.differences import common
 from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run
 from overheard.papers.shift.drawings import plate
 from overheard.papers.shift.experiment import (
-    Answer,
     Followings,
+    ShiftAnswer,
     ShiftExperiment,
     exchange,
 )
-from overheard.papers.shift.measure import LOSS, Measure
+from overheard.papers.shift.measure import LOSS, LeakageMeasure
 from overheard.papers.shift.plans import federation, ratio
 from overheard.papers.shift.words import by_answer, number
-from overheard.papers.shift.world import CLIENTS, SEVERAL, Size, World
+from overheard.papers.shift.world import CLIENTS, SEVERAL, ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
 
 FEW, MANY = 2, 5
@@ -38,8 +38,8 @@ class ScalabilityExperiment(ShiftExperiment):
     """
 
     name: str
-    world: World
-    source: Measure
+    world: ShiftScenario
+    source: LeakageMeasure
 
     @property
     def title(self) -> str:
@@ -58,15 +58,15 @@ class ScalabilityExperiment(ShiftExperiment):
             "many there are, follows the mean model of the others."
         )
 
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[LeakageMeasure, ...]:
         """The source, and the validation loss."""
         return (self.source, LOSS)
 
-    def size(self, *, quick: bool) -> Size:
+    def size(self, *, quick: bool) -> ShiftSize:
         """How much is run."""
         return self.world.reduced if quick else self.world.full
 
-    def audits(self, size: Size) -> Mapping[str, Plan]:
+    def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
         """One audit a number of clients."""
         return {
             _key(clients): federation(
@@ -87,7 +87,7 @@ class ScalabilityExperiment(ShiftExperiment):
         figures = [figure for each in told.values() for figure in each.figures]
         return (plate(f"Figure {self.name.removeprefix('figure')}", panels, figures),)
 
-    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, Answer]:
+    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
         """Whether the shift shows whatever the number of clients, and the loss is silent."""
         sources = {n: told[_key(n)].divergence(self.source) for n in CLIENTS}
         shows = {f"{n} clients": sources[n].shows for n in CLIENTS}
@@ -95,9 +95,11 @@ class ScalabilityExperiment(ShiftExperiment):
         lost = mean_by_run(less(sources[FEW].deviations, sources[MANY].deviations))
         return {
             "exchange_is_silent": exchange({f"{n} clients": sources[n] for n in CLIENTS}),
-            "shows_at_every_number": Answer(all_hold(list(shows.values())), by_answer(shows)),
-            "loss_is_silent": Answer(all_hold(list(silent.values())), by_answer(silent)),
-            "is_diluted": Answer(
+            "shows_at_every_number": ShiftAnswer(
+                all_hold(list(shows.values())), by_answer(shows)
+            ),
+            "loss_is_silent": ShiftAnswer(all_hold(list(silent.values())), by_answer(silent)),
+            "is_diluted": ShiftAnswer(
                 is_above(lost, 0.0),
                 f"deviation among {FEW} clients minus that among {MANY}, in standard errors: "
                 f"{number(lost)}",

@@ -6,7 +6,7 @@ from itertools import combinations
 from statistics import correlation
 from typing import final
 
-from overheard.drawing.band_charts import Dot, diagonal_chart
+from overheard.drawing.band_charts import BandDot, diagonal_chart
 from overheard.drawing.plates import Panel, Plate
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.differences import common
@@ -20,15 +20,15 @@ from overheard.papers.shift.divergence import (
     mean_by_run,
 )
 from overheard.papers.shift.experiment import (
-    Answer,
     Followings,
+    ShiftAnswer,
     ShiftExperiment,
     exchange,
 )
-from overheard.papers.shift.measure import LOSS, Measure
+from overheard.papers.shift.measure import LOSS, LeakageMeasure
 from overheard.papers.shift.plans import federation, ratio
 from overheard.papers.shift.words import by_answer, number
-from overheard.papers.shift.world import Size, World
+from overheard.papers.shift.world import ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
 from overheard.report.experiment_page import Holds
 
@@ -64,8 +64,8 @@ class SensitivityExperiment(ShiftExperiment):
     """
 
     name: str
-    world: World
-    source: Measure
+    world: ShiftScenario
+    source: LeakageMeasure
 
     @property
     def title(self) -> str:
@@ -79,15 +79,15 @@ class SensitivityExperiment(ShiftExperiment):
         """How our setting departs from the paper's."""
         return f"{common(self.world)} {SEVERITIES}"
 
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[LeakageMeasure, ...]:
         """The source, and the validation loss."""
         return (self.source, LOSS)
 
-    def size(self, *, quick: bool) -> Size:
+    def size(self, *, quick: bool) -> ShiftSize:
         """How much is run."""
         return self.world.reduced if quick else self.world.full
 
-    def audits(self, size: Size) -> Mapping[str, Plan]:
+    def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
         """One audit a severity."""
         return {
             _key(even): federation(self.world, size, CLIENTS, even, self.measures())
@@ -129,7 +129,7 @@ class SensitivityExperiment(ShiftExperiment):
             ),
         )
 
-    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, Answer]:
+    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
         """Whether subtle shifts show, and how divergence goes with severity."""
         sources, losses = self._divergences(told)
         subtle = [even for even in EVEN if even <= SUBTLE]
@@ -152,21 +152,21 @@ class SensitivityExperiment(ShiftExperiment):
         return {
             # The control is one, whatever the severity of the shift that it stands beside.
             "exchange_is_silent": exchange({self.source.name: sources[EVEN[0]]}),
-            "subtle_shifts_show": Answer(all_hold(list(shows.values())), by_answer(shows)),
-            "loss_is_silent_at_subtle": Answer(
+            "subtle_shifts_show": ShiftAnswer(all_hold(list(shows.values())), by_answer(shows)),
+            "loss_is_silent_at_subtle": ShiftAnswer(
                 all_hold(list(silent.values())), by_answer(silent)
             ),
-            "loss_is_not_silent": Answer(
+            "loss_is_not_silent": ShiftAnswer(
                 any_holds(list(loss_shows.values())), by_answer(loss_shows)
             ),
-            "above_the_diagonal": Answer(
+            "above_the_diagonal": ShiftAnswer(
                 all_hold(list(above.values())),
                 "; ".join(f"{name}: {number(lead)}" for name, lead in leads.items()),
             ),
-            "severity_is_not_told": Answer(
+            "severity_is_not_told": ShiftAnswer(
                 any_holds(list(out_of_order.values())), by_answer(out_of_order)
             ),
-            "severity_is_told": Answer(
+            "severity_is_told": ShiftAnswer(
                 is_above(linear, LINEAR),
                 f"correlation of severity and divergence {number(linear)}; above {LINEAR} it "
                 "counts as linear",
@@ -187,9 +187,9 @@ def _key(even: float) -> str:
     return f"even_{100 * even:.0f}"
 
 
-def _dot(name: str, is_control: bool, across: Values, up: Values) -> list[Dot]:
+def _dot(name: str, is_control: bool, across: Values, up: Values) -> list[BandDot]:
     x, y = mean_by_run(across), mean_by_run(up)
-    return [] if x is None or y is None else [Dot(name, x.mean, y.mean, is_control)]
+    return [] if x is None or y is None else [BandDot(name, x.mean, y.mean, is_control)]
 
 
 def _correlations(sources: Mapping[float, Divergence]) -> Values:

@@ -30,7 +30,7 @@ SEVERAL = {10: 3}
 
 @final
 @dataclass(frozen=True, slots=True)
-class Size:
+class ShiftSize:
     """A federation as large as there is time for.
 
     Args:
@@ -63,7 +63,7 @@ class Size:
 
 @final
 @dataclass(frozen=True, slots=True)
-class World:
+class ShiftScenario:
     """One data set of the paper.
 
     Args:
@@ -83,8 +83,8 @@ class World:
     name: str
     labels: int
     pool: int
-    full: Size
-    reduced: Size
+    full: ShiftSize
+    reduced: ShiftSize
     even: float
     hours: float
     disk: float
@@ -107,34 +107,36 @@ long as the federation, so that it is left to the small network of the Census.""
 HURRIED = 1e-3
 """The rate of a hurried run, whose few steps would hardly train at `RATE`."""
 
-MNIST = World(
+MNIST = ShiftScenario(
     "MNIST",
     10,
     60_000,
-    Size(Mnist(), ShiftConv(), 20, 10, IMAGES),
-    Size(Mnist(shrink=2), Mlp((64, 32)), 14, 10, FEW_IMAGES, 1000, HURRIED, VIRTUAL),
+    ShiftSize(Mnist(), ShiftConv(), 20, 10, IMAGES),
+    ShiftSize(Mnist(shrink=2), Mlp((64, 32)), 14, 10, FEW_IMAGES, 1000, HURRIED, VIRTUAL),
     even=0.7,
     hours=1.5,
     disk=13.0,
 )
 
-FASHION_MNIST = World(
+FASHION_MNIST = ShiftScenario(
     "Fashion-MNIST",
     10,
     60_000,
-    Size(FashionMnist(), ShiftConv(), 40, 20, IMAGES),
-    Size(FashionMnist(shrink=2), Mlp((64, 32)), 14, 10, FEW_IMAGES, 1000, HURRIED, VIRTUAL),
+    ShiftSize(FashionMnist(), ShiftConv(), 40, 20, IMAGES),
+    ShiftSize(
+        FashionMnist(shrink=2), Mlp((64, 32)), 14, 10, FEW_IMAGES, 1000, HURRIED, VIRTUAL
+    ),
     even=0.7,
     hours=3.0,
     disk=26.0,
 )
 
-CENSUS = World(
+CENSUS = ShiftScenario(
     "Census",
     2,
     32_561,
-    Size(Adult(), ShiftCensus(), 100, 50, PEOPLE, 4000, virtual=VIRTUAL),
-    Size(Adult(), ShiftCensus(), 14, 10, FEW_PEOPLE, 1000, HURRIED, VIRTUAL),
+    ShiftSize(Adult(), ShiftCensus(), 100, 50, PEOPLE, 4000, virtual=VIRTUAL),
+    ShiftSize(Adult(), ShiftCensus(), 14, 10, FEW_PEOPLE, 1000, HURRIED, VIRTUAL),
     even=0.6,
     hours=0.5,
     disk=0.3,

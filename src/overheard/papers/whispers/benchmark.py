@@ -16,7 +16,7 @@ from overheard.learning.models.text_bag import TextBag
 
 @final
 @dataclass(frozen=True, slots=True)
-class Size:
+class WhispersSize:
     """A federation and a cohort of virtual clients, as large as there is time for.
 
     Args:
@@ -49,7 +49,7 @@ class Size:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Benchmark:
+class WhispersBenchmark:
     """One data set of the paper.
 
     Args:
@@ -63,8 +63,8 @@ class Benchmark:
     """
 
     name: str
-    full: Size
-    reduced: Size
+    full: WhispersSize
+    reduced: WhispersSize
     alphas: tuple[float, ...] = (0.5, 1.0, 2.0)
     labels: int = 3
     note: str = ""
@@ -75,7 +75,7 @@ class Benchmark:
         return self.full.source.name
 
 
-def reduced(full: Size, source: DataSource, model: Model | None = None) -> Size:
+def reduced(full: WhispersSize, source: DataSource, model: Model | None = None) -> WhispersSize:
     """The same federation in a hurry: smaller clients, fewer rounds, one seed.
 
     Args:
@@ -97,18 +97,18 @@ def reduced(full: Size, source: DataSource, model: Model | None = None) -> Size:
     )
 
 
-_MNIST = Size(Mnist(), LdiaConv(), 0.01, 128, (3000, 5000), clients=8, auxiliary=1000)
+_MNIST = WhispersSize(Mnist(), LdiaConv(), 0.01, 128, (3000, 5000), clients=8, auxiliary=1000)
 _FASHION_MNIST = replace(_MNIST, source=FashionMnist())
-_FER2013 = Size(Fer2013(), LdiaConv(), 0.01, 32, (600, 1000), clients=6, auxiliary=50)
-_AG_NEWS = Size(AgNews(), TextBag(), 0.1, 32, (600, 1000), clients=6, auxiliary=200)
+_FER2013 = WhispersSize(Fer2013(), LdiaConv(), 0.01, 32, (600, 1000), clients=6, auxiliary=50)
+_AG_NEWS = WhispersSize(AgNews(), TextBag(), 0.1, 32, (600, 1000), clients=6, auxiliary=200)
 
-MNIST = Benchmark("MNIST", _MNIST, reduced(_MNIST, Mnist(shrink=2)))
+MNIST = WhispersBenchmark("MNIST", _MNIST, reduced(_MNIST, Mnist(shrink=2)))
 
-FASHION_MNIST = Benchmark(
+FASHION_MNIST = WhispersBenchmark(
     "F-MNIST", _FASHION_MNIST, reduced(_FASHION_MNIST, FashionMnist(shrink=2))
 )
 
-FER2013 = Benchmark(
+FER2013 = WhispersBenchmark(
     "FER2013",
     _FER2013,
     reduced(_FER2013, Fer2013(), Mlp((32,))),
@@ -119,7 +119,7 @@ FER2013 = Benchmark(
     ),
 )
 
-AG_NEWS = Benchmark(
+AG_NEWS = WhispersBenchmark(
     "AG-News",
     _AG_NEWS,
     reduced(_AG_NEWS, AgNews(vocabulary=5000)),

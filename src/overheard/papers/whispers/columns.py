@@ -9,7 +9,7 @@ from overheard.papers.figure import Figure
 from overheard.papers.reading import figure, mean, mean_guess
 from overheard.papers.whispers.methods import SCORES, UNIFORM, Method
 from overheard.papers.whispers.plans import place_of
-from overheard.papers.whispers.printed import IMPOSSIBLE, Row
+from overheard.papers.whispers.printed import IMPOSSIBLE, PrintedRow
 from overheard.plans.plan import UNDEFENDED, Plan
 
 
@@ -32,7 +32,7 @@ class Column:
     where: str
     audit: Audit
     run: Plan
-    printed: Mapping[str, Row]
+    printed: Mapping[str, PrintedRow]
     arm: str = UNDEFENDED
 
 

@@ -28,7 +28,7 @@ LOST = Scenario("fashion_mnist", "F-MNIST Dirichlet(1)", FASHION_MNIST, Dirichle
 
 @final
 @dataclass(frozen=True, slots=True)
-class DefendedExperiment(Experiment):
+class DefendedWhispersExperiment(Experiment):
     """Shares and accuracy under noise, by the paper's epsilons.
 
     Args:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from overheard.papers.whispers.benchmark import Benchmark
+from overheard.papers.whispers.benchmark import WhispersBenchmark
 
 COMMON = (
     "The paper gives the data sets, the splits, 1,200 virtual clients (900 teach, 300 test) of "
@@ -34,7 +34,7 @@ MISPRINTS = (
 )
 
 
-def common(benchmarks: Iterable[Benchmark]) -> str:
+def common(benchmarks: Iterable[WhispersBenchmark]) -> str:
     """What departs from the paper wherever these data are used."""
     notes = [f"{one.name}: {one.note}" for one in dict.fromkeys(benchmarks) if one.note]
     return " ".join([COMMON, *notes])

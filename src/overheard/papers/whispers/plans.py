@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from overheard.papers.reading import Place
-from overheard.papers.whispers.benchmark import Size
+from overheard.papers.reading import ReadingPlace
+from overheard.papers.whispers.benchmark import WhispersSize
 from overheard.papers.whispers.methods import METHODS, Method, attacks_of
 from overheard.papers.whispers.scenario import Scenario
 from overheard.plans.data_plan import DataPlan
@@ -20,7 +20,7 @@ ADAPTED: tuple[Known, ...] = ("auxiliary", "model", "recipe", "defenses")
 
 def plan(
     scenario: Scenario,
-    size: Size,
+    size: WhispersSize,
     *,
     quick: bool,
     methods: Sequence[Method] = METHODS,
@@ -74,8 +74,8 @@ def plan(
     )
 
 
-def place_of(run: Plan, number: int, arm: str) -> Place:
+def place_of(run: Plan, number: int, arm: str) -> ReadingPlace:
     """Where the findings of an attack on all rounds stand; `number`: of the attack."""
     threat = run.threats[0]
     rounds = tuple(range(run.training.rounds))
-    return Place(threat.named(threat.attacks[number]), rounds, arm)
+    return ReadingPlace(threat.named(threat.attacks[number]), rounds, arm)

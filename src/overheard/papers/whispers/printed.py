@@ -18,7 +18,7 @@ IMPOSSIBLE = "impossible as printed, as its Wasserstein distance lies below half
 
 @final
 @dataclass(frozen=True, slots=True)
-class Row:
+class PrintedRow:
     """One method's distances in one setting, in the order of `SCORES`."""
 
     distances: tuple[float, ...]
@@ -43,11 +43,11 @@ class Row:
 
 
 @cache
-def rows(table: str, scenario: str) -> Mapping[str, Row]:
+def rows(table: str, scenario: str) -> Mapping[str, PrintedRow]:
     """The rows of a table for one scenario, by the attack's name; empty where it has none."""
     printed = _document().get(table, {}).get(scenario, {})
     return {
-        method: Row(tuple(float(word) for word in told.split()))
+        method: PrintedRow(tuple(float(word) for word in told.split()))
         for method, told in printed.items()
         if method != "accuracy"
     }

@@ -7,7 +7,7 @@ from overheard.core.split import Split
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
 from overheard.data.splits.quantity import Quantity
-from overheard.papers.whispers.benchmark import Benchmark
+from overheard.papers.whispers.benchmark import WhispersBenchmark
 
 
 @final
@@ -25,16 +25,16 @@ class Scenario:
 
     key: str
     name: str
-    benchmark: Benchmark
+    benchmark: WhispersBenchmark
     split: Split
 
 
-def alike(benchmark: Benchmark, key: str | None = None) -> Scenario:
+def alike(benchmark: WhispersBenchmark, key: str | None = None) -> Scenario:
     """Every client holds all labels about equally often."""
     return Scenario(key or benchmark.key, f"{benchmark.name} IID", benchmark, Iid())
 
 
-def few_labels(benchmark: Benchmark) -> Scenario:
+def few_labels(benchmark: WhispersBenchmark) -> Scenario:
     """Every client holds a few labels."""
     return Scenario(
         benchmark.key,
@@ -44,7 +44,7 @@ def few_labels(benchmark: Benchmark) -> Scenario:
     )
 
 
-def uneven(benchmark: Benchmark) -> tuple[Scenario, ...]:
+def uneven(benchmark: WhispersBenchmark) -> tuple[Scenario, ...]:
     """Dirichlet shares, for each of the paper's alphas."""
     return tuple(
         Scenario(

@@ -14,7 +14,7 @@ from overheard.papers.figure import Figure
 from overheard.papers.reading import BOOTSTRAP, figure, mean
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
-from overheard.papers.whispers.benchmark import MNIST, Benchmark, Size
+from overheard.papers.whispers.benchmark import MNIST, WhispersBenchmark, WhispersSize
 from overheard.papers.whispers.differences import common
 from overheard.papers.whispers.methods import unhurried
 from overheard.papers.whispers.plans import place_of, plan
@@ -53,10 +53,10 @@ class SizesExperiment(Experiment):
 
     """
 
-    benchmark: Benchmark = MNIST
+    benchmark: WhispersBenchmark = MNIST
     sizes: tuple[int, ...] = (2000, 1600, 1000, 600, 200)
-    full: Size = FULL
-    reduced: Size = REDUCED
+    full: WhispersSize = FULL
+    reduced: WhispersSize = REDUCED
     name: str = "figure2"
 
     @property

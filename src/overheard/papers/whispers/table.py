@@ -19,7 +19,7 @@ from overheard.plans.plan import Plan
 
 @final
 @dataclass(frozen=True, slots=True)
-class TableExperiment(Experiment):
+class WhispersTableExperiment(Experiment):
     """Every method in every scenario, beside the uniform guess.
 
     Args:

@@ -22,7 +22,7 @@ from overheard.learning.distillation.distillation import (
     Lacking,
 )
 from overheard.learning.distillation.moments import Moments, Pace, step
-from overheard.learning.distillation.pupil import Pupil
+from overheard.learning.distillation.pupil import SyntheticPupil
 from overheard.learning.distillation.synthetic import Synthetic
 from overheard.learning.features import headless
 from overheard.learning.initial import fresh, initial_weights
@@ -122,7 +122,7 @@ class MatchingDistiller(Distiller):
         device: torch.device | str,
     ) -> None:
         self._how = how
-        self._pupil = Pupil(build_model, start, how.at_once, device)
+        self._pupil = SyntheticPupil(build_model, start, how.at_once, device)
         self._build_headless = partial(headless, build_model)
         self._headless = fresh(self._build_headless, Seed(0)).to(device)
 

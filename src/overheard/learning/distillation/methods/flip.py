@@ -23,7 +23,7 @@ from overheard.learning.distillation.distillation import (
     Lacking,
 )
 from overheard.learning.distillation.moments import Moments, Pace, step
-from overheard.learning.distillation.pupil import Pupil
+from overheard.learning.distillation.pupil import SyntheticPupil
 from overheard.learning.distillation.synthetic import Synthetic
 from overheard.learning.distillation.unroll import Parameters, bytes_kept
 
@@ -121,7 +121,7 @@ class UnrolledDistiller(Distiller):
         self, how: Flip, build_model: BuildModel, start: Weights, device: torch.device | str
     ) -> None:
         self._how = how
-        self._pupil = Pupil(build_model, start, how.at_once, device)
+        self._pupil = SyntheticPupil(build_model, start, how.at_once, device)
 
     def train(self, examples: Synthetic) -> list[Weights]:
         """The weights after one pass over each member's set (equation (5)), on the cpu."""

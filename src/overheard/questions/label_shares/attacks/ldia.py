@@ -14,7 +14,7 @@ from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.fitting.fit import Schedule, divergence, fit, told
+from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
 from overheard.learning.fitting.rounds_image import rounds_image_network
 from overheard.learning.simplex import normalised
 from overheard.questions.label_shares.claim import LabelShares
@@ -122,8 +122,8 @@ class Ldia(Attack[LabelShares]):
                 claims[target] = LabelShares(normalised(claim).float())
         return claims
 
-    def _schedule(self) -> Schedule:
-        return Schedule(self.epochs, self.batch, self.rate, self.slow_after)
+    def _schedule(self) -> FitSchedule:
+        return FitSchedule(self.epochs, self.batch, self.rate, self.slow_after)
 
 
 def rounded_shares(

@@ -13,7 +13,7 @@ from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.fitting.fit import Schedule, divergence, fit, told
+from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
 from overheard.learning.fitting.standard import standard_of
 from overheard.learning.simplex import normalised
 from overheard.questions.label_shares.claim import LabelShares
@@ -111,8 +111,8 @@ class Ppa(Attack[LabelShares]):
     def _probe(self) -> DifferentialSensitivity:
         return DifferentialSensitivity(self.layer, self.samples, self.retraining)
 
-    def _schedule(self) -> Schedule:
-        return Schedule(self.epochs, self.batch, self.rate)
+    def _schedule(self) -> FitSchedule:
+        return FitSchedule(self.epochs, self.batch, self.rate)
 
 
 def preferences(

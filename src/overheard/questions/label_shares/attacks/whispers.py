@@ -16,7 +16,7 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.data.splits.iid import Iid
-from overheard.learning.fitting.fit import Schedule, divergence, fit, told
+from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
 from overheard.learning.fitting.temporal_attention import AttentiveRecurrence
 from overheard.learning.simplex import normalised
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
@@ -191,8 +191,8 @@ class Whispers(Attack[LabelShares]):
             knowledge.means.device,
         )
 
-    def _schedule(self) -> Schedule:
-        return Schedule(self.epochs, self.batch, self.rate)
+    def _schedule(self) -> FitSchedule:
+        return FitSchedule(self.epochs, self.batch, self.rate)
 
 
 MakeUp = Literal["even", "prior"]

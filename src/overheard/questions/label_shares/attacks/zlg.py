@@ -112,8 +112,8 @@ class Zlg(Attack[LabelShares]):
     def _shares(
         self,
         update: Update,
-        start: "Answer",
-        end: "Answer",
+        start: "MeanAnswer",
+        end: "MeanAnswer",
         layer: LastLayer,
         knowledge: Knowledge,
     ) -> Float[Tensor, " classes"]:
@@ -133,7 +133,7 @@ class Zlg(Attack[LabelShares]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MeanAnswer:
     """What a model answers on average.
 
     Args:
@@ -151,7 +151,7 @@ def _answers(
     inputs: Shaped[Tensor, "examples ..."],
     layer: LastLayer,
     knowledge: Knowledge,
-) -> Iterator[Answer]:
+) -> Iterator[MeanAnswer]:
     assert knowledge.build_model is not None
     models, again = tee(cohort)
     features = features_of_cohort(knowledge.build_model, models, inputs)
@@ -159,7 +159,7 @@ def _answers(
         logits = inner.double() @ weights[layer.weight].double().T
         if layer.bias is not None:
             logits = logits + weights[layer.bias].double()
-        yield Answer(logits.softmax(1).mean(0), float(inner.double().sum(1).mean()))
+        yield MeanAnswer(logits.softmax(1).mean(0), float(inner.double().sum(1).mean()))
 
 
 def noise_like(

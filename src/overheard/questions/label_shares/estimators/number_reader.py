@@ -12,9 +12,9 @@ from overheard.core.seeds import Seed
 from overheard.learning.chance import seeded
 from overheard.learning.fitting.fit import told
 from overheard.learning.fitting.side_by_side import (
+    NetworkTraining,
     OfNumbers,
     SideBySide,
-    Training,
     load_weights,
     train_side_by_side,
 )
@@ -95,7 +95,7 @@ def learn_numbers(
         for scale, own in zip(scales, rows, strict=True)
     )
     inputs = _inputs(numbers, scales, directions)
-    training = Training(steps, batch=128, weight_decay=0.1)
+    training = NetworkTraining(steps, batch=128, weight_decay=0.1)
     with seeded(seed):
         networks = _fresh(len(rows), shares.shape[1], most)
         train_side_by_side(

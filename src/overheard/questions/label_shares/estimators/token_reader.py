@@ -12,9 +12,9 @@ from overheard.core.seeds import Seed
 from overheard.learning.chance import seeded
 from overheard.learning.fitting.fit import told
 from overheard.learning.fitting.side_by_side import (
+    NetworkTraining,
     OfTokens,
     SideBySide,
-    Training,
     load_weights,
     train_side_by_side,
 )
@@ -102,7 +102,12 @@ def learn_tokens(
     with seeded(seed):
         networks = _fresh(len(rows), shares.shape[1], inputs.shape[3])
         train_side_by_side(
-            networks, inputs, shares.float(), rows, Training(steps), seed.child("batches")
+            networks,
+            inputs,
+            shares.float(),
+            rows,
+            NetworkTraining(steps),
+            seed.child("batches"),
         )
     return TokenReader(entries, scales, inversion, networks)
 

@@ -14,7 +14,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
 from overheard.core.view import View
 from overheard.learning.initial import fresh
-from overheard.learning.workers.job import Bundle, Task
+from overheard.learning.workers.job import Bundle, WorkerTask
 from overheard.questions.membership.estimators.train_shadows import (
     ANSWERS,
     INSIDE,
@@ -150,7 +150,9 @@ def _pieces(
     return pieces
 
 
-def _tasks(view: View, knowledge: Knowledge, jobs: Sequence[TrainShadows]) -> Iterator[Task]:
+def _tasks(
+    view: View, knowledge: Knowledge, jobs: Sequence[TrainShadows]
+) -> Iterator[WorkerTask]:
     assert knowledge.auxiliary is not None
     assert knowledge.candidates is not None
     examples = Bundle(
@@ -167,7 +169,7 @@ def _tasks(view: View, knowledge: Knowledge, jobs: Sequence[TrainShadows]) -> It
             weights = broadcasts[job.round].items()
             # Only the latest is kept, so that many rounds do not stand in memory together.
             bundles = {job.round: Bundle({BROADCAST + name: w for name, w in weights})}
-        yield Task(job, (examples, bundles[job.round]))
+        yield WorkerTask(job, (examples, bundles[job.round]))
 
 
 def _told(weights: Weights) -> Iterator[str | Tensor]:

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.questions.shift.estimators.change_point import (
+    ChangeEvidence,
     ErrorModel,
-    Evidence,
     error_model,
     evidence,
     null_places,
@@ -57,7 +57,7 @@ class Alarm:
         # Tracks that hardly ever step have no usual step to be held against.
         return (steps / self.usual).clamp(min=1) if self.usual > 0 else torch.ones_like(steps)
 
-    def _alike(self, found: Evidence) -> Float[Tensor, "*many later"]:
+    def _alike(self, found: ChangeEvidence) -> Float[Tensor, "*many later"]:
         """Cube roots, which are nearly normal, centred and scaled round by round."""
         return (found.ratio.pow(1 / 3) - self.mean) / self.scale
 

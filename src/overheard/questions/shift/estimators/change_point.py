@@ -99,7 +99,7 @@ def error_model(errors: Float[Tensor, "virtual rounds numbers"]) -> ErrorModel:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ChangeEvidence:
     """What can be said at each round but the first.
 
     Args:
@@ -117,7 +117,7 @@ def evidence(
     model: ErrorModel,
     white: Float[Tensor, "*many rounds directions"],
     unsteady: Float[Tensor, "*many"],
-) -> Evidence:
+) -> ChangeEvidence:
     """How far whitened tracks moved, at the moment that speaks most for a change.
 
     The generalised likelihood ratio of Siegmund and Venkatraman 1995 (twice its logarithm) for
@@ -146,7 +146,7 @@ def evidence(
         largest = torch.stack(ratios, -1).max(-1)
         best.append(largest.values)
         since.append(largest.indices + 1)
-    return Evidence(torch.stack(best, -1), torch.stack(since, -1))
+    return ChangeEvidence(torch.stack(best, -1), torch.stack(since, -1))
 
 
 def unrest(
