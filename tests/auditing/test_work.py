@@ -2,7 +2,7 @@
 
 import pytest
 
-from overheard.auditing.work import asks_who, cells, controls, listens, pieces, rounds_alone
+from overheard.auditing.work import cells, control_of, controls, listens, pieces, rounds_alone
 from overheard.core.errors import PlanError
 from overheard.data.splits.by_user import ByUser
 from overheard.plans.data_plan import PeoplePlan, ShiftPlan
@@ -80,11 +80,11 @@ def of_people(*threats: ThreatPlan, shifts: tuple[ShiftPlan, ...] = ()) -> Plan:
 
 def test_a_run_of_people_has_a_control_where_somebody_asks_who_they_are():
     assert controls(of_people(WHO)) == (False, True)
-    assert asks_who(of_people(WHO))
+    assert control_of(of_people(WHO)) == "permutation"
     # Nobody asks, or nobody is anybody.
     assert controls(of_people(ThreatPlan(attacks=(DOES_NOT,)))) == (False,)
     assert controls(plan(threats=(WHO,))) == (False,)
-    assert not asks_who(plan(threats=(WHO,)))
+    assert control_of(plan(threats=(WHO,))) is None
 
 
 def test_who_asks_about_the_person_listens_to_controls_and_never_to_one_round():

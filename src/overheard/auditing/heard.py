@@ -8,7 +8,7 @@ from overheard.archive.reader import committed_rounds, open_transcript
 from overheard.archive.seconds import read_seconds
 from overheard.auditing.alike import are_alike
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.simulate import Supplies, deal_examples, federation_of, knowledge_of
+from overheard.auditing.simulate import Supplies, federation_of, knowledge_of
 from overheard.auditing.stopwatch import Stopwatch
 from overheard.auditing.work import controls
 from overheard.core.accountant import account
@@ -92,9 +92,7 @@ def _trained(
     seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
     what = f"{arm.name}, {seeds}: training"
     on_round(what, 0)
-    deals = [
-        deal_examples(plan, supplies.dataset, seed, is_control) for seed, is_control in batch
-    ]
+    deals = [supplies.partition(seed, is_control) for seed, is_control in batch]
     federations = [
         federation_of(plan, arm, seed, dealt, supplies.dataset.task, supplies.resources)
         for (seed, _), dealt in zip(batch, deals, strict=True)

@@ -62,7 +62,7 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
     whole = open_transcript(recording)
     _refuse_other_data(recording, manifest, dataset)
     transcript = _of_the_model(recording, manifest, whole, plan, dataset)
-    dealt = _dealt(recording, manifest, transcript, plan, dataset)
+    dealt = _dealt(recording, manifest, transcript, supplies)
     truth = recorded_truth(
         recording, transcript, dataset.task.classes, dealt, is_elsewhere=not manifest.data
     )
@@ -173,7 +173,7 @@ def _of_the_model(
 
 
 def _dealt(
-    recording: Path, manifest: Manifest, transcript: Transcript, plan: Plan, dataset: Dataset
+    recording: Path, manifest: Manifest, transcript: Transcript, supplies: Supplies
 ) -> Deal:
     """Who gets which examples by the plan.
 
@@ -181,9 +181,10 @@ def _dealt(
     Of a run that was not simulated here there is no digest to compare: its user alone knows,
     and nobody knows what the plan's records are to it, but canaries, which were put in before.
     """
+    plan, dataset = supplies.plan, supplies.dataset
     seed = plan.seeds[0]
     if not manifest.data:
-        dealt = deal_examples(plan, dataset, seed)
+        dealt = supplies.partition(seed)
         if dealt.candidates is not None and dealt.canary_odds is None:
             raise PlanError(
                 f"{recording}: was not simulated here, and nobody knows who held the records "

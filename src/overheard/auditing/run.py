@@ -16,7 +16,6 @@ from overheard.auditing.pseudonyms import Renamed, renamed
 from overheard.auditing.recording import identity, recorded
 from overheard.auditing.simulate import (
     Resources,
-    deal_examples,
     refuse_to_simulate_nothing,
     supply,
 )
@@ -34,7 +33,7 @@ from overheard.core.view import View
 from overheard.findings.cells import CellResult, CellStore
 from overheard.findings.finding import Audit, Cell, Finding, Refusal
 from overheard.learning.threads import one_thread
-from overheard.plans.kinds import QUESTIONS
+from overheard.plans.kinds import question_of
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.subject import subject_of_plan, subject_of_recording
 
@@ -91,7 +90,7 @@ def audit(
     if recording is None:
         refuse_to_simulate_nothing(plan)
         for is_control in controls(plan):
-            deal_examples(plan, supplies.dataset, plan.seeds[0], is_control)
+            supplies.partition(plan.seeds[0], is_control)
         _refuse_strangers(plan, (SERVER, *map(client, range(plan.data.clients))))
         subject = subject_of_plan(plan)
         ticker = _Ticker(on_step, pieces(plan))
@@ -142,7 +141,7 @@ def _threaten(
     for attack in threat.attacks:
         if not listens(attack, run.record.is_control):
             continue
-        scorer = _scorer(attack)
+        scorer = question_of(attack).scorer
         cell = Cell(
             arm=run.record.arm,
             seed=run.record.seed,
@@ -275,15 +274,6 @@ def _finding(
         true_since=None if (told := true.timeline()) is None else told.since,
         true_user=truth.users.get(target),
     )
-
-
-def _scorer(attack: Attack[Any]) -> Scorer[Any]:
-    """The scorer of the question that an attack answers."""
-    for question in QUESTIONS.parts().values():
-        scorer = question().scorer
-        if scorer.claim is attack.answers:
-            return scorer
-    raise TypeError(f"no scorer takes the claims of {attack.name}: {attack.answers.__name__}")
 
 
 def _targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, ...]:

@@ -1,13 +1,14 @@
 """Turns a plan into federations, runs them, and says what an attacker may know."""
 
 import tempfile
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from overheard.auditing.auxiliary import drawn_from
-from overheard.auditing.work import asks_who
+from overheard.auditing.work import control_of
 from overheard.core.defense import Training
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
@@ -27,6 +28,10 @@ from overheard.federation.run import Federation, run
 from overheard.learning.device import DeviceName, choose_device
 from overheard.learning.train import Engine
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+
+MOST_DISTORTED = 64
+"""Partitions with distorted examples that are kept: those of 32 runs and their controls, which
+are trained side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class Supplies:
     """What the attackers of a plan draw on and work with.
 
     Args:
+        plan: what they are the supplies of.
         dataset: the audited one.
         elsewhere: those that auxiliary examples come from in place of it, by source.
         resources: what the work is done on.
@@ -65,10 +71,31 @@ class Supplies:
 
     """
 
+    plan: Plan
     dataset: Dataset
     elsewhere: Mapping[DataSource, Dataset]
     resources: Resources
     shelf: Shelf
+    _partitions: "OrderedDict[tuple[int, bool], Deal]" = field(
+        default_factory=OrderedDict, init=False, repr=False, compare=False
+    )
+
+    def partition(self, seed: int, is_control: bool = False) -> Deal:
+        """Who gets which examples: worked out once for all arms and threats.
+
+        Partitions whose examples are rows of the data set are all kept. Those with distorted
+        examples of their own would fill the memory: of them the last `MOST_DISTORTED` are kept.
+        """
+        key = (seed, is_control)
+        if key not in self._partitions:
+            self._partitions[key] = deal_examples(self.plan, self.dataset, seed, is_control)
+            own = [k for k, kept in self._partitions.items() if not self._shares(kept)]
+            for oldest in own[:-MOST_DISTORTED]:
+                del self._partitions[oldest]
+        return self._partitions[key]
+
+    def _shares(self, partition: Deal) -> bool:
+        return partition.pool.inputs is self.dataset.train.inputs
 
 
 def supply(plan: Plan, resources: Resources, shelf: Shelf) -> Supplies:
@@ -86,7 +113,7 @@ def supply(plan: Plan, resources: Resources, shelf: Shelf) -> Supplies:
         for source in dict.fromkeys(sources)
         if source is not None
     }
-    supplies = Supplies(dataset, loaded, resources, shelf)
+    supplies = Supplies(plan, dataset, loaded, resources, shelf)
     for threat in plan.threats:
         if threat.auxiliary_from is not None:
             _from_elsewhere(plan, plan.seeds[0], threat.auxiliary_from, supplies)
@@ -128,7 +155,7 @@ def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = Fa
         schedule=plan.schedule.control() if is_control else plan.schedule,
         seed=Seed(seed).child("data"),
         people=None if data.people is None else data.people.people,
-        is_exchanged=is_control and asks_who(plan),
+        is_exchanged=is_control and control_of(plan) == "permutation",
         background=data.background,
         candidates=data.candidates,
     )
@@ -172,7 +199,7 @@ def knowledge_of(
 ) -> Knowledge:
     """What the attacker of a threat knows before it listens to this arm and seed."""
     knows, virtual, resources = threat.knows, threat.virtual, supplies.resources
-    dealt = deal_examples(plan, supplies.dataset, seed)
+    dealt = supplies.partition(seed)
     auxiliary = _auxiliary(plan, seed, threat, supplies, dealt)
     training = _training_known(plan, threat, arm, plan.training.recipe, supplies.dataset)
     guesses = [

@@ -2,16 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overheard.auditing.identification import identification_rows, references_beside
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
+from overheard.findings.question import Question
 from overheard.findings.row import Row, place_of
-from overheard.questions.shift.statistics.detection import detection_rows
+from overheard.plans.kinds import questions
 from overheard.statistics.estimate import estimate
 
 
@@ -24,28 +25,44 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
     interval then says nothing about other runs, and `seeds` tells.
 
     Where it is known who stands behind the targets, what is drawn within a seed are these
-    people, each with all targets that are theirs. Of a question about them, the control's mean
-    stands beside as a reference.
+    people, each with all targets that are theirs.
 
-    What only many runs with a shift and their controls tell is appended, and what all targets
-    together tell of how well people are recognised: see `statistics.detection` and
-    `auditing.identification`.
+    What only many findings together tell is appended, question by question.
+
+    Raises:
+        KeyError: if a finding answers a question that is not known here.
+
     """
+    asked = {
+        name: questions()[name] for name in dict.fromkeys(f.cell.question for f in findings)
+    }
     groups: dict[tuple[object, ...], list[tuple[Finding, Score]]] = defaultdict(list)
     controls: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
         place = place_of(finding.cell)
-        if finding.candidates and finding.cell.is_control:
+        if not asked[finding.cell.question].averages(finding):
             controls[place].append(finding)
             continue
         for score in finding.scores:
             groups[(*place, score.name)].append((finding, score))
-    rows = tuple(_row(held, controls[place[:-1]], seed) for place, held in groups.items())
-    return (*rows, *detection_rows(findings, seed), *identification_rows(findings, seed))
+    return (
+        *(
+            _row(asked[held[0][0].cell.question], held, controls[place[:-1]], seed)
+            for place, held in groups.items()
+        ),
+        *(
+            row
+            for name, question in asked.items()
+            for row in question.rows([f for f in findings if f.cell.question == name], seed)
+        ),
+    )
 
 
 def _row(
-    members: Sequence[tuple[Finding, Score]], control: Sequence[Finding], seed: Seed
+    question: Question[Any],
+    members: Sequence[tuple[Finding, Score]],
+    control: Sequence[Finding],
+    seed: Seed,
 ) -> Row:
     cell, first = members[0][0].cell, members[0][1]
     scores = [score for _, score in members]
@@ -70,7 +87,7 @@ def _row(
             name: _mean([score.references[name] for score in scores])
             for name in first.references
         }
-        | references_beside(first.name, [finding for finding, _ in members], control),
+        | dict(question.references(first.name, [finding for finding, _ in members], control)),
         blind=None if best is None else blinds[best],
         gain=None
         if best is None

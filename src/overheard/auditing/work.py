@@ -5,47 +5,50 @@ from typing import Any
 
 from overheard.core.attack import Attack
 from overheard.core.errors import PlanError
-from overheard.plans.personal import PERSONAL
+from overheard.findings.question import Control
+from overheard.plans.kinds import question_of
 from overheard.plans.plan import Plan, ThreatPlan
-from overheard.questions.shift.claim import Shift
 from overheard.statistics.spread import spread
 
 
-def controls(plan: Plan) -> tuple[bool, ...]:
-    """For each run of an arm under a seed, whether it is the control: the first is not.
+def control_of(plan: Plan) -> Control | None:
+    """The control that runs beside each run of an arm under a seed; None = none.
 
-    There is one where some client shifts and some attack asks who does. In it the same clients
+    "exchange" where some client shifts and some attack asks who does. In it the same clients
     exchange their examples in the same rounds, and nothing shifts; up to the first shift it is
-    the same run. And there is one where some attack asks who clients are: in it their examples
-    were dealt anew among them by chance.
+    the same run. "permutation" where clients stand for people and some attack asks who they
+    are: in it their examples were dealt anew among them by chance.
 
     Raises:
         PlanError: if both are asked: what controls the one tells of the other nothing.
 
     """
+    asked = {
+        question_of(attack).control for threat in plan.threats for attack in threat.attacks
+    }
     shifts = any(not shift.shift.is_exchange for shift in plan.data.shifts)
-    asked = any(
-        _asks_for_shifts(attack) for threat in plan.threats for attack in threat.attacks
-    )
-    if shifts and asked and asks_who(plan):
+    found: list[Control] = []
+    if shifts and "exchange" in asked:
+        found.append("exchange")
+    if plan.data.people is not None and "permutation" in asked:
+        found.append("permutation")
+    if len(found) > 1:
         raise PlanError(
             "threats: some attacks ask whose data shift and some who clients are, and each "
             "question has a control of its own: make two plans"
         )
-    return (False, True) if (shifts and asked) or asks_who(plan) else (False,)
+    return found[0] if found else None
 
 
-def asks_who(plan: Plan) -> bool:
-    """Whether clients are persons of a plan, and some attack asks about the person."""
-    return plan.data.people is not None and any(
-        _asks_who(attack) for threat in plan.threats for attack in threat.attacks
-    )
+def controls(plan: Plan) -> tuple[bool, ...]:
+    """For each run of an arm under a seed, whether it is the control: the first is not."""
+    return (False,) if control_of(plan) is None else (False, True)
 
 
 # Any: an attack answers a question of its own.
 def listens(attack: Attack[Any], is_control: bool) -> bool:
-    """Whether an attack listens to such a run: a control tells of shifts and persons alone."""
-    return _asks_for_shifts(attack) or _asks_who(attack) or not is_control
+    """Whether an attack listens to such a run: a control tells only of what it controls."""
+    return not is_control or question_of(attack).control is not None
 
 
 def rounds_alone(
@@ -53,10 +56,10 @@ def rounds_alone(
 ) -> tuple[int, ...]:
     """Which of these rounds are listened to one by one besides, in order.
 
-    One alone can tell of no shift; and what a round tells of a person is asked by a threat
-    with a pseudonym a round, where attackers learn from all of them.
+    None where one round alone says nothing, as of a shift; and what a round tells of a person
+    is asked by a threat with a pseudonym a round, where attackers learn from all of them.
     """
-    if not threat.by_round or _asks_for_shifts(attack) or _asks_who(attack):
+    if not threat.by_round or question_of(attack).takes_all_rounds:
         return ()
     return tuple(rounds) if threat.by_round is True else spread(rounds, threat.by_round)
 
@@ -79,11 +82,3 @@ def cells(plan: Plan, rounds: int, is_control: bool) -> int:
         for attack in threat.attacks
         if listens(attack, is_control)
     )
-
-
-def _asks_for_shifts(attack: Attack[Any]) -> bool:
-    return attack.answers is Shift
-
-
-def _asks_who(attack: Attack[Any]) -> bool:
-    return issubclass(attack.answers, PERSONAL)

@@ -1,9 +1,11 @@
 """The kinds of parts that plans name, and the questions that attacks answer."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from overheard.core.attack import Attack
 from overheard.core.defense import Defense
+from overheard.core.errors import PlanError
 from overheard.core.kind import Kind
 from overheard.core.scorer import Scorer
 from overheard.core.split import Split
@@ -35,3 +37,24 @@ KINDS: tuple[Kind[Any], ...] = (
     SPLITS,
 )
 """All of them, in the order of the alphabet."""
+
+
+def questions() -> Mapping[str, Question[Any]]:
+    """Return every question by name."""
+    return {name: question() for name, question in QUESTIONS.parts().items()}
+
+
+def question_of(attack: Attack[Any]) -> Question[Any]:
+    """Return the question that an attack answers.
+
+    Raises:
+        PlanError: if there is none that takes its claims.
+
+    """
+    for question in questions().values():
+        if question.scorer.claim is attack.answers:
+            return question
+    raise PlanError(
+        f"{attack.name} claims {attack.answers.__name__}, and no question takes such claims: "
+        "install the package that has the question"
+    )

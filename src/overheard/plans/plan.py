@@ -15,9 +15,15 @@ from overheard.data.partition.schedule import Schedule
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 from overheard.plans.data_plan import DataPlan
-from overheard.plans.kinds import ATTACKS, DATASETS, DEFENSES, DISTILLATIONS, MODELS
+from overheard.plans.kinds import (
+    ATTACKS,
+    DATASETS,
+    DEFENSES,
+    DISTILLATIONS,
+    MODELS,
+    question_of,
+)
 from overheard.plans.part import PartOf, label
-from overheard.plans.personal import PERSONAL
 from overheard.plans.table import Positive, StrictTable, parse_table, read_table, refuse_repeats
 from overheard.plans.virtual import RecipePlan, VirtualPlan
 
@@ -143,7 +149,7 @@ class ThreatPlan(StrictTable):
                 "pseudonyms a round are kept from the server, and a client knows its own: take "
                 "observers = ['server']"
             )
-        persons = [attack.name for attack in self.attacks if attack.answers in PERSONAL]
+        persons = [one.name for one in self.attacks if question_of(one).is_about_people]
         if persons and self.about == "cohort":
             raise ValueError(
                 f"{', '.join(persons)}: a cohort is no person: take about = 'clients'"

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.auditing.identification import FALSE_ALARMS
 from overheard.drawing.plates import Table
 from overheard.findings.exposures import Arm, Case, by_threat
 from overheard.findings.figures import NO_FIGURE, SPACE, digits, measure
@@ -12,6 +11,7 @@ from overheard.findings.names import shown
 from overheard.findings.row import CONTROL, Row
 from overheard.questions.attribute.scorer import AttributeScorer
 from overheard.questions.identity.scorer import IdentityScorer
+from overheard.questions.identity.statistics.identity_rows import FALSE_ALARMS
 from overheard.questions.same_sender.scorer import SameSenderScorer
 
 PERSONAL = (IdentityScorer.name, SameSenderScorer.name, AttributeScorer.name)

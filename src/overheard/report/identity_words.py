@@ -1,10 +1,10 @@
 """Tells in plain sentences how well people are recognised, and what that is worth."""
 
-from overheard.auditing.identification import FALSE_ALARMS
 from overheard.findings.exposures import Case
 from overheard.findings.figures import NO_FIGURE, SPACE, digits, measure, percent
 from overheard.findings.names import shown
 from overheard.findings.row import CONTROL, Row
+from overheard.questions.identity.statistics.identity_rows import FALSE_ALARMS
 from overheard.report.identity_tables import PERSONAL
 
 

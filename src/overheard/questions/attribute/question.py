@@ -1,11 +1,17 @@
 """The question: which attribute the person behind a sender has."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from overheard.core.seeds import Seed
+from overheard.findings.beside_control import mean_in_control
+from overheard.findings.finding import Finding
 from overheard.findings.question import Question
+from overheard.findings.row import Row
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.scorer import AttributeScorer
+from overheard.questions.attribute.statistics.attribute_rows import attribute_rows
 
 
 @final
@@ -15,8 +21,21 @@ class AttributeQuestion(Question[Attribute]):
 
     name = "attribute"
     source = AttributeScorer.source
+    control = "permutation"
+    is_about_people = True
+    takes_all_rounds = True
 
     @property
     def scorer(self) -> AttributeScorer:
         """What holds claims against the truth."""
         return AttributeScorer()
+
+    def references(
+        self, score: str, planned: Sequence[Finding], control: Sequence[Finding]
+    ) -> Mapping[str, float]:
+        """The control's mean."""
+        return mean_in_control(score, control)
+
+    def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
+        """The accuracy as a mean over true values."""
+        return attribute_rows(findings, seed)

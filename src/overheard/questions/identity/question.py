@@ -1,11 +1,19 @@
 """The question: which known user sent an update."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Finding
 from overheard.findings.question import Question
+from overheard.findings.row import Row
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.scorer import IdentityScorer
+from overheard.questions.identity.statistics.identity_rows import (
+    identity_references,
+    identity_rows,
+)
 
 
 @final
@@ -15,8 +23,21 @@ class IdentityQuestion(Question[Identity]):
 
     name = "identity"
     source = IdentityScorer.source
+    control = "permutation"
+    is_about_people = True
+    takes_all_rounds = True
 
     @property
     def scorer(self) -> IdentityScorer:
         """What holds claims against the truth."""
         return IdentityScorer()
+
+    def references(
+        self, score: str, planned: Sequence[Finding], control: Sequence[Finding]
+    ) -> Mapping[str, float]:
+        """The control's mean, and the base rate of the chance to be unknown."""
+        return identity_references(score, planned, control)
+
+    def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
+        """How well all targets together are recognised."""
+        return identity_rows(findings, seed)

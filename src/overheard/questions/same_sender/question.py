@@ -1,11 +1,17 @@
 """The question: which updates are of one sender."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from overheard.core.seeds import Seed
+from overheard.findings.beside_control import mean_in_control
+from overheard.findings.finding import Finding
 from overheard.findings.question import Question
+from overheard.findings.row import Row
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.same_sender.scorer import SameSenderScorer
+from overheard.questions.same_sender.statistics.same_sender_rows import same_sender_rows
 
 
 @final
@@ -15,8 +21,21 @@ class SameSenderQuestion(Question[SameSender]):
 
     name = "same_sender"
     source = SameSenderScorer.source
+    control = "permutation"
+    is_about_people = True
+    takes_all_rounds = True
 
     @property
     def scorer(self) -> SameSenderScorer:
         """What holds claims against the truth."""
         return SameSenderScorer()
+
+    def references(
+        self, score: str, planned: Sequence[Finding], control: Sequence[Finding]
+    ) -> Mapping[str, float]:
+        """The control's mean."""
+        return mean_in_control(score, control)
+
+    def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
+        """How well pairs of one sender are told from pairs of two."""
+        return same_sender_rows(findings, seed)

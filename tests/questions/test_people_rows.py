@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.identification import identification_rows
 from overheard.auditing.summary import summarise
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.row import CONTROL, Row
+from overheard.plans.kinds import questions
 from tests.auditing.recognised import ROUNDS, found, run
 
 SEED = Seed(8)
@@ -18,7 +18,8 @@ OF_A_USER = ["mean_average_precision", "times_chance", "matching_auc", "equal_er
 
 
 def rows(findings: list[Finding], attack: str = "planted") -> dict[str, Row]:
-    told = [row for row in identification_rows(findings, SEED) if row.attack == attack]
+    question = questions()[findings[0].cell.question]
+    told = [row for row in question.rows(findings, SEED) if row.attack == attack]
     named = {row.score: row for row in told}
     assert len(named) == len(told)
     return named
@@ -80,7 +81,7 @@ def test_a_control_without_leak_lies_inside_the_null_and_a_leaking_one_outside()
 
 
 def test_controls_alone_are_no_finding() -> None:
-    assert identification_rows(run(3.0, is_control=True), SEED) == ()
+    assert rows(list(run(3.0, is_control=True))) == {}
     assert summarise(run(3.0, is_control=True), SEED) == ()
 
 
@@ -166,7 +167,6 @@ def test_identical_users_are_half_recognised() -> None:
     assert got["equal_error_rate"].value.mean == pytest.approx(0.5)
 
 
-def test_other_questions_have_no_such_rows() -> None:
-    bare = found((1, 0, 0, 0), "a", 0)
-    assert identification_rows([replace(bare, candidates=())], SEED) == ()
-    assert identification_rows([], SEED) == ()
+@pytest.mark.parametrize("question", ["identity", "same_sender", "attribute"])
+def test_of_nothing_there_is_nothing_to_tell(question: str) -> None:
+    assert questions()[question].rows([], SEED) == ()

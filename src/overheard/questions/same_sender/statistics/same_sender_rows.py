@@ -1,0 +1,23 @@
+"""What all pairs of targets together tell of how well senders are linked."""
+
+from collections.abc import Sequence
+
+from overheard.core.seeds import Seed
+from overheard.findings.beside_control import beside_controls, pair_rows
+from overheard.findings.finding import Finding
+from overheard.findings.row import Row
+from overheard.questions.same_sender.statistics.pairs import sender_matches
+
+
+def same_sender_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
+    """Return the rows of `findings.beside_control.pair_rows` for each place."""
+    return tuple(
+        row
+        for place in beside_controls(findings)
+        for row in pair_rows(
+            place,
+            sender_matches(place.planned),
+            sender_matches(place.control),
+            place.draws(seed),
+        )
+    )
