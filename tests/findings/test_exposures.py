@@ -8,7 +8,7 @@ from overheard.auditing.exposures import arms
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
-from tests.report.conftest import shares_finding
+from tests.worlds.audits import shares_finding
 
 TRUE = (1.0, 0.0)
 

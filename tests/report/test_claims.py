@@ -13,7 +13,7 @@ from overheard.report.claims import claim_words, claims_plates, claims_tables
 from overheard.report.page import page
 from overheard.report.tables import as_csv, as_json
 from overheard.report.words import headlines
-from tests.report.conftest import HOSTILE, NO_DEFENSE, shares_finding
+from tests.worlds.audits import HOSTILE, NO_DEFENSE, shares_finding
 
 GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
 

@@ -10,7 +10,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.findings.traffic import Traffic
 from overheard.report.costs import costs_of, costs_table
-from tests.report.conftest import HOSTILE
+from tests.worlds.audits import HOSTILE
 
 
 def test_bytes_and_seconds_are_means_over_runs_without_the_controls(small: Audit) -> None:

@@ -5,13 +5,13 @@ from overheard.core.seeds import Seed
 from overheard.drawing.plates import Plate
 from overheard.findings.finding import Audit, Finding
 from overheard.report.identity_plates import ATTACKS, identity_plates
-from tests.report.conftest import HOSTILE
 from tests.report.people import (
     attribute_findings,
     identity_findings,
     people_audit,
     sender_findings,
 )
+from tests.worlds.audits import HOSTILE
 
 
 def plates(findings: list[Finding]) -> tuple[Plate, ...]:

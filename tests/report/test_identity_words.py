@@ -7,7 +7,6 @@ from overheard.core.seeds import Seed
 from overheard.findings.exposures import Exposure
 from overheard.findings.finding import Finding
 from overheard.report.words import exposure_words
-from tests.report.conftest import HOSTILE
 from tests.report.people import (
     MLP,
     USERS,
@@ -16,6 +15,7 @@ from tests.report.people import (
     people_audit,
     sender_findings,
 )
+from tests.worlds.audits import HOSTILE
 
 
 def exposure(findings: list[Finding]) -> Exposure:

@@ -13,7 +13,6 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.findings.traffic import Traffic
 from overheard.report.write import write_report
-from tests.report.conftest import HOSTILE
 from tests.report.people import (
     MLP,
     attribute_findings,
@@ -22,6 +21,7 @@ from tests.report.people import (
     sender_findings,
 )
 from tests.report.shifts import shift_audit, shift_findings
+from tests.worlds.audits import HOSTILE
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

@@ -15,9 +15,9 @@ from overheard.findings.finding import Audit
 from overheard.findings.traffic import Traffic
 from overheard.report.tables import COLUMNS, MOST_NUMBERS, as_csv, as_json
 from tests.auditing.claiming import LOCAL, audit_of, released
-from tests.report.conftest import HOSTILE
 from tests.report.people import identity_findings, people_audit
 from tests.report.shifts import SINCE, shift_audit, shift_findings
+from tests.worlds.audits import HOSTILE
 
 
 def refuse(constant: str) -> None:

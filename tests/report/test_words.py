@@ -7,7 +7,7 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.words import exposure_words, headlines
-from tests.report.conftest import shares_finding
+from tests.worlds.audits import shares_finding
 
 
 def words(audit: Audit, arm: int = 0) -> list[str]:

@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
 from overheard.core.claims import Claim
+from overheard.core.defense import Defense
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import SERVER, Party
@@ -12,6 +13,14 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 
 C = TypeVar("C", bound=Claim)
+
+Rehearsal = Literal["virtual clients", "known users", "shadow devices", "none"]
+"""On whose updates an attack learns before it claims.
+
+"virtual clients", "known users": the attacker trains them itself, behind the defenses that it
+knows. "shadow devices": they take part in the run, where the arm may defend them as it does
+clients. "none": it learns from no updates of its own, or from such as no defense changed.
+"""
 
 
 class Attack(ABC, Generic[C]):
@@ -32,6 +41,14 @@ class Attack(ABC, Generic[C]):
     over columns of labels are, or the make-up of virtual clients: its claims then come out
     anew, and are near to the same only as far as the method is any good.
     """
+
+    follows_training: ClassVar[bool] = False
+    """Whether its claims hang on how clients train, as far as the attacker knows that: a known
+    defense that changes the model or the recipe then changes them."""
+
+    def rehearsal(self) -> Rehearsal:
+        """Tell on whose updates it learns, with these settings."""
+        return "none"
 
     @abstractmethod
     def infer(
@@ -72,3 +89,40 @@ def check_needs(attack: Attack[C], view: View, target: Party, knowledge: Knowled
     missing = missing_needs(attack, view, target, knowledge)
     if missing:
         raise NeedsError(f"{attack.name} on {target} needs {'; '.join(missing)}")
+
+
+def adapts(
+    attack: Attack[C],
+    known: Sequence[Defense],
+    in_force: Sequence[Defense],
+    are_devices_defended: bool,
+) -> bool:
+    """Whether an attack adapts to the defenses in force, so that its claims change with them.
+
+    Args:
+        attack: with its settings.
+        known: the defenses that the attacker knows.
+        in_force: those of the run.
+        are_devices_defended: whether shadow devices stand behind them too.
+
+    """
+    match attack.rehearsal():
+        case "virtual clients" | "known users":
+            return any(map(_acts_on_clients, known))
+        case "shadow devices":
+            return are_devices_defended and any(map(_acts_on_clients, in_force))
+        case "none":
+            return attack.follows_training and any(map(_changes_training, known))
+
+
+def _changes_training(defense: Defense) -> bool:
+    return type(defense).on_training is not Defense.on_training
+
+
+def _acts_on_clients(defense: Defense) -> bool:
+    kind = type(defense)
+    return (
+        _changes_training(defense)
+        or kind.on_data is not Defense.on_data
+        or kind.on_update is not Defense.on_update
+    )

@@ -9,7 +9,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.exposures import Arm
 from overheard.findings.finding import Audit, Finding
 from overheard.questions.label_shares.pages.intervals import interval_words, intervals_tables
-from tests.report.conftest import shares_finding
+from tests.worlds.audits import shares_finding
 
 
 def told(small: Audit, findings: Sequence[Finding]) -> tuple[Arm, ...]:

@@ -7,7 +7,7 @@ from overheard.core.parties import COHORT, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.questions.label_shares.pages.shares_plates import DRAWN, shares_plates
-from tests.report.conftest import shares_finding
+from tests.worlds.audits import shares_finding
 
 
 def test_of_many_clients_the_most_different_are_drawn_and_the_rest_is_named(

@@ -16,8 +16,8 @@ from overheard.questions.shift.pages.timeline_plates import (
     TARGETS,
     timeline_plates,
 )
-from tests.report.conftest import HOSTILE
 from tests.report.shifts import SINCE, shift_audit, shift_findings
+from tests.worlds.audits import HOSTILE
 
 
 def plates(audit: Audit) -> tuple[Plate, ...]:

@@ -17,6 +17,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.linkage.attribute_labels import Told, attribute_labels
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.estimators.attribute_claims import attribute_claims
@@ -30,7 +31,7 @@ LEAST = 5
 
 @final
 @dataclass(frozen=True, slots=True)
-class AttributeForest(Attack[Attribute]):
+class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
     """Passive property inference: a random forest on how much each weight changed.
 
     An update without its signs, divided by its length, goes to a forest of 100 trees with 5

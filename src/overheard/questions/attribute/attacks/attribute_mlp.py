@@ -14,6 +14,7 @@ from overheard.core.view import View
 from overheard.linkage.attribute_labels import Told, attribute_labels
 from overheard.linkage.heads import fit_heads
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.estimators.attribute_claims import attribute_claims
@@ -21,7 +22,7 @@ from overheard.questions.attribute.estimators.attribute_claims import attribute_
 
 @final
 @dataclass(frozen=True, slots=True)
-class AttributeMlp(Attack[Attribute]):
+class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     """The re-identification model of the paper, with values of an attribute in place of users.
 
     One layer of an update, flattened and divided by its length, into one hidden layer of 128

@@ -14,6 +14,7 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.match_pairs import embedding_pairs
 from overheard.linkage.matcher import fit_cross_modal
 from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
@@ -23,7 +24,7 @@ from overheard.questions.identity.estimators.user_classes import UNHEARD
 
 @final
 @dataclass(frozen=True, slots=True)
-class MatchCrossModal(Attack[Identity]):
+class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
     """The chance that a target's updates go with what is known of a user in another modality.
 
     Of the users whom it may name the attacker has an embedding each, such as the mean over

@@ -12,6 +12,7 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.match_pairs import update_pairs
 from overheard.linkage.matcher import fit_siamese
 from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
@@ -21,7 +22,7 @@ from overheard.questions.identity.estimators.user_classes import classes_of
 
 @final
 @dataclass(frozen=True, slots=True)
-class MatchSiamese(Attack[Identity]):
+class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
     """The mean chance, over a user's known updates, that they match those of the target.
 
     A Siamese network (`linkage.matcher`) learns from pairs of known users' updates, holdout

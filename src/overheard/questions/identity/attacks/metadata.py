@@ -14,6 +14,7 @@ from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.prior_losses import KnownNumbers, told_by_shadows, told_when_simulated
 from overheard.linkage.prior_updates import Source
 from overheard.linkage.told_beside import crowd_of, told_beside
@@ -24,7 +25,7 @@ from overheard.questions.identity.estimators.users_apart import learn_users_apar
 
 @final
 @dataclass(frozen=True, slots=True)
-class Metadata(Attack[Identity]):
+class Metadata(LearnsFromUpdates, Attack[Identity]):
     """Reads no weight: the number of examples, the loss and whatever else is told in clear.
 
     - The number of examples, against that of each user's prior, up to one factor for all that

@@ -15,6 +15,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.linkage.heads import fit_heads
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
@@ -22,7 +23,7 @@ from overheard.questions.identity.estimators.user_classes import classes_of
 
 @final
 @dataclass(frozen=True, slots=True)
-class Profile(Attack[Identity]):
+class Profile(LearnsFromUpdates, Attack[Identity]):
     """For each profile by itself, how much a target's updates look as if trained on it.
 
     Those whom the attacker "knows" are profiles: sets of examples that it picked, one for each

@@ -14,6 +14,7 @@ from overheard.core.view import View
 from overheard.linkage.attribute_labels import attribute_labels
 from overheard.linkage.heads import fit_heads
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
@@ -21,7 +22,7 @@ from overheard.questions.identity.estimators.user_classes import classes_of
 
 @final
 @dataclass(frozen=True, slots=True)
-class ReidentifyJointly(Attack[Identity]):
+class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
     """The paper's re-identification model with a second softmax, which tells an attribute.
 
     One hidden layer of 128 ReLUs is shared, and both cross-entropies weigh alike (Fig. 3d,

@@ -15,6 +15,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.threads import one_thread
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
@@ -26,7 +27,7 @@ rounding."""
 
 @final
 @dataclass(frozen=True, slots=True)
-class ReidentifyKnn(Attack[Identity]):
+class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
     """The share of the nearest known updates that is each user's.
 
     One layer of an update, scaled to length 1, is read; distances are Euclidean, and neighbours

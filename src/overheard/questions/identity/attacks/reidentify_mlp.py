@@ -13,6 +13,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.linkage.heads import fit_heads
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
@@ -20,7 +21,7 @@ from overheard.questions.identity.estimators.user_classes import classes_of
 
 @final
 @dataclass(frozen=True, slots=True)
-class ReidentifyMlp(Attack[Identity]):
+class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
     """One hidden layer of 128 ReLUs from an update to a softmax over the known users.
 
     It is trained on the updates of known users of all rounds together; one layer of an update,

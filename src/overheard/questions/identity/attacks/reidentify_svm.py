@@ -13,6 +13,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.fitting.linear_svm import fit_linear_svm
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
@@ -20,7 +21,7 @@ from overheard.questions.identity.estimators.user_classes import classes_of
 
 @final
 @dataclass(frozen=True, slots=True)
-class ReidentifySvm(Attack[Identity]):
+class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
     """Each known user against all others, by a plane between their updates.
 
     One layer of an update, scaled to length 1, is read. A score is the margin, of which a

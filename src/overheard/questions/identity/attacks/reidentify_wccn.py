@@ -15,6 +15,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.linkage.crowd_places import crowd_places, layers_in
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.linked import linked
 from overheard.linkage.prior_updates import Source, known_updates
 from overheard.linkage.user_evidence import learn_evidence
@@ -29,7 +30,7 @@ ROUNDS = 6
 
 @final
 @dataclass(frozen=True, slots=True)
-class ReidentifyWccn(Attack[Identity]):
+class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
     """Known users as points, and how near to each of them an update lies.
 
     1. Each prior is cut into pieces in the order of time, each of which is trained at some

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.core.attack import Attack
+from overheard.core.attack import Attack, Rehearsal
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -88,6 +88,10 @@ class Ldia(Attack[LabelShares]):
         if self.most_rounds < 1:
             raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
         self._schedule()
+
+    def rehearsal(self) -> Rehearsal:
+        """Tell on whose updates it learns."""
+        return "virtual clients"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

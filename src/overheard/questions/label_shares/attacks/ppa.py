@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, final
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from overheard.core.attack import Attack
+from overheard.core.attack import Attack, Rehearsal
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -82,6 +82,10 @@ class Ppa(Attack[LabelShares]):
             raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
         self._probe()
         self._schedule()
+
+    def rehearsal(self) -> Rehearsal:
+        """Tell on whose updates it learns."""
+        return "virtual clients"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

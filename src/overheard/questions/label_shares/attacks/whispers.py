@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, final
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from overheard.core.attack import Attack
+from overheard.core.attack import Attack, Rehearsal
 from overheard.core.knowledge import Knowledge, Need
 from overheard.core.means import unheeded
 from overheard.core.parties import Party
@@ -124,6 +124,10 @@ class Whispers(Attack[LabelShares]):
         if self.most_rounds < 1 or self.hidden < 1:
             raise ValueError("most_rounds and hidden must be 1 or more")
         self._schedule()
+
+    def rehearsal(self) -> Rehearsal:
+        """Tell on whose updates it learns."""
+        return "virtual clients"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

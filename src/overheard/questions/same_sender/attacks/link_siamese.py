@@ -13,6 +13,7 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.match_pairs import update_pairs
 from overheard.linkage.matcher import fit_siamese
 from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
@@ -23,7 +24,7 @@ from overheard.questions.same_sender.estimators.heard_apart import same_sender
 
 @final
 @dataclass(frozen=True, slots=True)
-class LinkSiamese(Attack[SameSender]):
+class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
     """The chance that updates of two pseudonyms match, by the network of `match_siamese`.
 
     Each target is compared with all others whose updates are read, but for those of its own

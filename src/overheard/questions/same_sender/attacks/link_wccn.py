@@ -11,6 +11,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.linkage.crowd_places import crowd_places, layers_in
 from overheard.linkage.layers import Layer
+from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.prior_updates import Source, known_updates
 from overheard.linkage.user_evidence import learn_evidence
 from overheard.questions.same_sender.claim import SameSender
@@ -19,7 +20,7 @@ from overheard.questions.same_sender.estimators.heard_apart import same_sender
 
 @final
 @dataclass(frozen=True, slots=True)
-class LinkWccn(Attack[SameSender]):
+class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
     """The nearness of two pseudonyms in the spaces of `reidentify_wccn`.
 
     Spaces and weights come from known users, and neither sender need be one of them. Each

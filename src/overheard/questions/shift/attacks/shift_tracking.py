@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.core.attack import Attack
+from overheard.core.attack import Attack, Rehearsal
 from overheard.core.claims import Timeline
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge, Need
@@ -115,6 +115,10 @@ class ShiftTracking(Attack[Shift]):
             raise ValueError(
                 f"false_alarm_rate lies between 0 and 1, got {self.false_alarm_rate}"
             )
+
+    def rehearsal(self) -> Rehearsal:
+        """Tell on whose updates it learns."""
+        return "virtual clients"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
