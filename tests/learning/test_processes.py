@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from itertools import islice
 
 import pytest
 import torch
@@ -85,6 +86,17 @@ def test_a_caller_who_stops_listening_ends_the_workers():
     # The process is gone, and was waited for: it left no zombie behind.
     assert crew._workers[0].process.returncode == -signal.SIGKILL
     assert not processes.are_ready(1)
+
+
+@pytest.mark.parametrize("window", [1, len(MEMBERS), 99])
+def test_a_caller_who_took_every_member_leaves_the_workers_at_rest(window):
+    crew = hire(lesson(MLP, TABLE), 1)
+    trained = crew.train(MEMBERS, window)
+    assert [each.member for each in islice(trained, len(MEMBERS))] == list(MEMBERS)
+    assert processes.are_ready(1)
+    trained.close()
+    assert crew._workers[0].process.poll() is None
+    assert processes.are_ready(1)
 
 
 def test_a_dead_worker_is_named():
