@@ -33,6 +33,7 @@ from tests.learning.cases import (
     same_bits,
     start_of,
 )
+from tests.learning.interrupted import interrupt
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
 
@@ -197,16 +198,7 @@ def test_another_pool_of_the_same_size_is_not_mistaken_for_the_last():
 
 
 def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path):
-    path = tmp_path / "script.py"
-    path.write_text(ENDLESS)
-    caller = subprocess.Popen(
-        [sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert caller.stdout is not None
-    worker = int(caller.stdout.readline())
-    time.sleep(0.3)  # let it begin to train
-    caller.send_signal(signal.SIGINT)
-    _, told = caller.communicate(timeout=120)
+    told, worker = interrupt(ENDLESS, tmp_path)
     assert told.rstrip().endswith("KeyboardInterrupt")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
