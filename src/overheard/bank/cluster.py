@@ -1,4 +1,8 @@
-"""Tasks on a Ray cluster, or on a Ray that is started on this machine."""
+"""Tasks on a Ray cluster, or on a Ray that is started on this machine.
+
+Ray pickles what it sends, by cloudpickle: whoever holds a machine of the cluster can run
+programs on the others and here.
+"""
 
 import socket
 from collections.abc import Generator, Iterable, Mapping

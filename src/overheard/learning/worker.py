@@ -1,4 +1,4 @@
-"""What a worker process hears and answers."""
+"""What a worker process hears from, and answers to, the one that started it: in pickles."""
 
 import os
 import traceback
