@@ -4,14 +4,21 @@ import errno
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.auditing.plans import TINY
+from overheard.learning.models.conv_net import ConvNet
+from overheard.learning.workers.processes import are_possible
+from tests.auditing.plans import TINY, TRAINING, changed
 from tests.cli.conftest import CPU, Command, Said, assert_mendable, contents
 
 
@@ -263,6 +270,55 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
     assert overheard("audit", plan, "--out", tmp_path / "out", "--quiet", *CPU).code == 0
     ours = contents(tmp_path / "out")
     assert {name: ours[name] for name in contents(finished)} == contents(finished)
+
+
+def children(parent: int) -> list[int]:
+    told = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid="], check=True, capture_output=True, text=True
+    )
+    pairs = [map(int, line.split()) for line in told.stdout.splitlines()]
+    return [number for number, above in pairs if above == parent]
+
+
+def is_gone(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.skipif(not are_possible(), reason="workers inherit a connection")
+@pytest.mark.skipif(shutil.which("ps") is None, reason="no `ps` tells the workers")
+def test_sigterm_ends_a_training_and_its_workers_as_ctrl_c_does(tmp_path: Path):
+    # So many epochs that two workers are worth calling once the first client has trained.
+    slow = TRAINING.model_copy(update={"model": ConvNet(width=32), "epochs": 50})
+    (tmp_path / "plan.toml").write_text(changed(TINY, training=slow).toml())
+    arguments = ("--out", tmp_path / "out", "--device", "cpu", "--workers", "2")
+    command = subprocess.Popen(
+        [sys.executable, "-m", "overheard", "audit", tmp_path / "plan.toml", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    workers = list[int]()
+    try:
+        while len(workers) < 2 and command.poll() is None:
+            time.sleep(0.02)
+            workers = children(command.pid)
+        command.terminate()
+        out, told = command.communicate(timeout=60)
+        assert (command.returncode, out, told) == (
+            143,
+            "",
+            "overheard: stopped; what is done is kept: give the same command again to go on\n",
+        )
+        assert [is_gone(worker) for worker in workers] == [True, True]
+    finally:
+        for number in (command.pid, *workers):
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from overheard.core.seeds import Seed
 from overheard.defenses.class_balanced import ClassBalanced
 from overheard.federation.federation import Federation
 from overheard.federation.run import run, run_together
+from overheard.learning.workers import processes
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "kill_resume.py"
 
@@ -50,8 +51,39 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
+def workers_of_each_round(federation: Federation, folder: Path) -> list[list[int]]:
+    """Process ids of the one worker that stands ready once a round is on the disk."""
+    ready = list[list[int]]()
+
+    def look(_: int) -> None:
+        crew = processes.muster(1)
+        ready.append([worker.process.pid for worker in crew._workers])
+        crew.rest()
+
+    run(federation, folder, look)
+    return ready
+
+
 def modified(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+@pytest.mark.skipif(not processes.are_possible(), reason="workers inherit a connection")
+def test_the_same_workers_train_every_round_to_the_same_bytes(
+    crowd: Federation, tmp_path: Path
+) -> None:
+    there = replace(crowd, engine="processes", workers=1)
+    ready = workers_of_each_round(there, tmp_path / "there")
+    assert len(ready) == 3
+    assert ready[0] == ready[1] == ready[2]
+    run(crowd, tmp_path / "here")
+    updates = [
+        sorted((tmp_path / name / "transcript").rglob("*.safetensors"))
+        for name in ("here", "there")
+    ]
+    assert len(updates[0]) > 3 * 20
+    for one, other in zip(*updates, strict=True):
+        assert one.read_bytes() == other.read_bytes()
 
 
 def test_a_run_leaves_a_whole_transcript_with_the_truth_outside_of_it(

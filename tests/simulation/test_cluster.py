@@ -1,5 +1,6 @@
 import importlib.util
 import os
+import signal
 import socket
 import sys
 from dataclasses import replace
@@ -59,6 +60,17 @@ def ray():
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 class TestOnThisMachine:
+    def test_whoever_answered_sigterm_before_ray_still_does(self, ray) -> None:
+        ray.shutdown()
+        heard = list[int]()
+        before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+        try:
+            list(on_cluster([], "local"))
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        assert heard == [signal.SIGTERM]
+
     def test_gives_the_bits_of_one_process(self, ray) -> None:
         for members in (None, 3):
             known = knowledge()

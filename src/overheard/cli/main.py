@@ -1,10 +1,12 @@
 """The command `overheard`."""
 
 import json
+import signal
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from types import FrameType
+from typing import Annotated, final
 
 import click
 import typer
@@ -41,6 +43,9 @@ MENDABLE = 2
 
 STOPPED = 130
 """Exit code after Ctrl-C, as shells have it."""
+
+TERMINATED = 143
+"""Exit code after SIGTERM, as shells have it."""
 
 
 def _tell_version(wanted: bool) -> bool:
@@ -391,7 +396,27 @@ def schema(
 
 def main() -> None:
     """Run the command; whatever a user can mend is one message and exit code 2."""
-    sys.exit(_run())
+    sigterm = _Sigterm()
+    signal.signal(signal.SIGTERM, sigterm)
+    code = _run()
+    sys.exit(TERMINATED if code == STOPPED and sigterm.came else code)
+
+
+@final
+class _Sigterm:
+    """Makes of the first SIGTERM a Ctrl-C, which ends workers before the command.
+
+    What comes after it would only break that off.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if not self.came:
+            self.came = True
+            # Ray, while it waits, hands on this one and aborts the process for any other.
+            raise KeyboardInterrupt
 
 
 def _run() -> int:

@@ -1,7 +1,14 @@
-"""Tasks on a Ray cluster, or on a Ray that is started on this machine."""
+"""Tasks on a Ray cluster, or on a Ray that is started on this machine.
 
+Ray pickles what it sends, by cloudpickle: whoever holds a machine of the cluster can run
+programs on the others and here.
+"""
+
+import signal
 import socket
 from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from threading import current_thread, main_thread
 from typing import Any
 from urllib.parse import urlsplit
 from warnings import catch_warnings, simplefilter
@@ -113,7 +120,7 @@ def _join(ray: Any, address: str) -> None:  # a module without types
     if ray.is_initialized():
         return
     # Ray warns of its own future at every start.
-    with catch_warnings():
+    with _sigterm_kept(), catch_warnings():
         simplefilter("ignore", FutureWarning)
         if address == LOCAL:
             ray.init(
@@ -133,6 +140,17 @@ def _join(ray: Any, address: str) -> None:  # a module without types
                 "Client server, and have ray[client] here in its version of Ray and of Python; "
                 f"{spelled_out(str(error))}"
             ) from error
+
+
+@contextmanager
+def _sigterm_kept() -> Generator[None, None, None]:
+    """Leave SIGTERM to whoever answered it before: Ray takes it over, prints and aborts."""
+    answer = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if callable(answer) and current_thread() is main_thread():
+            signal.signal(signal.SIGTERM, answer)
 
 
 def _taken(ray: Any, reference: Any, task: WorkerTask) -> Mapping[str, Tensor]:  # without types

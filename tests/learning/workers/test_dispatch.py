@@ -2,9 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +11,7 @@ from overheard.core.errors import PlanError, WorkerError
 from overheard.learning.workers import processes
 from overheard.learning.workers.dispatch import RETRIES
 from overheard.learning.workers.job import Bundle, Job, WorkerTask
+from tests.learning.interrupted import interrupt
 from tests.learning.jobs import DiesAtFirst, Endless, Refuses, Scaled
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
@@ -98,20 +96,7 @@ list(crew.work([(0, Task(Endless(), (Bundle({"numbers": torch.ones(1)}),)))]))
 
 
 def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path) -> None:
-    path = tmp_path / "script.py"
-    path.write_text(ENDLESS)
-    caller = subprocess.Popen(
-        [sys.executable, path],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.getcwd(), "TMPDIR": str(tmp_path)},
-    )
-    assert caller.stdout is not None
-    worker = int(caller.stdout.readline())
-    time.sleep(0.3)
-    caller.send_signal(signal.SIGINT)
-    _, told = caller.communicate(timeout=120)
+    told, worker = interrupt(ENDLESS, tmp_path)
     assert told.rstrip().endswith("KeyboardInterrupt")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)

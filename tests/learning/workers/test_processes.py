@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from itertools import islice
 
 import pytest
 import torch
@@ -32,6 +33,7 @@ from tests.learning.cases import (
     same_bits,
     start_of,
 )
+from tests.learning.interrupted import interrupt
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
 
@@ -85,6 +87,17 @@ def test_a_caller_who_stops_listening_ends_the_workers():
     # The process is gone, and was waited for: it left no zombie behind.
     assert crew._workers[0].process.returncode == -signal.SIGKILL
     assert not processes.are_ready(1)
+
+
+@pytest.mark.parametrize("window", [1, len(MEMBERS), 99])
+def test_a_caller_who_took_every_member_leaves_the_workers_at_rest(window):
+    crew = hire(lesson(MLP, TABLE), 1)
+    trained = crew.train(MEMBERS, window)
+    assert [each.member for each in islice(trained, len(MEMBERS))] == list(MEMBERS)
+    assert processes.are_ready(1)
+    trained.close()
+    assert crew._workers[0].process.poll() is None
+    assert processes.are_ready(1)
 
 
 def test_a_dead_worker_is_named():
@@ -185,16 +198,7 @@ def test_another_pool_of_the_same_size_is_not_mistaken_for_the_last():
 
 
 def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path):
-    path = tmp_path / "script.py"
-    path.write_text(ENDLESS)
-    caller = subprocess.Popen(
-        [sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert caller.stdout is not None
-    worker = int(caller.stdout.readline())
-    time.sleep(0.3)  # let it begin to train
-    caller.send_signal(signal.SIGINT)
-    _, told = caller.communicate(timeout=120)
+    told, worker = interrupt(ENDLESS, tmp_path)
     assert told.rstrip().endswith("KeyboardInterrupt")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)

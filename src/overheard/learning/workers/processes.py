@@ -135,7 +135,9 @@ class Crew:
     def train(self, members: Sequence[Member], window: int) -> Iterator[Trained]:
         """Train members, and give them in the order in which they came.
 
-        Whoever stops listening half-way, be it by Ctrl-C, ends the workers.
+        The workers are at rest before the last member is given, so a caller may take as many
+        as there are and listen no further. Whoever stops listening before that, be it by
+        Ctrl-C, ends the workers.
 
         Args:
             members: who learns.
@@ -156,14 +158,16 @@ class Crew:
                 if len(waiting) == window:
                     yield waiting.popleft().result()
                 waiting.append(executor.submit(self._train, free, member))
-            while waiting:
+            while len(waiting) > 1:
                 yield waiting.popleft().result()
+            last = [future.result() for future in waiting]
             finished = True
         finally:
             if not finished:
                 _kill(self._workers)
             executor.shutdown(wait=True, cancel_futures=True)
             self.rest() if finished else self.stop()
+        yield from last
 
     def work(self, tasks: Iterable[tuple[int, WorkerTask]]) -> Generator[Done, None, None]:
         """Do numbered tasks, and give them as they are done, in any order.

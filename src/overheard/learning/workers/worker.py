@@ -1,8 +1,9 @@
-"""What a worker process hears and answers."""
+"""What a worker process hears from, and answers to, the one that started it: in pickles."""
 
 import os
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from multiprocessing.connection import Connection
@@ -118,6 +119,8 @@ Answer = Ready | Learned | Did | Failed
 def serve(handle: int, core: int | None) -> None:
     """Answer one request after the other until the other end of the connection is closed.
 
+    However the other end goes, and whatever is under way then, it is the end and no error.
+
     Args:
         handle: the inherited end of the connection.
         core: the one core to run on; None leaves that to the system.
@@ -128,7 +131,7 @@ def serve(handle: int, core: int | None) -> None:
     torch.set_num_threads(1)
     pool: Examples | None = None
     learner: Learner | None = None
-    with Connection(handle) as parent:
+    with Connection(handle) as parent, suppress(EOFError, ConnectionError):
         parent.send(Ready())
         while True:
             try:
@@ -147,7 +150,7 @@ def serve(handle: int, core: int | None) -> None:
                     case Do():
                         _do(parent, request)
             except (EOFError, ConnectionError):
-                return
+                raise
             # Whatever a user's model raises is for the parent to tell.
             except Exception:
                 parent.send(Failed(traceback.format_exc()))

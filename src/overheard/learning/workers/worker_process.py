@@ -1,4 +1,7 @@
-"""One worker process, and our end of the connection to it."""
+"""One worker process, and our end of the connection to it.
+
+What travels there is pickled: both ends are ours, and nobody else holds one.
+"""
 
 import os
 import subprocess
