@@ -22,12 +22,14 @@ def found(
     seed: int = 0,
     is_control: bool = False,
     attack: str = "planted",
-    settings: str = "Planted()",
+    part: str = "planted",
     unseen: float | None = None,
 ) -> Finding:
     """One finding; `number` tells targets apart; `known` are those whom the attacker knows."""
     held = tuple(map(float, scores))
-    cell = Cell("none", seed, (SERVER,), attack, settings, "identity", ROUNDS, is_control)
+    cell = Cell(
+        "none", seed, (SERVER,), attack, f"{part}()", "identity", ROUNDS, is_control, part
+    )
     told = ()
     if who in (users if known is None else known):
         best = [user for user, score in zip(users, held, strict=True) if score == max(held)]
@@ -55,7 +57,7 @@ def run(
     seed: int = 0,
     is_control: bool = False,
     attack: str = "planted",
-    settings: str = "Planted()",
+    part: str = "planted",
 ) -> list[Finding]:
     """A run of which scores are normal, the true user's `strength` higher.
 
@@ -79,7 +81,7 @@ def run(
                     seed=seed,
                     is_control=is_control,
                     attack=attack,
-                    settings=settings,
+                    part=part,
                 )
             )
     return findings

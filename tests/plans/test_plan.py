@@ -15,10 +15,14 @@ from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.partition.people import People
 from overheard.data.partition.schedule import DataShift, Schedule
 from overheard.defenses.dropout import Dropout
+from overheard.defenses.noise import Noise
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.plans.built_in import built_in_plan
 from overheard.plans.data_plan import ShiftPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, parse_plan, read_plan
+from overheard.plans.virtual import VirtualPlan
+from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
+from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
 from tests.auditing.peopled import Resemblance
@@ -590,3 +594,31 @@ def test_any_value_at_any_place_of_a_good_plan_is_a_plan_or_a_plan_error(
     plan = parsed(tomli_w.dumps(tables))
     if plan is not None:
         assert parse_plan(plan.toml(), "again") == plan
+
+
+def test_a_label_says_of_an_attack_only_what_is_true_of_it():
+    noisy = ArmPlan(name="noisy", defenses=(Noise(deviation=0.1),))
+    bare = ArmPlan(name="bare")
+    knows = ("auxiliary", "model", "recipe", "defenses")
+    threat = ThreatPlan(
+        attacks=(Decaf(), Amortised()), knows=knows, virtual=VirtualPlan(clients=300)
+    )
+    # Decaf never reads the defenses and trains no virtual client.
+    assert threat.label(Decaf(), noisy) == "decaf"
+    assert threat.label(Amortised(), bare) == "amortised, with 300 virtual clients"
+    assert (
+        threat.label(Amortised(), noisy)
+        == "amortised, adapting to the defenses, with 300 virtual clients"
+    )
+    # The full name, which seeds and policies go by, tells all that sets the threat apart.
+    assert threat.named(Decaf()) == "decaf, knowing the defenses, with 300 virtual clients"
+
+
+def test_who_hears_shadow_devices_adapts_where_the_arm_defends_them():
+    attack = ReidentifyMlp(updates="shadow")
+    threat = ThreatPlan(attacks=(attack,))
+    for are_defended in (False, True):
+        arm = ArmPlan(
+            name="noisy", defenses=(Noise(deviation=0.1),), shadows_defended=are_defended
+        )
+        assert threat.adapts(attack, arm) is are_defended

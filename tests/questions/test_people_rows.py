@@ -97,7 +97,7 @@ def test_strangers_are_told_with_their_number() -> None:
 
 
 def test_the_gain_over_the_published_attack_is_told_on_the_same_targets() -> None:
-    mlp = run(1.0, attack="mlp", settings="ReidentifyMlp(updates='shadow')")
+    mlp = run(1.0, attack="mlp", part="reidentify_mlp")
     gain = rows([*run(3.0, attack="ours"), *mlp], "ours")["gain_over_published"]
     assert gain.value.low is not None
     assert gain.value.low > 0

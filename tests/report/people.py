@@ -22,7 +22,7 @@ USERS = tuple(f"u{number:03d}" for number in range(12))
 STRANGERS = ("x0", "x1", "x2")
 ROUNDS = tuple(range(8))
 ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
-MLP = "ReidentifyMlp(updates='shadow')"
+MLP = "reidentify_mlp"
 
 AUGMENTED = ArmDefense("MmAug(alpha=0.5)", "client", "the client itself", "none")
 
@@ -42,7 +42,7 @@ def identity_findings(
     strength: float,
     *,
     runs: int = 1,
-    settings: str = "Planted()",
+    part: str = "planted",
     users: Sequence[str] = USERS,
     strangers: Sequence[str] = STRANGERS,
     says_unseen: bool = True,
@@ -65,7 +65,10 @@ def identity_findings(
                 who: 0.5 * torch.randn(len(users), generator=random)
                 for who in (*users, *strangers)
             }
-            cell = Cell(arm, seed, (SERVER,), attack, settings, "identity", ROUNDS, is_control)
+            who_asks, settings = (SERVER,), f"{part}()"
+            cell = Cell(
+                arm, seed, who_asks, attack, settings, "identity", ROUNDS, is_control, part
+            )
             for target, who in truth.users.items():
                 scores = torch.randn(len(users), generator=random) + shared[who]
                 if who in users and not is_control:

@@ -24,7 +24,7 @@ def test_attacks_have_a_line_in_each_table_of_which_they_say_something() -> None
     held = tables(
         [
             *identity_findings("none", "ours", 4.0),
-            *identity_findings("none", "mlp", 1.5, settings=MLP, says_unseen=False),
+            *identity_findings("none", "mlp", 1.5, part=MLP, says_unseen=False),
         ]
     )
     assert {title: [line[1] for line in table.lines] for title, table in held.items()} == {

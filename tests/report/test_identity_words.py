@@ -77,7 +77,7 @@ def test_too_few_strangers_are_said_to_be_too_few() -> None:
 def test_the_gain_over_the_published_attack_names_it_as_it_is_shown() -> None:
     findings = [
         *identity_findings("none", "ours", 4.0),
-        *identity_findings("none", "mlp \x1b[31m", 1.0, settings=MLP),
+        *identity_findings("none", "mlp \x1b[31m", 1.0, part=MLP),
     ]
     text = said(findings)
     assert "points above mlp \\x1b[31m" in text

@@ -159,9 +159,9 @@ def test_a_report_on_people_fits_can_be_read_and_has_a_table_for_every_chart(
 ) -> None:
     findings = [
         *identity_findings("none", "ours", 3.0),
-        *identity_findings("none", HOSTILE, 1.0, settings=MLP),
+        *identity_findings("none", HOSTILE, 1.0, part=MLP),
         *identity_findings("mm_aug", "ours, knowing the defenses", 2.0),
-        *identity_findings("mm_aug", HOSTILE, 0.5, settings=MLP),
+        *identity_findings("mm_aug", HOSTILE, 0.5, part=MLP),
         *sender_findings("none", "link", 2.0),
         *attribute_findings("none", "age", 2.0),
     ]

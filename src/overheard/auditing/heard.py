@@ -40,6 +40,7 @@ class Heard:
         truth: what was the case; None where nobody told.
         rounds: those with answers, in order.
         knowledge: by threat.
+        arm: of the plan, with the defenses in force.
 
     """
 
@@ -48,6 +49,7 @@ class Heard:
     truth: GroundTruth | None
     rounds: tuple[int, ...]
     knowledge: Callable[[ThreatPlan], Knowledge]
+    arm: ArmPlan
 
 
 def simulated(
@@ -123,6 +125,7 @@ def _trained(
             truth,
             tuple(range(rounds)),
             partial(knowledge_of, plan, arm, seed, supplies),
+            arm,
         )
 
 

@@ -83,6 +83,7 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
         truth,
         rounds,
         partial(knowledge_of, plan, arm, seed, supplies),
+        arm,
     )
 
 

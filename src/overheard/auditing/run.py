@@ -151,6 +151,9 @@ def _threaten(
             question=scorer.name,
             rounds=run.rounds,
             is_control=run.record.is_control,
+            part=attack.name,
+            label=threat.label(attack, run.arm),
+            is_adaptive=threat.adapts(attack, run.arm),
         )
         run_name = f"seed {cell.seed}{', control' if cell.is_control else ''}"
         what = f"{cell.arm}, {run_name}: {cell.attack}"

@@ -19,13 +19,17 @@ class Cell:
         arm: name of the federation's variant, such as "no defense" or "local DP".
         seed: of the simulated run.
         observers: who listened, pooling what they read.
-        attack: its name in the plan, unique within a threat.
+        attack: its full name, unique among the threats of these observers.
         settings: the attack's repr, its full record.
         question: name of the scorer that holds its claims against the truth.
         rounds: those that were listened to, in order.
         is_control: True if the run is the control of the arm's other run of the same seed:
             examples are exchanged as in it, and nothing shifts; or, where clients are asked who
             they are, examples were dealt anew among all of them by chance.
+        part: the attack's own name, without settings, such as "decaf".
+        label: what readers see: only what is true of this attack in this arm.
+        is_adaptive: whether its claims change with the defenses in force, as far as the
+            attacker knows them.
 
     """
 
@@ -37,6 +41,9 @@ class Cell:
     question: str
     rounds: tuple[int, ...]
     is_control: bool = False
+    part: str = ""
+    label: str = ""
+    is_adaptive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import tomli_w
 from pydantic import Field, field_validator, model_validator
 
-from overheard.core.attack import Attack
+from overheard.core.attack import Attack, adapts
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, Party, party
@@ -122,15 +122,38 @@ class ThreatPlan(StrictTable):
     auxiliary_shift: Annotated[float, Field(ge=0, le=1)] = 0.0
 
     def named(self, attack: Attack[Any]) -> str:
-        """What this attack is called in the report: with all that sets it apart."""
+        """The full name of an attack in this threat, by which findings and policies know it.
+
+        It tells apart all threats of a plan, whether or not the attack makes use of what sets
+        them apart: `label` is what readers see.
+        """
+        knows = ["knowing the defenses"] if "defenses" in self.knows else []
+        words = [*self._asked_words(attack), *knows, *self._known_words()]
+        return ", ".join([*words, *self.virtual.words()])
+
+    def label(self, attack: Attack[Any], arm: ArmPlan) -> str:
+        """What readers see: the attack, and all that is true of it in this arm."""
+        adapts = ["adapting to the defenses"] if self.adapts(attack, arm) else []
+        words = [*self._asked_words(attack), *adapts, *self._known_words()]
+        trains = attack.rehearsal() == "virtual clients"
+        return ", ".join([*words, *(self.virtual.words() if trains else ())])
+
+    def adapts(self, attack: Attack[Any], arm: ArmPlan) -> bool:
+        """Whether an attack of this threat adapts to the defenses of an arm."""
+        known = arm.defenses if "defenses" in self.knows else ()
+        return adapts(attack, known, arm.defenses, arm.shadows_defended)
+
+    def _asked_words(self, attack: Attack[Any]) -> list[str]:
         words = [label(attack)]
         if self.about == "cohort":
             rival = any(who != SERVER for who in self.listeners)
             words.append(f"about the {'other clients' if rival else 'cohort'}")
         if self.pseudonyms == "round":
             words.append("one pseudonym a round")
-        if "defenses" in self.knows:
-            words.append("knowing the defenses")
+        return words
+
+    def _known_words(self) -> list[str]:
+        words = []
         unknown = [one for one in ("auxiliary", "model", "recipe") if one not in self.knows]
         if unknown:
             words.append(f"without {' and '.join(unknown)}")
@@ -138,7 +161,7 @@ class ThreatPlan(StrictTable):
             words.append(f"auxiliary examples from {label(self.auxiliary_from)}")
         if self.auxiliary_shift:
             words.append(f"auxiliary examples distorted by {self.auxiliary_shift}")
-        return ", ".join([*words, *self.virtual.words()])
+        return words
 
     @model_validator(mode="after")
     def _fits_what_it_knows(self) -> "ThreatPlan":

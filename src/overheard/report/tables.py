@@ -240,6 +240,9 @@ def _cell(cell: Cell) -> dict[str, object]:
         "question": cell.question,
         "rounds": cell.rounds,
         "is_control": cell.is_control,
+        "part": cell.part,
+        "label": cell.label,
+        "is_adaptive": cell.is_adaptive,
     }
 
 

@@ -58,9 +58,9 @@ def test_other_users_or_runs_cannot_be_compared(others: list) -> None:
 
 def test_the_published_attack_is_the_strongest_version_on_the_same_targets() -> None:
     ours = run(3.0, attack="ours")
-    mlp = "ReidentifyMlp(updates='shadow')"
-    weak, strong = (run(s, attack=f"mlp {s}", settings=mlp) for s in (0.5, 1.5))
-    elsewhere = run(2.5, attack="mlp elsewhere", settings=mlp, people=5)
+    mlp = "reidentify_mlp"
+    weak, strong = (run(s, attack=f"mlp {s}", part=mlp) for s in (0.5, 1.5))
+    elsewhere = run(2.5, attack="mlp elsewhere", part=mlp, people=5)
     every = [ours, weak, strong, elsewhere]
     assert mean_precision(weak) < mean_precision(strong) < mean_precision(elsewhere)
     assert published_beside(ours, every) is strong

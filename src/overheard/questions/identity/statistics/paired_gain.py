@@ -9,8 +9,8 @@ from overheard.findings.finding import Cell, Finding
 from overheard.questions.identity.statistics.ranking import by_user, rankings
 from overheard.statistics.estimate import Estimate, estimate
 
-PUBLISHED = "ReidentifyMlp("
-"""How the record of the attack begins which the paper proposes: the one to be beaten."""
+PUBLISHED = "reidentify_mlp"
+"""The attack which the paper proposes: the one to be beaten."""
 
 
 def paired_gain(findings: Iterable[Finding], attack: str, base: str, seed: Seed) -> Estimate:
@@ -55,12 +55,12 @@ def published_beside(
 
     """
     cell, asked = members[0].cell, _asked(members)
-    if cell.settings.startswith(PUBLISHED):
+    if cell.part == PUBLISHED:
         return ()
     published = [
         held
         for held in every
-        if held[0].cell.settings.startswith(PUBLISHED)
+        if held[0].cell.part == PUBLISHED
         and _where(held[0].cell) == _where(cell)
         and _asked(held) == asked
     ]
