@@ -21,8 +21,7 @@ from time import perf_counter
 
 import torch
 
-from overheard.archive.manifest import Manifest
-from overheard.archive.reader import is_complete
+from overheard.archive.manifest import Manifest, is_complete
 from overheard.archive.recorder import Recorder
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, client

@@ -35,7 +35,8 @@ from _identity.labels_alone import MOST_CLASSES, labels_alone
 from _identity.measured import DRAWS, together
 from _identity.page import checks_table, page
 from overheard.archive.atomic import write_text
-from overheard.auditing.run import Step, audit
+from overheard.auditing.progress import Step
+from overheard.auditing.run import audit
 from overheard.auditing.simulate import Resources, load_data
 from overheard.core.errors import AuditError
 from overheard.findings.finding import Audit

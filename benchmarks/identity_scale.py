@@ -21,8 +21,8 @@ from time import perf_counter, process_time
 
 import torch
 
-from overheard.archive.manifest import Manifest
-from overheard.archive.reader import is_complete, open_transcript
+from overheard.archive.manifest import Manifest, is_complete
+from overheard.archive.reader import open_transcript
 from overheard.archive.recorder import Recorder
 from overheard.auditing.pseudonyms import Renamed, renamed
 from overheard.core.examples import Examples

@@ -22,7 +22,8 @@ from typing import ClassVar, final, get_args
 import torch
 from torch import Tensor
 
-from overheard.archive.reader import committed_rounds, verify
+from overheard.archive.layout import committed_rounds
+from overheard.archive.reader import verify
 from overheard.core.defense import Defense, Moment, Site
 from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Update

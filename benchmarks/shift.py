@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from overheard.archive.atomic import write_text
-from overheard.auditing.run import Step, audit
+from overheard.auditing.progress import Step
+from overheard.auditing.run import audit
 from overheard.auditing.simulate import Resources
 from overheard.auditing.summary import summarise
 from overheard.core.errors import AuditError

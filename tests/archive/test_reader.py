@@ -4,14 +4,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.archive.layout import messages_path
-from overheard.archive.reader import (
-    committed_rounds,
-    is_complete,
-    open_transcript,
-    read_round,
-    verify,
-)
+from overheard.archive.layout import committed_rounds, messages_path
+from overheard.archive.manifest import is_complete
+from overheard.archive.reader import open_transcript, read_round, verify
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Broadcast, Message, Missing, Update
 from overheard.core.parties import COHORT, SERVER, client

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.run import Step, audit
+from overheard.auditing.progress import Step
+from overheard.auditing.run import audit
 from overheard.auditing.simulate import Resources, Supplies, supply
 from overheard.core.means import MemoryShelf
 from overheard.findings.finding import Audit

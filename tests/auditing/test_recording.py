@@ -16,8 +16,9 @@ from overheard.archive.reader import open_transcript
 from overheard.archive.truth import truth_path
 from overheard.auditing.exposures import arms
 from overheard.auditing.folder import AuditFolder
+from overheard.auditing.progress import Step
 from overheard.auditing.recording import identity, recorded
-from overheard.auditing.run import Step, audit
+from overheard.auditing.run import audit
 from overheard.auditing.simulate import deal_examples
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.mechanism import Mechanism

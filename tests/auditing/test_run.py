@@ -13,7 +13,9 @@ from overheard.archive.layout import messages_path, transcript_folder
 from overheard.archive.seconds import read_seconds
 from overheard.archive.truth import read_truth
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.run import NOBODY, Step, audit
+from overheard.auditing.listening import NOBODY
+from overheard.auditing.progress import Step
+from overheard.auditing.run import audit
 from overheard.core.attack import Attack
 from overheard.core.claims import Interval, Timeline
 from overheard.core.errors import NeedsError, OutputError, PlanError

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.run import Step, audit
+from overheard.auditing.progress import Step
+from overheard.auditing.run import audit
 from overheard.auditing.simulate import knowledge, simulate
 from overheard.core.messages import Update
 from overheard.core.parties import client, is_shadow

@@ -9,7 +9,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from overheard.archive.reader import committed_rounds, open_transcript
+from overheard.archive.layout import committed_rounds
+from overheard.archive.reader import open_transcript
 from overheard.core.messages import Broadcast, Update
 from tests.cli.conftest import CPU, Command, assert_mendable
 

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from overheard.auditing.run import Step
+from overheard.auditing.progress import Step
 from overheard.cli.progress import progress_bar
 
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from overheard.archive.layout import messages_path, truth_path
-from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import is_complete, verify
+from overheard.archive.manifest import is_complete, read_manifest
+from overheard.archive.reader import verify
 from overheard.core.defense import Defense, Moment
 from overheard.core.errors import OutputError
 from overheard.core.examples import Examples

@@ -5,7 +5,7 @@ from typing import final
 
 import pytest
 
-from overheard.auditing.run import Step
+from overheard.auditing.progress import Step
 from overheard.auditing.simulate import Resources
 from overheard.core.errors import DataError
 from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark

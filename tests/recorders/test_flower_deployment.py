@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("flwr", reason="the extra flower is not installed")
-from overheard.archive.layout import manifest_path
+from overheard.archive.layout import committed_rounds, manifest_path
 from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import committed_rounds, open_transcript, read_round, verify
+from overheard.archive.reader import open_transcript, read_round, verify
 from overheard.auditing.run import audit
 from overheard.core.messages import Broadcast, Missing, Update
 from overheard.core.parties import SERVER

@@ -10,8 +10,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import committed_rounds, is_complete, open_transcript, verify
+from overheard.archive.layout import committed_rounds
+from overheard.archive.manifest import is_complete, read_manifest
+from overheard.archive.reader import open_transcript, verify
 from overheard.core.errors import AuditError, OutputError, TranscriptError
 from overheard.core.messages import Broadcast, Missing, Update
 from overheard.core.parties import Party, client

@@ -131,3 +131,25 @@ def read_inside(path: Path, transcript: Path) -> bytes:
         raise TranscriptError(
             f"{path} cannot be read ({error}): check the permissions, or copy it anew"
         ) from error
+
+
+def committed_rounds(folder: Path) -> int:
+    """How many rounds of a run are written whole; 0 where there is no transcript yet.
+
+    Raises:
+        TranscriptError: if a round is missing before the last.
+
+    """
+    transcript = transcript_folder(folder)
+    if not is_there(manifest_path(transcript)):
+        return 0
+    count = 0
+    while is_there(messages_path(transcript, count)):
+        count += 1
+    found = sum(1 for _ in transcript.glob("rounds/*/messages.jsonl"))
+    if found != count:
+        raise TranscriptError(
+            f"{transcript} lacks round {count} yet has later ones: copy the transcript anew, "
+            "whole"
+        )
+    return count

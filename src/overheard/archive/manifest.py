@@ -11,7 +11,13 @@ import torch
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.atomic import write_bytes
-from overheard.archive.layout import is_there, manifest_path, read_inside, transcript_folder
+from overheard.archive.layout import (
+    committed_rounds,
+    is_there,
+    manifest_path,
+    read_inside,
+    transcript_folder,
+)
 from overheard.archive.spelled import spelled
 from overheard.core.defense import Defense, Site
 from overheard.core.errors import TranscriptError
@@ -152,6 +158,15 @@ def read_manifest(folder: Path) -> Manifest:
         raise TranscriptError(
             f"{path} is damaged: {told(error)}; copy the transcript anew, whole"
         ) from error
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether every planned round and the closing broadcast are there.
+
+    A recording that does not tell how many were planned is as long as it is.
+    """
+    planned = read_manifest(folder).rounds
+    return planned is None or committed_rounds(folder) == planned + 1
 
 
 def told(error: ValidationError) -> str:

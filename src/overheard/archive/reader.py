@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from overheard.archive.bodies import LinePlace, message_of, shapes_in
 from overheard.archive.layout import (
-    is_there,
-    manifest_path,
+    committed_rounds,
     messages_path,
     read_inside,
     transcript_folder,
@@ -45,37 +44,6 @@ def open_transcript(folder: Path) -> Transcript:
 def read_round(folder: Path, number: int) -> tuple[Message, ...]:
     """All messages of one committed round; else as `open_transcript`."""
     return tuple(entry.message for entry in _entries_of(transcript_folder(folder), number))
-
-
-def committed_rounds(folder: Path) -> int:
-    """How many rounds of a run are written whole; 0 where there is no transcript yet.
-
-    Raises:
-        TranscriptError: if a round is missing before the last.
-
-    """
-    transcript = transcript_folder(folder)
-    if not is_there(manifest_path(transcript)):
-        return 0
-    count = 0
-    while is_there(messages_path(transcript, count)):
-        count += 1
-    found = sum(1 for _ in transcript.glob("rounds/*/messages.jsonl"))
-    if found != count:
-        raise TranscriptError(
-            f"{transcript} lacks round {count} yet has later ones: copy the transcript anew, "
-            "whole"
-        )
-    return count
-
-
-def is_complete(folder: Path) -> bool:
-    """Whether every planned round and the closing broadcast are there.
-
-    A recording that does not tell how many were planned is as long as it is.
-    """
-    planned = read_manifest(folder).rounds
-    return planned is None or committed_rounds(folder) == planned + 1
 
 
 def verify(folder: Path) -> int:

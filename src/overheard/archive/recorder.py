@@ -11,6 +11,7 @@ from typing import final
 from overheard.archive.atomic import flush, output_error, partial, write_ahead, write_bytes
 from overheard.archive.bodies import DISTILLED, LinePlace, message_of
 from overheard.archive.layout import (
+    committed_rounds,
     is_there,
     manifest_path,
     messages_path,
@@ -35,12 +36,12 @@ from overheard.archive.manifest import (
     WRITERS,
     Manifest,
     differences,
+    is_complete,
     read_manifest,
     write_manifest,
 )
 from overheard.archive.past_cache import PastCache
 from overheard.archive.pieces import pieces
-from overheard.archive.reader import committed_rounds, is_complete
 from overheard.archive.weights import Shapes, shapes_of
 from overheard.core.errors import OutputError
 from overheard.core.messages import (

@@ -4,17 +4,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from overheard.archive.reader import committed_rounds, open_transcript
+from overheard.archive.layout import committed_rounds
+from overheard.archive.reader import open_transcript
 from overheard.archive.seconds import read_seconds
 from overheard.auditing.alike import are_alike
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.simulate import Supplies, federation_of, knowledge_of
+from overheard.auditing.progress import Progress
+from overheard.auditing.simulate import (
+    Supplies,
+    federation_of,
+    knowledge_of,
+    refuse_to_simulate_nothing,
+)
 from overheard.auditing.stopwatch import Stopwatch
-from overheard.auditing.work import controls
+from overheard.auditing.work import controls, pieces
 from overheard.core.accountant import account
 from overheard.core.defense import Defense, Run
+from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Missing, Update
+from overheard.core.parties import SERVER, Party, by_number, client
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.cohort import sampling_rate
@@ -22,6 +31,7 @@ from overheard.federation.run import run_together
 from overheard.findings.finding import ArmDefense, ArmRun
 from overheard.findings.traffic import traffic_of
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.plans.subject import subject_of_plan
 
 NOBODY_ELSE = "nobody: under this protocol no weights travel"
 """Who could switch off that distilled data travel."""
@@ -50,6 +60,54 @@ class Heard:
     rounds: tuple[int, ...]
     knowledge: Callable[[ThreatPlan], Knowledge]
     arm: ArmPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What an audit listens to.
+
+    Args:
+        subject: one sentence on what is audited.
+        heard: the runs one by one, each as soon as it is there.
+
+    """
+
+    subject: str
+    heard: Iterator[Heard]
+
+
+def simulated_runs(
+    plan: Plan, supplies: Supplies, home: AuditFolder, progress: Progress
+) -> Runs:
+    """Refuse all that can be refused beforehand; the federations run as they are asked for.
+
+    Raises:
+        PlanError: if the plan says not who holds what, or names observers who take no part.
+
+    """
+    refuse_to_simulate_nothing(plan)
+    for is_control in controls(plan):
+        supplies.partition(plan.seeds[0], is_control)
+    refuse_strangers(plan, (SERVER, *map(client, range(plan.data.clients))))
+    progress.expect(pieces(plan))
+    return Runs(subject_of_plan(plan), simulated(plan, supplies, home, progress.rounds))
+
+
+def refuse_strangers(plan: Plan, parties: Sequence[Party]) -> None:
+    """Refuse observers who take no part: they hear nothing, as if nothing leaked.
+
+    Raises:
+        PlanError: if a threat names one.
+
+    """
+    known = sorted(parties, key=by_number)
+    for number, threat in enumerate(plan.threats):
+        for observer in threat.listeners:
+            if observer not in known:
+                raise PlanError(
+                    f"threats.{number}.observers: {observer} takes no part in the run: name "
+                    f"some of {', '.join(known)}"
+                )
 
 
 def simulated(

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from overheard.archive.layout import (
+    committed_rounds,
     manifest_path,
     messages_path,
     read_inside,
@@ -13,12 +14,13 @@ from overheard.archive.layout import (
     truth_path,
 )
 from overheard.archive.manifest import Manifest, read_manifest
-from overheard.archive.reader import committed_rounds, open_transcript
+from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth, read_truth
 from overheard.archive.weights import shapes_of
 from overheard.auditing.alike import are_alike
 from overheard.auditing.chosen import chosen
-from overheard.auditing.heard import Heard, run_record
+from overheard.auditing.heard import Heard, Runs, refuse_strangers, run_record
+from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_truth import recorded_truth
 from overheard.auditing.simulate import (
     Resources,
@@ -27,6 +29,7 @@ from overheard.auditing.simulate import (
     federation_of,
     knowledge_of,
 )
+from overheard.auditing.work import cells
 from overheard.core.accountant import account
 from overheard.core.defense import Run
 from overheard.core.errors import PlanError
@@ -41,9 +44,21 @@ from overheard.findings.finding import ArmDefense
 from overheard.findings.traffic import traffic_of
 from overheard.learning.initial import initial_weights
 from overheard.plans.plan import ArmPlan, Plan
+from overheard.plans.subject import subject_of_recording
 
 RECORDED = "recorded"
 """Name of the one arm of an audit of a recorded run."""
+
+
+def recorded_runs(plan: Plan, supplies: Supplies, recording: Path, progress: Progress) -> Runs:
+    """Open the one run of a recording. Raises as `recorded`."""
+    run = recorded(plan, supplies, recording)
+    parties = run.transcript.parties()
+    refuse_strangers(plan, parties)
+    progress.expect(cells(plan, len(run.rounds), is_control=False))
+    manifest = read_manifest(recording)
+    subject = subject_of_recording(plan, manifest, len(parties), len(run.rounds))
+    return Runs(subject, iter((run,)))
 
 
 def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:

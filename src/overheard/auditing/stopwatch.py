@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
-from overheard.archive.reader import committed_rounds
+from overheard.archive.layout import committed_rounds
 from overheard.archive.seconds import Seconds, read_seconds, write_seconds
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from overheard.auditing.run import Step
+from overheard.auditing.progress import Step
 from overheard.cli.progress import progress_bar
 from overheard.cli.terminal import plain
 from overheard.recorders.folder_import import Imported, Kind, import_folder

@@ -13,7 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from overheard.auditing.run import OnStep, Step
+from overheard.auditing.progress import OnStep, Step
 
 
 @contextmanager

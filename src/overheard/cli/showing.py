@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from overheard.archive.manifest import DefenseRecord, Manifest, read_manifest
-from overheard.archive.reader import committed_rounds, is_complete, open_transcript
+from overheard.archive.layout import committed_rounds
+from overheard.archive.manifest import DefenseRecord, Manifest, is_complete, read_manifest
+from overheard.archive.reader import open_transcript
 from overheard.cli.in_clear import counted, in_clear
 from overheard.cli.terminal import plain
 from overheard.core.messages import (

@@ -50,3 +50,9 @@ def is_shadow(who: Party) -> bool:
 def client(number: int) -> Party:
     """Name the client with this number, counted from 0."""
     return Party(f"client/{number}")
+
+
+def by_number(who: Party) -> tuple[str, int, str]:
+    """Return a key that sorts client/2 before client/10."""
+    kind, _, number = who.rpartition("/")
+    return (kind, int(number), "") if number.isdecimal() else (kind, -1, number)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from overheard.archive.atomic import write_text
-from overheard.auditing.run import OnStep, Step, audit
+from overheard.auditing.progress import OnStep, Step
+from overheard.auditing.run import audit
 from overheard.auditing.simulate import Resources
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed

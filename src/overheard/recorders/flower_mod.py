@@ -10,9 +10,15 @@ import torch
 from flwr.app import Context, Message
 from flwr.clientapp.typing import ClientAppCallable, Mod
 
-from overheard.archive.layout import is_there, manifest_path, messages_path, transcript_folder
+from overheard.archive.layout import (
+    committed_rounds,
+    is_there,
+    manifest_path,
+    messages_path,
+    transcript_folder,
+)
 from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import committed_rounds, read_round
+from overheard.archive.reader import read_round
 from overheard.core.messages import Broadcast, Update
 from overheard.recorders.facts import Facts
 from overheard.recorders.flower_arrays import Decoder, Parts, parts_of
