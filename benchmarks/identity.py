@@ -37,7 +37,7 @@ from _identity.page import checks_table, page
 from overheard.archive.atomic import write_text
 from overheard.auditing.progress import Step
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import Resources, load_data
+from overheard.auditing.supplies import Resources, load_data
 from overheard.core.errors import AuditError
 from overheard.findings.finding import Audit
 from overheard.report.write import write_report

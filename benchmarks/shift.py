@@ -23,8 +23,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from overheard.archive.atomic import write_text
 from overheard.auditing.progress import Step
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import Resources
 from overheard.auditing.summary import summarise
+from overheard.auditing.supplies import Resources
 from overheard.core.errors import AuditError
 from overheard.core.seeds import Seed
 from overheard.data.dataset import DataSource

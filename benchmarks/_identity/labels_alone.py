@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from overheard.auditing.simulate import deal_examples
+from overheard.auditing.supplies import deal_examples
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset

@@ -12,7 +12,8 @@ import torch
 from _label_shares.grid import RECIPES, ROUNDS, SOURCES, VIEWS, Cell, Scale, Setting
 from _label_shares.store import Measured, Store, Told
 from overheard.archive.shelf import FolderShelf
-from overheard.auditing.simulate import Resources, deal_examples, federation_of, load_data
+from overheard.auditing.simulate import federation_of
+from overheard.auditing.supplies import Resources, deal_examples, load_data
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.means import Means

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from overheard.auditing.run import audit
-    from overheard.auditing.simulate import Resources, knowledge, simulate
+    from overheard.auditing.simulate import knowledge, simulate
+    from overheard.auditing.supplies import Resources
     from overheard.core.seeds import Seed
     from overheard.learning.distillation.methods.distribution_matching import (
         DistributionMatching,

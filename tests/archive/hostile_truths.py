@@ -14,7 +14,7 @@ from overheard.archive.manifest import DefenseRecord, read_manifest, write_manif
 from overheard.auditing.canaries import draw_canaries
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import Candidates
 from overheard.data.splits.iid import Iid

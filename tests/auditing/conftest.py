@@ -8,7 +8,7 @@ import pytest
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.progress import Step
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import Resources, Supplies, supply
+from overheard.auditing.supplies import Resources, Supplies, supply
 from overheard.core.means import MemoryShelf
 from overheard.findings.finding import Audit
 from overheard.plans.plan import Plan

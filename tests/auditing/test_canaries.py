@@ -15,7 +15,7 @@ from overheard.archive.truth import read_truth, truth_path, write_truth
 from overheard.auditing.canaries import DrawnCanaries, draw_canaries
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import deal_examples
+from overheard.auditing.supplies import deal_examples
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.parties import SERVER, Party, client
 from overheard.data.datasets.own import Own

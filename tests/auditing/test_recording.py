@@ -19,7 +19,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.progress import Step
 from overheard.auditing.recording import identity, recorded
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import deal_examples
+from overheard.auditing.supplies import deal_examples
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Broadcast, Times, Update, moved

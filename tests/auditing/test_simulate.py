@@ -7,15 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from overheard.auditing.simulate import (
-    Resources,
-    deal_examples,
-    federation_of,
-    knowledge_of,
-    load_data,
-    simulate,
-    supply,
-)
+from overheard.auditing.knowledge import knowledge_of
+from overheard.auditing.simulate import federation_of, simulate
+from overheard.auditing.supplies import Resources, deal_examples, load_data, supply
 from overheard.core.errors import PlanError
 from overheard.core.means import Means, MemoryShelf
 from overheard.core.messages import Update
@@ -159,7 +153,7 @@ def test_an_attacker_knows_what_its_threat_grants_and_nothing_else(
     knows: tuple[Known, ...], there: set[str]
 ):
     threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows)
-    known = knowledge_of(TINY, OPEN, 0, supplies_of(TINY), threat)
+    known = knowledge_of(OPEN, 0, supplies_of(TINY), threat)
     for name in ("auxiliary", "build_model", "recipe", "defenses"):
         assert (getattr(known, name) is not None) == (name in there)
     assert known.classes == 10
@@ -167,15 +161,15 @@ def test_an_attacker_knows_what_its_threat_grants_and_nothing_else(
 
 def test_without_auxiliary_examples_in_the_plan_nobody_has_any():
     plan = changed(TINY, data=DATA.model_copy(update={"auxiliary_per_class": None}))
-    known = knowledge_of(plan, OPEN, 0, supplies_of(plan), SERVER_ALONE)
+    known = knowledge_of(OPEN, 0, supplies_of(plan), SERVER_ALONE)
     assert known.auxiliary is None
 
 
 def test_only_who_knows_the_defenses_imitates_the_defended_training():
     supplies, dropout = supplies_of(THREE_ARMS), THREE_ARMS.arms[2]
     adaptive = SERVER_ALONE.model_copy(update={"knows": ("model", "recipe", "defenses")})
-    plain = knowledge_of(THREE_ARMS, dropout, 0, supplies, SERVER_ALONE)
-    knowing = knowledge_of(THREE_ARMS, dropout, 0, supplies, adaptive)
+    plain = knowledge_of(dropout, 0, supplies, SERVER_ALONE)
+    knowing = knowledge_of(dropout, 0, supplies, adaptive)
     assert plain.build_model is not None
     assert knowing.build_model is not None
     assert "Dropout" not in repr(plain.build_model())
@@ -186,9 +180,9 @@ def test_only_who_knows_the_defenses_imitates_the_defended_training():
 
 def test_the_attackers_examples_are_the_same_in_every_arm_and_differ_by_seed():
     supplies = supplies_of(TINY)
-    one = knowledge_of(TINY, OPEN, 0, supplies, SERVER_ALONE).auxiliary
-    two = knowledge_of(TINY, MASKED, 0, supplies, SERVER_ALONE).auxiliary
-    other = knowledge_of(TINY, OPEN, 1, supplies, SERVER_ALONE).auxiliary
+    one = knowledge_of(OPEN, 0, supplies, SERVER_ALONE).auxiliary
+    two = knowledge_of(MASKED, 0, supplies, SERVER_ALONE).auxiliary
+    other = knowledge_of(OPEN, 1, supplies, SERVER_ALONE).auxiliary
     assert one is not None
     assert two is not None
     assert other is not None
@@ -201,16 +195,16 @@ def test_an_attacker_is_told_of_its_virtual_clients_what_the_plan_says():
     threat = SERVER_ALONE.model_copy(update={"virtual": virtual})
     resources = Resources(device="cpu", workers=3, cluster="local")
     supplies = supply(TINY, resources, MemoryShelf())
-    known = knowledge_of(TINY, OPEN, 4, supplies, threat)
+    known = knowledge_of(OPEN, 4, supplies, threat)
     assert known.prior == Prior((Dirichlet(alpha=0.1),), (5, 9))
     assert known.means == Means(
         Seed(4).child("bank"), 7, device="cpu", workers=3, cluster="local"
     )
     # One shelf for all arms and threats; the same seed, so that attacks share what is on it.
-    other = knowledge_of(TINY, MASKED, 4, supplies, SERVER_ALONE)
+    other = knowledge_of(MASKED, 4, supplies, SERVER_ALONE)
     assert known.means.shelf is other.means.shelf is supplies.shelf
     assert other.means.seed == known.means.seed
-    assert knowledge_of(TINY, OPEN, 5, supplies, threat).means.seed != known.means.seed
+    assert knowledge_of(OPEN, 5, supplies, threat).means.seed != known.means.seed
 
 
 def test_guesses_at_the_recipe_are_changed_by_the_defenses_that_are_known():
@@ -220,7 +214,7 @@ def test_guesses_at_the_recipe_are_changed_by_the_defenses_that_are_known():
 
     def guessed(*knows: Known) -> tuple[Recipe, ...]:
         threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows, virtual=guesses)
-        known = knowledge_of(plan, smooth, 0, supplies_of(plan), threat)
+        known = knowledge_of(smooth, 0, supplies_of(plan), threat)
         assert known.recipe is None
         return known.recipes()
 
@@ -231,8 +225,8 @@ def test_guesses_at_the_recipe_are_changed_by_the_defenses_that_are_known():
 def test_distorted_auxiliary_examples_are_the_attackers_alone():
     supplies = supplies_of(TINY)
     shifted = SERVER_ALONE.model_copy(update={"auxiliary_shift": 0.5})
-    plain = knowledge_of(TINY, OPEN, 0, supplies, SERVER_ALONE).auxiliary
-    changed_, again = (knowledge_of(TINY, OPEN, 0, supplies, shifted).auxiliary for _ in "12")
+    plain = knowledge_of(OPEN, 0, supplies, SERVER_ALONE).auxiliary
+    changed_, again = (knowledge_of(OPEN, 0, supplies, shifted).auxiliary for _ in "12")
     assert plain is not None
     assert changed_ is not None
     assert again is not None
@@ -257,7 +251,7 @@ def other_digits(folder: Path, classes: int = 10) -> ThreatPlan:
 def test_auxiliary_examples_may_come_from_another_data_set(tmp_path: Path):
     threat = other_digits(tmp_path)
     plan = changed(TINY, threats=(threat,))
-    known = knowledge_of(plan, OPEN, 0, supplies_of(plan), threat).auxiliary
+    known = knowledge_of(OPEN, 0, supplies_of(plan), threat).auxiliary
     assert known is not None
     assert known.counts(10).tolist() == [4] * 10
     dealt = deal_examples(plan, load_data(plan, HERE), 0).auxiliary
@@ -318,7 +312,7 @@ def test_the_attacker_of_people_has_the_same_beside_a_run_and_its_control(tmp_pa
     assert run.who is not None
     assert control.who is not None
     assert run.who.users == control.who.users
-    known = knowledge_of(plan, plan.arms[0], 0, supplies_of(plan), NAMING).people
+    known = knowledge_of(plan.arms[0], 0, supplies_of(plan), NAMING).people
     for who in (run.who.known, control.who.known):
         assert list(who.priors) == list(known.priors)
         assert who.devices == known.devices
@@ -360,11 +354,11 @@ def test_what_is_public_is_every_clients_and_the_attackers(tmp_path: Path):
     plan = plan_of(tmp_path, NAMING, people=PeoplePlan())
     shared = changed(plan, data=plan.data.model_copy(update={"background": 20}))
     supplies = supplies_of(shared)
-    known = knowledge_of(shared, shared.arms[0], 0, supplies, NAMING).background
+    known = knowledge_of(shared.arms[0], 0, supplies, NAMING).background
     dealt = deal_examples(shared, supplies.dataset, 0)
     there = federation_of(shared, shared.arms[0], 0, dealt, supplies.dataset.task, HERE)
     assert known is not None
     assert there.background is not None
     assert len(known) == 20
     assert torch.equal(known.inputs, there.background.inputs)
-    assert knowledge_of(plan, plan.arms[0], 0, supplies, NAMING).background is None
+    assert knowledge_of(plan.arms[0], 0, supplies_of(plan), NAMING).background is None

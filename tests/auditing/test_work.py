@@ -6,6 +6,7 @@ from overheard.auditing.work import cells, control_of, controls, listens, pieces
 from overheard.core.errors import PlanError
 from overheard.data.splits.by_user import ByUser
 from overheard.plans.data_plan import PeoplePlan, ShiftPlan
+from overheard.plans.kinds import question_of
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from tests.auditing.peopled import Likeness, Resemblance
@@ -42,21 +43,24 @@ def test_else_it_has_none(uncontrolled: Plan):
 
 
 def test_only_who_asks_for_shifts_listens_to_controls_and_never_to_one_round():
-    assert [listens(ASKS, True), listens(ASKS, False)] == [True, True]
-    assert [listens(DOES_NOT, True), listens(DOES_NOT, False)] == [False, True]
-    assert rounds_alone(BOTH, ASKS, (0, 2)) == ()
-    assert rounds_alone(BOTH, DOES_NOT, (0, 2)) == (0, 2)
+    assert [listens(question_of(ASKS), True), listens(question_of(ASKS), False)] == [True, True]
+    assert [listens(question_of(DOES_NOT), True), listens(question_of(DOES_NOT), False)] == [
+        False,
+        True,
+    ]
+    assert rounds_alone(BOTH, question_of(ASKS), (0, 2)) == ()
+    assert rounds_alone(BOTH, question_of(DOES_NOT), (0, 2)) == (0, 2)
     never = BOTH.model_copy(update={"by_round": False})
-    assert rounds_alone(never, DOES_NOT, (0, 2)) == ()
+    assert rounds_alone(never, question_of(DOES_NOT), (0, 2)) == ()
 
 
 def test_a_number_of_rounds_is_spread_over_the_run_whatever_its_length():
     some = ThreatPlan(attacks=(ASKS, DOES_NOT), by_round=3)
-    assert rounds_alone(some, DOES_NOT, range(101)) == (0, 50, 100)
-    assert rounds_alone(some, DOES_NOT, range(2)) == (0, 1)
-    assert rounds_alone(some, ASKS, range(101)) == ()
+    assert rounds_alone(some, question_of(DOES_NOT), range(101)) == (0, 50, 100)
+    assert rounds_alone(some, question_of(DOES_NOT), range(2)) == (0, 1)
+    assert rounds_alone(some, question_of(ASKS), range(101)) == ()
     one = ThreatPlan(attacks=(DOES_NOT,), by_round=1)
-    assert rounds_alone(one, DOES_NOT, range(101)) == (100,)
+    assert rounds_alone(one, question_of(DOES_NOT), range(101)) == (100,)
     # Of 101 rounds one cell of all, and three; of the other attack one.
     assert cells(plan(threats=(some,)), 101, False) == 1 + 3 + 1
 
@@ -89,8 +93,11 @@ def test_a_run_of_people_has_a_control_where_somebody_asks_who_they_are():
 
 def test_who_asks_about_the_person_listens_to_controls_and_never_to_one_round():
     for attack in (Resemblance(), Likeness()):
-        assert [listens(attack, True), listens(attack, False)] == [True, True]
-        assert rounds_alone(WHO, attack, range(2)) == ()
+        assert [listens(question_of(attack), True), listens(question_of(attack), False)] == [
+            True,
+            True,
+        ]
+        assert rounds_alone(WHO, question_of(attack), range(2)) == ()
     # Of the run one cell each of two attacks and three of the other, of the control two.
     assert cells(of_people(WHO), 2, False) == 1 + 3 + 1
     assert cells(of_people(WHO), 2, True) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.run import audit as run_audit
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.cli.main import _run
 from tests.auditing.plans import TINY
 

@@ -12,7 +12,7 @@ from overheard.archive.layout import manifest_path, messages_path, round_folder
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.core.messages import Body, Broadcast, Evaluation, Message, Times, Update
 from overheard.core.parties import SERVER, Party, client
 from tests.archive.hostile import recorded

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.cli.workers import Workers, parse_workers
 from overheard.findings.finding import Audit
 from tests.cli.conftest import Command

@@ -9,7 +9,7 @@ from typing import ClassVar, final
 import pytest
 
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.core.accountant import account
 from overheard.core.defense import Defense, Moment, Run, Site
 from overheard.core.mechanism import Mechanism

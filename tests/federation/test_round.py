@@ -17,8 +17,8 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.federation.cohort import gather
 from overheard.federation.federation import Federation
+from overheard.federation.manifest import manifest_of
 from overheard.federation.round import Session, hold, next_weights
-from overheard.federation.run import manifest_of
 from overheard.learning.initial import initial_weights
 
 

@@ -6,7 +6,7 @@ from typing import final
 import pytest
 
 from overheard.auditing.progress import Step
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.core.errors import DataError
 from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
 from overheard.papers.decaf.plans import DecafSize, plan

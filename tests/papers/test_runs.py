@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import SERVER, client
 from overheard.papers.decaf.benchmark import DecafBenchmark

@@ -23,7 +23,8 @@ from overheard.archive.reader import open_transcript
 from overheard.archive.truth import read_truth, write_truth
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import Resources, deal_examples, federation_of, load_data
+from overheard.auditing.simulate import federation_of
+from overheard.auditing.supplies import Resources, deal_examples, load_data
 from overheard.core.messages import Broadcast, Weights, moved
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed

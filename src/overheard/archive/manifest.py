@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from overheard.archive.atomic import write_bytes
+from overheard.archive.atomic import output_error, partial, write_bytes
 from overheard.archive.layout import (
     committed_rounds,
     is_there,
@@ -20,7 +20,7 @@ from overheard.archive.layout import (
 )
 from overheard.archive.spelled import spelled
 from overheard.core.defense import Defense, Site
-from overheard.core.errors import TranscriptError
+from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.mechanism import Mechanism
 from overheard.core.parties import party
 from overheard.core.recipe import Recipe
@@ -132,6 +132,23 @@ def differences(
     )
 
 
+def begin(folder: Path, manifest: Manifest) -> int:
+    """Begin a run in a folder, or see that it holds the same run; tells how many rounds it has.
+
+    Raises:
+        OutputError: if the folder holds another run, or cannot be written to; nothing in it is
+            then changed.
+
+    """
+    transcript = folder / "transcript"
+    if is_there(manifest_path(transcript)):
+        _refuse_another_run(folder, manifest)
+    else:
+        _refuse_strangers(transcript)
+        write_manifest(transcript, manifest)
+    return committed_rounds(folder)
+
+
 def write_manifest(transcript: Path, manifest: Manifest) -> None:
     """Write the manifest of a transcript."""
     write_bytes(manifest_path(transcript), _PARSER.dump_json(manifest, indent=2) + b"\n")
@@ -179,6 +196,31 @@ def told(error: ValidationError) -> str:
         for place, flaw in zip(places[:MOST_FLAWS], flaws, strict=False)
     ]
     return "; ".join(told_each + more)
+
+
+def _refuse_another_run(folder: Path, manifest: Manifest) -> None:
+    """Other versions may calculate other bits: they may open a run, yet not go on with it."""
+    apart_from = WRITERS if is_complete(folder) else frozenset()
+    differing = differences(read_manifest(folder), manifest, apart_from)
+    if differing:
+        raise OutputError(
+            f"{folder} holds another run, which differs in {'; '.join(differing)}: choose "
+            "another folder, or remove this one to start anew"
+        )
+
+
+def _refuse_strangers(transcript: Path) -> None:
+    """Without a manifest there may be nothing but what a kill left of one."""
+    try:
+        inside = [] if not transcript.exists() else sorted(transcript.iterdir())
+    except OSError as error:
+        raise output_error(transcript, error) from error
+    strange = [path.name for path in inside if path != partial(manifest_path(transcript))]
+    if strange:
+        raise OutputError(
+            f"{transcript} holds {strange[0]!r} and no manifest, so it is no transcript: "
+            "choose another folder, or empty this one"
+        )
 
 
 def _refuse_newer(path: Path, content: bytes) -> None:

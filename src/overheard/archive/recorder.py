@@ -8,12 +8,9 @@ from math import isfinite
 from pathlib import Path
 from typing import final
 
-from overheard.archive.atomic import flush, output_error, partial, write_ahead, write_bytes
+from overheard.archive.atomic import flush, output_error, write_ahead, write_bytes
 from overheard.archive.bodies import DISTILLED, LinePlace, message_of
 from overheard.archive.layout import (
-    committed_rounds,
-    is_there,
-    manifest_path,
     messages_path,
     round_folder,
     weights_name,
@@ -32,18 +29,10 @@ from overheard.archive.lines import (
     TimesLine,
     UpdateLine,
 )
-from overheard.archive.manifest import (
-    WRITERS,
-    Manifest,
-    differences,
-    is_complete,
-    read_manifest,
-    write_manifest,
-)
+from overheard.archive.manifest import Manifest, begin
 from overheard.archive.past_cache import PastCache
 from overheard.archive.pieces import pieces
 from overheard.archive.weights import Shapes, shapes_of
-from overheard.core.errors import OutputError
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -95,12 +84,7 @@ class Recorder:
         """
         self._transcript = folder / "transcript"
         self._past_cache = past_cache
-        if is_there(manifest_path(self._transcript)):
-            _refuse_another_run(folder, manifest)
-        else:
-            _refuse_strangers(self._transcript)
-            write_manifest(self._transcript, manifest)
-        self._committed = committed_rounds(folder)
+        self._committed = begin(folder, manifest)
 
     def committed(self) -> int:
         """How many rounds are closed; also the number of the round to come."""
@@ -229,28 +213,3 @@ def _finite(metrics: Mapping[str, float]) -> dict[str, float]:
         if not isfinite(value):
             raise ValueError(f"the metric {name!r} is {value}: leave it out")
     return dict(metrics)
-
-
-def _refuse_another_run(folder: Path, manifest: Manifest) -> None:
-    """Other versions may calculate other bits: they may open a run, yet not go on with it."""
-    apart_from = WRITERS if is_complete(folder) else frozenset()
-    differing = differences(read_manifest(folder), manifest, apart_from)
-    if differing:
-        raise OutputError(
-            f"{folder} holds another run, which differs in {'; '.join(differing)}: choose "
-            "another folder, or remove this one to start anew"
-        )
-
-
-def _refuse_strangers(transcript: Path) -> None:
-    """Without a manifest there may be nothing but what a kill left of one."""
-    try:
-        inside = [] if not transcript.exists() else sorted(transcript.iterdir())
-    except OSError as error:
-        raise output_error(transcript, error) from error
-    strange = [path.name for path in inside if path != partial(manifest_path(transcript))]
-    if strange:
-        raise OutputError(
-            f"{transcript} holds {strange[0]!r} and no manifest, so it is no transcript: "
-            "choose another folder, or empty this one"
-        )

@@ -11,7 +11,7 @@ import numpy as np
 from overheard.archive.atomic import write_bytes
 from overheard.archive.truth import write_truth
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.simulate import Resources, deal_examples, load_data
+from overheard.auditing.supplies import Resources, deal_examples, load_data
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import Party

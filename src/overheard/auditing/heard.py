@@ -1,40 +1,28 @@
 """Runs that can be listened to, and those that a plan simulates."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from overheard.archive.layout import committed_rounds
 from overheard.archive.reader import open_transcript
 from overheard.archive.seconds import read_seconds
-from overheard.auditing.alike import are_alike
 from overheard.auditing.folder import AuditFolder
+from overheard.auditing.knowledge import knowledge_of
 from overheard.auditing.progress import Progress
-from overheard.auditing.simulate import (
-    Supplies,
-    federation_of,
-    knowledge_of,
-    refuse_to_simulate_nothing,
-)
+from overheard.auditing.record import planned_defenses, run_record
+from overheard.auditing.simulate import federation_of
 from overheard.auditing.stopwatch import Stopwatch
-from overheard.auditing.work import controls, pieces
-from overheard.core.accountant import account
-from overheard.core.defense import Defense, Run
-from overheard.core.errors import PlanError
+from overheard.auditing.supplies import Supplies, refuse_to_simulate_nothing
+from overheard.auditing.work import controls, pieces, refuse_strangers
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Missing, Update
-from overheard.core.parties import SERVER, Party, by_number, client
+from overheard.core.parties import SERVER, client
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
-from overheard.federation.cohort import sampling_rate
 from overheard.federation.run import run_together
-from overheard.findings.finding import ArmDefense, ArmRun
-from overheard.findings.traffic import traffic_of
+from overheard.findings.finding import ArmRun
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.subject import subject_of_plan
-
-NOBODY_ELSE = "nobody: under this protocol no weights travel"
-"""Who could switch off that distilled data travel."""
 
 LARGEST_BATCH = 32
 """Federations trained side by side at most: beyond it their examples fill the memory."""
@@ -91,23 +79,6 @@ def simulated_runs(
     refuse_strangers(plan, (SERVER, *map(client, range(plan.data.clients))))
     progress.expect(pieces(plan))
     return Runs(subject_of_plan(plan), simulated(plan, supplies, home, progress.rounds))
-
-
-def refuse_strangers(plan: Plan, parties: Sequence[Party]) -> None:
-    """Refuse observers who take no part: they hear nothing, as if nothing leaked.
-
-    Raises:
-        PlanError: if a threat names one.
-
-    """
-    known = sorted(parties, key=by_number)
-    for number, threat in enumerate(plan.threats):
-        for observer in threat.listeners:
-            if observer not in known:
-                raise PlanError(
-                    f"threats.{number}.observers: {observer} takes no part in the run: name "
-                    f"some of {', '.join(known)}"
-                )
 
 
 def simulated(
@@ -168,37 +139,26 @@ def _trained(
     for (seed, is_control), dealt, folder, (transcript, truth) in zip(
         batch, deals, folders, trained, strict=True
     ):
-        record = run_record(arm.name, seed, _in_force(plan, arm), transcript, truth)
+        record = ArmRun(
+            arm.name,
+            seed,
+            planned_defenses(plan, arm),
+            truth.accuracy,
+            missing=0,
+            answers=0,
+            is_control=is_control,
+            seconds=read_seconds(folder),
+        )
+        # What was rebuilt from distilled data was never sent.
+        sent = open_transcript(folder)
         yield Heard(
-            replace(
-                record,
-                is_control=is_control,
-                # What was rebuilt from distilled data was never sent.
-                traffic=traffic_of(open_transcript(folder)),
-                seconds=read_seconds(folder),
-                are_records_alike=are_alike(plan.data.split, supplies.dataset, dealt),
-                canary_odds=dealt.canary_odds,
-            ),
+            run_record(plan, record, supplies.dataset, dealt, sent, transcript),
             transcript,
             truth,
             tuple(range(rounds)),
-            partial(knowledge_of, plan, arm, seed, supplies),
+            partial(knowledge_of, arm, seed, supplies),
             arm,
         )
-
-
-def run_record(
-    arm: str,
-    seed: int,
-    defenses: tuple[ArmDefense, ...],
-    transcript: Transcript,
-    truth: GroundTruth,
-) -> ArmRun:
-    """What a report tells of one run."""
-    bodies = [type(message.body) for message in transcript.messages]
-    return ArmRun(
-        arm, seed, defenses, truth.accuracy, bodies.count(Missing), bodies.count(Update)
-    )
 
 
 def _count(
@@ -211,25 +171,3 @@ def _count(
     if watch is not None:
         watch.lap()
     on_round(what, runs * (number + 1))
-
-
-def _in_force(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
-    share = plan.training.participation
-    promised = Run(plan.rounds_of(arm), share, sampling_rate(plan.data.clients, share))
-    records = [_record(one, promised) for one in arm.defenses]
-    if arm.distillation is not None:
-        records.append(
-            ArmDefense(repr(arm.distillation), "client", NOBODY_ELSE, "no formal promise")
-        )
-    return tuple(records)
-
-
-def _record(defense: Defense, run: Run) -> ArmDefense:
-    mechanism = defense.mechanism()
-    return ArmDefense(
-        repr(defense),
-        defense.enforced_at,
-        defense.switched_off_by,
-        defense.promise(run),
-        None if mechanism is None else account(mechanism, run),
-    )

@@ -43,16 +43,16 @@ def listen(
     heard = {who: _heard(view, truth, who) for who in targets}
     knowledge = cache(partial(run.knowledge, threat))
     for attack in threat.attacks:
-        if not listens(attack, run.record.is_control):
+        question = question_of(attack)
+        if not listens(question, run.record.is_control):
             continue
-        scorer = question_of(attack).scorer
         cell = Cell(
             arm=run.record.arm,
             seed=run.record.seed,
             observers=threat.listeners,
             attack=threat.named(attack),
             settings=repr(attack),
-            question=scorer.name,
+            question=question.name,
             rounds=run.rounds,
             is_control=run.record.is_control,
             part=attack.name,
@@ -62,11 +62,11 @@ def listen(
         run_name = f"seed {cell.seed}{', control' if cell.is_control else ''}"
         what = f"{cell.arm}, {run_name}: {cell.attack}"
         told = partial(_told, knowledge, progress)
-        hear = partial(_listen, attack, scorer, view, truth, told, store)
+        hear = partial(_listen, attack, question.scorer, view, truth, told, store)
         whole = hear(cell, targets, what)
         yield whole
         progress.tick(what)
-        for number in rounds_alone(threat, attack, run.rounds):
+        for number in rounds_alone(threat, question, run.rounds):
             # A client that sat out a round has nothing in it to be read; one whose updates can
             # be read in no round at all was refused above.
             there = [target for target in targets if number in heard[target]]

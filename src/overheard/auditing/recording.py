@@ -1,6 +1,5 @@
 """A run recorded elsewhere, held against the plan by which it is to be audited."""
 
-from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -17,21 +16,15 @@ from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth, read_truth
 from overheard.archive.weights import shapes_of
-from overheard.auditing.alike import are_alike
 from overheard.auditing.chosen import chosen
-from overheard.auditing.heard import Heard, Runs, refuse_strangers, run_record
+from overheard.auditing.heard import Heard, Runs
+from overheard.auditing.knowledge import knowledge_of
 from overheard.auditing.progress import Progress
+from overheard.auditing.record import recorded_defenses, run_record
 from overheard.auditing.recorded_truth import recorded_truth
-from overheard.auditing.simulate import (
-    Resources,
-    Supplies,
-    deal_examples,
-    federation_of,
-    knowledge_of,
-)
-from overheard.auditing.work import cells
-from overheard.core.accountant import account
-from overheard.core.defense import Run
+from overheard.auditing.simulate import federation_of
+from overheard.auditing.supplies import Resources, Supplies, deal_examples
+from overheard.auditing.work import cells, refuse_strangers
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
 from overheard.core.seeds import Seed
@@ -40,8 +33,7 @@ from overheard.core.truth import NO_TRUTH
 from overheard.data.dataset import Dataset
 from overheard.data.partition.deal import Deal
 from overheard.federation.digest import data_digest
-from overheard.findings.finding import ArmDefense
-from overheard.findings.traffic import traffic_of
+from overheard.findings.finding import ArmRun
 from overheard.learning.initial import initial_weights
 from overheard.plans.plan import ArmPlan, Plan
 from overheard.plans.subject import subject_of_recording
@@ -83,21 +75,21 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
     )
     seed, arm = plan.seeds[0], _arm_in_force(recording, manifest, plan)
     rounds = _rounds_answered(transcript)
-    record = run_record(
-        RECORDED, seed, _in_force(manifest, len(rounds)), transcript, truth or NO_TRUTH
+    record = ArmRun(
+        RECORDED,
+        seed,
+        recorded_defenses(manifest, len(rounds)),
+        (truth or NO_TRUTH).accuracy,
+        missing=0,
+        answers=0,
+        has_truth=truth is not None,
     )
     return Heard(
-        replace(
-            record,
-            traffic=traffic_of(whole),
-            has_truth=truth is not None,
-            are_records_alike=are_alike(plan.data.split, dataset, dealt),
-            canary_odds=dealt.canary_odds,
-        ),
+        run_record(plan, record, dataset, dealt, whole, transcript),
         transcript,
         truth,
         rounds,
-        partial(knowledge_of, plan, arm, seed, supplies),
+        partial(knowledge_of, arm, seed, supplies),
         arm,
     )
 
@@ -141,24 +133,6 @@ def _rounds_answered(transcript: Transcript) -> tuple[int, ...]:
     """The rounds in which some client said what it learned, in order."""
     told = (Update, DistilledSet, Aggregate)
     return tuple(sorted({m.round for m in transcript.messages if isinstance(m.body, told)}))
-
-
-def _in_force(manifest: Manifest, rounds: int) -> tuple[ArmDefense, ...]:
-    """The defenses as the recording states them; nobody has verified that they acted.
-
-    That clients were drawn counts for nothing: a recording does not tell how.
-    """
-    run = Run(max(rounds, 1), manifest.participation or 1.0)
-    return tuple(
-        ArmDefense(
-            one.settings,
-            one.enforced_at,
-            one.switched_off_by,
-            "as recorded: not verified",
-            None if one.mechanism is None else account(one.mechanism, run),
-        )
-        for one in manifest.defenses
-    )
 
 
 def _of_the_model(

@@ -10,7 +10,7 @@ from overheard.auditing.heard import simulated_runs
 from overheard.auditing.listening import listen
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recording import identity, recorded_runs
-from overheard.auditing.simulate import Resources, supply
+from overheard.auditing.supplies import Resources, supply
 from overheard.findings.cells import CellResult, CellStore
 from overheard.findings.finding import ArmRun, Audit
 from overheard.learning.threads import one_thread

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from overheard.core.attack import Attack
 from overheard.core.errors import PlanError
-from overheard.findings.question import Control
+from overheard.core.parties import Party, by_number
+from overheard.findings.question import Control, Question
 from overheard.plans.kinds import question_of
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.statistics.spread import spread
@@ -45,23 +45,40 @@ def controls(plan: Plan) -> tuple[bool, ...]:
     return (False,) if control_of(plan) is None else (False, True)
 
 
-# Any: an attack answers a question of its own.
-def listens(attack: Attack[Any], is_control: bool) -> bool:
-    """Whether an attack listens to such a run: a control tells only of what it controls."""
-    return not is_control or question_of(attack).control is not None
+# Any: a question has claims of its own.
+def listens(question: Question[Any], is_control: bool) -> bool:
+    """Whether attacks listen to such a run: a control tells only of what it controls."""
+    return not is_control or question.control is not None
 
 
 def rounds_alone(
-    threat: ThreatPlan, attack: Attack[Any], rounds: Sequence[int]
+    threat: ThreatPlan, question: Question[Any], rounds: Sequence[int]
 ) -> tuple[int, ...]:
     """Which of these rounds are listened to one by one besides, in order.
 
     None where one round alone says nothing, as of a shift; and what a round tells of a person
     is asked by a threat with a pseudonym a round, where attackers learn from all of them.
     """
-    if not threat.by_round or question_of(attack).takes_all_rounds:
+    if not threat.by_round or question.takes_all_rounds:
         return ()
     return tuple(rounds) if threat.by_round is True else spread(rounds, threat.by_round)
+
+
+def refuse_strangers(plan: Plan, parties: Sequence[Party]) -> None:
+    """Refuse observers who take no part: they hear nothing, as if nothing leaked.
+
+    Raises:
+        PlanError: if a threat names one.
+
+    """
+    known = sorted(parties, key=by_number)
+    for number, threat in enumerate(plan.threats):
+        for observer in threat.listeners:
+            if observer not in known:
+                raise PlanError(
+                    f"threats.{number}.observers: {observer} takes no part in the run: name "
+                    f"some of {', '.join(known)}"
+                )
 
 
 def pieces(plan: Plan) -> int:
@@ -77,8 +94,8 @@ def pieces(plan: Plan) -> int:
 def cells(plan: Plan, rounds: int, is_control: bool) -> int:
     """How many cells there are for one run of so many rounds."""
     return sum(
-        1 + len(rounds_alone(threat, attack, range(rounds)))
+        1 + len(rounds_alone(threat, question_of(attack), range(rounds)))
         for threat in plan.threats
         for attack in threat.attacks
-        if listens(attack, is_control)
+        if listens(question_of(attack), is_control)
     )

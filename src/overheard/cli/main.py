@@ -97,7 +97,7 @@ def audit(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.run import audit as run_audit
-    from overheard.auditing.simulate import Resources
+    from overheard.auditing.supplies import Resources
     from overheard.cli.progress import progress_bar
     from overheard.core.seeds import Seed
     from overheard.plans.built_in import built_in_plan
@@ -153,7 +153,7 @@ def reproduce(
       overheard reproduce decaf/table3 --data ~/data
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.auditing.simulate import Resources
+    from overheard.auditing.supplies import Resources
     from overheard.cli.figures import print_figures
     from overheard.cli.progress import progress_bar
     from overheard.papers.experiment import PAGE
@@ -270,7 +270,7 @@ def canaries(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.canaries import draw_canaries
-    from overheard.auditing.simulate import Resources
+    from overheard.auditing.supplies import Resources
     from overheard.plans.plan import read_plan
 
     drawn = draw_canaries(read_plan(plan), out, resources=Resources(data))

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from overheard.archive.manifest import Manifest, record
+from overheard.archive.manifest import Manifest
 from overheard.archive.reader import open_transcript, read_round
 from overheard.archive.recorder import Recorder
 from overheard.archive.truth import has_truth, read_truth, write_truth
 from overheard.core.messages import Weights
-from overheard.core.parties import SERVER
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
-from overheard.federation.digest import data_digests
 from overheard.federation.distilling import DistillingRun
 from overheard.federation.federation import Federation
+from overheard.federation.manifest import manifests_of
 from overheard.federation.rebuilt import rebuilt
 from overheard.federation.round import (
     Session,
@@ -89,17 +88,14 @@ def run_together(
         )
     check_together(federations)
     with one_thread():
-        if any(one.distillation is not None for one in federations):
-            return tuple(
-                _distil(one, folder, on_round)
-                for one, folder in zip(federations, folders, strict=True)
-            )
         runs = [
-            _Run(federation, folder, Recorder(folder, manifest_of(federation, digest)))
-            for federation, folder, digest in zip(
-                federations, folders, data_digests(federations), strict=True
+            _Run(federation, folder, manifest, Recorder(folder, manifest))
+            for federation, folder, manifest in zip(
+                federations, folders, manifests_of(federations), strict=True
             )
         ]
+        if any(one.distillation is not None for one in federations):
+            return tuple(_distil(run, on_round) for run in runs)
         were_complete = [run.lacks_nothing() for run in runs]
         if not all(were_complete):
             _go_on(runs, on_round)
@@ -107,39 +103,19 @@ def run_together(
 
 
 def _distil(
-    federation: Federation, folder: Path, on_round: Callable[[int], None] | None
+    run: "_Run", on_round: Callable[[int], None] | None
 ) -> tuple[Transcript, GroundTruth]:
     """Run a federation that shares distilled data, and rebuild what follows from them."""
-    (digest,) = data_digests((federation,))
-    manifest = manifest_of(federation, digest)
-    recorder = Recorder(folder, manifest)
-    was_complete = recorder.committed() > federation.rounds
+    federation, folder = run.federation, run.folder
+    was_complete = run.lacks_nothing()
     distilling = DistillingRun(federation, folder)
-    distilling.go_on(recorder, on_round)
+    distilling.go_on(run.recorder, on_round)
     transcript = rebuilt(
-        open_transcript(folder), distilling.distiller, distilling.start, manifest, folder
+        open_transcript(folder), distilling.distiller, distilling.start, run.manifest, folder
     )
     if not (was_complete and has_truth(folder)):
         write_truth(folder, truth_of(federation, transcript))
     return transcript, read_truth(folder)
-
-
-def manifest_of(federation: Federation, data: str) -> Manifest:
-    """What the transcript will say of this run, on data of this digest."""
-    return Manifest(
-        task=federation.task,
-        model=federation.model,
-        recipe=federation.recipe,
-        defenses=tuple(record(defense) for defense in federation.defenses),
-        parties=(SERVER, *federation.clients),
-        rounds=federation.rounds,
-        participation=federation.participation,
-        failure_rate=federation.failure_rate,
-        are_shadows_defended=federation.are_shadows_defended,
-        protocol="fedavg" if federation.distillation is None else repr(federation.distillation),
-        seed=federation.seed.value,
-        data=data,
-    )
 
 
 @final
@@ -149,6 +125,7 @@ class _Run:
 
     federation: Federation
     folder: Path
+    manifest: Manifest
     recorder: Recorder
 
     def lacks(self, number: int) -> bool:

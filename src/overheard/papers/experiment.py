@@ -10,7 +10,7 @@ from typing import ClassVar
 from overheard.archive.atomic import write_text
 from overheard.auditing.progress import OnStep, Step
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
 from overheard.drawing.plates import Table

@@ -7,7 +7,7 @@ from typing import final
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.core.transcript import Transcript
 from overheard.findings.finding import Audit
 from overheard.plans.plan import Plan

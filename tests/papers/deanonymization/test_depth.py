@@ -1,7 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.papers.deanonymization.depth import DepthExperiment, Layered
 from overheard.papers.deanonymization.world import IdentityScenario
 

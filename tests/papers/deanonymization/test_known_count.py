@@ -3,7 +3,7 @@ from pathlib import Path
 
 import torch
 
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.core.seeds import Seed
 from overheard.linkage.prior_updates import KnownUpdates
 from overheard.papers.deanonymization.identifiers import published

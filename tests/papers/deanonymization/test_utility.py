@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.papers.deanonymization.utility import UtilityExperiment
 from overheard.papers.deanonymization.world import IdentityScenario
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.papers.decaf.benchmark import DecafBenchmark
 from overheard.papers.decaf.plans import DecafSize
 from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment

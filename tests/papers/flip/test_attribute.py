@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.learning.fitting.fit import FitSchedule
 from overheard.learning.models.logistic import Logistic

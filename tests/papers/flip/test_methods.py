@@ -1,7 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.papers.experiment import PAGE
 from overheard.papers.flip.methods import MATCHING, TOGETHER, WAYS, MethodsExperiment, Ways

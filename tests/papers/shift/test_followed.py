@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.papers.runs import Runs
 from overheard.papers.shift.followed import follow
 from overheard.papers.shift.measure import LOSS, source_of_leakage

@@ -1,7 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from overheard.auditing.simulate import Resources
+from overheard.auditing.supplies import Resources
 from overheard.papers.shift.experiment import Followings
 from overheard.papers.shift.followed import Followed
 from overheard.papers.shift.measure import LOSS, source_of_leakage

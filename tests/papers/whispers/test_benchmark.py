@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.simulate import Resources, deal_examples, load_data
+from overheard.auditing.supplies import Resources, deal_examples, load_data
 from overheard.papers.whispers.benchmark import AG_NEWS, FASHION_MNIST, FER2013, MNIST
 from overheard.papers.whispers.plans import plan
 from overheard.papers.whispers.scenario import Scenario, alike, few_labels, uneven

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.auditing.simulate import load_data
+from overheard.auditing.supplies import load_data
 from overheard.core.parties import Party
 from overheard.drawing.plates import Panel, Plate
 from overheard.findings.names import shown

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from overheard.auditing.simulate import load_data
+from overheard.auditing.supplies import load_data
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
 from overheard.drawing.plates import Panel, Plate

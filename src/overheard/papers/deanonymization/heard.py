@@ -13,7 +13,8 @@ from torch.nn.functional import normalize
 from overheard.archive.shelf import FolderShelf
 from overheard.archive.truth import read_truth
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.simulate import knowledge_of, supply
+from overheard.auditing.knowledge import knowledge_of
+from overheard.auditing.supplies import supply
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party, is_shadow
 from overheard.core.seeds import Seed
@@ -155,7 +156,7 @@ def ears(runs: Runs, name: str) -> Mapping[int, Ear]:
     return {
         seed: Ear(
             runs.transcript(name, UNDEFENDED, seed).seen_by(*plan.threats[0].listeners),
-            knowledge_of(plan, bare, seed, supplies, plan.threats[0]),
+            knowledge_of(bare, seed, supplies, plan.threats[0]),
             read_truth(home.run(UNDEFENDED, seed)).users,
         )
         for seed in plan.seeds

@@ -7,7 +7,7 @@ from typing import final
 
 import torch
 
-from overheard.auditing.simulate import deal_examples, load_data
+from overheard.auditing.supplies import deal_examples, load_data
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER
 from overheard.core.scorer import Better

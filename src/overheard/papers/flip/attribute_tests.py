@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from overheard.auditing.simulate import deal_examples, load_data
+from overheard.auditing.supplies import deal_examples, load_data
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed

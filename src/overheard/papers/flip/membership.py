@@ -19,6 +19,7 @@ from overheard.papers.flip.world import CIFAR10, SMALL, TEN_A_STEP, FlipScenario
 from overheard.papers.reading import ReadingPlace, figure, found, mean, mean_over_rounds
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
+from overheard.plans.kinds import question_of
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.lira_pooled import LiraPooled
@@ -177,7 +178,7 @@ class MembershipExperiment(Experiment):
         pooled = {"membership_accuracy": exact.accuracy, **exact.found}
         for score, rate in pooled.items():
             yield figure(_name(key, score, "by_record"), over, rate, None, "higher")
-        alone = rounds_alone(threat, attack, every)
+        alone = rounds_alone(threat, question_of(attack), every)
         for score in ALONE:
             for number in alone:
                 heard = mean(audit, ReadingPlace(called, (number,), arm.name), score)

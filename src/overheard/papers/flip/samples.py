@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.auditing.simulate import deal_examples, load_data
+from overheard.auditing.supplies import deal_examples, load_data
 from overheard.core.examples import Examples
 from overheard.core.messages import DistilledSet
 from overheard.core.parties import SERVER

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.auditing.simulate import knowledge_of, supply
+from overheard.auditing.knowledge import knowledge_of
+from overheard.auditing.supplies import supply
 from overheard.core.knowledge import Knowledge
 from overheard.core.means import MemoryShelf
 from overheard.learning.threads import one_thread
@@ -70,8 +71,7 @@ def follow(runs: Runs, name: str, measures: Sequence[LeakageMeasure]) -> tuple[F
 def _knowledge(plan: Plan, runs: Runs) -> Mapping[int, Knowledge]:
     supplies = supply(plan, runs.resources, MemoryShelf())
     return {
-        seed: knowledge_of(plan, plan.arms[0], seed, supplies, plan.threats[0])
-        for seed in plan.seeds
+        seed: knowledge_of(plan.arms[0], seed, supplies, plan.threats[0]) for seed in plan.seeds
     }
 
 

@@ -1,0 +1,75 @@
+"""What the attacker of a threat knows before it listens."""
+
+from dataclasses import replace
+from functools import partial
+
+from overheard.auditing.supplies import Supplies, examples_from_elsewhere
+from overheard.core.defense import Training
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.known_users import KnownUsers
+from overheard.core.means import Means
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.data.dataset import Dataset
+from overheard.data.distortion import distorted
+from overheard.data.partition.deal import Deal
+from overheard.learning.device import choose_device
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+
+
+def knowledge_of(arm: ArmPlan, seed: int, supplies: Supplies, threat: ThreatPlan) -> Knowledge:
+    """What the attacker of a threat knows before it listens to this arm and seed."""
+    plan, resources = supplies.plan, supplies.resources
+    knows, virtual = threat.knows, threat.virtual
+    dealt = supplies.partition(seed)
+    auxiliary = _auxiliary(plan, seed, threat, supplies, dealt)
+    training = _training_known(plan, threat, arm, plan.training.recipe, supplies.dataset)
+    guesses = [
+        _training_known(plan, threat, arm, guess, supplies.dataset).recipe
+        for guess in virtual.prior.recipes
+    ]
+    return Knowledge(
+        classes=supplies.dataset.task.classes,
+        build_model=training.build_model if "model" in knows else None,
+        auxiliary=auxiliary if "auxiliary" in knows and len(auxiliary) else None,
+        recipe=training.recipe if "recipe" in knows else None,
+        defenses=arm.defenses if "defenses" in knows else None,
+        prior=replace(virtual.prior, recipes=tuple(guesses)),
+        means=Means(
+            seed=Seed(seed).child("bank"),
+            virtual_clients=virtual.clients,
+            shelf=supplies.shelf,
+            device=str(choose_device(resources.device)),
+            workers=resources.workers,
+            cluster=resources.cluster,
+        ),
+        people=KnownUsers() if dealt.who is None else dealt.who.known,
+        background=dealt.background,
+        candidates=dealt.candidates,
+    )
+
+
+def _training_known(
+    plan: Plan, threat: ThreatPlan, arm: ArmPlan, recipe: Recipe, dataset: Dataset
+) -> Training:
+    """Model and recipe as an attacker takes them to be: changed by defenses that it knows."""
+    training = Training(partial(plan.training.model.build, dataset.task), recipe)
+    if "defenses" in threat.knows:
+        for defense in arm.defenses:
+            training = defense.on_training(training)
+    return training
+
+
+def _auxiliary(
+    plan: Plan, seed: int, threat: ThreatPlan, supplies: Supplies, dealt: Deal
+) -> Examples:
+    """The attacker's own examples, as its threat has them come about."""
+    if threat.auxiliary_from is None:
+        auxiliary = dealt.auxiliary
+    else:
+        auxiliary = examples_from_elsewhere(plan, seed, threat.auxiliary_from, supplies)
+    if not threat.auxiliary_shift or not len(auxiliary):
+        return auxiliary
+    draws = Seed(seed).child("distortion")
+    return distorted(auxiliary, supplies.dataset.task, threat.auxiliary_shift, draws)

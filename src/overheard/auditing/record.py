@@ -1,0 +1,90 @@
+"""What a report tells of one run: answers, bytes, and the defenses in force."""
+
+from dataclasses import replace
+
+from overheard.archive.manifest import Manifest
+from overheard.auditing.alike import are_alike
+from overheard.core.accountant import account
+from overheard.core.defense import Defense, Run
+from overheard.core.messages import Missing, Update
+from overheard.core.transcript import Transcript
+from overheard.data.dataset import Dataset
+from overheard.data.partition.deal import Deal
+from overheard.federation.cohort import sampling_rate
+from overheard.findings.finding import ArmDefense, ArmRun
+from overheard.findings.traffic import traffic_of
+from overheard.plans.plan import ArmPlan, Plan
+
+NOBODY_ELSE = "nobody: under this protocol no weights travel"
+"""Who could switch off that distilled data travel."""
+
+
+def run_record(
+    plan: Plan,
+    run: ArmRun,
+    dataset: Dataset,
+    partition: Deal,
+    sent: Transcript,
+    heard: Transcript,
+) -> ArmRun:
+    """Complete the record of a run by what its transcript and its partition tell.
+
+    Args:
+        plan: of the audit.
+        run: what is known of it so far.
+        dataset: the audited one.
+        partition: who holds which examples.
+        sent: all that was sent.
+        heard: what attackers are told: models that follow from distilled data, for example.
+
+    """
+    bodies = [type(message.body) for message in heard.messages]
+    return replace(
+        run,
+        missing=bodies.count(Missing),
+        answers=bodies.count(Update),
+        traffic=traffic_of(sent),
+        are_records_alike=are_alike(plan.data.split, dataset, partition),
+        canary_odds=partition.canary_odds,
+    )
+
+
+def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
+    """Return the defenses of an arm, with what each promises and what its noise comes to."""
+    share = plan.training.participation
+    promised = Run(plan.rounds_of(arm), share, sampling_rate(plan.data.clients, share))
+    records = [_record(one, promised) for one in arm.defenses]
+    if arm.distillation is not None:
+        records.append(
+            ArmDefense(repr(arm.distillation), "client", NOBODY_ELSE, "no formal promise")
+        )
+    return tuple(records)
+
+
+def recorded_defenses(manifest: Manifest, rounds: int) -> tuple[ArmDefense, ...]:
+    """Return the defenses as a recording states them; nobody has verified that they acted.
+
+    That clients were drawn counts for nothing: a recording does not tell how.
+    """
+    run = Run(max(rounds, 1), manifest.participation or 1.0)
+    return tuple(
+        ArmDefense(
+            one.settings,
+            one.enforced_at,
+            one.switched_off_by,
+            "as recorded: not verified",
+            None if one.mechanism is None else account(one.mechanism, run),
+        )
+        for one in manifest.defenses
+    )
+
+
+def _record(defense: Defense, run: Run) -> ArmDefense:
+    mechanism = defense.mechanism()
+    return ArmDefense(
+        repr(defense),
+        defense.enforced_at,
+        defense.switched_off_by,
+        defense.promise(run),
+        None if mechanism is None else account(mechanism, run),
+    )

@@ -1,0 +1,31 @@
+"""What the transcripts of simulated runs say of themselves."""
+
+from collections.abc import Sequence
+
+from overheard.archive.manifest import Manifest, record
+from overheard.core.parties import SERVER
+from overheard.federation.digest import data_digests
+from overheard.federation.federation import Federation
+
+
+def manifests_of(federations: Sequence[Federation]) -> tuple[Manifest, ...]:
+    """Return what the transcript of each of these runs will say of it."""
+    return tuple(map(manifest_of, federations, data_digests(federations)))
+
+
+def manifest_of(federation: Federation, data: str) -> Manifest:
+    """What the transcript will say of this run, on data of this digest."""
+    return Manifest(
+        task=federation.task,
+        model=federation.model,
+        recipe=federation.recipe,
+        defenses=tuple(record(defense) for defense in federation.defenses),
+        parties=(SERVER, *federation.clients),
+        rounds=federation.rounds,
+        participation=federation.participation,
+        failure_rate=federation.failure_rate,
+        are_shadows_defended=federation.are_shadows_defended,
+        protocol="fedavg" if federation.distillation is None else repr(federation.distillation),
+        seed=federation.seed.value,
+        data=data,
+    )
