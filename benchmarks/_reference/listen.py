@@ -1,0 +1,15 @@
+"""Simulates a plan and lets its attacks listen, and writes no report.
+
+python listen.py PLAN FOLDER WORKERS
+"""
+
+import sys
+from pathlib import Path
+
+from overheard.audit.plan import read_plan
+from overheard.audit.run import audit
+from overheard.audit.simulate import Resources
+
+if __name__ == "__main__":
+    plan, folder, workers = sys.argv[1:]
+    audit(read_plan(Path(plan)), Path(folder), resources=Resources(workers=int(workers)))
