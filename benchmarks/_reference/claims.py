@@ -16,23 +16,24 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import torch
 from torch import Tensor
 
-import overheard.attacks
-import overheard.scoring
 from _reference.kept import keep_json
 from overheard.core.attack import Attack
-from overheard.core.claims import Claim, LabelShares, Shift
-from overheard.core.discover import discover
+from overheard.core.claims import Claim
 from overheard.core.errors import AuditError
-from overheard.core.identities import PERSONAL
-from overheard.core.membership import Membership
 from overheard.core.parties import SERVER, Party, client
-from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
-from tests.attacks import planted_shift
-from tests.attacks.planted import EVEN, SKEWED, Overheard, federate, hold
-from tests.attacks.planted_identity import EVERYONE, Peopled, anybody, federate_people, person
-from tests.attacks.planted_membership import Remembered, federate_records
-from tests.attacks.planted_shift import Followed, federate_on
+from overheard.plans.kinds import ATTACKS, SCORERS
+from overheard.questions.attribute.claim import Attribute
+from overheard.questions.identity.claim import Identity
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.membership.claim import Membership
+from overheard.questions.same_sender.claim import SameSender
+from overheard.questions.shift.claim import Shift
+from tests.worlds import planted_shift
+from tests.worlds.planted import EVEN, SKEWED, Overheard, federate, hold
+from tests.worlds.planted_identity import EVERYONE, Peopled, anybody, federate_people, person
+from tests.worlds.planted_membership import Remembered, federate_records
+from tests.worlds.planted_shift import Followed, federate_on
 
 Run = Overheard | Followed | Peopled | Remembered
 
@@ -59,7 +60,7 @@ def worlds() -> dict[type[Claim], dict[str, Run]]:
             "by_heart": federate_records(by_heart=True),
             "never_seen": federate_records(by_heart=False),
         },
-        **dict.fromkeys(PERSONAL, people),
+        **dict.fromkeys((Identity, SameSender, Attribute), people),
     }
 
 
@@ -103,7 +104,7 @@ def scored(
     attack: Attack[Any], run: Overheard | Peopled | Remembered, claims: Mapping[Party, Any]
 ) -> dict[str, object]:
     """Every score of each claim, beside those of the guesses."""
-    every = discover(overheard.scoring, Scorer).values()  # type: ignore[type-abstract]
+    every = SCORERS.parts().values()
     (scorer,) = (one() for one in every if one.claim is attack.answers)
     told = {}
     for target, claim in claims.items():
@@ -133,7 +134,7 @@ def main() -> None:
     """Ask all attacks of a part: in their own settings about both worlds, else about one."""
     out, part, parts = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     torch.set_num_threads(1)
-    every, runs = discover(overheard.attacks, Attack), worlds()  # type: ignore[type-abstract]
+    every, runs = ATTACKS.parts(), worlds()
     for name in list(every)[part::parts]:
         told: dict[str, dict[str, object]] = {}
         for number, attack in enumerate(variants(every[name]())):

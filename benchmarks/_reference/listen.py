@@ -6,9 +6,9 @@ python listen.py PLAN FOLDER WORKERS
 import sys
 from pathlib import Path
 
-from overheard.audit.plan import read_plan
-from overheard.audit.run import audit
-from overheard.audit.simulate import Resources
+from overheard.auditing.run import audit
+from overheard.auditing.supplies import Resources
+from overheard.plans.plan import read_plan
 
 if __name__ == "__main__":
     plan, folder, workers = sys.argv[1:]

@@ -21,11 +21,9 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from _reference.kept import keep_json
-from overheard.audit.plan import Plan
-from overheard.cli.listing import KINDS, list_parts
+from overheard.cli.listing import list_parts
 from overheard.cli.main import app
-from overheard.cli.options import Kind
-from overheard.core.discover import discover
+from overheard.cli.options import ListedKind
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
@@ -39,6 +37,8 @@ from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import Engine, train_cohort
 from overheard.papers.find import papers
+from overheard.plans.kinds import KINDS, MODELS
+from overheard.plans.plan import Plan
 
 TASKS = (
     Task((1, 12, 12), tuple("abcd")),
@@ -58,9 +58,8 @@ MODULE = re.compile(r"overheard__[a-z_]+?__(?=[A-Z])")
 
 def models() -> dict[str, object]:
     """First weights, answers and a training of every model that asks for no setting."""
-    package, contract = KINDS["models"]
     told: dict[str, object] = {}
-    for name, model in discover(package, contract).items():
+    for name, model in MODELS.parts().items():
         for task in TASKS:
             try:
                 built = model().build(task)
@@ -168,7 +167,7 @@ def main() -> None:
     """Write all of it."""
     out = Path(sys.argv[1])
     torch.set_num_threads(1)
-    kinds = {kind: list(discover(*found)) for kind, found in KINDS.items()}
+    kinds = {kind.name: list(kind.parts()) for kind in KINDS}
     keep_json(kinds, out / "parts.json")
     keep_json(models(), out / "models.json")
     keep_json(engines(), out / "engines.json")
@@ -176,7 +175,7 @@ def main() -> None:
     for name, table in (("plan", Plan), ("policy", Policy)):
         text = MODULE.sub("", json.dumps(table.model_json_schema()))
         keep_json(json.loads(text), out / "schemas" / f"{name}.json")
-    texts = {f"list {kind.value}": listed(kind.value) for kind in Kind}
+    texts = {f"list {kind.value}": listed(kind.value) for kind in ListedKind}
     commands = getattr(get_command(app), "commands")  # noqa: B009 - of a group, as this one is
     texts |= {f"{name} --help": helped(name) for name in sorted(commands)} | {
         "--help": helped()
