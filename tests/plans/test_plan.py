@@ -590,3 +590,17 @@ def test_any_value_at_any_place_of_a_good_plan_is_a_plan_or_a_plan_error(
     plan = parsed(tomli_w.dumps(tables))
     if plan is not None:
         assert parse_plan(plan.toml(), "again") == plan
+
+
+def test_the_table_of_a_plan_tells_what_is_audited_and_escapes_its_title():
+    plan = built_in_plan().model_copy(update={"title": "<script>\x1b"})
+    page = plan._repr_html_()
+    assert "&lt;script&gt;\\x1b" in page
+    for part in (
+        "digits, 10 clients, shared out by dirichlet(alpha=0.5)",
+        "<td>arm local DP</td><td>local_dp(clip=1.0, noise_multiplier=0.2)</td>",
+        "<td>arm no defense</td><td>no defense</td>",
+        "<td>threat by the server</td><td>decaf; mean_softmax; bias_inversion</td>",
+        "bias_inversion, about the other clients",
+    ):
+        assert part in page
