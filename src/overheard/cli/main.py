@@ -298,9 +298,10 @@ def show(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.archive.reader import verify as verify_transcript
-    from overheard.cli.showing import show as show_transcript
+    from overheard.cli.showing import print_overview
+    from overheard.report.show import show as show_run
 
-    show_transcript(folder, Console())
+    print_overview(show_run(folder), Console())
     if verify:
         Console().print(Text(f"{verify_transcript(folder)} weight files are whole."))
 

@@ -5,7 +5,7 @@ from html import escape
 
 from overheard.findings.names import shortened
 
-LONGEST = 200
+LONGEST = 1000
 """Characters of a text that are shown."""
 
 
