@@ -69,6 +69,12 @@ def test_the_stub_is_as_the_command_writes_it():
     assert stub_text(text) == text, "run `make face`"
 
 
+def test_the_command_writes_a_part_that_the_stub_lacks():
+    text = STUB.read_text()
+    (line,) = (one for one in text.splitlines(keepends=True) if " Decaf as " in one)
+    assert stub_text(text.replace(line, "")) == text
+
+
 def test_a_name_of_two_parts_is_not_public():
     every = [part.__name__ for kind in KINDS for part in kind.parts().values()]
     assert {name for name in every if every.count(name) > 1} == SHARED
