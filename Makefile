@@ -35,10 +35,13 @@ lint: install ## ruff, mypy strict, the floors
 
 check: lint test deployments ## all that CI checks
 
+face: install ## write every part into the public names: src/overheard/__init__.pyi
+	$(BIN)/python -m tests.face
+
 bench: install ## measure, on an idle machine, what PERFORMANCE promises
 	$(BIN)/python benchmarks
 
 clean: ## remove what make made
 	rm -rf $(VENV) audit reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
-.PHONY: help install audit test deployments lint check bench clean
+.PHONY: help install audit test deployments lint check face bench clean

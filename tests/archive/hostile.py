@@ -22,7 +22,7 @@ from overheard.archive.reader import open_transcript, verify
 from overheard.archive.recorder import Recorder
 from overheard.archive.seconds import Seconds, read_seconds, write_seconds
 from overheard.archive.truth import read_truth, write_truth
-from overheard.cli.showing import show
+from overheard.cli.showing import print_overview
 from overheard.core.errors import AuditError
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import (
@@ -39,6 +39,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 from overheard.core.truth import GroundTruth
+from overheard.report.show import show
 
 Files = dict[str, bytes]
 """A run's folder: what stands in each file, by path."""
@@ -129,10 +130,11 @@ def lay(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def told(folder: Path) -> str:
-    """What `overheard show` prints."""
+    """What `overheard show` prints, and what Python shows."""
     page = io.StringIO()
-    show(folder, Console(file=page, width=100))
-    return page.getvalue()
+    overview = show(folder)
+    print_overview(overview, Console(file=page, width=100))
+    return f"{page.getvalue()}{overview}{overview._repr_html_()}"
 
 
 READERS: tuple[Callable[[Path], object], ...] = (

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save
 
 from overheard.archive.reader import open_transcript, verify
-from overheard.recorders.folder_import import import_folder
+from overheard.recorders.folder_import import import_recording
 from tests.archive.hostile import (
     CONTROL,
     MARKUP,
@@ -216,4 +216,4 @@ def imports(home: Path, _: Files) -> Tally:
 
 
 def importing(folder: Path, out: Path) -> None:
-    import_folder(folder, out)
+    import_recording(folder, out)

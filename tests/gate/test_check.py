@@ -1,12 +1,19 @@
 """A policy is all of its rules, each with its own word on straddling, or the policy's."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from overheard.core.errors import PlanError
+import overheard
+from overheard.auditing.exposures import arms
+from overheard.core.errors import FindingsError, PlanError
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit
 from overheard.gate.check import check
+from overheard.gate.findings import read_findings
 from overheard.gate.policy import Policy
+from overheard.report.tables import as_json
 from tests.gate.documents import Part, findings, line, row, run
 
 LEAK: Part = {"question": "membership", "score": "membership_auc"}
@@ -55,3 +62,40 @@ def test_another_subject_and_single_runs_are_told():
     one_run, subject = check(asked, other, before).notes
     assert one_run.startswith("There was one run an arm")
     assert subject == "The earlier findings are of another subject. Then: digits. Now: faces."
+
+
+SHARES_STAY_UNREAD = """
+[[leaks]]
+name = "shares stay unread"
+question = "label_shares"
+score = "l1"
+no_better_than = 0.5
+"""
+
+
+def test_an_audit_its_file_and_its_findings_are_judged_alike(small: Audit, tmp_path: Path):
+    policy, file = tmp_path / "policy.toml", tmp_path / "findings.json"
+    policy.write_text(SHARES_STAY_UNREAD)
+    file.write_text(as_json(small, arms(small, Seed(0))), encoding="utf-8")
+    checked = overheard.check(policy, small)
+    # without a defense l1 is 0.12 on average, far nearer than 0.5; with noise it is a guess
+    assert [(one.what.split(";")[0], one.status) for one in checked.verdicts] == [
+        ("none", "fail"),
+        ("noise", "pass"),
+    ]
+    assert overheard.check(policy, file) == checked
+    assert overheard.check(policy, read_findings(file)) == checked
+
+
+def test_a_file_that_is_no_policy_or_no_findings_is_refused(small: Audit, tmp_path: Path):
+    with pytest.raises(PlanError, match="cannot be read as a policy"):
+        check(tmp_path / "missing.toml", small)
+    with pytest.raises(FindingsError, match=r"missing\.json"):
+        check(policy({"no_better_than": 0.6}), tmp_path / "missing.json")
+
+
+def test_the_table_of_what_was_checked_escapes_names():
+    checked = check(policy({"no_better_than": 0.6}), findings(row(attack="<i>\x1b")))
+    page = checked._repr_html_()
+    assert "pass: 1 pass" in page
+    assert "&lt;i&gt;\\x1b" in page

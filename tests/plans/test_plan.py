@@ -622,3 +622,17 @@ def test_who_hears_shadow_devices_adapts_where_the_arm_defends_them():
             name="noisy", defenses=(Noise(deviation=0.1),), shadows_defended=are_defended
         )
         assert threat.adapts(attack, arm) is are_defended
+
+
+def test_the_table_of_a_plan_tells_what_is_audited_and_escapes_its_title():
+    plan = built_in_plan().model_copy(update={"title": "<script>\x1b"})
+    page = plan._repr_html_()
+    assert "&lt;script&gt;\\x1b" in page
+    for part in (
+        "digits, 10 clients, shared out by dirichlet<",
+        "<td>arm local DP</td><td>local_dp(noise_multiplier=0.2)</td>",
+        "<td>arm no defense</td><td>no defense</td>",
+        "<td>threat by the server</td><td>decaf; mean_softmax; bias_inversion</td>",
+        "bias_inversion, about the other clients",
+    ):
+        assert part in page

@@ -18,7 +18,7 @@ from overheard.core.messages import Broadcast, Missing, Update
 from overheard.core.parties import Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
-from overheard.recorders.folder_import import Imported, import_folder
+from overheard.recorders.folder_import import Imported, import_recording
 
 
 def model(weight: float, bias: float = 0.5) -> dict[str, Tensor]:
@@ -56,7 +56,7 @@ def deltas(run: Path) -> dict[tuple[int, Party], list[float]]:
 
 
 def test_what_clients_send_is_what_they_changed(exported: Path, tmp_path: Path):
-    imported = import_folder(exported, tmp_path / "run")
+    imported = import_recording(exported, tmp_path / "run")
     assert imported == Imported(rounds=2, clients=2, updates=3, missing=0, left_out=())
     # 1.25 - 1, 0.5 - 0.5; 3 - 1, 1.5 - 0.5; -2 - 2, 0.5 - 0.5
     assert deltas(tmp_path / "run") == {
@@ -72,7 +72,7 @@ def test_what_clients_send_is_what_they_changed(exported: Path, tmp_path: Path):
 
 
 def test_differences_are_taken_as_they_are(exported: Path, tmp_path: Path):
-    import_folder(exported, tmp_path / "run", kind="differences")
+    import_recording(exported, tmp_path / "run", kind="differences")
     assert deltas(tmp_path / "run")[0, client(0)] == [1.25, 0.5]
 
 
@@ -85,7 +85,7 @@ def test_rounds_may_be_called_as_is_customary(tmp_path: Path, names: tuple[str, 
     for name in names:
         put(tmp_path / "exported" / name / "global.safetensors", model(float(len(name))))
         put(tmp_path / "exported" / name / "3.safetensors", model(0.0))
-    import_folder(tmp_path / "exported", tmp_path / "run")
+    import_recording(tmp_path / "exported", tmp_path / "run")
     assert committed_rounds(tmp_path / "run") == len(names)
     assert {who for _, who in deltas(tmp_path / "run")} == {client(3)}
 
@@ -124,7 +124,7 @@ def tell(folder: Path, **changes: object) -> None:
 
 def test_what_is_told_beside_the_files_is_in_the_run(exported: Path, tmp_path: Path):
     tell(exported)
-    imported = import_folder(exported, tmp_path / "run")
+    imported = import_recording(exported, tmp_path / "run")
     assert (imported.clients, imported.updates, imported.missing) == (3, 3, 2)
     manifest = read_manifest(tmp_path / "run")
     assert manifest.framework == "FedML 0.9.6"
@@ -152,12 +152,12 @@ def test_the_same_can_be_told_in_toml(exported: Path, tmp_path: Path):
     (exported / "about.toml").write_text(
         'framework = "PySyft"\n[recipe]\nrate = 1\nepochs = 1\nbatch = 2\n'
     )
-    import_folder(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "run")
     assert read_manifest(tmp_path / "run").recipe == Recipe(1.0, 1, 2)
 
 
 def test_without_a_word_only_who_has_a_file_was_asked(exported: Path, tmp_path: Path):
-    import_folder(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "run")
     manifest = read_manifest(tmp_path / "run")
     assert (manifest.framework, manifest.rounds) == ("not told", None)
     second = next(m for m in open_transcript(tmp_path / "run").messages if m.round == 1)
@@ -188,7 +188,7 @@ def test_all_that_cannot_be_true_is_told_at_once(
 ):
     tell(exported, **changes)
     with pytest.raises(TranscriptError, match=r"about\.json") as refusal:
-        import_folder(exported, tmp_path / "run")
+        import_recording(exported, tmp_path / "run")
     for word in words:
         assert word in str(refusal.value)
     assert not (tmp_path / "run").exists()
@@ -198,7 +198,7 @@ def test_counters_are_left_out_and_named(tmp_path: Path):
     folder, counter = tmp_path / "exported", {"steps": torch.tensor(3)}
     put(folder / "0" / "global.safetensors", model(1.0) | counter)
     put(folder / "0" / "a.npz", model(2.0) | counter)
-    assert import_folder(folder, tmp_path / "run").left_out == ("steps",)
+    assert import_recording(folder, tmp_path / "run").left_out == ("steps",)
     assert read_manifest(tmp_path / "run").left_out == ("steps",)
     assert deltas(tmp_path / "run") == {(0, Party("client/a")): [1.0, 0.0]}
 
@@ -207,10 +207,10 @@ def test_the_order_of_the_model_and_what_is_no_parameter_of_it_can_be_told(
     exported: Path, tmp_path: Path
 ):
     tell(exported, tensors=["weight"])
-    assert import_folder(exported, tmp_path / "run").left_out == ("bias",)
+    assert import_recording(exported, tmp_path / "run").left_out == ("bias",)
     (exported / "about.json").unlink()
     (exported / "about.toml").write_text('tensors = ["weight", "bias"]')
-    import_folder(exported, tmp_path / "other")
+    import_recording(exported, tmp_path / "other")
     first = open_transcript(tmp_path / "other").messages[0].body
     assert isinstance(first, Broadcast)
     # The file itself has them by their alphabet.
@@ -271,7 +271,7 @@ def test_what_cannot_be_imported_is_refused_with_its_mend(
 ):
     spoil(exported)
     with pytest.raises(TranscriptError) as refusal:
-        import_folder(exported, tmp_path / "run")
+        import_recording(exported, tmp_path / "run")
     assert str(exported) in str(refusal.value)
     for word in words:
         assert word in str(refusal.value)
@@ -280,17 +280,17 @@ def test_what_cannot_be_imported_is_refused_with_its_mend(
 def test_a_folder_without_rounds_is_told_how_to_name_them(tmp_path: Path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(TranscriptError, match="name them round-0000, round-0001"):
-        import_folder(tmp_path / "empty", tmp_path / "run")
+        import_recording(tmp_path / "empty", tmp_path / "run")
     with pytest.raises(TranscriptError, match="cannot be read"):
-        import_folder(tmp_path / "nowhere", tmp_path / "run")
+        import_recording(tmp_path / "nowhere", tmp_path / "run")
     put(tmp_path / "late" / "5" / "global.npz", model(1.0))
     with pytest.raises(TranscriptError, match="begins with round 5"):
-        import_folder(tmp_path / "late", tmp_path / "run")
+        import_recording(tmp_path / "late", tmp_path / "run")
 
 
 def test_the_run_goes_elsewhere_than_into_what_is_read(exported: Path):
     with pytest.raises(OutputError, match="choose a folder for the run elsewhere"):
-        import_folder(exported, exported / "run")
+        import_recording(exported, exported / "run")
 
 
 def test_an_import_that_was_stopped_is_whole_and_goes_on(exported: Path, tmp_path: Path):
@@ -302,13 +302,13 @@ def test_an_import_that_was_stopped_is_whole_and_goes_on(exported: Path, tmp_pat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        import_folder(exported, tmp_path / "run", on_file=stop)
+        import_recording(exported, tmp_path / "run", on_file=stop)
     # A broadcast and two updates; the broadcast and the update of the second round.
     assert steps[-1] == ("round 1", 5, 6)
     assert committed_rounds(tmp_path / "run") == 1
     assert verify(tmp_path / "run") == 3
-    import_folder(exported, tmp_path / "whole")
-    import_folder(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "whole")
+    import_recording(exported, tmp_path / "run")
     for path in (tmp_path / "whole").rglob("*.*"):
         assert (
             path.read_bytes()
@@ -317,9 +317,9 @@ def test_an_import_that_was_stopped_is_whole_and_goes_on(exported: Path, tmp_pat
 
 
 def test_to_import_again_changes_nothing(exported: Path, tmp_path: Path):
-    once = import_folder(exported, tmp_path / "run")
+    once = import_recording(exported, tmp_path / "run")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")}
-    assert import_folder(exported, tmp_path / "run") == once
+    assert import_recording(exported, tmp_path / "run") == once
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")} == before
 
 
@@ -338,18 +338,18 @@ def test_to_import_again_changes_nothing(exported: Path, tmp_path: Path):
 def test_another_import_does_not_go_on_with_this_one(
     exported: Path, tmp_path: Path, change: Callable[[Path], None]
 ):
-    import_folder(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "run")
     change(exported)
     with pytest.raises(OutputError, match="choose another folder, or remove this one"):
-        import_folder(exported, tmp_path / "run")
+        import_recording(exported, tmp_path / "run")
 
 
 def test_the_same_files_taken_for_something_else_are_another_import(
     exported: Path, tmp_path: Path
 ):
-    import_folder(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "run")
     with pytest.raises(OutputError, match="other weights of client/0"):
-        import_folder(exported, tmp_path / "run", kind="differences")
+        import_recording(exported, tmp_path / "run", kind="differences")
 
 
 def test_a_link_out_of_the_folder_is_not_followed(exported: Path, tmp_path: Path):
@@ -357,7 +357,7 @@ def test_a_link_out_of_the_folder_is_not_followed(exported: Path, tmp_path: Path
     path.rename(tmp_path / "private.safetensors")
     path.symlink_to(tmp_path / "private.safetensors")
     with pytest.raises(AuditError, match="no link"):
-        import_folder(exported, tmp_path / "run")
+        import_recording(exported, tmp_path / "run")
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.float64])
@@ -369,8 +369,8 @@ def test_numbers_of_any_width_are_subtracted_before_they_are_rounded(
     first, second = (1.0, 1.0 + 2**-40) if kind == torch.float64 else (2.0**11, 2.0**-10)
     put(folder / "0" / "global.npz", {"w": torch.tensor([first], dtype=kind)})
     put(folder / "0" / "a.npz", {"w": torch.tensor([second], dtype=kind)})
-    import_folder(folder, tmp_path / "run")
-    import_folder(folder, tmp_path / "run")
+    import_recording(folder, tmp_path / "run")
+    import_recording(folder, tmp_path / "run")
     update = open_transcript(tmp_path / "run").messages[1].body
     assert isinstance(update, Update)
     assert update.delta["w"].tolist() == [second - first]

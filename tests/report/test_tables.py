@@ -12,8 +12,9 @@ from overheard.auditing.exposures import arms
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
+from overheard.findings.frame import COLUMNS
 from overheard.findings.traffic import Traffic
-from overheard.report.tables import COLUMNS, MOST_NUMBERS, as_csv, as_json
+from overheard.report.tables import MOST_NUMBERS, as_csv, as_json
 from tests.auditing.claiming import LOCAL, audit_of, released
 from tests.report.people import identity_findings, people_audit
 from tests.report.shifts import SINCE, shift_audit, shift_findings
@@ -151,7 +152,7 @@ def test_no_text_cell_begins_a_formula(small: Audit, name: str) -> None:
     cell = replace(small.findings[0].cell, attack=name, settings=name)
     audit = replace(small, findings=(replace(small.findings[0], cell=cell),))
     _, first, *_ = csv.reader(StringIO(as_csv(audit)))
-    for text in (first[COLUMNS.index("attack")], first[COLUMNS.index("settings")]):
+    for text in (first[list(COLUMNS).index("attack")], first[list(COLUMNS).index("settings")]):
         assert text[0] == "'" or text.startswith("\\")
         assert text.isprintable()
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from overheard.auditing.progress import Step
 from overheard.cli.progress import progress_bar
 from overheard.cli.terminal import plain
-from overheard.recorders.folder_import import Imported, Kind, import_folder
+from overheard.recorders.folder_import import Imported, Kind, import_recording
 
 
 def import_and_tell(
@@ -15,7 +15,7 @@ def import_and_tell(
 ) -> None:
     """Import, a bar on the one console; then a few lines on the other, unless `quiet`."""
     with progress_bar(errors, quiet) as on_step:
-        imported = import_folder(
+        imported = import_recording(
             folder,
             out,
             kind=kind,

@@ -158,21 +158,21 @@ def reproduce(
     from overheard.cli.progress import progress_bar
     from overheard.papers.experiment import PAGE
     from overheard.papers.find import find_experiment
-    from overheard.papers.record import write_figures
+    from overheard.papers.reproduce import reproduce as run_again
 
     hands = workers or Workers()
     chosen = find_experiment(experiment)
     name = experiment.replace("/", "-") + ("-quick" if quick else "")
     folder = out or Path("reproduced") / name
     with progress_bar(Console(stderr=True), quiet) as on_step:
-        figures = chosen.run(
+        figures = run_again(
+            experiment,
             folder,
             quick=quick,
+            seed=seed,
             resources=Resources(data, device.value, hands.processes, cluster=hands.cluster),
             on_step=on_step,
-            seed=seed,
         )
-        write_figures(chosen, figures, folder, quick=quick)
     if not quiet:
         print_figures(chosen, figures, Console())
         Console().print(Text(f"Written to {folder / 'figures.json'}"))
@@ -298,9 +298,10 @@ def show(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.archive.reader import verify as verify_transcript
-    from overheard.cli.showing import show as show_transcript
+    from overheard.cli.showing import print_overview
+    from overheard.report.show import show as show_run
 
-    show_transcript(folder, Console())
+    print_overview(show_run(folder), Console())
     if verify:
         Console().print(Text(f"{verify_transcript(folder)} weight files are whole."))
 

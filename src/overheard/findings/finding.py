@@ -1,14 +1,29 @@
 """What an audit found out, what it could not, and what the runs it audited were worth."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
+from typing import TYPE_CHECKING
 
 from overheard.archive.seconds import Seconds
 from overheard.core.accountant import Accounted
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
+from overheard.findings.frame import score_cells, typed_frame
+from overheard.findings.html import html_table
+from overheard.findings.names import shown, spoken, together
 from overheard.findings.traffic import Traffic
+
+if TYPE_CHECKING:
+    import pandas
+
+TIES = 5
+"""Candidates with the highest score that a table names; of more it says how many."""
+
+MOST_LINES = 40
+"""Of a table in a notebook; of more it says how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +100,46 @@ class Finding:
     true_user: str | None = None
     is_checked: bool = True
     blind: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def named(self) -> str:
+        """Of a choice, whom or what the claim names first; "" where it is none."""
+        if not self.candidates:
+            return ""
+        best = max(self.claimed)
+        pairs = zip(self.candidates, self.claimed, strict=True)
+        first = [name for name, number in pairs if number == best]
+        return "; ".join(first) if len(first) <= TIES else f"a tie of {len(first)}"
+
+    def __repr__(self) -> str:
+        """Tell on one line which attack said something of whom, and how near it came."""
+        about = shown(f"{self.cell.attack} about {self.target}")
+        if not self.is_checked:
+            return f"<Finding: {about}, not checked>"
+        if not self.scores:
+            return f"<Finding: {about}, no score>"
+        first = self.scores[0]
+        guess = "" if first.blind is None else f", best guess {_number(first.blind)}"
+        return f"<Finding: {about}, {shown(first.name)} {_number(first.value)}{guess}>"
+
+    def _repr_html_(self) -> str:
+        cell = self.cell
+        return html_table(
+            f"{cell.attack} by {together(cell.observers)}, about {spoken(self.target)}, "
+            f"{cell.arm}, seed {cell.seed}",
+            ("score", "value", "better", "best guess", "gain"),
+            [
+                (
+                    one.name,
+                    _number(one.value),
+                    one.better,
+                    _number(one.blind),
+                    _number(one.gain),
+                )
+                for one in self.scores
+            ],
+            "" if self.is_checked else "The truth is not known: nothing was checked.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +234,93 @@ class Audit:
     refusals: tuple[Refusal, ...]
     plan: str
     versions: Mapping[str, str]
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return a DataFrame with a row for each finding and score, as `findings.csv` has them.
+
+        A finding without any score has one row. The columns and their dtypes are
+        `findings.frame.COLUMNS`: figures are float64, round numbers Int64, names string. Rounds
+        and the numbers of claims are tuples, guesses are dictionaries by name. All are as they
+        were found: no name is escaped, and no number is rounded.
+        """
+        return typed_frame(
+            [
+                _frame_row(finding, score)
+                for finding in self.findings
+                for score in finding.scores or (None,)
+            ]
+        )
+
+    def __repr__(self) -> str:
+        """Tell on one line how much it holds."""
+        return f"<Audit {shown(self.title)!r}: {self._counts}>"
+
+    def _repr_html_(self) -> str:
+        lines = list(_means(self.findings))
+        more = len(lines) - MOST_LINES
+        rest = f" {more} more lines are in to_frame()." if more > 0 else ""
+        return html_table(
+            self.title,
+            ("arm", "observers", "attack", "score", "mean", "best guess", "findings"),
+            lines[:MOST_LINES],
+            f"{self._counts}. Means over targets and seeds, controls left out.{rest}",
+        )
+
+    @property
+    def _counts(self) -> str:
+        counted = (("run", self.arms), ("finding", self.findings), ("refusal", self.refusals))
+        return ", ".join(
+            f"{len(held)} {what}{'' if len(held) == 1 else 's'}" for what, held in counted
+        )
+
+
+def _frame_row(finding: Finding, score: Score | None) -> dict[str, object]:
+    cell, timeline = finding.cell, finding.timeline
+    return {
+        "arm": cell.arm,
+        "seed": cell.seed,
+        "observers": "; ".join(cell.observers),
+        "attack": cell.attack,
+        "settings": cell.settings,
+        "question": cell.question,
+        "rounds": cell.rounds,
+        "target": finding.target,
+        **score_cells(score),
+        "claimed": finding.claimed,
+        "true": finding.true,
+        "low": finding.low,
+        "high": finding.high,
+        "is_control": cell.is_control,
+        "true_since": finding.true_since,
+        "since": None if timeline is None else timeline.since,
+        "alarm": None if timeline is None else timeline.alarm,
+        "named": finding.named or None,
+        "none_of_them": finding.none_of_them,
+        "true_user": finding.true_user,
+    }
+
+
+def _means(findings: Sequence[Finding]) -> Iterator[tuple[str, ...]]:
+    """Of each attack its first score, over the most rounds that were listened to at once."""
+    places = defaultdict[tuple[object, ...], list[Finding]](list)
+    for one in findings:
+        cell = one.cell
+        if not cell.is_control:
+            places[cell.arm, cell.observers, cell.attack, cell.question].append(one)
+    for held in places.values():
+        most = max(len(one.cell.rounds) for one in held)
+        whole = [one for one in held if len(one.cell.rounds) == most]
+        scores = [one.scores[0] for one in whole if one.scores]
+        blinds = [score.blind for score in scores if score.blind is not None]
+        cell = whole[0].cell
+        yield (
+            *(cell.arm, together(cell.observers), cell.attack),
+            scores[0].name if scores else "not checked",
+            _number(fmean(score.value for score in scores) if scores else None),
+            _number(fmean(blinds) if blinds else None),
+            str(len(whole)),
+        )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"

@@ -1,14 +1,17 @@
 """Holds an audit's findings against a whole policy."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
 from overheard.core.errors import PlanError
+from overheard.findings.finding import Audit
+from overheard.findings.html import html_table
 from overheard.gate.costs import cost_verdicts
 from overheard.gate.epsilons import epsilon_verdicts
-from overheard.gate.findings import Findings
+from overheard.gate.findings import Findings, findings_of, read_findings
 from overheard.gate.leaks import leak_verdicts
-from overheard.gate.policy import Policy
+from overheard.gate.policy import Policy, read_policy
 from overheard.gate.verdict import Status, Verdict, overall
 
 
@@ -41,19 +44,44 @@ class Checked:
         counts = [f"{statuses.count(one)} {one}" for one in order if one in statuses]
         return f"{self.status}: {', '.join(counts)}"
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (one.status, one.rule, one.what, one.score, one.told_figure, one.limit, one.why)
+            for one in self.verdicts
+        ]
+        heads = ("status", "rule", "of", "score", "figure (95 %)", "limit", "why")
+        return html_table(f"{self.title}: {self.told}", heads, rows, " ".join(self.notes))
 
-def check(policy: Policy, now: Findings, before: Findings | None = None) -> Checked:
+
+def check(
+    policy: Policy | Path,
+    now: Findings | Audit | Path,
+    before: Findings | Audit | Path | None = None,
+) -> Checked:
     """What the policy says of these findings.
 
     Args:
-        policy: the rules.
-        now: the findings that are judged.
+        policy: the rules, or their file.
+        now: the findings that are judged: an audit, or the `findings.json` that one left.
         before: earlier ones, for rules on growth.
 
     Raises:
-        PlanError: if there are earlier findings and no rule that looks back at them.
+        PlanError: if there are earlier findings and no rule that looks back at them, or the
+            file is no policy.
+        FindingsError: if a file holds no findings.
 
     """
+    rules = read_policy(policy) if isinstance(policy, Path) else policy
+    return _check(rules, _read(now), None if before is None else _read(before))
+
+
+def _read(found: Findings | Audit | Path) -> Findings:
+    if isinstance(found, Path):
+        return read_findings(found)
+    return findings_of(found) if isinstance(found, Audit) else found
+
+
+def _check(policy: Policy, now: Findings, before: Findings | None) -> Checked:
     if before is not None and not policy.looks_back:
         raise PlanError(
             "earlier findings are given, and no rule looks back: give one of [[leaks]] "

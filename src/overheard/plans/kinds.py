@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from overheard.core.attack import Attack
+from overheard.core.claims import Claim
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
 from overheard.core.kind import Kind
@@ -51,10 +52,24 @@ def question_of(attack: Attack[Any]) -> Question[Any]:
         PlanError: if there is none that takes its claims.
 
     """
+    return question_of_claims(attack.answers, attack.name)
+
+
+def question_of_claims(claim: type[Claim], who: str) -> Question[Any]:
+    """Return the question that claims of this class answer.
+
+    Args:
+        claim: the class.
+        who: who makes such claims, for the error.
+
+    Raises:
+        PlanError: if there is none that takes such claims.
+
+    """
     for question in questions().values():
-        if question.scorer.claim is attack.answers:
+        if question.scorer.claim is claim:
             return question
     raise PlanError(
-        f"{attack.name} claims {attack.answers.__name__}, and no question takes such claims: "
-        "install the package that has the question"
+        f"{who} claims {claim.__name__}, and no question takes such claims: install the "
+        "package that has the question"
     )

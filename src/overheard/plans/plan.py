@@ -12,6 +12,8 @@ from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, Party, party
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
+from overheard.findings.html import html_table
+from overheard.findings.names import together
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 from overheard.plans.data_plan import DataPlan
@@ -296,9 +298,31 @@ class Plan(StrictTable):
         shifts = tuple(shift.shift for shift in self.data.shifts)
         return Schedule(self.training.rounds, self.data.refresh_every, shifts)
 
+    def _repr_html_(self) -> str:
+        data, training = self.data, self.training
+        split = "" if data.split is None else f", shared out by {label(data.split)}"
+        rows = [
+            ("data", f"{label(data.source)}, {data.clients} clients{split}"),
+            ("training", f"{label(training.model)}, {training.rounds} rounds"),
+            ("seeds", ", ".join(map(str, self.seeds))),
+        ]
+        rows += [(f"arm {one.name}", _distinction(one)) for one in self.arms]
+        rows += [
+            (f"threat by {together(one.listeners)}", "; ".join(map(one.named, one.attacks)))
+            for one in self.threats
+        ]
+        return html_table(self.title, (), rows)
+
     def toml(self) -> str:
         """The plan as resolved, every default spelled out, to be read back the same."""
         return tomli_w.dumps(self.model_dump(exclude_none=True))
+
+
+def _distinction(arm: ArmPlan) -> str:
+    """What sets the arm apart."""
+    if arm.distillation is not None:
+        return f"distilled by {label(arm.distillation)}"
+    return ", ".join(map(label, arm.defenses)) or "no defense"
 
 
 def read_plan(path: Path) -> Plan:

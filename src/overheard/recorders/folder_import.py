@@ -53,7 +53,7 @@ class Imported:
     left_out: tuple[str, ...]
 
 
-def import_folder(
+def import_recording(
     folder: Path, out: Path, *, kind: Kind = "weights", on_file: OnFile | None = None
 ) -> Imported:
     """Write the transcript of a run whose weights another framework saved.

@@ -13,6 +13,7 @@ from overheard.epsilon.bound import EpsilonBound, GuessEvidence, Rates
 from overheard.epsilon.epsilon import EpsilonLine, epsilon_lines
 from overheard.findings.exposures import About, Arm
 from overheard.findings.finding import ArmRun, Audit, Cell, Finding, Refusal
+from overheard.findings.frame import COLUMNS
 from overheard.findings.names import shown
 from overheard.findings.row import Row
 from overheard.findings.traffic import Traffic
@@ -23,18 +24,8 @@ FORMAT = "overheard findings"
 VERSION = 1
 """Goes up when a reader of the last version would misread a document."""
 
-TIES = 5
-"""Candidates with the highest score that a table names; of more it says how many."""
-
 MOST_NUMBERS = 1000
 """Of a claim that stand in a table: those of thousands of records would fill it."""
-
-COLUMNS = (
-    "arm", "seed", "observers", "attack", "settings", "question", "rounds", "target", "score",
-    "better", "value", "blind", "gain", "blind guesses", "told guesses", "claimed", "true",
-    "low", "high", "is_control", "true_since", "since", "alarm", "named", "none_of_them",
-    "true_user",
-)  # fmt: skip
 
 
 def as_json(audit: Audit, every: Sequence[Arm]) -> str:
@@ -303,7 +294,7 @@ def _line(finding: Finding, score: Score | None) -> tuple[str | int | float | No
         finding.true_since,
         None if timeline is None else timeline.since,
         None if timeline is None else timeline.alarm,
-        _inert(_named_first(finding)),
+        _inert(finding.named),
         _figure(finding.none_of_them),
         None if finding.true_user is None else _inert(finding.true_user),
     )
@@ -313,18 +304,6 @@ def _numbers(finding: Finding) -> tuple[str | None, str | None]:
     if finding.candidates or len(finding.claimed) > MOST_NUMBERS:
         return (None, None)
     return (_inert(_listed(finding.claimed)), _inert(_listed(finding.true)))
-
-
-def _named_first(finding: Finding) -> str:
-    if not finding.candidates:
-        return ""
-    best = max(finding.claimed)
-    first = [
-        name
-        for name, number in zip(finding.candidates, finding.claimed, strict=True)
-        if number == best
-    ]
-    return "; ".join(first) if len(first) <= TIES else f"a tie of {len(first)}"
 
 
 def _score_cells(score: Score) -> tuple[str | float | None, ...]:

@@ -1,0 +1,107 @@
+"""Holds claims against the ground truth: the scores of all targets in one call."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from overheard.core.claims import Claim
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import Party
+from overheard.core.scorer import Score
+from overheard.core.truth import GroundTruth
+from overheard.findings.frame import score_cells, typed_frame
+from overheard.findings.html import html_table
+from overheard.plans.kinds import question_of_claims
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = (
+    "target", "score", "better", "value", "blind", "gain", "blind guesses", "told guesses",
+)  # fmt: skip
+"""Of `Scored.to_frame`; those of an audit's DataFrame that tell of a score."""
+
+MOST_LINES = 40
+"""Of a table in a notebook; of more it says how many there are."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What the claims about some targets are worth.
+
+    Args:
+        question: name of the question that they answer.
+        by_target: the scores of each claim.
+
+    """
+
+    question: str
+    by_target: Mapping[Party, tuple[Score, ...]]
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return a DataFrame with a row for each target and score.
+
+        `value` is what the claim gets, `blind` what the best uninformed guess gets, and `gain`
+        how much better the claim is: above 0 = the run leaked.
+        """
+        return typed_frame(
+            [
+                {"target": target, **score_cells(one)}
+                for target, scores in self.by_target.items()
+                for one in scores
+            ],
+            COLUMNS,
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (target, one.name, *map(_number, (one.value, one.blind, one.gain)))
+            for target, scores in self.by_target.items()
+            for one in scores
+        ]
+        more = len(rows) - MOST_LINES
+        return html_table(
+            self.question.replace("_", " "),
+            ("target", "score", "value", "best guess", "gain"),
+            rows[:MOST_LINES],
+            f"{more} more lines are in to_frame()." if more > 0 else "",
+        )
+
+
+def score(
+    claims: Mapping[Party, Claim],
+    truth: GroundTruth,
+    knowledge: Knowledge,
+    rounds: Collection[int],
+) -> Scored:
+    """Hold what an attack claims against the truth, beside uninformed guesses.
+
+    Args:
+        claims: by target, as `Attack.infer` gives them; all of one class, which names the
+            question.
+        truth: of the run; where clients observe, the truth `without` them.
+        knowledge: what the attacker knew, for the guesses.
+        rounds: those that the attack listened to, such as `view.rounds()`.
+
+    Raises:
+        ValueError: if there are no claims, or claims of several classes.
+        PlanError: if no question takes such claims.
+        NeedsError: if the truth does not tell what was claimed.
+
+    """
+    classes = {type(claim) for claim in claims.values()}
+    if len(classes) != 1:
+        names = ", ".join(sorted(one.__name__ for one in classes)) or "no claims"
+        raise ValueError(f"claims of one class are scored together, got {names}")
+    question = question_of_claims(classes.pop(), "the attack")
+    scorer = question.scorer
+    by_target = dict[Party, tuple[Score, ...]]()
+    for target, claim in claims.items():
+        true = scorer.truth(truth, target, rounds, claim)
+        by_target[target] = scorer.score(claim, true, scorer.guesses(true, knowledge))
+    return Scored(question.name, by_target)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"

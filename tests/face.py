@@ -1,0 +1,52 @@
+"""Writes the parts of every kind into the stub that declares overheard's public names.
+
+`make face` runs it. What stands above the marker in the stub is written by hand.
+"""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import overheard
+from overheard.plans.kinds import KINDS
+
+STUB = Path(overheard.__file__).with_suffix(".pyi")
+
+MARKER = "# The parts of all kinds, written by `make face`.\n"
+
+LINE_LENGTH = 96
+
+
+def stub_text(now: str) -> str:
+    """The stub as it ought to be: its head as it is, below it every part that there is."""
+    head, marker, _ = now.partition(MARKER)
+    assert marker, f"{STUB} has lost the line {MARKER!r}"
+    parts = [part for kind in KINDS for part in kind.parts().values()]
+    names = Counter([*declared(head), *(part.__name__ for part in parts)])
+    # Two parts that share a name, such as the data set and the model `Own`, have none here.
+    return (
+        head
+        + MARKER
+        + "".join(map(_import, (one for one in parts if names[one.__name__] == 1)))
+    )
+
+
+def declared(stub: str) -> dict[str, str]:
+    """By public name that a stub declares: the module that it comes from."""
+    return {
+        alias.name: f"overheard.{statement.module}"
+        for statement in ast.parse(stub).body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+
+
+def _import(part: type) -> str:
+    start = f"from {part.__module__.removeprefix('overheard')} import"
+    name = f"{part.__name__} as {part.__name__}"
+    line = f"{start} {name}\n"
+    return line if len(line) <= LINE_LENGTH else f"{start} (\n    {name},\n)\n"
+
+
+if __name__ == "__main__":
+    STUB.write_text(stub_text(STUB.read_text(encoding="utf-8")), encoding="utf-8")

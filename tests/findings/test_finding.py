@@ -1,0 +1,106 @@
+"""An audit as a DataFrame, and findings as a line or a small table that names cannot break."""
+
+import csv
+from dataclasses import replace
+from io import StringIO
+
+import pandas
+
+from overheard.core.parties import client
+from overheard.findings.finding import MOST_LINES, Audit, Finding
+from overheard.findings.frame import COLUMNS
+from overheard.report.tables import as_csv
+from tests.report.people import identity_findings
+from tests.report.shifts import SINCE, shift_audit, shift_findings
+from tests.worlds.audits import HOSTILE
+
+
+def test_a_frame_has_the_lines_of_the_csv_with_figures_as_they_are(rich: Audit):
+    frame = rich.to_frame()
+    lines = list(csv.DictReader(StringIO(as_csv(rich))))
+    assert list(frame.columns) == list(lines[0])
+    assert len(frame) == len(lines)
+    for name in ("arm", "target", "score", "better"):
+        assert frame[name].tolist() == [line[name] for line in lines]
+    assert frame["value"].tolist() == [float(line["value"]) for line in lines]
+    assert frame["gain"].isna().tolist() == [line["gain"] == "" for line in lines]
+
+
+def test_the_columns_of_a_frame_have_their_dtypes(small: Audit):
+    frame = small.to_frame()
+    assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == dict(COLUMNS)
+    first = frame.iloc[0]
+    assert (first["rounds"], first["claimed"]) == ((0, 1), (0.9, 0.1))
+    assert first["observers"] == "server"
+    assert pandas.isna(first["since"])
+
+
+def test_an_audit_without_findings_is_a_frame_without_rows(small: Audit):
+    frame = replace(small, findings=()).to_frame()
+    assert (len(frame), list(frame.columns)) == (0, list(COLUMNS))
+
+
+def test_a_finding_without_scores_and_a_timeline_have_rows_too():
+    planned, control = shift_findings("none", "trend", 0.0, has_alarm=False)
+    frame = shift_audit([planned, control]).to_frame()
+    assert frame["true_since"].tolist()[0] == SINCE
+    last = frame.iloc[-1]
+    assert bool(last["is_control"])
+    assert pandas.isna(last["score"])
+    assert pandas.isna(last["value"])
+    assert last["blind guesses"] is None
+
+
+def test_a_choice_names_what_it_puts_first():
+    (one, *_) = identity_findings("none", "ours", 3.0, has_controls=False)
+    best = one.candidates[one.claimed.index(max(one.claimed))]
+    assert one.named == best
+    assert replace(one, claimed=(0.0,) * len(one.claimed)).named == "a tie of 12"
+
+
+def test_the_repr_of_a_finding_is_one_line_with_its_first_score(small: Audit):
+    # shares of 0.2 and 0.8 claimed as 0.22 and 0.78; halves are 0.3 off each
+    finding = small.findings[1]
+    assert repr(finding) == "<Finding: decaf about client/1, l1 0.04, best guess 0.6>"
+    assert repr(replace(finding, scores=())) == "<Finding: decaf about client/1, no score>"
+    unchecked = replace(finding, scores=(), true=(), is_checked=False)
+    assert repr(unchecked) == "<Finding: decaf about client/1, not checked>"
+    assert repr(small) == "<Audit 'Two clients': 2 runs, 4 findings, 0 refusals>"
+
+
+def hostile(finding: Finding) -> Finding:
+    cell = replace(finding.cell, attack=f"{HOSTILE}\x1b[2J\n", arm=HOSTILE)
+    return replace(finding, cell=cell)
+
+
+def test_no_name_is_markup_or_commands_a_terminal(small: Audit):
+    finding = hostile(small.findings[0])
+    audit = replace(small, title=f"{HOSTILE}\x1b", findings=(finding,))
+    assert r"\x1b[2J\n" in repr(finding)
+    for text in (repr(finding), repr(audit)):
+        assert text.isprintable()
+    for page in (finding._repr_html_(), audit._repr_html_()):
+        assert "&lt;script&gt;" in page
+        assert "<script" not in page
+        assert "\x1b" not in page
+
+
+def test_the_table_of_an_audit_has_the_mean_of_each_attack(small: Audit):
+    page = small._repr_html_()
+    # the claims' l1 is 0.2 and 0.04, that of the guess of halves 1.0 and 0.6
+    assert (
+        "<td>none</td><td>the server</td><td>decaf</td><td>l1</td><td>0.12</td><td>0.8</td>"
+        "<td>2</td>"
+    ) in page
+    assert "2 runs, 4 findings, 0 refusals" in page
+
+
+def test_the_table_of_an_audit_stays_small(small: Audit):
+    one = small.findings[0]
+    many = tuple(
+        replace(one, target=client(0), cell=replace(one.cell, attack=f"decaf {number}"))
+        for number in range(MOST_LINES + 7)
+    )
+    page = replace(small, findings=many)._repr_html_()
+    assert page.count("<tr>") == MOST_LINES + 1
+    assert "7 more lines" in page

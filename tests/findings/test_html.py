@@ -1,0 +1,27 @@
+"""Tables for a notebook show names from data, and do nothing that those say."""
+
+from overheard.findings.html import LONGEST, html_table, html_text
+
+HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m\"'&"
+
+
+def test_markup_is_escaped_and_what_has_no_picture_is_spelled_out():
+    shown = r"&lt;script&gt;alert(1)&lt;/script&gt;\u202e\x1b[31m&quot;&#x27;&amp;"
+    assert html_text(HOSTILE) == shown
+
+
+def test_every_text_of_a_table_is_escaped():
+    page = html_table(HOSTILE, (HOSTILE,), [(HOSTILE,)], HOSTILE)
+    assert page.count("&lt;script&gt;") == 4
+    for raw in ("<script", "\u202e", "\x1b"):
+        assert raw not in page
+
+
+def test_a_long_text_is_cut():
+    assert len(html_text("a" * 10_000)) == LONGEST
+
+
+def test_a_table_without_heads_or_note_has_neither():
+    assert html_table("t", (), [("a", "b")]) == (
+        "<table><caption>t</caption><tbody><tr><td>a</td><td>b</td></tr></tbody></table>"
+    )

@@ -1,0 +1,75 @@
+"""What a stored run holds, as a value, as text and in a notebook: names from it do nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import overheard
+from overheard.archive.layout import manifest_path
+from overheard.archive.manifest import Manifest
+from overheard.archive.recorder import Recorder
+from overheard.core.errors import TranscriptError
+from overheard.core.messages import Broadcast, Message, Update
+from overheard.core.parties import SERVER, client
+from overheard.report.show import show
+
+HOSTILE = "<b>\u202e\x1b[2J"
+
+
+def recorded(folder: Path, sizes: tuple[int | None, int | None] = (5, 7)) -> Path:
+    """One round in which two clients answer the server."""
+    who = (client(0), client(1))
+    recorder = Recorder(folder, Manifest(None, "Mlp()", None, (), (SERVER, *who), rounds=None))
+    with recorder.round() as now:
+        now.send(Message(0, SERVER, frozenset(who), Broadcast({"w": torch.zeros(2)})))
+        for one, size in zip(who, sizes, strict=True):
+            update = Update({"w": torch.ones(2)}, size)
+            now.send(Message(0, one, frozenset({SERVER}), update))
+    return folder
+
+
+def test_counts_what_each_observer_can_read(tmp_path: Path):
+    overview = show(recorded(tmp_path / "run"))
+    assert dict(overview.facts)["model"] == "Mlp()"
+    assert overview.columns == ("broadcasts", "updates", "sizes in clear")
+    assert {row.observers: row.counts for row in (*overview.rows, overview.total)} == {
+        "client/0": ("1", "1", "1"),
+        "client/1": ("1", "1", "1"),
+        "server": ("1", "2", "2"),
+        "all there is": ("1", "2", "2"),
+    }
+    assert overview.readers == ("server reads the updates of 2 others one by one.",)
+    assert [one.what for one in overview.in_clear] == ["sizes"]
+
+
+def test_the_text_has_all_of_it_in_columns(tmp_path: Path):
+    text = str(overheard.show(recorded(tmp_path / "run")))
+    assert "      model Mlp()\n" in text
+    assert "observer      broadcasts  updates  sizes in clear\n" in text
+    assert "server                 1        2               2\n" in text
+    assert text.endswith("sizes 2 senders of 5 to 7 examples, read by server")
+
+
+def test_where_only_weights_travel_text_and_table_say_so(tmp_path: Path):
+    overview = show(recorded(tmp_path / "run", (None, None)))
+    assert str(overview).endswith("Nothing but weights travels.")
+    assert "Nothing but weights travels." in overview._repr_html_()
+
+
+def test_no_name_of_a_recording_is_markup_or_commands_a_terminal(tmp_path: Path):
+    path = manifest_path(recorded(tmp_path / "run") / "transcript")
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {"model": HOSTILE, "framework": HOSTILE}))
+    overview = show(tmp_path / "run")
+    assert str(overview).replace("\n", "").isprintable()
+    page = overview._repr_html_()
+    assert "&lt;b&gt;" in page
+    for raw in ("<b>", "\u202e", "\x1b"):
+        assert raw not in page
+
+
+def test_a_folder_without_a_transcript_is_refused(tmp_path: Path):
+    with pytest.raises(TranscriptError):
+        show(tmp_path)
