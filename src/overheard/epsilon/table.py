@@ -6,9 +6,10 @@ from math import ceil, floor
 from overheard.core.accountant import HOLLOW, MISSING, told
 from overheard.core.parties import Party
 from overheard.drawing.plates import Table
+from overheard.drawing.sections import Block, Term
 from overheard.epsilon.bound import EpsilonBound
 from overheard.epsilon.epsilon import EpsilonLine
-from overheard.findings.figures import NO_FIGURE
+from overheard.findings.figures import NO_FIGURE, SPACE
 from overheard.findings.names import shown, together
 
 HEADS = (
@@ -35,6 +36,39 @@ def epsilon_table(lines: Sequence[EpsilonLine]) -> Table:
         tuple(_cells(line) for line in lines),
         4,
     )
+
+
+def epsilon_blocks(lines: Sequence[EpsilonLine]) -> tuple[Block, ...]:
+    """The table and what stands above it; nothing where no mechanism adds noise."""
+    if not lines:
+        return ()
+    return (Block("Claimed against measured", (_NOTE,), (epsilon_table(lines),)),)
+
+
+def epsilon_terms(lines: Sequence[EpsilonLine]) -> tuple[Term, ...]:
+    """What a reader of the table looks up; nothing where there is none."""
+    return (_TERM,) if lines else ()
+
+
+_NOTE = (
+    "What a mechanism claims, what its noise comes to by two accountants, and what attacks on "
+    "membership prove epsilon to be at least. A small measured figure is no proof of privacy; "
+    "one above what is claimed is a violation."
+)
+
+_TERM = Term(
+    "Epsilon claimed, recomputed, measured",
+    "What an observer reads is at most e to the power of epsilon times as likely under these "
+    "data of the unit as under others, but for a chance of delta. Recomputed: an upper bound "
+    "from noise, rounds and the draw of clients, without a look at the run (PLD: privacy "
+    "loss distributions, tight; RDP: Renyi divergences, looser, as a check). Measured: a "
+    "lower bound from how well the attacks of these observers tell records that were trained "
+    f"on from records of nobody, by exact intervals, at 95{SPACE}% confidence for each line; "
+    "attack and threshold were chosen on one half of the records, and the bound reckoned on "
+    "the other. It speaks of single records, of those that were asked about, and with n of "
+    "them it cannot exceed the logarithm of n over 3.7. Example counts and losses that "
+    "travel in clear are outside of every claim.",
+)
 
 
 def epsilon_words(lines: Sequence[EpsilonLine]) -> tuple[str, ...]:
