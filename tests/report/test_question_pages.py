@@ -1,12 +1,14 @@
 """A report finds the pages of a question by its name, and makes do without."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import final
+from typing import Any, final
 
 import pytest
 
 from overheard.auditing.exposures import arms
+from overheard.core.kind import Kind
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.drawing.pages import PlainPages
@@ -38,18 +40,18 @@ class WeatherQuestion(Question[LabelShares]):
 @pytest.fixture
 def outside(small: Audit, monkeypatch: pytest.MonkeyPatch) -> Audit:
     """The small audit, as if it had asked about the weather."""
-    parts = {**QUESTIONS.parts(), WeatherQuestion.name: WeatherQuestion}
-    monkeypatch.setattr("overheard.core.kind._parts", _with(parts))
+    found = Kind.parts
+
+    def parts(kind: Kind[Any]) -> Mapping[str, type[Any]]:
+        more = {WeatherQuestion.name: WeatherQuestion} if kind == QUESTIONS else {}
+        return {**found(kind), **more}
+
+    monkeypatch.setattr(Kind, "parts", parts)
     findings = tuple(
         replace(one, cell=replace(one.cell, question=WeatherQuestion.name))
         for one in small.findings
     )
     return replace(small, findings=findings)
-
-
-def _with(parts):
-    held = {QUESTIONS: parts, PAGES: PAGES.parts()}
-    return lambda kind: held[kind]
 
 
 def test_every_question_of_ours_has_pages() -> None:

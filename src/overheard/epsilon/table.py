@@ -96,7 +96,7 @@ def _alarm(line: EpsilonLine) -> str:
             f"claimed, {_recomputed(line)} recomputed (PLD / RDP)."
         )
     return (
-        f"{what} does not hold towards {_towards(line.observers)}: {shown(line.bound.attack)} "
+        f"{what} does not hold towards {_towards(line.observers)}: {shown(line.label)} "
         f"proves an epsilon of {_floored(line.bound)} or more (95 % confidence), and "
         f"{told(line.ceiling)} is all that there may be. Less noise is in force than is said, "
         "or it covers less."
@@ -167,7 +167,7 @@ def _verdict(line: EpsilonLine) -> str:
     on = (
         ""
         if bound is None
-        else f" ({shown(bound.attack)}, {bound.members:,} records of clients and "
+        else f" ({shown(line.label)}, {bound.members:,} records of clients and "
         f"{bound.outsiders:,} of nobody)"
     )
     return {
