@@ -9,27 +9,12 @@ from overheard.findings.exposures import Arm, Exposure
 from overheard.findings.figures import NO_FIGURE, digits, percent
 from overheard.findings.finding import Finding
 from overheard.findings.names import called, shown
+from overheard.findings.unchecked import claiming, claims_of
 
 UNCHECKED = "Nothing was checked against the truth"
 
 DRAWN = 24
 """Targets told one by one in a figure or table; more are no longer looked at one by one."""
-
-
-def claiming(exposure: Exposure) -> Sequence[str]:
-    """The full names of the attacks with claims that were not checked."""
-    return list(dict.fromkeys(one.cell.attack for one in exposure.claims))
-
-
-def claims_of(exposure: Exposure, attack: str) -> Sequence[Finding]:
-    """What one attack claims, unchecked."""
-    return [one for one in exposure.claims if one.cell.attack == attack]
-
-
-def told_guess(finding: Finding) -> tuple[str, tuple[float, ...]] | None:
-    """The guess of the attacker's own examples where it has some, else the customary one."""
-    told = [(name, numbers) for name, numbers in finding.blind.items() if numbers]
-    return told[-1] if told else None
 
 
 def claims_tables(

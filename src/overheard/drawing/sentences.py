@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import final
 
-from overheard.core.parties import Party
-from overheard.findings.exposures import Case, Exposure
+from overheard.findings.by_target import by_target
+from overheard.findings.exposures import Exposure
 from overheard.findings.figures import NO_FIGURE, SPACE, Measure
 from overheard.findings.names import called
 from overheard.findings.row import Row
@@ -47,47 +47,17 @@ def best_target_words(
         preposition: before the figure, with a space behind.
 
     """
-    case = exposure.cases[0]
-    targets = list(
-        dict.fromkeys(
-            finding.target
-            for finding in case.findings
-            if any(score.name == row.score for score in finding.scores)
-        )
-    )
-    if len(targets) < 2:
+    readings = by_target(exposure.cases[0], row.score)
+    if len(readings) < 2:
         return ()
     sign = 1 if row.better == "lower" else -1
-    readings = {target: _mean_of(case, target, row.score) for target in targets}
-    best = min(targets, key=lambda target: sign * readings[target].value)
+    best = min(readings, key=lambda target: sign * readings[target].value)
     value, blind = told.tell(readings[best].value), readings[best].blind
     guess = "" if blind is None else f" (guessing: {told.tell(blind)})"
     chance = (
         ""
         if exposure.verdict == "leaks"
-        else f"; among {len(targets)} clients some come out well by chance"
+        else f"; among {len(readings)} clients some come out well by chance"
     )
     whom = called(best, exposure.observers)
     return (f"Read best: {whom}, {preposition}{value}{guess}{chance}.",)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Mean:
-    """One target's figure over its runs, beside the best guess."""
-
-    value: float
-    blind: float | None
-
-
-def _mean_of(case: Case, target: Party, name: str) -> _Mean:
-    scores = [
-        score
-        for finding in case.findings
-        if finding.target == target
-        for score in finding.scores
-        if score.name == name
-    ]
-    values = [score.value for score in scores]
-    blinds = [score.blind for score in scores if score.blind is not None]
-    return _Mean(sum(values) / len(values), sum(blinds) / len(blinds) if blinds else None)

@@ -1,10 +1,11 @@
 """Tells in plain sentences what attacks claim where no truth is known."""
 
-from overheard.drawing.claims import UNCHECKED, claiming, claims_of, told_guess
+from overheard.drawing.claims import UNCHECKED
 from overheard.drawing.coverage import LEVEL
 from overheard.findings.exposures import Exposure
 from overheard.findings.figures import percent
 from overheard.findings.names import all_others, shown, together
+from overheard.findings.unchecked import claiming, claims_of, left_out
 
 
 def claim_words(exposure: Exposure) -> tuple[str, ...]:
@@ -26,22 +27,12 @@ def claim_words(exposure: Exposure) -> tuple[str, ...]:
 
 
 def _outside(exposure: Exposure, attack: str) -> tuple[str, ...]:
-    """In how many shares the stated interval leaves a guess out."""
-    left_out, count, which = 0, 0, ""
-    for one in claims_of(exposure, attack):
-        guess = told_guess(one)
-        if one.low is None or one.high is None or guess is None:
-            continue
-        which, numbers = guess
-        if len(numbers) != len(one.low):
-            continue
-        ends = zip(one.low, numbers, one.high, strict=True)
-        left_out += sum(not low <= number <= high for low, number, high in ends)
-        count += len(numbers)
-    if not count:
+    """In how many intervals that an attack states a guess does not lie."""
+    held = left_out(claims_of(exposure, attack))
+    if held is None:
         return ()
     return (
-        f"{percent(left_out / count)} of the {count} intervals of {LEVEL} that "
-        f"{shown(exposure.labels[attack])} states leave out what one would guess "
-        f"({shown(which)}); were the guess true, it would be some 10 %.",
+        f"{percent(held.count / held.intervals)} of the {held.intervals} intervals of {LEVEL} "
+        f"that {shown(exposure.labels[attack])} states leave out what one would guess "
+        f"({shown(held.guess)}); were the guess true, it would be some 10 %.",
     )

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from overheard.drawing.charts import shares_chart
-from overheard.drawing.claims import DRAWN, UNCHECKED, claiming, claims_of, told_guess
+from overheard.drawing.claims import DRAWN, UNCHECKED
 from overheard.drawing.coverage import LEVEL
 from overheard.drawing.plates import Panel, Plate, Table
 from overheard.findings.exposures import Arm, Exposure
 from overheard.findings.figures import digits
 from overheard.findings.finding import Finding
 from overheard.findings.names import called, shown
+from overheard.findings.unchecked import claiming, claims_of, told_guess
 from overheard.questions.label_shares.pages.shares_plates import bounds_of
 
 
