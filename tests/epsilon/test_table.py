@@ -49,6 +49,14 @@ def test_the_three_figures_stand_side_by_side() -> None:
         assert part in told["Mechanism"]
 
 
+def test_the_attack_that_proves_most_is_called_as_readers_see_it() -> None:
+    told = audit_of(WEAK, released(1.0))
+    findings = tuple(
+        replace(one, cell=replace(one.cell, label="peeking twice")) for one in told.findings
+    )
+    assert "(peeking twice, " in cells(replace(told, findings=findings))["Verdict"]
+
+
 def test_a_violation_is_said_in_the_table_in_a_sentence_and_in_the_document() -> None:
     told = audit_of(WEAK, released(1.0))
     assert cells(told)["Verdict"].startswith("violated: attacks prove more (peek")

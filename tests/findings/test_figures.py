@@ -6,38 +6,27 @@ from hypothesis import strategies as st
 
 from overheard.findings.figures import (
     NO_FIGURE,
+    OWN_SCALE,
+    Measure,
     beside,
     data_size,
     digits,
     duration,
-    measure,
     rounds_heard,
 )
 from overheard.findings.row import CONTROL, Row
 from overheard.statistics.estimate import Estimate
 
 
-def test_total_variation_is_half_of_l1_in_percent() -> None:
-    # l1 0.16 -> half of it, 0.08, in percent.
-    assert measure("l1").tell(0.16) == "8.0\u00a0%"
-
-
-def test_the_worst_class_is_told_in_points() -> None:
-    assert measure("linf").tell(0.042) == "4.2\u00a0points"
-    assert measure("linf").span(Estimate(0.04, 0.031, 0.052)) == "3.1 to 5.2\u00a0points"
-
-
-def test_pairs_told_apart_are_counted_of_a_hundred() -> None:
-    assert measure("auc").tell(0.934) == "93\u00a0of\u00a0100"
-    assert measure("auc").span(Estimate(0.93, 0.88, 0.97)) == "88 to 97\u00a0of\u00a0100"
-
-
-def test_an_unknown_score_is_told_on_its_own_scale() -> None:
-    assert measure("js").tell(0.25) == "0.25"
+def test_a_figure_is_told_in_the_unit_of_its_measure() -> None:
+    points = Measure("Error", "\u00a0points", 100.0)
+    assert points.tell(0.042) == "4.2\u00a0points"
+    assert points.span(Estimate(0.04, 0.031, 0.052)) == "3.1 to 5.2\u00a0points"
+    assert OWN_SCALE.tell(0.25) == "0.25"
 
 
 def test_a_missing_interval_is_no_interval_of_zero_width() -> None:
-    assert measure("linf").span(Estimate(0.04, None, None)) == NO_FIGURE
+    assert OWN_SCALE.span(Estimate(0.04, None, None)) == NO_FIGURE
 
 
 @given(st.floats(-1e6, 1e6))

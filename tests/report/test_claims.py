@@ -9,8 +9,9 @@ from overheard.core.claims import Timeline
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmRun, Audit, Finding
-from overheard.report.claims import claim_words, claims_plates, claims_tables
+from overheard.report.claims import claim_words
 from overheard.report.page import page
+from overheard.report.question_pages import pages_of
 from overheard.report.tables import as_csv, as_json
 from overheard.report.words import headlines
 from tests.worlds.audits import HOSTILE, NO_DEFENSE, shares_finding
@@ -52,13 +53,10 @@ def test_counts_the_intervals_that_leave_a_guess_out(audit: Audit):
     assert len(claim_words(arms(bare, Seed(0))[0].exposures[0])) == 2
 
 
-def test_draws_each_claim_beside_the_guess_and_never_a_truth(audit: Audit):
-    (plate,) = claims_plates(arms(audit, Seed(0)), audit.class_names)
-    assert [panel.heading for panel in plate.panels] == ["client 0", "client 1"]
-    assert plate.table.lines[0] == ("a guess: uniform", "50", "50")
-    assert plate.table.lines[2] == ("client 0", "60 (50 to 70)", "40 (30 to 50)")
+def test_the_page_tells_claims_and_says_that_nobody_checked_them(audit: Audit):
     told = page(audit, arms(audit, Seed(0)))
     assert "Claimed, and not checked" in told
+    assert "Guessed and inferred shares of client 0" in told
     assert HOSTILE not in told
     assert "No attack could run" not in told
 
@@ -68,14 +66,6 @@ def test_a_checked_audit_has_no_such_page():
     known = shares_finding("bare", client(0), (1.0, 0.0), (0.6, 0.4))
     audit = Audit("Ours", "a run", ("a", "b"), (run,), (known,), (), "", {})
     assert "not checked" not in page(audit, arms(audit, Seed(0)))
-
-
-def test_of_many_clients_those_furthest_from_the_guess_are_drawn():
-    many = unchecked(*(claim(client(n), 0.25 + n / 100, 0.75 - n / 100) for n in range(30)))
-    (plate,) = claims_plates(arms(many, Seed(0)), many.class_names)
-    assert plate.panels[0].heading == "client 6"
-    assert len(plate.panels) == 24
-    assert "the 24 of 30 clients" in plate.note
 
 
 @pytest.mark.parametrize(
@@ -99,8 +89,9 @@ def test_of_many_clients_those_furthest_from_the_guess_are_drawn():
 def test_other_claims_are_told_in_words(question: str, changes: dict[str, object], said: str):
     one = claim(client(0), 0.6, 0.4)
     finding = replace(one, cell=replace(one.cell, question=question), blind={}, **changes)
-    (table,) = claims_tables(arms(unchecked(finding), Seed(0))[0])
-    (line,) = table.lines
+    told = unchecked(finding)
+    (block,) = pages_of(question).claims(told, arms(told, Seed(0)))
+    (line,) = block.tables[0].lines
     assert line[1].replace("\N{NO-BREAK SPACE}", " ") == said
 
 

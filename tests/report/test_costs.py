@@ -7,9 +7,10 @@ import pytest
 from overheard.archive.seconds import Seconds
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
+from overheard.findings.costs import costs_of
 from overheard.findings.finding import Audit
 from overheard.findings.traffic import Traffic
-from overheard.report.costs import costs_of, costs_table
+from overheard.report.costs import costs_table
 from tests.worlds.audits import HOSTILE
 
 

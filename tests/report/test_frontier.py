@@ -23,7 +23,8 @@ def standing(
 ) -> FrontierPoint:
     mean = Estimate(value, None, None)
     place = (arm, (SERVER,), attack, "label_shares", (0,), "l1", better)
-    return FrontierPoint(arm, attack, Row(*place, mean, {}, {}, blind, None, 1, 1), kept, None)
+    row = Row(*place, mean, {}, {}, blind, None, 1, 1)
+    return FrontierPoint(arm, attack, attack, False, row, kept, None)
 
 
 def names(held: tuple[FrontierPoint, ...]) -> list[str]:

@@ -14,7 +14,6 @@ from overheard.drawing.plates import Plate
 from overheard.findings.finding import Audit, Cell, Finding
 from overheard.findings.traffic import Traffic
 from overheard.report import frontier_plates
-from overheard.report.frontier_plates import ADAPTIVE
 from tests.report.people import identity_findings, people_audit
 from tests.worlds.audits import HOSTILE
 
@@ -67,7 +66,10 @@ def test_the_strongest_attack_on_each_arm_decides_and_the_adaptive_one_is_dashed
     # Cheap helps against who does not know it and not against who does.
     held = findings(none=3.0, cheap=0.5)
     (fooled,) = plates(held)
-    adaptive = identity_findings("cheap", f"ours, {ADAPTIVE}", 6.0)
+    adaptive = [
+        replace(one, cell=replace(one.cell, label="ours, adapting", is_adaptive=True))
+        for one in identity_findings("cheap", "ours, knowing", 6.0)
+    ]
     (plate,) = plates([*held, *adaptive])
     assert best(fooled)["cheap"] == "yes"
     assert best(plate)["cheap"] == "no"
@@ -75,6 +77,7 @@ def test_the_strongest_attack_on_each_arm_decides_and_the_adaptive_one_is_dashed
     assert fooled.legend is not None
     dashes = "stroke-dasharray"
     assert plate.legend.count(dashes) == fooled.legend.count(dashes) + 1
+    assert {line[1] for line in plate.table.lines} == {"ours", "ours, adapting"}
 
 
 def test_there_is_no_frontier_without_two_arms_of_known_accuracy_one_of_them_bare() -> None:

@@ -34,17 +34,23 @@ def test_one_seed_and_missing_answers_and_unheard_arms_are_named(small: Audit) -
     assert "No attack listened to the arm late." in told
 
 
-def test_refusals_with_one_reason_make_one_line_that_counts_them() -> None:
+def test_refusals_with_one_reason_make_one_line_that_counts_them(small: Audit) -> None:
     again = replace(CELL, rounds=(0,))
-    groups = grouped(
-        (
-            Refusal(CELL, client(0), ("auxiliary examples",)),
-            Refusal(CELL, client(1), ("auxiliary examples",)),
-            Refusal(again, client(1), ("auxiliary examples",)),
-            Refusal(CELL, client(1), ("updates",)),
-        )
+    refusals = (
+        Refusal(CELL, client(0), ("auxiliary examples",)),
+        Refusal(CELL, client(1), ("auxiliary examples",)),
+        Refusal(again, client(1), ("auxiliary examples",)),
+        Refusal(CELL, client(1), ("updates",)),
     )
+    groups = grouped(arms(replace(small, findings=(), refusals=refusals), Seed(0)))
     assert [(g.missing, g.targets, g.answers) for g in groups] == [
         (("auxiliary examples",), 2, 3),
         (("updates",), 1, 1),
     ]
+
+
+def test_refusals_show_the_label_of_an_attack(small: Audit) -> None:
+    cell = replace(CELL, attack="decaf, knowing the defenses", label="decaf")
+    audit = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
+    (group,) = grouped(arms(audit, Seed(0)))
+    assert group.label == "decaf"

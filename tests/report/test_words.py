@@ -92,7 +92,7 @@ def test_the_published_claim_is_left_alone_where_it_holds_and_for_other_attacks(
     true = (1.0, 0.0)
     exact = shares_finding("none", client(0), true, true, null=(1.0, 1.0, 1.0))
     other = shares_finding(
-        "none", client(0), true, true, null=(0.0, 0.0, 0.0), settings="BiasInversion()"
+        "none", client(0), true, true, null=(0.0, 0.0, 0.0), part="bias_inversion"
     )
     for finding in (exact, other):
         assert "published" not in " ".join(words(replace(small, findings=(finding,))))

@@ -11,7 +11,13 @@ from sklearn.metrics import roc_auc_score
 from overheard.core.seeds import Seed
 from overheard.questions.identity.statistics.ranking import matches, rankings
 from overheard.questions.same_sender.statistics.pairs import sender_matches
-from overheard.statistics.matching import Matches, curve, equal_error_rate, matching_auc
+from overheard.statistics.matching import (
+    Matches,
+    curve,
+    equal_error_rate,
+    hits_at,
+    matching_auc,
+)
 from tests.auditing.recognised import found, run
 
 SEED = Seed(5)
@@ -114,3 +120,12 @@ def test_comparisons_of_targets_are_pairs_of_those_who_sent_them() -> None:
     assert held.person.tolist() == [1, 0, 0]
     assert (held.known, held.unknown) == (1, 1)
     assert sender_matches([lone]) == ()
+
+
+def test_hits_at_a_rate_of_false_alarms_are_the_mean_over_runs() -> None:
+    # Run 0: the true pair above both others, 1 at any rate. Run 1: below one of the two, so it
+    # passes at half the false alarms.
+    first = found((3, 1, 0), "a", 0, users="abc")
+    second = found((1, 3, 0), "a", 0, users="abc", seed=1)
+    runs = [matches(one) for one in rankings([first, second])]
+    assert hits_at(runs, np.array([0.0, 0.5])) == pytest.approx([1 / 2, 1])

@@ -27,6 +27,7 @@ def shares_finding(
     rounds: tuple[int, ...] = (0, 1),
     observers: tuple[Party, ...] = (SERVER,),
     settings: str = "Decaf()",
+    part: str = "decaf",
     null: tuple[float, float, float] | None = None,
     reach: float | None = None,
     size: tuple[float, float] | None = None,
@@ -67,7 +68,7 @@ def shares_finding(
     if size is not None:
         names = (("size_factor", "lower"), ("size_coverage", "higher"))
         scores += [Score(n, v, b, {}, {}) for (n, b), v in zip(names, size, strict=True)]
-    cell = Cell(arm, seed, observers, attack, settings, "label_shares", rounds)
+    cell = Cell(arm, seed, observers, attack, settings, "label_shares", rounds, part=part)
     return Finding(cell, target, tuple(claimed), tuple(true), tuple(scores), low, high)
 
 
@@ -169,6 +170,7 @@ def rich() -> Audit:
                                 attack=attack,
                                 rounds=rounds,
                                 settings=settings,
+                                part=attack,
                                 null=(0.9, 0.7, float(number % 3 == 0))
                                 if attack == "decaf"
                                 else None,

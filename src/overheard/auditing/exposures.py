@@ -8,7 +8,7 @@ from math import inf, isfinite
 from overheard.auditing.summary import summarise
 from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
-from overheard.findings.exposures import About, Arm, Case, Exposure
+from overheard.findings.exposures import About, Arm, Case, Exposure, reader_labels
 from overheard.findings.finding import Audit, Finding, Refusal
 from overheard.findings.row import Row
 from overheard.plans.kinds import QUESTIONS
@@ -66,9 +66,12 @@ def _exposure(
     threat: _Threat, findings: Sequence[Finding], refusals: Sequence[Refusal], seed: Seed
 ) -> Exposure:
     rows = summarise(findings, seed)
+    cells = [*(one.cell for one in findings), *(one.cell for one in refusals)]
+    labels = reader_labels(cells)
     cases = [
         _case(
             attack,
+            labels[attack],
             [row for row in rows if row.attack == attack],
             [finding for finding in findings if finding.cell.attack == attack],
             threat.question,
@@ -85,6 +88,7 @@ def _exposure(
         tuple(refusals),
         rows,
         _unchecked(findings),
+        labels,
     )
 
 
@@ -99,11 +103,15 @@ def _unchecked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(one for one in bare if one.cell.rounds == longest[one.cell.attack])
 
 
-def _case(attack: str, rows: Sequence[Row], findings: Sequence[Finding], question: str) -> Case:
+def _case(
+    attack: str, label: str, rows: Sequence[Row], findings: Sequence[Finding], question: str
+) -> Case:
     headline = QUESTIONS.parts()[question]().scorer.headline
     longest = max((row.rounds for row in rows), key=lambda rounds: (len(rounds), rounds))
     return Case(
         attack,
+        label,
+        any(finding.cell.is_adaptive for finding in findings),
         headline,
         {row.score: row for row in rows if row.rounds == longest},
         {

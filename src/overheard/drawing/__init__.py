@@ -1,1 +1,1 @@
-"""Charts and tables of a report."""
+"""Charts, tables and sentences of a report."""

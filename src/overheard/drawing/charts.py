@@ -56,7 +56,7 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
 
     Names stand beside the lines, or above them where one is too long for that.
     """
-    short = told_apart([case.attack for held in cases.values() for case in held])
+    short = told_apart([case.label for held in cases.values() for case in held])
     is_above = any(len(name) > GUTTER for name in short.values())
     pitch, left = (2, 16.0) if is_above else (1, 128.0)
     lines = sum(1 + pitch * len(held) for held in cases.values())
@@ -81,7 +81,7 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
             for number, case in enumerate(held, 1):
                 place = line + pitch * number
                 _draw_row(axes, place, case.row, measure.factor)
-                names[place] = short[case.attack]
+                names[place] = short[case.label]
             line += 1 + pitch * len(held)
         if is_above:
             axes.set_yticks([])

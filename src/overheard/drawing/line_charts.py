@@ -47,7 +47,7 @@ class Trade:
 
     Args:
         place: of the attack among all names of the legend.
-        is_adaptive: whether it knows the defenses: it is drawn dashed.
+        is_adaptive: whether it adapts to the defenses: it is drawn dashed.
         points: one an arm, how much is read and what the model is worth or costs.
 
     """

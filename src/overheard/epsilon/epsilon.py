@@ -11,6 +11,7 @@ from overheard.core.mechanism import Mechanism
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.epsilon.bound import EpsilonBound, epsilon_bound
 from overheard.epsilon.guesses import bound_by_guesses
+from overheard.findings.exposures import reader_labels
 from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
 from overheard.questions.membership.scorer import MembershipScorer
 
@@ -42,6 +43,7 @@ class EpsilonLine:
             observers; infinite where nothing is guaranteed to them, None where it is unknown.
         bound: what their attacks on membership prove; None = nothing was measured.
         standing: what that amounts to.
+        label: what readers see of the attack that proves the bound; "" = there is no bound.
 
     """
 
@@ -52,6 +54,7 @@ class EpsilonLine:
     ceiling: float | None
     bound: EpsilonBound | None
     standing: Standing
+    label: str = ""
 
 
 def epsilon_lines(audit: Audit) -> tuple[EpsilonLine, ...]:
@@ -103,7 +106,8 @@ def _line(
         _asks(one.cell, run.arm, observers) for one in audit.refusals
     ):
         standing = "refused"
-    return EpsilonLine(run.arm, defense, accounted, observers, ceiling, bound, standing)
+    label = "" if bound is None else reader_labels(one.cell for one in own)[bound.attack]
+    return EpsilonLine(run.arm, defense, accounted, observers, ceiling, bound, standing, label)
 
 
 def _bound_at(

@@ -10,12 +10,21 @@ import numpy as np
 
 from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
+from overheard.findings.figures import SPACE, Measure
 from overheard.findings.finding import Finding
 from overheard.findings.row import CONTROL, Row, place_of
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.matching import Matches, curve, equal_error_rate, matching_auc
 
 NO_GUESS: Mapping[str, float] = MappingProxyType({})
+
+PAIR_MEASURES: Mapping[str, Measure] = MappingProxyType(
+    {
+        "matching_auc": Measure("Pairs told apart", f"{SPACE}of{SPACE}100", 100.0),
+        "equal_error_rate": Measure("Equal error rate", f"{SPACE}%", 100.0),
+    }
+)
+"""How the scores of `pair_rows` are told."""
 
 
 @final

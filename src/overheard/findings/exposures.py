@@ -1,12 +1,13 @@
 """What observers could get out of each arm, question by question."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Literal
 
 from overheard.core.parties import Party
-from overheard.findings.finding import ArmRun, Finding, Refusal
+from overheard.findings.finding import ArmRun, Cell, Finding, Refusal
 from overheard.findings.names import all_others, shown, together
 from overheard.findings.row import Row
 
@@ -23,7 +24,9 @@ class Case:
     """What one attack of one group of observers got in one arm.
 
     Args:
-        attack: its name in the plan.
+        attack: its full name.
+        label: what readers see: no other attack of the exposure is called so.
+        is_adaptive: whether it adapts to the defenses of the arm.
         headline: name of the score by which its question is told.
         whole: its rows by score, for the most rounds that were heard together.
         by_round: the headline's row for each round that was heard alone.
@@ -32,6 +35,8 @@ class Case:
     """
 
     attack: str
+    label: str
+    is_adaptive: bool
     headline: str
     whole: Mapping[str, Row]
     by_round: Mapping[int, Row]
@@ -56,6 +61,7 @@ class Exposure:
         refusals: of attacks that could not run.
         rows: of all attacks, scores and rounds heard.
         claims: of all attacks over the most rounds heard, where no truth is known.
+        labels: what readers see of each attack, refused ones too, by its full name.
 
     """
 
@@ -67,6 +73,7 @@ class Exposure:
     refusals: tuple[Refusal, ...]
     rows: tuple[Row, ...]
     claims: tuple[Finding, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -141,6 +148,41 @@ def by_threat(every: Sequence[Arm]) -> Mapping[str, Sequence[Exposure]]:
         for asked, exposures in gathered.items()
         if any(exposure.cases for exposure in exposures)
     }
+
+
+def arms_asking(every: Sequence[Arm], question: str) -> tuple[Arm, ...]:
+    """The same arms, with what could be got out of them about one question alone."""
+    return tuple(
+        replace(arm, exposures=tuple(one for one in arm.exposures if one.question == question))
+        for arm in every
+    )
+
+
+def reader_labels(cells: Iterable[Cell]) -> Mapping[str, str]:
+    """What readers see of each of these attacks, by its full name.
+
+    That is its label, or where others have the same one, its full name; of an attack that is
+    labelled in several ways, as in several arms, the label that says the most.
+    """
+    labels = dict[str, str]()
+    for cell in cells:
+        label = cell.label or cell.attack
+        labels[cell.attack] = max(labels.get(cell.attack, label), label, key=len)
+    taken = Counter(labels.values())
+    return {
+        attack: label if taken[label] == 1 and label not in labels else attack
+        for attack, label in labels.items()
+    }
+
+
+def labels_across(exposures: Sequence[Exposure]) -> Mapping[str, str]:
+    """What readers see of each attack that got something, over all these exposures."""
+    return reader_labels(
+        finding.cell
+        for exposure in exposures
+        for case in exposure.cases
+        for finding in case.findings
+    )
 
 
 def headline_row(exposures: Sequence[Exposure]) -> Row:

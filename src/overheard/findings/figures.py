@@ -47,56 +47,8 @@ class Measure:
         return f"{digits(low)} to {digits(high)}{self.unit}"
 
 
-_MEASURES = {
-    "l1": Measure("Data put in the wrong class", f"{SPACE}%", 50.0),
-    "tv": Measure("Data put in the wrong class", f"{SPACE}%", 100.0),
-    "linf": Measure("Error on the worst class", f"{SPACE}points", 100.0),
-    "coverage": Measure("True shares inside the stated intervals", f"{SPACE}%", 100.0),
-    "width": Measure("Mean width of the stated intervals", f"{SPACE}points", 100.0),
-    "null_brier": Measure("Squared error of the stated chances of absence", "", 1.0),
-    "size_factor": Measure("Number of examples off by", f"{SPACE}doublings", 1.0),
-    "size_coverage": Measure("True sizes inside the stated intervals", f"{SPACE}%", 100.0),
-    "auc": Measure("Shifts told from controls", f"{SPACE}of{SPACE}100", 100.0),
-    "auc_told": Measure("The same, told when", f"{SPACE}of{SPACE}100", 100.0),
-    "power_at_5": Measure(f"Found at 5{SPACE}% false alarms", f"{SPACE}%", 100.0),
-    "power_at_1": Measure(f"Found at 1{SPACE}% false alarms", f"{SPACE}%", 100.0),
-    "detected": Measure("Shifts that raised the alarm", f"{SPACE}%", 100.0),
-    "detection_rate": Measure("Shifts that raised the alarm", f"{SPACE}%", 100.0),
-    "false_alarm": Measure("Alarms where nothing shifted", f"{SPACE}%", 100.0),
-    "false_alarm_before": Measure("Alarms before the shift", f"{SPACE}%", 100.0),
-    "false_alarm_rate": Measure("Controls that raised the alarm", f"{SPACE}%", 100.0),
-    "rounds_between_false_alarms": Measure("Between false alarms", f"{SPACE}rounds", 1.0),
-    "delay": Measure("From shift to alarm, mean", f"{SPACE}rounds", 1.0),
-    "median_delay": Measure("From shift to alarm, median", f"{SPACE}rounds", 1.0),
-    "round_error": Measure("Round off by", f"{SPACE}rounds", 1.0),
-    "direction": Measure("Direction right", f"{SPACE}%", 100.0),
-    "direction_detected": Measure("Direction right, if detected", f"{SPACE}%", 100.0),
-    "signs_right": Measure("Signs right", f"{SPACE}%", 100.0),
-    "risen_error": Measure("Share of risen classes off by", f"{SPACE}points", 100.0),
-    "risen_coverage": Measure("That share inside its interval", f"{SPACE}%", 100.0),
-    "top1": Measure("Named right at the first try", f"{SPACE}%", 100.0),
-    "top5": Measure("Among the first five named", f"{SPACE}%", 100.0),
-    "unseen": Measure("Squared error of the stated chances of a stranger", "", 1.0),
-    "mean_average_precision": Measure("Average precision a user", f"{SPACE}%", 100.0),
-    "times_chance": Measure("Times chance", "", 1.0),
-    "matching_auc": Measure("Pairs told apart", f"{SPACE}of{SPACE}100", 100.0),
-    "equal_error_rate": Measure("Equal error rate", f"{SPACE}%", 100.0),
-    "dir_at_1_percent": Measure(f"Named right at 1{SPACE}% false alarms", f"{SPACE}%", 100.0),
-    "control_excess": Measure("The control's average precision", f"{SPACE}%", 100.0),
-    "gain_over_published": Measure("Gain over the published", f"{SPACE}points", 100.0),
-    "membership_auc": Measure("Records told apart", f"{SPACE}of{SPACE}100", 100.0),
-    "membership_accuracy": Measure("Records told right", f"{SPACE}%", 100.0),
-    "tpr_at_1_percent": Measure(f"Found at 1{SPACE}% false positives", f"{SPACE}%", 100.0),
-    "tpr_at_0.1_percent": Measure(f"Found at 0.1{SPACE}% false positives", f"{SPACE}%", 100.0),
-    "average_precision": Measure("Average precision a target", f"{SPACE}%", 100.0),
-    "accuracy": Measure("Values told right", f"{SPACE}%", 100.0),
-    "balanced_accuracy": Measure("The same, mean over values", f"{SPACE}%", 100.0),
-}
-
-
-def measure(score: str) -> Measure:
-    """How to tell the score with this name; an unknown one is told on its own scale."""
-    return _MEASURES.get(score, Measure(score, "", 1.0))
+OWN_SCALE = Measure("", "", 1.0)
+"""Tells bare numbers, as they are."""
 
 
 def digits(value: float | None) -> str:

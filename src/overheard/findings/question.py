@@ -2,11 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Generic, Literal, TypeVar
+from types import MappingProxyType
+from typing import ClassVar, Generic, Literal, TypeVar, final
 
 from overheard.core.claims import Claim
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
+from overheard.findings.figures import Measure
 from overheard.findings.finding import Finding
 from overheard.findings.row import Row
 
@@ -35,11 +37,18 @@ class Question(ABC, Generic[C]):
     """Whether it is about the person behind a client: a cohort is no person."""
     takes_all_rounds: ClassVar[bool] = False
     """Whether a round alone says nothing: no round is then listened to by itself."""
+    measures: ClassVar[Mapping[str, Measure]] = MappingProxyType({})
+    """How its scores are told to a reader, by the score's name."""
 
     @property
     @abstractmethod
     def scorer(self) -> Scorer[C]:
         """What holds claims that answer the question against the truth."""
+
+    @final
+    def measure(self, score: str) -> Measure:
+        """How to tell a score; one that is not listed is told on its own scale."""
+        return self.measures.get(score, Measure(score, "", 1.0))
 
     def averages(self, finding: Finding) -> bool:
         """Whether the scores of a finding count in the means over targets and runs.

@@ -14,7 +14,7 @@ from overheard.auditing.supplies import Resources
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
 from overheard.drawing.plates import Table
-from overheard.findings.figures import direction, measure
+from overheard.findings.figures import OWN_SCALE, direction
 from overheard.findings.names import shown
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.figure import Figure
@@ -153,13 +153,12 @@ def _numbers(figures: Sequence[Figure]) -> tuple[Table, ...]:
 
 
 def _line(one: Figure) -> tuple[str, ...]:
-    own = measure("")
     return (
         shown(one.name),
         shown(one.setting.partition("; ")[2]),
-        own.tell(one.ours),
-        own.span(Estimate(one.ours or 0.0, one.low, one.high)),
-        own.tell(one.published),
+        OWN_SCALE.tell(one.ours),
+        OWN_SCALE.span(Estimate(one.ours or 0.0, one.low, one.high)),
+        OWN_SCALE.tell(one.published),
         "" if one.better is None else direction(one.better),
     )
 

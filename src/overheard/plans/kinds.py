@@ -11,7 +11,9 @@ from overheard.core.kind import Kind
 from overheard.core.scorer import Scorer
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
+from overheard.findings.figures import Measure
 from overheard.findings.question import Question
+from overheard.findings.row import Row
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 
@@ -43,6 +45,21 @@ KINDS: tuple[Kind[Any], ...] = (
 def questions() -> Mapping[str, Question[Any]]:
     """Return every question by name."""
     return {name: question() for name, question in QUESTIONS.parts().items()}
+
+
+def measure_of(row: Row) -> Measure:
+    """How the figure of a row is told to a reader."""
+    return measure(row.question, row.score)
+
+
+def measure(question: str, score: str) -> Measure:
+    """How a score of a question is told; one that it does not list, on its own scale.
+
+    Raises:
+        KeyError: if the question is not known here.
+
+    """
+    return QUESTIONS.parts()[question]().measure(score)
 
 
 def question_of(attack: Attack[Any]) -> Question[Any]:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from overheard.drawing.charts import arms_chart
 from overheard.drawing.plates import Panel, Plate, Table
 from overheard.findings.exposures import Arm, Case, Exposure, by_threat, headline_row
-from overheard.findings.figures import NO_FIGURE, Measure, beside, measure
+from overheard.findings.figures import NO_FIGURE, Measure, beside
 from overheard.findings.names import shown
+from overheard.plans.kinds import measure_of
 
 
 def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
@@ -15,7 +16,7 @@ def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
     for asked, exposures in by_threat(every).items():
         held = {exposure.arm: exposure.cases for exposure in exposures}
         side = "left" if headline_row(exposures).better == "lower" else "right"
-        told = measure(headline_row(exposures).score)
+        told = measure_of(headline_row(exposures))
         plates.append(
             Plate(
                 asked,
@@ -62,7 +63,7 @@ def _case_lines(exposure: Exposure, told: Measure) -> list[tuple[str, ...]]:
 def _case_line(case: Case, told: Measure) -> tuple[str, ...]:
     row = case.row
     return (
-        shown(case.attack),
+        shown(case.label),
         told.tell(row.value.mean),
         told.span(row.value),
         told.tell(row.blind),

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from overheard.findings.comparison import Comparison, compared
+from overheard.findings.costs import costs_of
 from overheard.findings.exposures import Arm, Exposure, bare_arm
-from overheard.findings.figures import digits, measure, percent
+from overheard.findings.figures import digits, percent
 from overheard.findings.names import shown
-from overheard.findings.row import Row
-from overheard.questions.shift.scorer.shift import ShiftScorer
-from overheard.report.costs import costs_of
+from overheard.plans.kinds import measure_of
+from overheard.report.question_pages import pages_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +80,24 @@ def _effect(after: Exposure, before: Exposure | None) -> str:
     if not after.cases:
         why = "no attack could run"
         if after.rows:
-            is_shift = after.question == ShiftScorer.name
-            why = "no control ran beside it" if is_shift else "nobody known to it took part"
+            why = pages_of(after.question).why_unmeasured()
         return f"not measured, since {why}; that is no proof of protection."
     old, new = before.cases[0].row, after.cases[0].row
-    told = measure(new.score)
+    told = measure_of(new)
     figures = (
         f"{told.title[0].lower()}{told.title[1:]} {told.tell(old.value.mean)} without, "
         f"{told.tell(new.value.mean)} with"
     )
-    return f"{_comparison(old, new, after.verdict == 'leaks')} ({figures})."
+    return f"{_said(compared(old, new), after.verdict == 'leaks')} ({figures})."
 
 
-def _comparison(old: Row, new: Row, still_leaks: bool) -> str:
-    """Which way two intervals lie; only those that do not meet say anything."""
-    before, after = old.value, new.value
-    if before.low is None or before.high is None or after.low is None or after.high is None:
-        return "too few answers to say whether it helps"
-    rose, fell = after.low > before.high, after.high < before.low
-    if not rose and not fell:
-        return "no clear difference, the intervals overlap"
-    if rose != (new.better == "lower"):
-        return "makes reading easier"
-    return "helps, yet does not stop the leak" if still_leaks else "helps"
+def _said(comparison: Comparison, still_leaks: bool) -> str:
+    match comparison:
+        case "too few":
+            return "too few answers to say whether it helps"
+        case "no clear difference":
+            return "no clear difference, the intervals overlap"
+        case "reads more":
+            return "makes reading easier"
+        case "reads less":
+            return "helps, yet does not stop the leak" if still_leaks else "helps"

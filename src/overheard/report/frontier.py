@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import final
 
-from overheard.findings.exposures import Arm, Case, bare_arm, by_threat
+from overheard.findings.costs import costs_of
+from overheard.findings.exposures import Arm, bare_arm, by_threat
 from overheard.findings.row import Row
-from overheard.report.costs import costs_of
-
-_PRECISION = "mean_average_precision"
+from overheard.report.question_pages import pages_of
 
 
 @final
@@ -19,7 +18,9 @@ class FrontierPoint:
 
     Args:
         arm: its name.
-        attack: its name.
+        attack: its full name.
+        label: what readers see of it in this arm.
+        is_adaptive: whether it adapts to the defenses of the arm.
         row: what was read.
         kept: accuracy over that of the arm without defenses.
         sent: bytes that travelled in a run, up and down; None = not counted.
@@ -28,6 +29,8 @@ class FrontierPoint:
 
     arm: str
     attack: str
+    label: str
+    is_adaptive: bool
     row: Row
     kept: float
     sent: float | None
@@ -54,13 +57,20 @@ def standings(every: Sequence[Arm]) -> Mapping[str, Sequence[FrontierPoint]]:
     found = {
         asked: [
             FrontierPoint(
-                arm.name, case.attack, _told(case), accuracy / worth, costs_of(arm).sent
+                arm.name,
+                case.attack,
+                case.label,
+                case.is_adaptive,
+                row,
+                accuracy / worth,
+                costs_of(arm).sent,
             )
             for exposure in exposures
             if exposure.arm in tested
             for arm, accuracy in [tested[exposure.arm]]
             for case in exposure.cases
-            if isfinite(_told(case).value.mean)
+            for row in [pages_of(exposure.question).frontier_row(case)]
+            if isfinite(row.value.mean)
         ]
         for asked, exposures in by_threat(every).items()
     }
@@ -87,8 +97,3 @@ def _beats(
 ) -> bool:
     no_worse = other.read <= own.read and worth(other) >= worth(own)
     return no_worse and (other.read < own.read or worth(other) > worth(own))
-
-
-def _told(case: Case) -> Row:
-    """By what it is told how much an attack reads."""
-    return case.whole.get(_PRECISION, case.row)

@@ -1,19 +1,17 @@
 """The figures that set what defenses leave to be read against what they cost."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from markupsafe import Markup
 
 from overheard.drawing.line_charts import Axis, Trade, frontier_chart, frontier_legend
 from overheard.drawing.plates import Panel, Plate, Table
 from overheard.drawing.point_names import NamedDot
-from overheard.findings.exposures import Arm
-from overheard.findings.figures import BYTES, data_size, digits, largest_unit, measure
+from overheard.findings.exposures import Arm, by_threat, labels_across
+from overheard.findings.figures import BYTES, data_size, digits, largest_unit
 from overheard.findings.names import shown, told_apart
+from overheard.plans.kinds import measure_of
 from overheard.report.frontier import FrontierPoint, standings, strongest, unbeaten
-
-ADAPTIVE = "knowing the defenses"
-"""What the name of an attack says that adapts to the defenses in force."""
 
 STRONGEST = "the strongest upon each arm (what travels)"
 """What the legend calls the dots of the second panel."""
@@ -33,12 +31,16 @@ def frontier_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
     arms those alone are named at their dots. Beside it stands what travels in a run, where arms
     differ in that.
     """
-    return tuple(_plate(asked, held) for asked, held in standings(every).items())
+    threats = by_threat(every)
+    return tuple(
+        _plate(asked, held, labels_across(threats[asked]))
+        for asked, held in standings(every).items()
+    )
 
 
-def _plate(asked: str, held: Sequence[FrontierPoint]) -> Plate:
+def _plate(asked: str, held: Sequence[FrontierPoint], labels: Mapping[str, str]) -> Plate:
     attacks = list(dict.fromkeys(one.attack for one in held))
-    names = list(told_apart(attacks).values())
+    names = list(told_apart([labels[attack] for attack in attacks]).values())
     found = strongest(held)
     best = unbeaten(found, lambda one: one.kept)
     named = found if len(found) <= MOST_NAMES else best
@@ -58,7 +60,7 @@ def _plate(asked: str, held: Sequence[FrontierPoint]) -> Plate:
         f"Privacy against utility · {asked}",
         "Each dot is an arm as one attack found it: further to the left less is read, further "
         "up the model is worth more. A line joins the arms that no other beats both ways, by "
-        "one attack; it is dashed where the attacker knows the defenses. By the strongest on "
+        "one attack; it is dashed where the attack adapts to the defenses. By the strongest on "
         f"each, these stand: {'; '.join(shown(one.arm) for one in best)}.{beside}",
         frontier_legend(names, listed, _blind(held) is not None, f"Legend: frontier, {asked}"),
         tuple(panels),
@@ -71,13 +73,13 @@ def _trade(
     held: Sequence[FrontierPoint], named: Sequence[FrontierPoint], place: int, attack: str
 ) -> Trade:
     """How one attack fares against every arm, by what the model is worth."""
+    points = [one for one in held if one.attack == attack]
     return Trade(
         place,
-        ADAPTIVE in attack,
+        any(one.is_adaptive for one in points),
         [
             NamedDot(one.arm if one in named else "", _read(one), 100 * one.kept)
-            for one in held
-            if one.attack == attack
+            for one in points
         ],
     )
 
@@ -120,7 +122,7 @@ def _sent_drawing(asked: str, held: Sequence[FrontierPoint], trade: Trade) -> Ma
 
 def _across(held: Sequence[FrontierPoint]) -> Axis:
     """The axis of what is read; it runs backwards where a lower score reads more."""
-    told, blind = measure(held[0].row.score), _blind(held)
+    told, blind = measure_of(held[0].row), _blind(held)
     ends = [_read(one) for one in held] + ([] if blind is None else [blind])
     span = max(ends) - min(ends)
     room = max(0.08 * span, (NARROWEST * told.factor - span) / 2)
@@ -133,7 +135,7 @@ def _across(held: Sequence[FrontierPoint]) -> Axis:
 
 def _read(one: FrontierPoint) -> float:
     """What is read, in the unit of the axis."""
-    return measure(one.row.score).factor * one.row.value.mean
+    return measure_of(one.row).factor * one.row.value.mean
 
 
 def _blind(held: Sequence[FrontierPoint]) -> float | None:
@@ -141,7 +143,7 @@ def _blind(held: Sequence[FrontierPoint]) -> float | None:
     row = next((one.row for one in held if one.row.blind is not None), None)
     if row is None or row.blind is None:
         return None
-    return measure(row.score).factor * row.blind
+    return measure_of(row).factor * row.blind
 
 
 def _differ_in_bytes(held: Sequence[FrontierPoint]) -> bool:
@@ -154,7 +156,7 @@ def _unit(held: Sequence[FrontierPoint]) -> tuple[str, float]:
 
 
 def _table(asked: str, held: Sequence[FrontierPoint], best: Collection[str]) -> Table:
-    told = measure(held[0].row.score)
+    told = measure_of(held[0].row)
     return Table(
         f"{told.title} against accuracy kept: {asked}",
         (
@@ -170,7 +172,7 @@ def _table(asked: str, held: Sequence[FrontierPoint], best: Collection[str]) -> 
         tuple(
             (
                 shown(one.arm),
-                shown(one.attack),
+                shown(one.label),
                 told.tell(one.row.value.mean),
                 told.span(one.row.value),
                 told.tell(one.row.blind),

@@ -1,45 +1,44 @@
 """Lays the report out as one page that works offline and without scripts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from overheard.drawing.pages import Pages
 from overheard.drawing.plates import Table
-from overheard.epsilon.epsilon import epsilon_lines
-from overheard.epsilon.table import epsilon_table, epsilon_words
-from overheard.findings.exposures import Arm, Exposure, Verdict
+from overheard.drawing.sections import (
+    Block,
+    Section,
+    Term,
+    merge_sections,
+)
+from overheard.epsilon.epsilon import EpsilonLine, epsilon_lines
+from overheard.epsilon.table import epsilon_blocks, epsilon_terms, epsilon_words
+from overheard.findings.costs import costs_of
+from overheard.findings.exposures import Arm, Exposure, Verdict, arms_asking
 from overheard.findings.figures import (
     NO_FIGURE,
-    Measure,
+    OWN_SCALE,
     data_size,
     digits,
     direction,
     duration,
-    measure,
     percent,
     rounds_heard,
 )
 from overheard.findings.finding import Audit
 from overheard.findings.names import shown, together
 from overheard.findings.row import Row
-from overheard.questions.label_shares.pages.intervals import intervals_tables
-from overheard.questions.label_shares.pages.shares_plates import shares_plates
-from overheard.questions.membership.scorer import MembershipScorer
-from overheard.questions.shift.pages.detection_tables import detection_tables
-from overheard.questions.shift.pages.timeline_plates import timeline_plates
 from overheard.report.arms_plates import arms_plates
 from overheard.report.changes import changes
-from overheard.report.claims import claims_plates, claims_tables
-from overheard.report.costs import costs_of, costs_table
+from overheard.report.costs import costs_table
 from overheard.report.frontier_plates import frontier_plates
-from overheard.report.identity_plates import identity_plates
-from overheard.report.identity_tables import identity_tables
+from overheard.report.glossary import COST_TERMS, TERMS
 from overheard.report.limits import limit_words
+from overheard.report.question_pages import pages_of
 from overheard.report.refusals import grouped
 from overheard.report.rounds_plates import accuracy_plate, rounds_plates
 from overheard.report.template import template
-from overheard.report.words import BADGES, exposure_words, told_row
-
-_OWN_SCALE = Measure("", "", 1.0)
+from overheard.report.words import BADGES, exposure_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,43 +77,76 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
     Every name is escaped by the template, and every control character spelled out before.
     """
     epsilons = epsilon_lines(audit)
+    asked = [pages_of(name) for name in _questions(every)]
     return template("page.html.j2").render(
         title=shown(audit.title),
         subject=shown(audit.subject),
         arms=[_arm_words(arm) for arm in every],
         threats=list(dict.fromkeys(held.title for arm in every for held in arm.exposures)),
-        has_membership=any(
-            held.question == MembershipScorer.name for arm in every for held in arm.exposures
-        ),
+        intros=[said for pages in asked if (said := pages.intro())],
         changes=changes(every),
         limits=limit_words(audit, every),
         costs=costs_table(every),
         side_by_side=arms_plates(every),
         defenses=_defenses(every),
-        epsilons=epsilon_table(epsilons),
+        epsilons=epsilon_blocks(epsilons),
         broken=epsilon_words(epsilons),
-        shares=shares_plates(every, audit.class_names),
-        intervals=intervals_tables(every),
-        detection=detection_tables(every),
-        timelines=timeline_plates(audit, every),
-        identities=identity_tables(every),
-        recognised=identity_plates(every),
+        sections=_sections(audit, every),
+        claims=_claims(audit, every),
         frontiers=frontier_plates(every),
-        unmeasured=[
-            f"{shown(arm.name)} · {held.title}"
-            for arm in every
-            for held in arm.exposures
-            if held.verdict == "unmeasured"
-        ],
-        claims=claims_plates(every, audit.class_names),
-        unchecked=[answer for arm in every for answer in claims_tables(arm)],
         by_round=rounds_plates(every),
         accuracy=accuracy_plate(every),
-        scores=_scores([row for arm in every for held in arm.exposures for row in held.rows]),
-        refusals=_refusals(audit),
+        scores=_scores(every),
+        refusals=_refusals(every),
+        terms=_terms(asked, epsilons),
         plan=_lines(audit.plan),
         versions=_versions(audit),
     )
+
+
+def _questions(every: Sequence[Arm]) -> Sequence[str]:
+    """The names of all questions that were asked, in the order of the exposures."""
+    return list(dict.fromkeys(held.question for arm in every for held in arm.exposures))
+
+
+def _sections(audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
+    """What is shown of each question alone."""
+    return merge_sections(
+        section
+        for question in _questions(every)
+        for section in _of_question(question, audit, arms_asking(every, question))
+    )
+
+
+def _of_question(question: str, audit: Audit, every: Sequence[Arm]) -> Sequence[Section]:
+    """The sections of a question; at the end of the last, where nothing was measured."""
+    sections = list(pages_of(question).sections(audit, every))
+    unmeasured = tuple(
+        f"Not drawn, since not measured: {shown(arm.name)} · {held.title}."
+        for arm in every
+        for held in arm.exposures
+        if held.verdict == "unmeasured"
+    )
+    if sections and unmeasured:
+        last = sections[-1]
+        sections[-1] = replace(last, blocks=(*last.blocks, Block(paragraphs=unmeasured)))
+    return sections
+
+
+def _claims(audit: Audit, every: Sequence[Arm]) -> Sequence[Block]:
+    """What is claimed and was not checked, question by question."""
+    return [
+        block
+        for question in _questions(every)
+        for block in pages_of(question).claims(audit, arms_asking(every, question))
+    ]
+
+
+def _terms(asked: Sequence[Pages], epsilons: Sequence[EpsilonLine]) -> Sequence[Term]:
+    """Every term once, those of the questions amid those of every report."""
+    own = (term for pages in asked for term in pages.terms())
+    every = (*TERMS, *own, *epsilon_terms(epsilons), *COST_TERMS)
+    return list({term.name: term for term in every}.values())
 
 
 def _lines(text: str) -> str:
@@ -134,8 +166,9 @@ def _arm_words(arm: Arm) -> ArmWords:
 
 
 def _answer(exposure: Exposure) -> AnswerWords:
-    row = told_row(exposure.cases[0]) if exposure.cases else None
-    told = _OWN_SCALE if row is None else measure(row.score)
+    pages = pages_of(exposure.question)
+    row = pages.told_row(exposure.cases[0]) if exposure.cases else None
+    told = OWN_SCALE if row is None else pages.question.measure(row.score)
     return AnswerWords(
         exposure.title,
         exposure.verdict,
@@ -165,7 +198,7 @@ def _defenses(every: Sequence[Arm]) -> Table:
     )
 
 
-def _scores(rows: Sequence[Row]) -> Table:
+def _scores(every: Sequence[Arm]) -> Table:
     return Table(
         "Every figure of merit, on its own scale",
         (
@@ -185,26 +218,31 @@ def _scores(rows: Sequence[Row]) -> Table:
             "Targets",
             "Runs",
         ),
-        tuple(_score_line(row) for row in rows),
+        tuple(
+            _score_line(row, held.labels[row.attack])
+            for arm in every
+            for held in arm.exposures
+            for row in held.rows
+        ),
         7,
     )
 
 
-def _score_line(row: Row) -> tuple[str, ...]:
+def _score_line(row: Row, label: str) -> tuple[str, ...]:
     return (
         shown(row.arm),
         together(row.observers),
-        shown(row.attack),
+        shown(label),
         shown(row.question),
         rounds_heard(row.rounds),
         shown(row.score),
         direction(row.better),
         digits(row.value.mean),
-        _OWN_SCALE.span(row.value),
+        OWN_SCALE.span(row.value),
         _named(row.blinds),
         _named(row.references),
         digits(None if row.gain is None else row.gain.mean),
-        _OWN_SCALE.span(row.gain),
+        OWN_SCALE.span(row.gain),
         str(row.targets),
         str(row.seeds),
     )
@@ -216,7 +254,7 @@ def _named(values: Mapping[str, float]) -> str:
     )
 
 
-def _refusals(audit: Audit) -> Table:
+def _refusals(every: Sequence[Arm]) -> Table:
     return Table(
         "Not measured, and what was missing",
         ("Arm", "Observers", "Attack", "Question", "Missing", "Targets", "Answers not given"),
@@ -224,13 +262,13 @@ def _refusals(audit: Audit) -> Table:
             (
                 shown(group.arm),
                 together(group.observers),
-                shown(group.attack),
+                shown(group.label),
                 shown(group.question),
                 "; ".join(map(shown, group.missing)),
                 str(group.targets),
                 str(group.answers),
             )
-            for group in grouped(audit.refusals)
+            for group in grouped(every)
         ),
         5,
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from overheard.core.parties import Party
+from overheard.findings.exposures import Arm
 from overheard.findings.finding import Refusal
 
 
@@ -15,7 +16,7 @@ class RefusalGroup:
     Args:
         arm: its name.
         observers: who would have pooled what they read.
-        attack: its name in the plan.
+        label: what readers see of the attack.
         question: that stays open.
         missing: what the attack lacked.
         targets: how many different targets.
@@ -25,22 +26,23 @@ class RefusalGroup:
 
     arm: str
     observers: tuple[Party, ...]
-    attack: str
+    label: str
     question: str
     missing: tuple[str, ...]
     targets: int
     answers: int
 
 
-def grouped(refusals: Sequence[Refusal]) -> tuple[RefusalGroup, ...]:
-    """One entry a reason, in the order of the first refusal of each."""
+def grouped(every: Sequence[Arm]) -> tuple[RefusalGroup, ...]:
+    """One entry a reason, arm by arm, in the order of the first refusal of each."""
     groups: dict[tuple[str, tuple[Party, ...], str, str, tuple[str, ...]], list[Refusal]]
     groups = defaultdict(list)
-    for refusal in refusals:
-        cell = refusal.cell
-        groups[(cell.arm, cell.observers, cell.attack, cell.question, refusal.missing)].append(
-            refusal
-        )
+    for arm in every:
+        for exposure in arm.exposures:
+            for refusal in exposure.refusals:
+                label = exposure.labels[refusal.cell.attack]
+                reason = (arm.name, exposure.observers, label, exposure.question)
+                groups[(*reason, refusal.missing)].append(refusal)
     return tuple(
         RefusalGroup(*reason, len({refusal.target for refusal in members}), len(members))
         for reason, members in groups.items()

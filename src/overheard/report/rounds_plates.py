@@ -4,10 +4,18 @@ from collections.abc import Sequence
 
 from overheard.drawing.charts import Course, highest, legend_chart, rounds_chart
 from overheard.drawing.plates import Panel, Plate, Table
-from overheard.findings.exposures import Arm, Case, Exposure, by_threat, headline_row
-from overheard.findings.figures import NO_FIGURE, SPACE, Measure, measure, percent
+from overheard.findings.exposures import (
+    Arm,
+    Case,
+    Exposure,
+    by_threat,
+    headline_row,
+    labels_across,
+)
+from overheard.findings.figures import NO_FIGURE, SPACE, Measure, percent
 from overheard.findings.names import shown, told_apart
 from overheard.findings.row import Row
+from overheard.plans.kinds import measure_of
 from overheard.statistics.estimate import Estimate
 
 ACCURACY = Measure("Accuracy of the global model", f"{SPACE}%", 100.0)
@@ -25,8 +33,9 @@ def rounds_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
 def _rounds_plate(
     asked: str, exposures: Sequence[Exposure], heard: Sequence[Exposure]
 ) -> Plate:
-    told = measure(headline_row(exposures).score)
+    told = measure_of(headline_row(exposures))
     names = sorted({case.attack for exposure in heard for case in exposure.cases})
+    labels = labels_across(heard)
     courses = {
         exposure.arm: [_course(case, names.index(case.attack)) for case in exposure.cases]
         for exposure in heard
@@ -39,7 +48,7 @@ def _rounds_plate(
         f"{told.title}{told.unit and ','}{told.unit}, from one round alone; “all” = from all "
         f"rounds together. Upright lines are 95 % intervals.{_unheard(exposures, heard)}",
         legend_chart(
-            list(told_apart(names).values()),
+            list(told_apart([labels[name] for name in names]).values()),
             any(line.blind for line in lines),
             f"Legend: {asked}",
         ),
@@ -74,7 +83,7 @@ def _unheard(exposures: Sequence[Exposure], heard: Sequence[Exposure]) -> str:
 
 def _course(case: Case, place: int) -> Course:
     return Course(
-        shown(case.attack),
+        shown(case.label),
         place,
         {number: row.value for number, row in case.by_round.items()},
         case.row.value if len(case.row.rounds) > 1 else None,
@@ -89,7 +98,7 @@ def _round_lines(arm: str, case: Case, told: Measure) -> list[tuple[str, ...]]:
     return [
         (
             shown(arm),
-            shown(case.attack),
+            shown(case.label),
             name,
             told.tell(row.value.mean),
             told.span(row.value),

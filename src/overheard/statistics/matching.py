@@ -151,3 +151,13 @@ def _figure(
         with np.errstate(invalid="ignore"):
             rates.append(np.append(nothing, counts / counts[:, -1:], axis=1))
     return figure(Curve(*rates))
+
+
+def hits_at(
+    runs: Sequence[Matches], false_alarms: Float[np.ndarray, " rates"]
+) -> Float[np.ndarray, " rates"]:
+    """The share of true pairs that pass where so many others do, the mean over runs."""
+    curves = [curve(run) for run in runs]
+    hits = [np.interp(false_alarms, one.false_alarms[0], one.hits[0]) for one in curves]
+    means: Float[np.ndarray, " rates"] = np.mean(hits, axis=0)
+    return means

@@ -14,10 +14,11 @@ from overheard.drawing.charts import legend_chart
 from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
 from overheard.drawing.plates import Panel, Plate
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
-from overheard.findings.figures import digits, measure
+from overheard.findings.figures import digits
 from overheard.findings.names import shortened
 from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
+from overheard.questions.identity.measures import MEASURES
 
 CELL = 34.0
 """Pixels a side of a cell of a heat map."""
@@ -47,10 +48,10 @@ def series_plate(title: str, lines: Sequence[Series], across: str, score: str) -
         title: of all.
         lines: that are drawn.
         across: what the number is.
-        score: what the figures are.
+        score: what the figures are, by the name of one of identity.
 
     """
-    told = measure(score)
+    told = MEASURES[score]
     drawn = []
     for place, line in enumerate(lines):
         points = [

@@ -10,6 +10,7 @@ from overheard.findings.finding import Finding
 from overheard.findings.question import Question
 from overheard.findings.row import Row
 from overheard.questions.attribute.claim import Attribute
+from overheard.questions.attribute.measures import MEASURES
 from overheard.questions.attribute.scorer import AttributeScorer
 from overheard.questions.attribute.statistics.attribute_rows import attribute_rows
 
@@ -21,6 +22,7 @@ class AttributeQuestion(Question[Attribute]):
 
     name = "attribute"
     source = AttributeScorer.source
+    measures = MEASURES
     control = "permutation"
     is_about_people = True
     takes_all_rounds = True

@@ -9,6 +9,7 @@ from overheard.findings.finding import Finding
 from overheard.findings.question import Question
 from overheard.findings.row import Row
 from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.measures import MEASURES
 from overheard.questions.identity.scorer import IdentityScorer
 from overheard.questions.identity.statistics.identity_rows import (
     identity_references,
@@ -23,6 +24,7 @@ class IdentityQuestion(Question[Identity]):
 
     name = "identity"
     source = IdentityScorer.source
+    measures = MEASURES
     control = "permutation"
     is_about_people = True
     takes_all_rounds = True

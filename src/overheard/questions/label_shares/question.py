@@ -5,6 +5,7 @@ from typing import final
 
 from overheard.findings.question import Question
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.measures import MEASURES
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
 
@@ -15,6 +16,7 @@ class LabelSharesQuestion(Question[LabelShares]):
 
     name = "label_shares"
     source = LabelSharesScorer.source
+    measures = MEASURES
 
     @property
     def scorer(self) -> LabelSharesScorer:

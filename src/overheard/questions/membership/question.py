@@ -5,6 +5,7 @@ from typing import final
 
 from overheard.findings.question import Question
 from overheard.questions.membership.claim import Membership
+from overheard.questions.membership.measures import MEASURES
 from overheard.questions.membership.scorer import MembershipScorer
 
 
@@ -15,6 +16,7 @@ class MembershipQuestion(Question[Membership]):
 
     name = "membership"
     source = MembershipScorer.source
+    measures = MEASURES
 
     @property
     def scorer(self) -> MembershipScorer:

@@ -10,6 +10,7 @@ from overheard.findings.finding import Finding
 from overheard.findings.question import Question
 from overheard.findings.row import Row
 from overheard.questions.same_sender.claim import SameSender
+from overheard.questions.same_sender.measures import MEASURES
 from overheard.questions.same_sender.scorer import SameSenderScorer
 from overheard.questions.same_sender.statistics.same_sender_rows import same_sender_rows
 
@@ -21,6 +22,7 @@ class SameSenderQuestion(Question[SameSender]):
 
     name = "same_sender"
     source = SameSenderScorer.source
+    measures = MEASURES
     control = "permutation"
     is_about_people = True
     takes_all_rounds = True

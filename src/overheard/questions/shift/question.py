@@ -9,6 +9,7 @@ from overheard.findings.finding import Finding
 from overheard.findings.question import Question
 from overheard.findings.row import Row
 from overheard.questions.shift.claim import Shift
+from overheard.questions.shift.measures import MEASURES
 from overheard.questions.shift.scorer.shift import ShiftScorer
 from overheard.questions.shift.statistics.detection import detection_rows
 
@@ -20,6 +21,7 @@ class ShiftQuestion(Question[Shift]):
 
     name = "shift"
     source = ShiftScorer.source
+    measures = MEASURES
     control = "exchange"
     takes_all_rounds = True
 

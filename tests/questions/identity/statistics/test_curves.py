@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from overheard.questions.identity.statistics.curves import hits_at, identified_at, named_within
-from overheard.questions.identity.statistics.ranking import matches, rankings
+from overheard.questions.identity.statistics.curves import identified_at, named_within
+from overheard.questions.identity.statistics.ranking import rankings
 from tests.auditing.recognised import found, run
 
 
@@ -16,15 +16,6 @@ def test_the_share_named_within_k_is_worked_by_hand() -> None:
         found((2, 1, 0, 0), "stranger", 2),
     ])  # fmt: skip
     assert named_within(held, (1, 2, 3, 4)) == pytest.approx([1 / 2, 1 / 2, 3 / 4, 1])
-
-
-def test_hits_at_a_rate_of_false_alarms_are_the_mean_over_runs() -> None:
-    # Run 0: the true pair above both others, 1 at any rate. Run 1: below one of the two, so it
-    # passes at half the false alarms.
-    first = found((3, 1, 0), "a", 0, users="abc")
-    second = found((1, 3, 0), "a", 0, users="abc", seed=1)
-    runs = [matches(one) for one in rankings([first, second])]
-    assert hits_at(runs, np.array([0.0, 0.5])) == pytest.approx([1 / 2, 1])
 
 
 def test_known_users_are_identified_the_more_the_more_strangers_may_pass() -> None:

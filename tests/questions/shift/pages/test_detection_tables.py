@@ -49,7 +49,6 @@ def test_a_time_without_any_false_alarm_is_told_by_its_low_end() -> None:
     assert figures["Between false alarms"] == "27\u00a0rounds or more"
 
 
-def test_without_controls_or_shifts_there_is_no_table(small: Audit) -> None:
-    assert tables(small) == {}
+def test_without_controls_there_is_no_table() -> None:
     findings = shift_findings("none", "tracker", 9.0, runs=3, has_controls=False)
     assert tables(shift_audit(findings)) == {}

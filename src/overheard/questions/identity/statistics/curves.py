@@ -1,4 +1,4 @@
-"""How well people are recognised at every threshold, and at every length of a list of names."""
+"""How well people are recognised at every length of a list of names, and among strangers."""
 
 from collections.abc import Sequence
 
@@ -7,17 +7,6 @@ from jaxtyping import Float
 
 from overheard.questions.identity.statistics.open_set import identified, open_set
 from overheard.questions.identity.statistics.ranking import Ranking
-from overheard.statistics.matching import Matches, curve
-
-
-def hits_at(
-    runs: Sequence[Matches], false_alarms: Float[np.ndarray, " rates"]
-) -> Float[np.ndarray, " rates"]:
-    """The share of true pairs that pass where so many others do, the mean over runs."""
-    curves = [curve(run) for run in runs]
-    hits = [np.interp(false_alarms, one.false_alarms[0], one.hits[0]) for one in curves]
-    means: Float[np.ndarray, " rates"] = np.mean(hits, axis=0)
-    return means
 
 
 def named_within(runs: Sequence[Ranking], lengths: Sequence[int]) -> Float[np.ndarray, " k"]:

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 
-from overheard.core.claims import INTERVAL_LEVEL
+from overheard.drawing.coverage import LEVEL, coverage_words
 from overheard.drawing.plates import Table
+from overheard.drawing.sentences import bracketed_interval
 from overheard.findings.exposures import Arm, Case, Exposure, by_threat
-from overheard.findings.figures import NO_FIGURE, SPACE, digits, measure, percent
+from overheard.findings.figures import NO_FIGURE, SPACE, digits, percent
 from overheard.findings.names import all_others, shown, told_apart
 from overheard.findings.row import Row
-
-DISTRUSTED = 0.8
-"""Intervals that hold the truth less often than this are called untrustworthy: a tenth below
-what they say, more than chance takes off where a hundred shares were bounded."""
+from overheard.questions.label_shares.measures import MEASURES
 
 HEADS = (
     "Arm",
@@ -23,39 +21,18 @@ HEADS = (
     "True sizes inside",
 )
 
-LEVEL = f"{100 * INTERVAL_LEVEL:.0f}{SPACE}%"
-
 
 def interval_words(exposure: Exposure) -> tuple[str, ...]:
     """What attacks' own statements of uncertainty turned out to be worth.
 
     Of the bounds of every attack that gives some; of the size, the best attack's estimate.
     """
-    names = told_apart([case.attack for case in exposure.cases])
+    names = told_apart([case.label for case in exposure.cases])
     sizes = [case for case in exposure.cases if "size_factor" in case.whole]
     return (
-        *(said for case in exposure.cases for said in _coverage(case, names[case.attack])),
-        *(_size(case, names[case.attack], exposure) for case in sizes[:1]),
+        *coverage_words(exposure, "coverage", MEASURES["coverage"], "share"),
+        *(_size(case, names[case.label], exposure) for case in sizes[:1]),
     )
-
-
-def _coverage(case: Case, name: str) -> tuple[str, ...]:
-    row = case.whole.get("coverage")
-    if row is None:
-        return ()
-    what = "change" if _is_change(case) else "share"
-    said = (
-        f"The {LEVEL} intervals of {shown(name)} held the true {what} for "
-        f"{percent(row.value.mean)} of the {what}s{_span(row)}"
-    )
-    if row.value.mean < DISTRUSTED:
-        said += ": they are too narrow here, and cannot be trusted"
-    return (f"{said}.",)
-
-
-def _is_change(case: Case) -> bool:
-    """Whether what is bounded is how shares changed, and not how large they are."""
-    return "change_l1" in case.whole
 
 
 def _size(case: Case, name: str, exposure: Exposure) -> str:
@@ -73,13 +50,9 @@ def _size(case: Case, name: str, exposure: Exposure) -> str:
         return f"{said}."
     share = percent(held.value.mean)
     return (
-        f"{said}; its {LEVEL} intervals held the true number in {share} of cases{_span(held)}."
+        f"{said}; its {LEVEL} intervals held the true number in {share} of cases"
+        f"{bracketed_interval(held, MEASURES['size_coverage'])}."
     )
-
-
-def _span(row: Row) -> str:
-    span = measure(row.score).span(row.value)
-    return "" if span == NO_FIGURE else f" (95{SPACE}% interval {span})"
 
 
 def _factor_span(row: Row) -> str:
@@ -94,10 +67,9 @@ def _factor(doublings: float) -> str:
 
 
 def intervals_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
-    """Coverage and width of what attacks say with intervals, a table for each question.
+    """Coverage and width of what attacks say with intervals, a table for each group.
 
-    Over the most rounds heard; an attack that bounds nothing has no line. How a change of
-    shares is bounded stands with the shifts.
+    Over the most rounds heard; an attack that bounds nothing has no line.
     """
     tables = []
     for asked, exposures in by_threat(every).items():
@@ -105,7 +77,7 @@ def intervals_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
             _line(exposure.arm, case)
             for exposure in exposures
             for case in exposure.cases
-            if case.whole.keys() & {"coverage", "size_factor"} and not _is_change(case)
+            if case.whole.keys() & {"coverage", "size_factor"}
         )
         if lines:
             tables.append(Table(f"How often {LEVEL} intervals held: {asked}", HEADS, lines, 2))
@@ -116,9 +88,9 @@ def _line(arm: str, case: Case) -> tuple[str, ...]:
     held, size = case.whole.get("coverage"), case.whole.get("size_factor")
     return (
         shown(arm),
-        shown(case.attack),
+        shown(case.label),
         _told(held),
-        NO_FIGURE if held is None else measure("coverage").span(held.value),
+        NO_FIGURE if held is None else MEASURES["coverage"].span(held.value),
         _told(case.whole.get("width")),
         NO_FIGURE if size is None else _factor(size.value.mean),
         _told(case.whole.get("size_coverage")),
@@ -126,4 +98,4 @@ def _line(arm: str, case: Case) -> tuple[str, ...]:
 
 
 def _told(row: Row | None) -> str:
-    return NO_FIGURE if row is None else measure(row.score).tell(row.value.mean)
+    return NO_FIGURE if row is None else MEASURES[row.score].tell(row.value.mean)

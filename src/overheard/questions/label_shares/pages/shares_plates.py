@@ -6,15 +6,13 @@ import numpy as np
 
 from overheard.core.claims import Interval
 from overheard.drawing.charts import shares_chart
+from overheard.drawing.claims import DRAWN
+from overheard.drawing.coverage import LEVEL
 from overheard.drawing.plates import Panel, Plate, Table
 from overheard.findings.exposures import Arm, Case, Exposure
 from overheard.findings.figures import digits
 from overheard.findings.finding import Finding
 from overheard.findings.names import called, shown
-from overheard.questions.label_shares.pages.intervals import LEVEL
-
-DRAWN = 24
-"""Clients drawn one by one in a figure; more are no longer looked at one by one."""
 
 
 def shares_plates(every: Sequence[Arm], class_names: Sequence[str]) -> tuple[Plate, ...]:
@@ -41,7 +39,7 @@ def _shares_plate(exposure: Exposure, class_names: Sequence[str]) -> Plate:
     top = max(max(*one.true, *one.claimed, *(one.high or ())) for one in drawn)
     bounded = any(bounds_of(finding) is not None for finding in drawn)
     names = {one.target: called(one.target, exposure.observers) for one in drawn}
-    where = f"{shown(exposure.arm)} · {exposure.title} · {shown(case.attack)}"
+    where = f"{shown(exposure.arm)} · {exposure.title} · {shown(case.label)}"
     return Plate(
         where,
         f"{_drawing(bounded)}{_left_out(case, len(drawn), len(held), seed)}",

@@ -1,8 +1,9 @@
 """Tells in plain sentences how well records that were trained on are told from others."""
 
 from overheard.findings.exposures import Case
-from overheard.findings.figures import SPACE, measure, percent
-from overheard.questions.membership.scorer import FALSE_POSITIVES, MembershipScorer
+from overheard.findings.figures import SPACE, percent
+from overheard.questions.membership.measures import MEASURES
+from overheard.questions.membership.scorer import FALSE_POSITIVES
 from overheard.questions.membership.statistics.record_rates import RecordRates, record_rates
 from overheard.statistics.estimate import Estimate
 
@@ -10,13 +11,11 @@ ACCURACY = "membership_accuracy"
 
 
 def membership_words(case: Case) -> tuple[str, ...]:
-    """What the best attack is worth where it may hardly err; nothing of other questions.
+    """What the best attack is worth where it may hardly err.
 
     Of each rate two intervals: over clients and runs, as everywhere in a report, and over
     records (`statistics.record_rates`).
     """
-    if case.row.question != MembershipScorer.name:
-        return ()
     rates = record_rates(case.findings)
     return (*_found(case, rates), _told_right(case, rates))
 
@@ -35,7 +34,7 @@ def _found(case: Case, rates: RecordRates) -> tuple[str, ...]:
     return (
         f"Of the records that were trained on it finds {' and '.join(found)}.",
         f"With {rates.outsiders:,} records of nobody, what is told as {_rate(rate)} false "
-        f"positives may truly be {measure(name).span(rates.passing[name])}.",
+        f"positives may truly be {MEASURES[name].span(rates.passing[name])}.",
     )
 
 
@@ -51,7 +50,7 @@ def _told_right(case: Case, rates: RecordRates) -> str:
 
 def _spans(case: Case, name: str, exact: Estimate) -> str:
     """Both intervals; of one answer in one run there is but the one over records."""
-    told, row = measure(name), case.whole[name]
+    told, row = MEASURES[name], case.whole[name]
     over_records = f"{told.span(exact)} over records"
     if row.value.low is None:
         return over_records

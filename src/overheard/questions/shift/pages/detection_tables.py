@@ -6,9 +6,10 @@ from math import isinf
 
 from overheard.drawing.plates import Table
 from overheard.findings.exposures import Arm, Case, by_threat
-from overheard.findings.figures import NO_FIGURE, SPACE, Measure, digits, measure
+from overheard.findings.figures import NO_FIGURE, SPACE, Measure, digits
 from overheard.findings.names import shown
 from overheard.findings.row import Row
+from overheard.questions.shift.measures import MEASURES
 from overheard.statistics.estimate import Estimate
 
 
@@ -19,22 +20,19 @@ class _Column:
     Args:
         score: its name.
         beside: head of its guess; "" = that does not stand beside it.
-        title: head of the figure; "" = as it is called everywhere.
 
     """
 
     score: str
     beside: str = ""
-    title: str = ""
 
     def heads(self) -> list[str]:
-        title = self.title or measure(self.score).title
-        return [title, *([self.beside] if self.beside else [])]
+        return [MEASURES[self.score].title, *([self.beside] if self.beside else [])]
 
     def cells(self, row: Row | None) -> list[str]:
         if row is None:
             return [NO_FIGURE] * len(self.heads())
-        told = measure(self.score)
+        told = MEASURES[self.score]
         # Blind, or else as the claim itself states.
         guess = next(iter(row.references.values()), None) if row.blind is None else row.blind
         return [_spanned(row.value, told), *([told.tell(guess)] if self.beside else [])]
@@ -82,7 +80,7 @@ _TABLES = (
         (
             _Column("risen_error", beside="Guessing"),
             _Column("risen_coverage"),
-            _Column("coverage", title="True changes inside their intervals"),
+            _Column("coverage"),
             _Column("width"),
         ),
     ),
@@ -97,12 +95,7 @@ def detection_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
     """
     tables = []
     for asked, exposures in by_threat(every).items():
-        held = [
-            (exposure.arm, case)
-            for exposure in exposures
-            for case in exposure.cases
-            if case.headline == "auc"
-        ]
+        held = [(exposure.arm, case) for exposure in exposures for case in exposure.cases]
         for title, columns in _TABLES:
             lines = tuple(
                 _line(arm, case, columns)
@@ -117,4 +110,4 @@ def detection_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
 
 def _line(arm: str, case: Case, columns: Sequence[_Column]) -> tuple[str, ...]:
     cells = [cell for column in columns for cell in column.cells(case.whole.get(column.score))]
-    return (shown(arm), shown(case.attack), *cells)
+    return (shown(arm), shown(case.label), *cells)

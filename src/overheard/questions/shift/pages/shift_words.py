@@ -1,14 +1,14 @@
 """Tells in plain sentences how a shift is noticed, when, and which way."""
 
+from overheard.drawing.sentences import bracketed_interval
 from overheard.findings.exposures import Case
-from overheard.findings.figures import NO_FIGURE, SPACE, measure, percent
+from overheard.findings.figures import SPACE, percent
 from overheard.findings.row import Row
+from overheard.questions.shift.measures import MEASURES
 
 
 def shift_words(case: Case) -> tuple[str, ...]:
-    """What the best attack's evidence and alarms are worth; nothing of another question."""
-    if "auc" not in case.whole:
-        return ()
+    """What the best attack's evidence and alarms are worth."""
     return (*_at_stated_alarms(case), *_own_alarm(case), *_direction(case))
 
 
@@ -19,7 +19,7 @@ def _at_stated_alarms(case: Case) -> tuple[str, ...]:
         if (row := case.whole.get(f"power_at_{level}")) is not None
     ]
     told = case.whole["auc_told"]
-    when = f"Told the round, it is right in {measure('auc').tell(told.value.mean)} pairs"
+    when = f"Told the round, it is right in {MEASURES['auc'].tell(told.value.mean)} pairs"
     if not found:
         few = "too few controls ran to say how many shifts it finds at 5 % false alarms"
         return (f"{when}; {few.replace(' %', f'{SPACE}%')}.",)
@@ -57,13 +57,10 @@ def _direction(case: Case) -> tuple[str, ...]:
     off = case.whole.get("risen_error")
     if off is None:
         return (f"{said} (guessing: {percent(right.blind)}).",)
-    share = measure("risen_error").tell(off.value.mean)
-    guess = measure("risen_error").tell(off.blind)
+    share = MEASURES["risen_error"].tell(off.value.mean)
+    guess = MEASURES["risen_error"].tell(off.blind)
     return (f"{said}, and their share of the new data to within {share} (guessing: {guess}).",)
 
 
 def _span(row: Row, beside: str = "") -> str:
-    span = measure(row.score).span(row.value)
-    said = "" if span == NO_FIGURE else f"95{SPACE}% interval {span}"
-    told = f"{said}{beside}".removeprefix("; ")
-    return f" ({told})" if told else ""
+    return bracketed_interval(row, MEASURES[row.score], beside)

@@ -70,7 +70,7 @@ def _of_exposure(
 def _plate(exposure: Exposure, attack: str, found: Sequence[Finding], attacks: int) -> Plate:
     planned = [finding for finding in found if not finding.cell.is_control]
     drawn = _chosen(planned, found, exposure.observers)
-    where = f"{shown(exposure.arm)} · {exposure.title} · {shown(attack)}"
+    where = f"{shown(exposure.arm)} · {exposure.title} · {shown(exposure.labels[attack])}"
     height = _height(drawn)
     return Plate(
         where,

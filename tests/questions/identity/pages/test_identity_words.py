@@ -10,10 +10,8 @@ from overheard.report.words import exposure_words
 from tests.report.people import (
     MLP,
     USERS,
-    attribute_findings,
     identity_findings,
     people_audit,
-    sender_findings,
 )
 from tests.worlds.audits import HOSTILE
 
@@ -82,14 +80,6 @@ def test_the_gain_over_the_published_attack_names_it_as_it_is_shown() -> None:
     text = said(findings)
     assert "points above mlp \\x1b[31m" in text
     assert "\x1b" not in text
-
-
-def test_links_and_attributes_are_spoken_of_in_their_own_words() -> None:
-    links = said(sender_findings("none", "link", 3.0))
-    assert "tells which targets are of one sender, with an average precision of" in links
-    ages = said(attribute_findings("none", "age", 3.0))
-    assert "tells what the person behind a target is like, right in" in ages
-    assert "dealt anew among all of them, the same figure is" in ages
 
 
 def test_users_whom_nobody_knows_are_not_measured_and_no_shift_is_spoken_of() -> None:

@@ -2,14 +2,13 @@
 
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
+from overheard.drawing.pair_plates import MOST_ATTACKS
 from overheard.drawing.plates import Plate
-from overheard.findings.finding import Audit, Finding
-from overheard.report.identity_plates import ATTACKS, identity_plates
+from overheard.findings.finding import Finding
+from overheard.questions.identity.pages.identity_plates import identity_plates
 from tests.report.people import (
-    attribute_findings,
     identity_findings,
     people_audit,
-    sender_findings,
 )
 from tests.worlds.audits import HOSTILE
 
@@ -42,20 +41,14 @@ def test_the_table_says_what_the_lines_show() -> None:
 def test_only_the_best_attacks_are_drawn_and_the_note_says_so() -> None:
     findings = [
         one
-        for number in range(ATTACKS + 2)
+        for number in range(MOST_ATTACKS + 2)
         for one in identity_findings("none", f"attack {number}", 0.5 * number)
     ]
     (plate,) = plates(findings)
     assert {line[0] for line in plate.table.lines} == {
-        f"attack {number}" for number in range(2, ATTACKS + 2)
+        f"attack {number}" for number in range(2, MOST_ATTACKS + 2)
     }
     assert "2 more are in the tables" in plate.note
-
-
-def test_links_have_pairs_alone_and_attributes_no_curve() -> None:
-    (plate,) = plates(sender_findings("none", "link", 3.0))
-    assert [panel.heading for panel in plate.panels] == ["Pairs told apart, by threshold"]
-    assert plates(attribute_findings("none", "age", 3.0)) == ()
 
 
 def test_names_are_shown_and_escaped() -> None:
@@ -64,7 +57,3 @@ def test_names_are_shown_and_escaped() -> None:
     assert "<script" not in plate.legend
     assert all("<script" not in panel.drawing for panel in plate.panels)
     assert "\x1b" not in plate.table.lines[0][0]
-
-
-def test_shares_are_not_drawn_so(small: Audit) -> None:
-    assert identity_plates(arms(small, Seed(0))) == ()

@@ -3,14 +3,12 @@
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
 from overheard.drawing.plates import Table
-from overheard.findings.finding import Audit, Finding
-from overheard.report.identity_tables import identity_tables
+from overheard.findings.finding import Finding
+from overheard.questions.identity.pages.identity_tables import identity_tables
 from tests.report.people import (
     MLP,
-    attribute_findings,
     identity_findings,
     people_audit,
-    sender_findings,
 )
 
 
@@ -56,18 +54,9 @@ def test_the_control_is_inside_the_null() -> None:
 
 def test_a_figure_that_nobody_has_makes_no_column() -> None:
     table = tables(identity_findings("none", "ours", 4.0))["Pairs told apart by one threshold"]
-    # The average precision of a target is a figure of links alone.
+    # Nobody but links has the average precision of a target.
     assert "Average precision a target" not in table.heads
-    linked = tables(sender_findings("none", "link", 2.0))["Pairs told apart by one threshold"]
-    assert "Average precision a target" in linked.heads
-
-
-def test_links_and_attributes_have_tables_of_their_own() -> None:
-    assert tables(sender_findings("none", "link", 2.0)).keys() == {
-        "Pairs told apart by one threshold"
-    }
-    assert tables(attribute_findings("none", "age", 2.0)).keys() == {"What a person is like"}
-
-
-def test_shares_have_no_such_table(small: Audit) -> None:
-    assert identity_tables(arms(small, Seed(0))) == ()
+    bare = tables(identity_findings("none", "ours", 4.0, strangers=(), has_controls=False))
+    table = bare["Users whom the attacker does not know"]
+    assert "Unknown targets" not in table.heads
+    assert table.heads[-1] == "Even odds"

@@ -1,0 +1,20 @@
+"""Holds two figures against each other by their intervals."""
+
+from typing import Literal
+
+from overheard.findings.row import Row
+
+Comparison = Literal["too few", "no clear difference", "reads more", "reads less"]
+"""too few: an interval is not there; no clear difference: the intervals overlap; reads more, or
+less: they do not, and the later figure reads more, or less."""
+
+
+def compared(before: Row, after: Row) -> Comparison:
+    """Which way two intervals of one score lie; only those that do not meet say anything."""
+    old, new = before.value, after.value
+    if old.low is None or old.high is None or new.low is None or new.high is None:
+        return "too few"
+    rose, fell = new.low > old.high, new.high < old.low
+    if not rose and not fell:
+        return "no clear difference"
+    return "reads more" if rose == (after.better == "higher") else "reads less"

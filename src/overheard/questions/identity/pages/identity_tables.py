@@ -1,0 +1,96 @@
+"""The tables of how well users are recognised, beside chance and beside the control."""
+
+from collections.abc import Callable, Sequence
+
+from overheard.drawing.people import IN_CONTROL, PAIR_COLUMNS, PAIRS_TITLE
+from overheard.drawing.plates import Table
+from overheard.drawing.score_tables import (
+    ScoreCell,
+    ScoreColumn,
+    ScoreTable,
+    blind_guess,
+    in_control,
+    score_tables,
+    with_interval,
+)
+from overheard.findings.exposures import Arm
+from overheard.findings.figures import NO_FIGURE, SPACE, digits
+from overheard.findings.names import shown
+from overheard.questions.identity.measures import MEASURES
+from overheard.questions.identity.statistics.identity_rows import FALSE_ALARMS
+
+Cell = Callable[[ScoreCell], str]
+
+
+def identity_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
+    """Up to five tables for each group of observers."""
+    return score_tables(every, _TABLES)
+
+
+def _null(cell: ScoreCell) -> str:
+    low, high = (digits(100 * cell.row.references[f"null {end} %"]) for end in ("2.5", "97.5"))
+    return f"{low} to {high}{SPACE}%"
+
+
+def _verdict(cell: ScoreCell) -> str:
+    low, high = (cell.row.references[f"null {end} %"] for end in ("2.5", "97.5"))
+    return "inside" if low <= cell.row.value.mean <= high else "outside"
+
+
+def _users(cell: ScoreCell) -> str:
+    return cell.told.tell(cell.row.references["1 / users"])
+
+
+def _unknown(cell: ScoreCell) -> str:
+    return f"{cell.row.references['unknown targets']:.0f}"
+
+
+def _base(cell: ScoreCell) -> str:
+    bases = [shown(cell.exposure.labels[attack]) for attack in cell.row.references]
+    return "; ".join(bases) or NO_FIGURE
+
+
+def _column(score: str, head: str = "", cell: Cell = with_interval) -> ScoreColumn:
+    return ScoreColumn(score, MEASURES[score], head, cell)
+
+
+_PRECISION, _OPEN = "mean_average_precision", f"dir_at_{FALSE_ALARMS}_percent"
+
+_GAIN = "gain_over_published"
+
+_TABLES = (
+    ScoreTable(
+        "Who it is",
+        (
+            _column(_PRECISION),
+            _column(_PRECISION, "Random order", blind_guess),
+            _column(_PRECISION, "1 / users", _users),
+            _column("times_chance"),
+            _column("top1"),
+            _column("top5"),
+        ),
+    ),
+    ScoreTable(PAIRS_TITLE, PAIR_COLUMNS),
+    ScoreTable(
+        "Users whom the attacker does not know",
+        (
+            _column(_OPEN),
+            _column(_OPEN, "Unknown targets", _unknown),
+            _column(_OPEN, IN_CONTROL, in_control),
+            _column("unseen"),
+            _column("unseen", "Even odds", blind_guess),
+        ),
+    ),
+    ScoreTable(
+        "The control: examples dealt anew among all clients",
+        (
+            _column("control_excess"),
+            _column("control_excess", "Identities swapped: 95 % of draws", _null),
+            _column("control_excess", "The control lies", _verdict),
+        ),
+    ),
+    ScoreTable(
+        "Gain over the published attack, user by user",
+        (ScoreColumn(_GAIN, MEASURES[_GAIN], "Over", _base, is_word=True), _column(_GAIN)),
+    ),
+)

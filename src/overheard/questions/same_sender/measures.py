@@ -1,0 +1,14 @@
+"""How the figures of merit of this question are told to a reader."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from overheard.findings.beside_control import PAIR_MEASURES
+from overheard.findings.figures import SPACE, Measure
+
+MEASURES: Mapping[str, Measure] = MappingProxyType(
+    {
+        "average_precision": Measure("Average precision a target", f"{SPACE}%", 100.0),
+        **PAIR_MEASURES,
+    }
+)

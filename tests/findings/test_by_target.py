@@ -1,0 +1,32 @@
+"""Each target has the mean of its own runs, beside that of its own guesses."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.auditing.exposures import arms
+from overheard.core.parties import client
+from overheard.core.seeds import Seed
+from overheard.findings.by_target import by_target
+from overheard.findings.finding import Audit
+from tests.worlds.audits import shares_finding
+
+
+def test_a_target_has_the_mean_over_its_runs(small: Audit) -> None:
+    findings = (
+        shares_finding("none", client(0), (1.0, 0.0), (0.9, 0.1)),
+        shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3), seed=1),
+        shares_finding("none", client(1), (0.2, 0.8), (0.2, 0.8)),
+    )
+    (arm, _) = arms(replace(small, findings=findings), Seed(0))
+    held = by_target(arm.exposures[0].cases[0], "linf")
+    # 0.1 and 0.3; guessing 0.5 in both runs. Then 0, guessing 0.3.
+    assert [(one.value, one.blind) for one in held.values()] == [
+        (pytest.approx(0.2), 0.5),
+        (0.0, pytest.approx(0.3)),
+    ]
+    assert list(held) == [client(0), client(1)]
+
+
+def test_a_score_that_no_target_has_gives_nothing(small: Audit) -> None:
+    assert by_target(arms(small, Seed(0))[0].exposures[0].cases[0], "nobody") == {}

@@ -1,0 +1,30 @@
+"""Two figures differ only where their intervals do not meet."""
+
+import pytest
+
+from overheard.core.scorer import Better
+from overheard.findings.comparison import compared
+from overheard.findings.row import Row
+from overheard.statistics.estimate import Estimate
+
+
+def row(low: float | None, high: float | None, better: Better) -> Row:
+    value = Estimate(0.5, low, high)
+    return Row("none", (), "a", "b", (0,), "c", better, value, {}, {}, None, None, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("after", "better", "said"),
+    [
+        ((0.5, 0.9), "lower", "reads less"),
+        ((0.5, 0.9), "higher", "reads more"),
+        ((0.0, 0.1), "lower", "reads more"),
+        ((0.0, 0.1), "higher", "reads less"),
+        ((0.3, 0.9), "lower", "no clear difference"),
+        ((None, None), "lower", "too few"),
+    ],
+)
+def test_the_side_on_which_the_later_interval_lies_says_who_reads_more(
+    after: tuple[float | None, float | None], better: Better, said: str
+) -> None:
+    assert compared(row(0.2, 0.4, better), row(*after, better)) == said

@@ -1,0 +1,30 @@
+"""Intervals of claims are held against the best guess of one who heard nothing."""
+
+from dataclasses import replace
+
+from overheard.core.parties import client
+from overheard.findings.finding import Finding
+from overheard.findings.unchecked import LeftOut, left_out, told_guess
+from tests.worlds.audits import shares_finding
+
+GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
+
+
+def claim(*shares: float, reach: float | None = None) -> Finding:
+    finding = shares_finding("recorded", client(0), (1.0, 0.0), shares, reach=reach)
+    return replace(finding, true=(), scores=(), is_checked=False, blind=GUESS)
+
+
+def test_counts_the_intervals_that_leave_the_guess_out() -> None:
+    # 0.6 and 0.4 +- 0.1 leave out 0.25 and 0.75; 0.3 and 0.7 +- 0.1 do not.
+    held = left_out([claim(0.6, 0.4, reach=0.1), claim(0.3, 0.7, reach=0.1)])
+    assert held == LeftOut("auxiliary prior", 2, 4)
+
+
+def test_without_intervals_or_a_guess_there_is_nothing_to_count() -> None:
+    assert left_out([claim(0.6, 0.4)]) is None
+    assert left_out([replace(claim(0.6, 0.4, reach=0.1), blind={})]) is None
+
+
+def test_a_guess_without_numbers_is_none() -> None:
+    assert told_guess(replace(claim(0.6, 0.4), blind={"nothing": ()})) is None

@@ -1,0 +1,40 @@
+"""Claimed shares are drawn beside a guess, and never beside a truth."""
+
+from dataclasses import replace
+
+from overheard.auditing.exposures import arms
+from overheard.core.parties import Party, client
+from overheard.core.seeds import Seed
+from overheard.findings.finding import ArmRun, Audit, Finding
+from overheard.questions.label_shares.pages.claims_plates import claims_plates
+from tests.worlds.audits import NO_DEFENSE, shares_finding
+
+GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
+
+
+def claim(target: Party, *shares: float, reach: float | None = None) -> Finding:
+    finding = shares_finding("recorded", target, (1.0, 0.0), shares, reach=reach)
+    return replace(finding, true=(), scores=(), is_checked=False, blind=GUESS)
+
+
+def unchecked(*findings: Finding) -> Audit:
+    run = ArmRun("recorded", 0, NO_DEFENSE, {}, 0, 2, has_truth=False)
+    return Audit("Ours", "a run", ("no", "yes"), (run,), findings, (), "", {})
+
+
+def test_draws_each_claim_beside_the_guess_and_never_a_truth() -> None:
+    audit = unchecked(
+        claim(client(0), 0.6, 0.4, reach=0.1), claim(client(1), 0.3, 0.7, reach=0.1)
+    )
+    (plate,) = claims_plates(arms(audit, Seed(0)), audit.class_names)
+    assert [panel.heading for panel in plate.panels] == ["client 0", "client 1"]
+    assert plate.table.lines[0] == ("a guess: uniform", "50", "50")
+    assert plate.table.lines[2] == ("client 0", "60 (50 to 70)", "40 (30 to 50)")
+
+
+def test_of_many_clients_those_furthest_from_the_guess_are_drawn():
+    many = unchecked(*(claim(client(n), 0.25 + n / 100, 0.75 - n / 100) for n in range(30)))
+    (plate,) = claims_plates(arms(many, Seed(0)), many.class_names)
+    assert plate.panels[0].heading == "client 6"
+    assert len(plate.panels) == 24
+    assert "the 24 of 30 clients" in plate.note

@@ -1,0 +1,92 @@
+"""A report finds the pages of a question by its name, and makes do without."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, final
+
+import pytest
+
+from overheard.auditing.exposures import arms
+from overheard.core.kind import Kind
+from overheard.core.scorer import Scorer
+from overheard.core.seeds import Seed
+from overheard.drawing.pages import PlainPages
+from overheard.findings.figures import Measure
+from overheard.findings.finding import Audit
+from overheard.findings.question import Question
+from overheard.plans.kinds import QUESTIONS, questions
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
+from overheard.report.page import page
+from overheard.report.question_pages import PAGES, pages_of
+from overheard.report.words import exposure_words
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WeatherQuestion(Question[LabelShares]):
+    """A question from outside that brings no pages: it scores as label shares do."""
+
+    name = "local_weather"
+    source = "<b>nobody</b>, 2026"
+    measures = MappingProxyType({"l1": Measure("Degrees off", "\u00a0K", 1.0)})
+
+    @property
+    def scorer(self) -> Scorer[LabelShares]:
+        return LabelSharesScorer()
+
+
+@pytest.fixture
+def outside(small: Audit, monkeypatch: pytest.MonkeyPatch) -> Audit:
+    """The small audit, as if it had asked about the weather."""
+    found = Kind.parts
+
+    def parts(kind: Kind[Any]) -> Mapping[str, type[Any]]:
+        more = {WeatherQuestion.name: WeatherQuestion} if kind == QUESTIONS else {}
+        return {**found(kind), **more}
+
+    monkeypatch.setattr(Kind, "parts", parts)
+    findings = tuple(
+        replace(one, cell=replace(one.cell, question=WeatherQuestion.name))
+        for one in small.findings
+    )
+    return replace(small, findings=findings)
+
+
+def test_every_question_of_ours_has_pages() -> None:
+    assert PAGES.parts().keys() == QUESTIONS.parts().keys()
+    assert all(pages_of(name).question == question for name, question in questions().items())
+
+
+def test_a_question_without_pages_is_told_by_the_title_of_its_figure(outside: Audit) -> None:
+    exposure = arms(outside, Seed(0))[0].exposures[0]
+    first, best, last = (one.replace("\u00a0", " ") for one in exposure_words(exposure))
+    # l1 of 0.20 and 0.04; guessing 1.0 and 0.6.
+    assert first.startswith(
+        "The server reads each client's local weather with Degrees off 0.12 K (guessing: 0.80 K"
+    )
+    assert best.startswith("Read best: client 1, 0.04")
+    assert last.startswith("Attack: decaf, the only one that ran.")
+
+
+def test_a_question_without_pages_has_a_section_and_a_term(outside: Audit) -> None:
+    told = page(outside, arms(outside, Seed(0)))
+    assert isinstance(pages_of(WeatherQuestion.name), PlainPages)
+    assert '<h2 id="question-local_weather">Local weather</h2>' in told
+    assert "For local weather: degrees off." in told
+    assert "<dt>Degrees off</dt>" in told
+    assert "&lt;b&gt;nobody" in told
+    assert "class shares" not in told
+
+
+def test_a_question_without_pages_says_why_nothing_was_measured(outside: Audit) -> None:
+    pages = pages_of(WeatherQuestion.name)
+    exposure = arms(outside, Seed(0))[0].exposures[0]
+    assert "Degrees off" in pages.unmeasured(exposure)
+    assert "Degrees off" in pages.why_unmeasured()
+
+
+def test_an_unknown_question_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        pages_of("nothing")
