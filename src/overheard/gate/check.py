@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.core.errors import PlanError
+from overheard.findings.read_document import Findings
 from overheard.gate.costs import cost_verdicts
 from overheard.gate.epsilons import epsilon_verdicts
-from overheard.gate.findings import Findings
 from overheard.gate.leaks import leak_verdicts
 from overheard.gate.policy import Policy
 from overheard.gate.verdict import Status, Verdict, overall

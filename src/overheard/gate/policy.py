@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
 from overheard.core.parties import party
+from overheard.findings.document_rows import NotNegative
 from overheard.findings.exposures import About
-from overheard.gate.rows import NotNegative
 from overheard.gate.verdict import Straddling
 from overheard.plans.table import Positive, StrictTable, read_table, refuse_repeats
 

@@ -8,9 +8,15 @@ from typing import Never, final
 from pydantic import ValidationError, model_validator
 
 from overheard.core.errors import FindingsError
+from overheard.findings.document import FORMAT, VERSION
+from overheard.findings.document_rows import (
+    DocumentPart,
+    EpsilonRow,
+    RefusalRow,
+    RunRow,
+    SummaryRow,
+)
 from overheard.findings.names import shortened
-from overheard.gate.rows import DocumentPart, EpsilonRow, RefusalRow, RunRow, SummaryRow
-from overheard.report.tables import FORMAT, VERSION
 
 MOST_BYTES = 2 * 2**30
 """Of a file that is read: four times the largest that our own audits have left."""
