@@ -10,6 +10,7 @@ from overheard.core.attack import Attack
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, Party, party
+from overheard.core.positive import Positive
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
 from overheard.learning.distillation.distillation import Distillation
@@ -24,7 +25,7 @@ from overheard.plans.kinds import (
     question_of,
 )
 from overheard.plans.part import PartOf, label
-from overheard.plans.table import Positive, StrictTable, parse_table, read_table, refuse_repeats
+from overheard.plans.table import StrictTable, parse_table, read_table, refuse_repeats
 from overheard.plans.virtual import RecipePlan, VirtualPlan
 
 UNDEFENDED = "no defense"
@@ -270,8 +271,7 @@ class Plan(StrictTable):
     @property
     def schedule(self) -> Schedule:
         """When clients exchange their examples, and which of them shift."""
-        shifts = tuple(shift.shift for shift in self.data.shifts)
-        return Schedule(self.training.rounds, self.data.refresh_every, shifts)
+        return Schedule(self.training.rounds, self.data.refresh_every, self.data.shifts)
 
     def toml(self) -> str:
         """The plan as resolved, every default spelled out, to be read back the same."""
