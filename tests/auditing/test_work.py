@@ -1,5 +1,7 @@
 """Which runs there are, who listens to which, and how much work that is."""
 
+from dataclasses import replace
+
 import pytest
 
 from overheard.auditing.work import cells, control_of, controls, listens, pieces, rounds_alone
@@ -26,7 +28,7 @@ def plan(*shifts: DataShift, threats: tuple[ThreatPlan, ...] = (BOTH,)) -> Plan:
 
 def test_a_run_has_a_control_where_something_shifts_and_somebody_asks():
     assert controls(plan(TRULY)) == (False, True)
-    assert controls(plan(EXCHANGE, TRULY.model_copy(update={"client": 1}))) == (False, True)
+    assert controls(plan(EXCHANGE, replace(TRULY, client=1))) == (False, True)
 
 
 @pytest.mark.parametrize(
