@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
 from overheard.core.parties import party
-from overheard.core.positive import Positive
+from overheard.data.positive import Positive
 from overheard.findings.document_rows import NotNegative
 from overheard.findings.exposures import About
 from overheard.gate.verdict import Straddling

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from overheard.core.positive import Positive
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
 from overheard.data.partition.candidates import Candidates
 from overheard.data.partition.deal import SharedOut
 from overheard.data.partition.people import People
 from overheard.data.partition.schedule import MOST_CLIENTS, DataShift
+from overheard.data.positive import Positive
 from overheard.plans.kinds import DATASETS, SPLITS
 from overheard.plans.part import PartOf
 from overheard.plans.table import CHECKS_ITSELF, StrictTable

@@ -10,9 +10,9 @@ from overheard.core.attack import Attack
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, Party, party
-from overheard.core.positive import Positive
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
+from overheard.data.positive import Positive
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 from overheard.plans.data_plan import DataPlan

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import field_validator, model_validator
 
-from overheard.core.positive import Positive
 from overheard.core.prior import Prior
 from overheard.core.recipe import LossName, OptimizerName, Recipe
 from overheard.core.split import Split
+from overheard.data.positive import Positive
 from overheard.plans.kinds import SPLITS
 from overheard.plans.part import PartOf, label
 from overheard.plans.table import StrictTable

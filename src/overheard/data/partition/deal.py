@@ -158,9 +158,8 @@ def deal(
         _refuse_unmatched(dataset, parted, people, shared_out)
     asked = None
     if candidates is not None and candidates.are_canaries:
-        _refuse_people(people)
-        once, draws = _held_once(dataset), seed.child("canaries")
-        asked = put_in(candidates, clients, free, once, draws, dataset.records)
+        draws = seed.child("canaries")
+        asked = _canaries(dataset, candidates, clients, free, people, draws)
         if candidates.canaries == "mislabelled":
             dataset = _relabelled(dataset, asked.rows, draws)
         free = absent = free & _untouched(dataset, asked.rows)
@@ -168,7 +167,7 @@ def deal(
     who = None
     if people is not None and parted is not None:
         who = who_is_known(dataset, parted, held, people, seed.child("who"))
-        # Of others who take no part nothing is known, so all that they have may be public.
+        # Of others who take no part nothing is known: all that they have may be public.
         absent = absent & ~who.kept_out
     draws = seed.child("background")
     public = _background_rows(dataset, absent, held, background, draws)
@@ -178,12 +177,10 @@ def deal(
     if asked is not None:
         held = _with_canaries(held, asked)
     elif candidates is not None:
-        once, chance = _held_once(dataset), seed.child("candidates")
-        asked = ask_about(candidates, held, free, once, chance, dataset.records)
+        asked = _asked_about(dataset, candidates, held, free, seed.child("candidates"))
         free[asked.rows] = False
-    keeps_users = shared_out is not None and shared_out.split.keeps_users
-    kept = dataset.users if keeps_users else None
-    course = holdings(dataset, kept, held, free, schedule, seed.child("exchanges"))
+    users = dataset.users if shared_out is not None and shared_out.split.keeps_users else None
+    course = holdings(dataset, users, held, free, schedule, seed.child("exchanges"))
     devices = _shadow_devices(dataset, who, course)
     return Deal(
         course.pool,
@@ -208,12 +205,21 @@ def _check_sizes(shared_out: SharedOut | None, clients: int) -> None:
         )
 
 
-def _refuse_people(people: People | None) -> None:
+def _canaries(
+    dataset: Dataset,
+    candidates: Candidates,
+    clients: int,
+    free: Bool[Tensor, " examples"],
+    people: People | None,
+    seed: Seed,
+) -> CandidateSet:
+    """Draw canaries from what nobody has, and put them into clients."""
     if people is not None:
         raise PlanError(
             "candidates: a canary is nobody's, and people ask who somebody is: leave out "
             "canaries or people"
         )
+    return put_in(candidates, clients, free, _held_once(dataset), seed, dataset.records)
 
 
 def _first_held(
@@ -238,6 +244,17 @@ def _first_held(
         seed.child("split"),
     )
     return tuple(rest[rows] for rows in first)
+
+
+def _asked_about(
+    dataset: Dataset,
+    candidates: Candidates,
+    held: tuple[Rows, ...],
+    free: Bool[Tensor, " examples"],
+    seed: Seed,
+) -> CandidateSet:
+    """Draw the records in question from what clients hold and from what nobody has."""
+    return ask_about(candidates, held, free, _held_once(dataset), seed, dataset.records)
 
 
 def _with_canaries(held: tuple[Rows, ...], asked: CandidateSet) -> tuple[Rows, ...]:

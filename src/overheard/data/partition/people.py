@@ -6,7 +6,7 @@ from typing import Annotated, Literal, final
 from pydantic import Field
 
 from overheard.core.errors import PlanError
-from overheard.core.positive import Positive
+from overheard.data.positive import Positive
 
 PriorKind = Literal["random", "chronological", "chronological_within_labels", "profile"]
 

@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from overheard.core.errors import PlanError
-from overheard.core.positive import Positive
 from overheard.data.partition.composition import shares_of, weights_of
+from overheard.data.positive import Positive
 
 MOST_CLIENTS = 1_000_000
 """More than any data set could be shared out among; the list of them would fill the memory."""
