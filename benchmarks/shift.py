@@ -31,13 +31,14 @@ from overheard.data.dataset import DataSource
 from overheard.data.datasets.adult import Adult
 from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.datasets.mnist import Mnist
+from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
 from overheard.findings.finding import Audit, Finding
 from overheard.findings.row import Row
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.shift_census import ShiftCensus
-from overheard.plans.data_plan import DataPlan, ShiftPlan
+from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual import VirtualPlan
 from overheard.questions.shift.attacks.shift import ShiftTrend
@@ -115,7 +116,7 @@ class Case:
             for label in range(2 if isinstance(self.source, Adult) else 10)
         )
         shifts = [
-            ShiftPlan(
+            DataShift(
                 client=client,
                 round=number,
                 weights=weights if number == middle and even != 50 else None,

@@ -8,12 +8,12 @@ from _identity.defended import defended, few, frontier
 from _identity.lineup import Lineup, every_update
 from overheard.data.datasets.blogs import Blogs
 from overheard.data.datasets.wisdm import Wisdm
-from overheard.data.partition.people import PriorKind
+from overheard.data.partition.people import People, PriorKind
 from overheard.data.splits.by_user import ByUser
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.linkage.layers import Layer
-from overheard.plans.data_plan import DataPlan, PeoplePlan
+from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ThreatPlan, TrainingPlan
 from overheard.questions.attribute.attacks.attribute_forest import AttributeForest
 from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
@@ -38,7 +38,7 @@ BLOGS = Lineup("last_bias", most_rounds=6, epochs=400)
 
 
 def moving(
-    people: PeoplePlan,
+    people: People,
     *,
     clients: int = PEOPLE,
     source: Wisdm | None = None,
@@ -56,7 +56,7 @@ def moving(
     )
 
 
-def blogging(people: PeoplePlan, source: Blogs, clients: int = BLOGGERS) -> DataPlan:
+def blogging(people: People, source: Blogs, clients: int = BLOGGERS) -> DataPlan:
     """Bloggers, and their next words."""
     return DataPlan(
         source=source,
@@ -68,9 +68,9 @@ def blogging(people: PeoplePlan, source: Blogs, clients: int = BLOGGERS) -> Data
     )
 
 
-def half(prior: PriorKind) -> PeoplePlan:
+def half(prior: PriorKind) -> People:
     """Half of each user's records are prior, and take part on shadow devices besides."""
-    return PeoplePlan(prior=prior, shadow_devices=True)
+    return People(prior=prior, shadow_devices=True)
 
 
 def usual(lineup: Lineup) -> tuple[Bar, ...]:
@@ -90,9 +90,9 @@ def precise(lineup: Lineup, least: float, *more: Bar) -> tuple[Bar, ...]:
     return (first, *more, *usual(lineup))
 
 
-def open_world(holdout: int) -> tuple[PeoplePlan, ThreatPlan]:
+def open_world(holdout: int) -> tuple[People, ThreatPlan]:
     """As many users unknown to the attacker among the senders as known not to take part."""
-    people = PeoplePlan(prior="random", unseen=holdout, holdout=holdout, shadow_devices=True)
+    people = People(prior="random", unseen=holdout, holdout=holdout, shadow_devices=True)
     attacks = (
         ReidentifyMlp("shadow"),
         ReidentifyMlp(),
@@ -178,7 +178,7 @@ CASES: Mapping[str, Case] = {
     ),
     "wisdm_axes": Case(
         "WISDM, the X axis is sent, Y and Z of prior windows are known; 12 users take no part",
-        moving(PeoplePlan(prior="random", holdout=12), source=Wisdm("x"), clients=24),
+        moving(People(prior="random", holdout=12), source=Wisdm("x"), clients=24),
         MOVES,
         (every_update((MatchCrossModal(), MatchCrossModal(learn_from="everyone"))),),
         10,
@@ -215,7 +215,7 @@ CASES: Mapping[str, Case] = {
     ),
     "blogs_attributes": Case(
         "Blogs, 60 bloggers; 29 others, who take no part, tell what gender and age sound like",
-        blogging(PeoplePlan(holdout=29), Blogs("next_word"), clients=60),
+        blogging(People(holdout=29), Blogs("next_word"), clients=60),
         WORDS,
         (attributes(("gender", "age_group"), "last_bias", 6),),
         3,

@@ -17,9 +17,10 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.data.datasets.own import Own
+from overheard.data.partition.people import People
 from overheard.data.splits.by_user import ByUser
 from overheard.learning.models.logistic import Logistic
-from overheard.plans.data_plan import DataPlan, PeoplePlan
+from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.identity.claim import Identity
 from overheard.questions.same_sender.claim import SameSender
@@ -113,7 +114,7 @@ BY_ROUND = ThreatPlan(attacks=(Resemblance(), Likeness()), knows=("model",), pse
 
 
 def plan_of(
-    folder: Path, *threats: ThreatPlan, people: PeoplePlan | None, clients: int = 6
+    folder: Path, *threats: ThreatPlan, people: People | None, clients: int = 6
 ) -> Plan:
     """Three rounds of some of the people, by these threats."""
     data = DataPlan(

@@ -23,10 +23,10 @@ from overheard.core.knowledge import Knowledge, Need
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
 from overheard.findings.finding import Audit, Finding, Refusal
 from overheard.findings.traffic import Traffic
-from overheard.plans.data_plan import ShiftPlan
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.virtual import VirtualPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
@@ -440,7 +440,7 @@ SHIFTING = changed(
             "split": Iid(),
             "examples": 30,
             "refresh_every": 1,
-            "shifts": (ShiftPlan(client=1, round=2, shares=(1.0, *(0.0,) * 9)),),
+            "shifts": (DataShift(client=1, round=2, shares=(1.0, *(0.0,) * 9)),),
         }
     ),
     training=TRAINING.model_copy(update={"rounds": 4}),
@@ -581,7 +581,7 @@ STRANGER = ThreatPlan(observers=("sever",), attacks=(MeanSoftmax(),))
         (with_data(examples=2000), "clients want"),
         (with_data(auxiliary_per_class=999), "999 examples with label 0 are needed"),
         (with_data(test=301), "300 test examples"),
-        (with_data(shifts=(ShiftPlan(client=0, round=1, shares=(0.5, 0.5)),)), "10 labels"),
+        (with_data(shifts=(DataShift(client=0, round=1, shares=(0.5, 0.5)),)), "10 labels"),
         (
             changed(TINY, threats=(SERVER_ALONE, STRANGER)),
             "threats.1.observers: sever takes no part in the run: name some of server, "

@@ -13,14 +13,14 @@ from overheard.auditing.simulate import knowledge, simulate
 from overheard.core.messages import Update
 from overheard.core.parties import client, is_shadow
 from overheard.data.datasets.own import Own
+from overheard.data.partition.people import People
 from overheard.findings.finding import Audit, Finding
-from overheard.plans.data_plan import PeoplePlan
 from overheard.plans.plan import ThreatPlan
 from tests.auditing.conftest import HERE, Done
 from tests.auditing.peopled import BY_ROUND, NAMING, USERS, Likeness, plan_of
 from tests.auditing.plans import changed
 
-KNOWN = PeoplePlan(prior="random", unseen=1, holdout=1, shadow_devices=True)
+KNOWN = People(prior="random", unseen=1, holdout=1, shadow_devices=True)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_devices_send_and_are_known_to_the_attacker_alone(tmp_path: Path):
 
 
 def test_users_that_no_round_asks_are_refused_and_the_others_claimed(tmp_path: Path):
-    plan = plan_of(tmp_path, NAMING, people=PeoplePlan(prior="random"))
+    plan = plan_of(tmp_path, NAMING, people=People(prior="random"))
     # Three rounds of one client each: three of six at most send anything.
     seldom = changed(plan, training=plan.training.model_copy(update={"participation": 0.1}))
     found = audit(seldom, tmp_path / "out", resources=HERE)
@@ -169,7 +169,7 @@ def test_where_nobody_is_said_to_be_anybody_a_claim_about_senders_is_refused(tmp
 
 
 def test_a_profile_is_claimed_of_each_client(tmp_path: Path):
-    plan = plan_of(tmp_path, NAMING, people=PeoplePlan(prior="profile"))
+    plan = plan_of(tmp_path, NAMING, people=People(prior="profile"))
     found = audit(plan, tmp_path / "out", resources=HERE)
     heard = of(found, UNDER_ONE)
     assert {one.candidates for one in heard} == {("a", "b", "c", "d")}
@@ -191,7 +191,7 @@ def test_people_with_one_example_twins_and_absent_ones_are_told_and_break_nothin
     )
     table["x"], table["y"] = np.concatenate([rows[20:], twins, rows[:1] + 1]).T
     table.to_csv(tmp_path / "odd.csv", index=False)
-    plan = plan_of(tmp_path, NAMING, BY_ROUND, people=PeoplePlan(shadow_devices=True))
+    plan = plan_of(tmp_path, NAMING, BY_ROUND, people=People(shadow_devices=True))
     source = Own(str(tmp_path / "odd.csv"), user="user")
     users = source.load(None).users
     assert users is not None

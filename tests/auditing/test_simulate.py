@@ -19,11 +19,12 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.data.datasets.own import Own
+from overheard.data.partition.people import People
+from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.dropout import Dropout
 from overheard.defenses.label_smoothing import LabelSmoothing
 from overheard.learning.models.mlp import Mlp
-from overheard.plans.data_plan import PeoplePlan, ShiftPlan
 from overheard.plans.plan import ArmPlan, Known, ThreatPlan
 from overheard.plans.virtual import RecipePlan, VirtualPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
@@ -267,7 +268,7 @@ def test_a_data_set_of_another_form_is_refused_before_anything_is_done(tmp_path:
 SHIFTING = changed(
     TINY,
     data=DATA.model_copy(
-        update={"shifts": (ShiftPlan(client=1, round=1, weights=(3.0, *(1.0,) * 9)),)}
+        update={"shifts": (DataShift(client=1, round=1, weights=(3.0, *(1.0,) * 9)),)}
     ),
 )
 
@@ -305,7 +306,7 @@ def test_the_split_of_the_plan_is_the_one_that_deals():
 
 
 def test_the_attacker_of_people_has_the_same_beside_a_run_and_its_control(tmp_path: Path):
-    people = PeoplePlan(prior="random", unseen=1, holdout=1, shadow_devices=True)
+    people = People(prior="random", unseen=1, holdout=1, shadow_devices=True)
     plan = plan_of(tmp_path, NAMING, people=people)
     dataset = load_data(plan, HERE)
     run, control = (deal_examples(plan, dataset, 0, is_control) for is_control in (False, True))
@@ -332,7 +333,7 @@ def test_the_attacker_of_people_has_the_same_beside_a_run_and_its_control(tmp_pa
 
 
 def test_a_federation_of_people_has_their_names_and_the_servers_devices(tmp_path: Path):
-    people = PeoplePlan(prior="random", shadow_devices=True)
+    people = People(prior="random", shadow_devices=True)
     plan = plan_of(tmp_path, NAMING, people=people)
     dataset = load_data(plan, HERE)
     dealt = deal_examples(plan, dataset, 0)
@@ -351,7 +352,7 @@ def test_a_federation_of_people_has_their_names_and_the_servers_devices(tmp_path
 
 
 def test_what_is_public_is_every_clients_and_the_attackers(tmp_path: Path):
-    plan = plan_of(tmp_path, NAMING, people=PeoplePlan())
+    plan = plan_of(tmp_path, NAMING, people=People())
     shared = changed(plan, data=plan.data.model_copy(update={"background": 20}))
     supplies = supplies_of(shared)
     known = knowledge_of(shared.arms[0], 0, supplies, NAMING).background

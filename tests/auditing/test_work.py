@@ -1,11 +1,14 @@
 """Which runs there are, who listens to which, and how much work that is."""
 
+from dataclasses import replace
+
 import pytest
 
 from overheard.auditing.work import cells, control_of, controls, listens, pieces, rounds_alone
 from overheard.core.errors import PlanError
+from overheard.data.partition.people import People
+from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.by_user import ByUser
-from overheard.plans.data_plan import PeoplePlan, ShiftPlan
 from overheard.plans.kinds import question_of
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
@@ -15,18 +18,18 @@ from tests.auditing.planted import Pull
 
 ASKS, DOES_NOT = Pull(), MeanSoftmax()
 BOTH = ThreatPlan(attacks=(ASKS, DOES_NOT))
-TRULY = ShiftPlan(client=0, round=1, weights=(2.0, *(1.0,) * 9))
-EXCHANGE = ShiftPlan(client=0, round=1)
+TRULY = DataShift(client=0, round=1, weights=(2.0, *(1.0,) * 9))
+EXCHANGE = DataShift(client=0, round=1)
 
 
-def plan(*shifts: ShiftPlan, threats: tuple[ThreatPlan, ...] = (BOTH,)) -> Plan:
+def plan(*shifts: DataShift, threats: tuple[ThreatPlan, ...] = (BOTH,)) -> Plan:
     data = DATA.model_copy(update={"shifts": shifts})
     return changed(TINY, seeds=(0, 1, 2), arms=(OPEN, MASKED), data=data, threats=threats)
 
 
 def test_a_run_has_a_control_where_something_shifts_and_somebody_asks():
     assert controls(plan(TRULY)) == (False, True)
-    assert controls(plan(EXCHANGE, TRULY.model_copy(update={"client": 1}))) == (False, True)
+    assert controls(plan(EXCHANGE, replace(TRULY, client=1))) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +80,8 @@ def test_counts_a_round_of_a_run_and_a_cell_as_one_piece_each():
 WHO = ThreatPlan(attacks=(Resemblance(), DOES_NOT, Likeness()))
 
 
-def of_people(*threats: ThreatPlan, shifts: tuple[ShiftPlan, ...] = ()) -> Plan:
-    people = {"split": ByUser(), "people": PeoplePlan(), "shifts": shifts}
+def of_people(*threats: ThreatPlan, shifts: tuple[DataShift, ...] = ()) -> Plan:
+    people = {"split": ByUser(), "people": People(), "shifts": shifts}
     return changed(TINY, data=DATA.model_copy(update=people), threats=threats)
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from overheard.gate.findings import Findings
+from overheard.findings.read_document import Findings
 
 Part = dict[str, object]
 

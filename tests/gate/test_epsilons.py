@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.epsilon.epsilon import Standing
+from overheard.findings.document_rows import Standing
+from overheard.findings.read_document import Findings
 from overheard.gate.epsilons import epsilon_verdicts
-from overheard.gate.findings import Findings
 from overheard.gate.policy import EpsilonRule
 from overheard.gate.verdict import Status, Verdict, overall
 from tests.gate.documents import Part, findings, line, run

@@ -5,9 +5,9 @@ from xml.etree.ElementTree import Element, fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overheard.findings.document_rows import Bounds
 from overheard.gate.check import Checked
 from overheard.gate.junit import as_junit
-from overheard.gate.rows import Bounds
 from overheard.gate.verdict import Status, Verdict
 
 FIGURE = Bounds(mean=0.7, low=0.65, high=0.75)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.gate.findings import Findings
+from overheard.findings.read_document import Findings
 from overheard.gate.leaks import leak_verdicts
 from overheard.gate.policy import LeakRule
 from overheard.gate.verdict import Status, Verdict

@@ -12,9 +12,9 @@ from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
 from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.findings.finding import Audit, Refusal
+from overheard.findings.read_document import Findings, read_findings
 from overheard.gate.check import check
 from overheard.gate.epsilons import epsilon_verdicts
-from overheard.gate.findings import Findings, read_findings
 from overheard.gate.junit import as_junit
 from overheard.gate.markdown import as_markdown
 from overheard.gate.policy import EpsilonRule, Policy

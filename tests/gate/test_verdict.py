@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.gate.rows import Bounds
+from overheard.findings.document_rows import Bounds
 from overheard.gate.verdict import (
     Limit,
     Side,

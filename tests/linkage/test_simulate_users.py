@@ -13,7 +13,7 @@ from overheard.learning.cohort import Member
 from overheard.learning.train import train_cohort
 from overheard.linkage.learner import learners_of, together
 from overheard.linkage.simulate_users import ANSWERED, SKETCH, SimulateUsers
-from overheard.simulation.read_chunk import BROADCAST
+from overheard.simulation.job_tensors import BROADCAST
 from tests.linkage.peopled import priors
 from tests.simulation.world import RECIPE, blobs, broadcast, build
 

@@ -18,7 +18,6 @@ from overheard.defenses.dropout import Dropout
 from overheard.defenses.noise import Noise
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.plans.built_in import built_in_plan
-from overheard.plans.data_plan import ShiftPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, parse_plan, read_plan
 from overheard.plans.virtual import VirtualPlan
 from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
@@ -272,7 +271,7 @@ def test_reads_a_file_and_names_it_in_its_mistakes(tmp_path: Path):
 
 @pytest.mark.parametrize(("client", "number"), [(3, 1), (0, 2)])
 def test_refuses_a_shift_of_no_client_or_in_no_round(client: int, number: int):
-    shift = ShiftPlan(client=client, round=number, shares=(1.0,))
+    shift = DataShift(client=client, round=number, shares=(1.0,))
     with pytest.raises(ValueError, match="lies outside of 3 clients and 2 rounds"):
         Plan(
             data=DATA.model_copy(update={"shifts": (shift,)}),
@@ -398,7 +397,7 @@ def test_every_setting_of_people_is_read_and_written_back():
     arm = '\n[[arms]]\nname = "plain"\nshadows_defended = true\n'
     plan = parse_plan(of_people(settings) + 'pseudonyms = "round"\n' + arm, "p")
     assert plan.data.people is not None
-    assert plan.data.people.people == People(
+    assert plan.data.people == People(
         "chronological_within_labels", 0.25, 20, 1, 2, shadow_devices=True, per_label=3
     )
     assert plan.threats[0].pseudonyms == "round"
@@ -410,7 +409,7 @@ def test_every_setting_of_people_is_read_and_written_back():
 def test_what_is_left_out_of_people_is_a_chronological_half():
     people = parse_plan(PEOPLED, "p").data.people
     assert people is not None
-    assert people.people == People()
+    assert people == People()
 
 
 @pytest.mark.parametrize(
@@ -517,7 +516,7 @@ def test_its_json_schema_knows_every_table():
         "threats",
     }
     assert schema["additionalProperties"] is False
-    people = schema["$defs"]["PeoplePlan"]["properties"]
+    people = schema["$defs"]["People"]["properties"]
     assert people["prior"]["enum"] == [
         "random",
         "chronological",

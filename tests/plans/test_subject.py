@@ -7,8 +7,10 @@ from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 from overheard.data.partition.candidates import Candidates
+from overheard.data.partition.people import People
+from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.by_user import ByUser
-from overheard.plans.data_plan import DataPlan, PeoplePlan, ShiftPlan
+from overheard.plans.data_plan import DataPlan
 from overheard.plans.subject import subject_of_plan, subject_of_recording
 from tests.auditing.plans import DATA, TINY, TRAINING, changed
 
@@ -59,8 +61,8 @@ def test_tells_what_a_die_put_in():
 
 def test_tells_whose_data_shift_and_whose_are_but_exchanged():
     shifts = (
-        ShiftPlan(client=1, round=3, distortion=0.5, over=2),
-        ShiftPlan(client=0, round=1),
+        DataShift(client=1, round=3, distortion=0.5, over=2),
+        DataShift(client=0, round=1),
     )
     plan = changed(
         TINY,
@@ -73,16 +75,16 @@ def test_tells_whose_data_shift_and_whose_are_but_exchanged():
     )
 
 
-def of_people(people: PeoplePlan) -> str:
+def of_people(people: People) -> str:
     data = DATA.model_copy(update={"people": people})
     return subject_of_plan(TINY.model_copy(update={"data": data})).partition("batches of 10")[2]
 
 
 def test_tells_whom_clients_stand_for_and_what_is_known_of_them():
-    assert of_people(PeoplePlan()) == (
+    assert of_people(People()) == (
         "; clients stand for users, and the attacker has the earlier 50% of each one's records"
     )
-    people = PeoplePlan(
+    people = People(
         prior="random",
         share=0.25,
         records=20,
@@ -97,10 +99,10 @@ def test_tells_whom_clients_stand_for_and_what_is_known_of_them():
         "private examples a label; of 3 clients it has nothing; 4 users that it has records of "
         "take no part, as it knows"
     )
-    assert of_people(PeoplePlan(prior="chronological_within_labels")).endswith(
+    assert of_people(People(prior="chronological_within_labels")).endswith(
         "the earlier 50% of each one's records of each label"
     )
-    assert of_people(PeoplePlan(prior="profile")).endswith(
+    assert of_people(People(prior="profile")).endswith(
         "a random 50% of all records, sorted by label: a profile a label"
     )
 
@@ -111,7 +113,7 @@ def test_tells_of_a_recording_what_it_says_of_itself():
     assert "a recipe not told, taken to be Recipe(rate=0.1" in told
     assert "dirichlet" not in told
     assert "users" not in told
-    data = DATA.model_copy(update={"people": PeoplePlan()})
+    data = DATA.model_copy(update={"people": People()})
     of_users = subject_of_recording(TINY.model_copy(update={"data": data}), MANIFEST, 3, 7)
     assert of_users.startswith(f"{told}; clients stand for users, and the attacker has")
     recipe = Recipe(rate=0.5, epochs=1, batch=4)

@@ -29,6 +29,7 @@ from overheard.core.messages import Broadcast, Weights, moved
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
 from overheard.data.datasets.digits import Digits
+from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.federation.federation import Federation
 from overheard.findings.finding import Finding
@@ -36,7 +37,7 @@ from overheard.learning.cohort import Member
 from overheard.learning.initial import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_cohort
-from overheard.plans.data_plan import DataPlan, ShiftPlan
+from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual import VirtualPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
@@ -60,7 +61,7 @@ PLAN = Plan(
         examples=(30, 60),
         auxiliary_per_class=12,
         test=60,
-        shifts=(ShiftPlan(client=1, round=2, shares=(1.0, *[0.0] * 9)),),
+        shifts=(DataShift(client=1, round=2, shares=(1.0, *[0.0] * 9)),),
     ),
     training=TrainingPlan(
         model=Mlp(hidden=(16,)), rounds=ROUNDS, rate=0.05, momentum=0.9, epochs=2, batch=10

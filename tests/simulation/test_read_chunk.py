@@ -16,10 +16,11 @@ from overheard.learning.cohort import Member
 from overheard.learning.train import train_cohort
 from overheard.simulation.chunk import Chunk, chunks_of
 from overheard.simulation.ground import ground_of
+from overheard.simulation.job_tensors import BACKGROUND, BROADCAST, named_examples
 from overheard.simulation.parting import part
 from overheard.simulation.pool import pool_of
 from overheard.simulation.probe import Probe
-from overheard.simulation.read_chunk import BACKGROUND, BROADCAST, ReadChunk
+from overheard.simulation.read_chunk import ReadChunk
 from overheard.simulation.virtual_client import VirtualClient
 from tests.simulation.world import CLASSES, RECIPE, Raw, blobs, broadcast, build, knowledge, run
 
@@ -57,7 +58,7 @@ def read(
         "held out": PARTING.held_out,
     }
     if background is not None:
-        tensors |= dict(zip(BACKGROUND, (background.inputs, background.labels), strict=True))
+        tensors |= named_examples(BACKGROUND, background)
     weights = {BROADCAST + name: weight for name, weight in broadcast(0).items()}
     return job.run(tensors | weights)["0"]
 

@@ -143,7 +143,7 @@ def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = Fa
         test=data.test,
         schedule=plan.schedule.control() if is_control else plan.schedule,
         seed=Seed(seed).child("data"),
-        people=None if data.people is None else data.people.people,
+        people=data.people,
         is_exchanged=is_control and control_of(plan) == "permutation",
         background=data.background,
         candidates=data.candidates,

@@ -26,7 +26,7 @@ def control_of(plan: Plan) -> Control | None:
     asked = {
         question_of(attack).control for threat in plan.threats for attack in threat.attacks
     }
-    shifts = any(not shift.shift.is_exchange for shift in plan.data.shifts)
+    shifts = any(not shift.is_exchange for shift in plan.data.shifts)
     found: list[Control] = []
     if shifts and "exchange" in asked:
         found.append("exchange")

@@ -75,3 +75,8 @@ class Means:
         """Refuse means that are none."""
         if self.virtual_clients < 1 or (self.workers is not None and self.workers < 1):
             raise ValueError("virtual_clients and workers must be 1 or more")
+
+    @property
+    def job_device(self) -> str:
+        """Where jobs compute: machines of a cluster need not have the device of this one."""
+        return self.device if self.cluster is None else "cpu"

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from overheard.drawing.frames import Frame, list_legend
 from overheard.drawing.svg import INK, SERIES, SOFT, inline_svg
 from overheard.findings.names import shortened
 
@@ -19,9 +20,6 @@ WASH = 0.16
 CONTROL_DASHES = (0, (4, 2))
 
 SHIFT_DASHES = (0, (1, 2))
-
-LINE = 22
-"""Pixels from one line of a list to the next."""
 
 
 @final
@@ -80,12 +78,10 @@ def bands_chart(bands: Sequence[Band], since: int, label: str) -> Markup:
         label: what the chart shows; different for each chart of a page.
 
     """
-    width, height, left, bottom = 280.0, 190.0, 48.0, 42.0
+    frame = Frame(280.0, 190.0, 48.0, 42.0, 12.0)
 
     def draw(figure: Figure) -> None:
-        axes = figure.add_axes(
-            (left / width, bottom / height, (width - left - 12) / width, 0.95 - bottom / height)
-        )
+        axes = frame.axes(figure)
         axes.axvline(since, color=INK, lw=1.3, ls=SHIFT_DASHES)
         for band in bands:
             _draw_band(axes, band)
@@ -96,7 +92,7 @@ def bands_chart(bands: Sequence[Band], since: int, label: str) -> Markup:
         axes.set_xlabel("round")
         axes.grid(axis="y")
 
-    return inline_svg(draw, width, height, label)
+    return inline_svg(draw, frame.width, frame.height, label)
 
 
 def _draw_band(axes: Axes, band: Band) -> None:
@@ -125,20 +121,19 @@ def _draw_band(axes: Axes, band: Band) -> None:
 
 def bands_legend(names: Sequence[str], label: str) -> Markup:
     """What the lines of charts by round stand for, one name a line."""
-    width, height = 300.0, 4.0 + LINE * (len(names) + 2)
 
-    def draw(figure: Figure) -> None:
-        lines = [
+    def lines() -> list[Line2D]:
+        own = [
             Line2D([], [], color=SERIES[place % len(SERIES)], label=shortened(name, 40))
             for place, name in enumerate(names)
         ]
-        lines += [
+        return [
+            *own,
             Line2D([], [], color=SOFT, ls=CONTROL_DASHES, lw=1.3, label="nothing shifts"),
             Line2D([], [], color=INK, ls=SHIFT_DASHES, lw=1.3, label="round of the shift"),
         ]
-        figure.legend(handles=lines, loc="upper left", borderaxespad=0, labelspacing=0.55)
 
-    return inline_svg(draw, width, height, label)
+    return list_legend(lines, len(names) + 2, 300.0, label)
 
 
 def diagonal_chart(dots: Sequence[BandDot], across: str, up: str, label: str) -> Markup:
@@ -151,12 +146,10 @@ def diagonal_chart(dots: Sequence[BandDot], across: str, up: str, label: str) ->
         label: what the chart shows; different for each chart of a page.
 
     """
-    width, height, left, bottom = 360.0, 340.0, 52.0, 46.0
+    frame = Frame(360.0, 340.0, 52.0, 46.0, 16.0, 0.96)
 
     def draw(figure: Figure) -> None:
-        axes = figure.add_axes(
-            (left / width, bottom / height, (width - left - 16) / width, 0.96 - bottom / height)
-        )
+        axes = frame.axes(figure)
         top = max([1.0, *(end for dot in dots for end in (dot.x, dot.y))]) * 1.12
         axes.plot([0, top], [0, top], color=INK, lw=1.3, ls=CONTROL_DASHES)
         for dot in dots:
@@ -178,4 +171,4 @@ def diagonal_chart(dots: Sequence[BandDot], across: str, up: str, label: str) ->
         axes.set_ylabel(up)
         axes.grid()
 
-    return inline_svg(draw, width, height, label)
+    return inline_svg(draw, frame.width, frame.height, label)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from overheard.core.claims import Interval
+from overheard.drawing.frames import BLIND_DASHES, LINE, Frame, blind_line, list_legend
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, TRUTH, inline_svg
 from overheard.findings.exposures import Case
 from overheard.findings.figures import Measure, beside
@@ -19,11 +20,6 @@ from overheard.statistics.estimate import Estimate
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", "--", "-.", ":")
-LINE = 22
-"""Pixels from one line of a list to the next."""
-
-BLIND_DASHES = (0, (5, 3))
-
 GUTTER = 18
 """Characters for which there is room beside a chart of arms; longer names stand above."""
 
@@ -65,15 +61,14 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
     edge = -left / (width - left - 12)
 
     def draw(figure: Figure) -> None:
-        axes = figure.add_axes(
-            (left / width, bottom / height, (width - left - 12) / width, 1 - bottom / height)
-        )
+        axes = Frame(width, height, left, bottom, 12.0, 1.0).axes(figure)
         line, names = 0, dict[int, str]()
         for arm, held in cases.items():
+            heading = shortened(arm, 44) if held else f"{shortened(arm, 30)}: not measured"
             axes.text(
                 edge,
                 line + 0.1,
-                shortened(arm, 44) if held else f"{shortened(arm, 30)}: not measured",
+                heading,
                 transform=axes.get_yaxis_transform(),
                 weight="bold",
                 va="center",
@@ -83,38 +78,14 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
                 _draw_row(axes, place, case.row, measure.factor)
                 names[place] = short[case.label]
             line += 1 + pitch * len(held)
-        if is_above:
-            axes.set_yticks([])
-            for place, name in names.items():
-                axes.text(
-                    edge,
-                    place - 0.8,
-                    shortened(name, 62),
-                    transform=axes.get_yaxis_transform(),
-                    fontsize=11,
-                    va="center",
-                )
-        else:
-            axes.set_yticks(list(names), list(map(shown, names.values())))
+        _name_lines(axes, names, edge if is_above else None)
         axes.set_ylim(lines - 0.4, -0.6)
         axes.set_xlim(left=min(0, axes.get_xlim()[0]))
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x")
         axes.set_xlabel(f"{measure.title}{measure.unit and ','}{measure.unit}")
-        figure.legend(
-            handles=[
-                Line2D([], [], color=ACCENT, marker="o", label="attack, 95 % interval"),
-                Line2D([], [], color=INK, marker="D", mfc="none", ls="", label="blind guess"),
-                Line2D([], [], color=SOFT, marker="+", ms=9, mew=1.6, ls="", label=told),
-            ],
-            loc="lower left",
-            ncols=3,
-            columnspacing=0.9,
-            handletextpad=0.4,
-            handlelength=1.5,
-            borderaxespad=0,
-        )
+        _explain_marks(figure, told)
 
     return inline_svg(draw, width, height, label)
 
@@ -128,6 +99,40 @@ def _draw_row(axes: Axes, line: int, row: Row, factor: float) -> None:
         axes.plot([told * factor], [line], "+", color=SOFT, ms=9, mew=1.6)
     if row.blind is not None:
         axes.plot([row.blind * factor], [line], "D", color=INK, mfc="none", ms=7, mew=1.4)
+
+
+def _name_lines(axes: Axes, names: Mapping[int, str], above: float | None) -> None:
+    """Write the name of each line beside it or, from the place `above` on, over it."""
+    if above is None:
+        axes.set_yticks(list(names), list(map(shown, names.values())))
+        return
+    axes.set_yticks([])
+    for place, name in names.items():
+        axes.text(
+            above,
+            place - 0.8,
+            shortened(name, 62),
+            transform=axes.get_yaxis_transform(),
+            fontsize=11,
+            va="center",
+        )
+
+
+def _explain_marks(figure: Figure, told: str) -> None:
+    """Add the legend of a chart of arms."""
+    figure.legend(
+        handles=[
+            Line2D([], [], color=ACCENT, marker="o", label="attack, 95 % interval"),
+            Line2D([], [], color=INK, marker="D", mfc="none", ls="", label="blind guess"),
+            Line2D([], [], color=SOFT, marker="+", ms=9, mew=1.6, ls="", label=told),
+        ],
+        loc="lower left",
+        ncols=3,
+        columnspacing=0.9,
+        handletextpad=0.4,
+        handlelength=1.5,
+        borderaxespad=0,
+    )
 
 
 def shares_chart(
@@ -149,9 +154,7 @@ def shares_chart(
     every = ceil(11 / step)
 
     def draw(figure: Figure) -> None:
-        axes = figure.add_axes(
-            (left / width, bottom / height, (width - left - 16) / width, 1 - bottom / height)
-        )
+        axes = Frame(width, height, left, bottom, 16.0, 1.0).axes(figure)
         places = list(range(len(names)))
         axes.hlines(places, 0, [100 * share for share in true], color=TRUTH, lw=0.68 * step)
         low, high = (true, claimed) if bounds is None else (bounds.low, bounds.high)
@@ -192,9 +195,7 @@ def rounds_chart(
     beyond = rounds[-1] + max(1.0, 0.12 * (rounds[-1] - rounds[0]))
 
     def draw(figure: Figure) -> None:
-        axes = figure.add_axes(
-            (left / width, bottom / height, (width - left - 14) / width, 0.95 - bottom / height)
-        )
+        axes = Frame(width, height, left, bottom, 14.0).axes(figure)
         for course in courses:
             _draw_course(axes, course, beyond, factor)
         shown = list(rounds[:: ceil(len(rounds) / 6)])
@@ -256,10 +257,9 @@ def _draw_points(
 def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
     """What the lines of the charts over rounds stand for, one name a line."""
     width = 300.0 if all(len(name) <= MARGIN for name in names) else 460.0
-    height = 4.0 + LINE * (len(names) + has_blind)
 
-    def draw(figure: Figure) -> None:
-        lines = [
+    def lines() -> list[Line2D]:
+        own = [
             Line2D(
                 [], [],
                 color=SERIES[place % len(SERIES)],
@@ -270,13 +270,9 @@ def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
             )
             for place, name in enumerate(names)
         ]  # fmt: skip
-        if has_blind:
-            lines.append(
-                Line2D([], [], color=INK, ls=BLIND_DASHES, lw=1.3, label="blind guess")
-            )
-        figure.legend(handles=lines, loc="upper left", borderaxespad=0, labelspacing=0.55)
+        return [*own, blind_line()] if has_blind else own
 
-    return inline_svg(draw, width, height, label)
+    return list_legend(lines, len(names) + has_blind, width, label)
 
 
 def highest(courses: Sequence[Course]) -> float:

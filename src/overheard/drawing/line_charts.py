@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from overheard.drawing.charts import BLIND_DASHES, DASHES, LINE, MARKERS
+from overheard.drawing.charts import DASHES, MARKERS
+from overheard.drawing.frames import BLIND_DASHES, Frame, blind_line, list_legend
 from overheard.drawing.point_names import NamedDot, write_names
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 from overheard.findings.names import shortened
@@ -126,10 +127,9 @@ def frontier_legend(
     names: Sequence[str], trades: Sequence[Trade], has_blind: bool, label: str
 ) -> Markup:
     """What the lines of a frontier stand for, one attack a line, in the order of `trades`."""
-    width, height = 460.0, 4.0 + LINE * (len(names) + has_blind)
 
-    def draw(figure: Figure) -> None:
-        lines = [
+    def lines() -> list[Line2D]:
+        own = [
             Line2D(
                 [], [],
                 color=_colour(trade.place),
@@ -141,13 +141,9 @@ def frontier_legend(
             )
             for name, trade in zip(names, trades, strict=True)
         ]  # fmt: skip
-        if has_blind:
-            lines.append(
-                Line2D([], [], color=INK, ls=BLIND_DASHES, lw=1.3, label="blind guess")
-            )
-        figure.legend(handles=lines, loc="upper left", borderaxespad=0, labelspacing=0.55)
+        return [*own, blind_line()] if has_blind else own
 
-    return inline_svg(draw, width, height, label)
+    return list_legend(lines, len(names) + has_blind, 460.0, label)
 
 
 def _draw_trade(axes: Axes, trade: Trade, across: Axis, up: Axis) -> None:
@@ -178,10 +174,7 @@ def _draw_trade(axes: Axes, trade: Trade, across: Axis, up: Axis) -> None:
 
 def _axes(figure: Figure, across: Axis, up: Axis) -> Axes:
     width, height = (72 * size for size in figure.get_size_inches())
-    left, bottom = 54.0, 42.0
-    axes = figure.add_axes(
-        (left / width, bottom / height, (width - left - 14) / width, 0.95 - bottom / height)
-    )
+    axes = Frame(width, height, 54.0, 42.0, 14.0).axes(figure)
     axes.set_xlim(across.low, across.high)
     axes.set_ylim(up.low, up.high)
     axes.locator_params(axis="x", nbins=5, integer=True)

@@ -4,30 +4,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import exp, inf, log
-from typing import Literal
 
 from overheard.core.accountant import Accounted
 from overheard.core.mechanism import Mechanism
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.epsilon.bound import EpsilonBound, epsilon_bound
 from overheard.epsilon.guesses import bound_by_guesses
+from overheard.findings.document_rows import Standing
 from overheard.findings.exposures import reader_labels
 from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
 from overheard.questions.membership.scorer import MembershipScorer
 
 ROUNDING = 0.01
 """By how much a stated epsilon may lie below the recomputed one: it may have been rounded."""
-
-Standing = Literal[
-    "flawed", "uncovered", "overclaimed", "violated", "holds", "unasked", "refused", "unlike",
-    "unchecked", "unaccounted",
-]  # fmt: skip
-"""flawed: guarantees nothing to anybody; uncovered: these observers read what is not noised
-yet; violated: attacks prove more than is claimed; overclaimed: less is stated than the settings
-come to; holds: neither. Else nothing was held against a claim: unasked, no attack on membership
-by these observers; refused, none could run; unlike, clients' records are not alike to those of
-nobody; unchecked, nobody told which records were trained on; unaccounted, nothing is stated for
-the run and there is no accountant."""
 
 
 @dataclass(frozen=True, slots=True)

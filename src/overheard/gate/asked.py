@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from overheard.gate.findings import Findings
+from overheard.findings.document_rows import RefusalRow, RowPlace, SummaryRow
+from overheard.findings.read_document import Findings
 from overheard.gate.policy import EpsilonRule, LeakRule
-from overheard.gate.rows import RefusalRow, RowPlace, SummaryRow
 
 
 @dataclass(frozen=True, slots=True)

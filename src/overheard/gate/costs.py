@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from overheard.gate.findings import Findings
+from overheard.findings.document_rows import Bounds, RunRow
+from overheard.findings.read_document import Findings
 from overheard.gate.policy import CostRule
-from overheard.gate.rows import Bounds, RunRow
 from overheard.gate.verdict import Limit, Straddling, Verdict, judged
 
 

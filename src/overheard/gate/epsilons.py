@@ -7,12 +7,11 @@ from math import isinf
 from typing import final
 
 from overheard.core.accountant import HOLLOW, MISSING
-from overheard.epsilon.epsilon import Standing
 from overheard.epsilon.table import UNITS
+from overheard.findings.document_rows import Bounds, EpsilonRow, Standing
+from overheard.findings.read_document import Findings
 from overheard.gate.asked import asks_who, lacking
-from overheard.gate.findings import Findings
 from overheard.gate.policy import EpsilonRule
-from overheard.gate.rows import Bounds, EpsilonRow
 from overheard.gate.verdict import Limit, Status, Verdict, number
 
 SCORE = "epsilon"

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from overheard.findings.document_rows import Bounds, SummaryRow
 from overheard.gate.asked import RuleMatches
 from overheard.gate.policy import LeakRule
-from overheard.gate.rows import Bounds, SummaryRow
 from overheard.gate.verdict import Limit, Side, number
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from overheard.findings.document_rows import RefusalRow, RowPlace, SummaryRow
+from overheard.findings.read_document import Findings
 from overheard.gate.asked import RuleMatches, asked, lacking
-from overheard.gate.findings import Findings
 from overheard.gate.held import asked_of, held
 from overheard.gate.policy import LeakRule
-from overheard.gate.rows import RefusalRow, RowPlace, SummaryRow
 from overheard.gate.verdict import Straddling, Verdict, judged
 
 

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
 from overheard.core.parties import party
+from overheard.data.positive import Positive
+from overheard.findings.document_rows import NotNegative
 from overheard.findings.exposures import About
-from overheard.gate.rows import NotNegative
 from overheard.gate.verdict import Straddling
-from overheard.plans.table import Positive, StrictTable, read_table, refuse_repeats
+from overheard.plans.table import StrictTable, read_table, refuse_repeats
 
 RuleName = Annotated[str, Field(min_length=1, max_length=100)]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
-from overheard.gate.rows import Bounds
+from overheard.findings.document_rows import Bounds
 
 LONGEST = 300
 """Characters of a name or a reason that are shown: names in findings may be anybody's."""

@@ -30,6 +30,11 @@ class PriorClient:
         """The party that it plays, on whose name its draws hang."""
         return f"known/{self.user}/{self.chunk}"
 
+    def held(self, users: Examples) -> Examples:
+        """The piece, cut out of the examples of all users."""
+        rows = slice(self.begin, self.end)
+        return Examples(users.inputs[rows], users.labels[rows])
+
 
 def learners_of(people: Mapping[str, Examples], chunks: int) -> tuple[PriorClient, ...]:
     """Cut the examples of each user into so many pieces, or as many as there are examples."""

@@ -7,20 +7,18 @@ from typing import final
 import torch
 from torch import Tensor
 
-from overheard.core.defense import BuildModel, Defense, Moment
-from overheard.core.errors import PlanError
+from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples
-from overheard.core.messages import Update
-from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member, Trained
+from overheard.learning.cohort import Member
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.workers.job import Job
 from overheard.linkage.learner import PriorClient
 from overheard.linkage.sketch import sketch_for
-from overheard.simulation.read_chunk import BROADCAST
+from overheard.simulation.imitated_defenses import ImitatedDefenses
+from overheard.simulation.job_tensors import background_of, broadcast_of, examples_of
 
 SKETCH = "sketch/"
 """Stands before the name of each tensor of which the job gives sketches."""
@@ -34,10 +32,10 @@ ANSWERED = "answered"
 class SimulateUsers(Job):
     """Train, defend, sketch: some learners, one round.
 
-    Of the tensors it reads `BROADCAST` + name, "users/inputs" and "users/labels" and, where
-    there is a background, "background/inputs" and "background/labels". It gives `SKETCH` + name
-    of every tensor of the model, one row for each learner in `ANSWERED`: one whom a defense of
-    the data leaves without an example has nothing to send.
+    Of the tensors it reads the broadcast, the examples "users" and, where known defenses may
+    mix in public examples, these. It gives `SKETCH` + name of every tensor of the model, one
+    row for each learner in `ANSWERED`: one whom a defense of the data leaves without an example
+    has nothing to send.
 
     Args:
         round: which.
@@ -65,14 +63,15 @@ class SimulateUsers(Job):
             PlanError: if a training runs away.
 
         """
-        broadcast = {
-            name.removeprefix(BROADCAST): tensor
-            for name, tensor in tensors.items()
-            if name.startswith(BROADCAST)
-        }
+        broadcast = broadcast_of(tensors)
         sketches = {name: sketch_for(name, tuple(w.shape)) for name, w in broadcast.items()}
+        users, background = examples_of(tensors, "users"), background_of(tensors)
+        imitated = ImitatedDefenses(self.defenses, self.round, self.seed)
         with one_thread():
-            held = [self._held(learner, tensors) for learner in self.learners]
+            held = [
+                imitated.held(learner.held(users), learner.name, background)
+                for learner in self.learners
+            ]
             answered = [place for place, data in enumerate(held) if len(data)]
             pool = Examples(
                 torch.cat([data.inputs for data in held]).to(self.device),
@@ -94,7 +93,7 @@ class SimulateUsers(Job):
             # Sketched one by one, so that no two updates that are trained one by one meet.
             rows_of = [
                 {name: sketch.of(update.delta[name]) for name, sketch in sketches.items()}
-                for update in map(self._sent, trained)
+                for update in map(imitated.sent, trained)
             ]
         read = {
             SKETCH + name: torch.stack([row[name] for row in rows_of])
@@ -103,38 +102,3 @@ class SimulateUsers(Job):
             for name, sketch in sketches.items()
         }
         return {ANSWERED: torch.tensor(answered, dtype=torch.long), **read}
-
-    def _held(self, learner: PriorClient, tensors: Mapping[str, Tensor]) -> Examples:
-        """What a learner trains on, after the defenses of the data."""
-        mine = slice(learner.begin, learner.end)
-        data = Examples(tensors["users/inputs"][mine], tensors["users/labels"][mine])
-        background = (
-            Examples(tensors["background/inputs"], tensors["background/labels"])
-            if "background/inputs" in tensors
-            else None
-        )
-        for defense in self.defenses:
-            data = defense.on_data(data, self._moment(defense, learner.name, background))
-        return data
-
-    def _sent(self, trained: Trained) -> Update:
-        name = trained.member.name
-        update = Update(trained.delta, len(trained.member.rows), {"loss": trained.loss})
-        if not all(bool(part.isfinite().all()) for part in update.delta.values()):
-            raise PlanError(
-                f"the training of {name} ran away in round {self.round} (its weights are NaN "
-                "or infinite): lower the rate of the recipe that the attacker takes clients "
-                "to follow"
-            )
-        for defense in self.defenses:
-            update = defense.on_update(update, self._moment(defense, name, None))
-        return update
-
-    def _moment(self, defense: Defense, name: str, background: Examples | None) -> Moment:
-        return Moment(
-            self.round,
-            Party(name),
-            self.seed.child("defense", defense.name, self.round, name),
-            background=background,
-            lasting=self.seed.child("lasting", defense.name, name),
-        )

@@ -1,9 +1,7 @@
 """Has known users trained in each round, except for what stands on the shelf already."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import final
 
 import torch
@@ -15,14 +13,14 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.initial import fresh
-from overheard.learning.workers.job import Bundle, WorkerTask
+from overheard.learning.workers.job import Bundle
 from overheard.linkage.learner import PriorClient, together
 from overheard.linkage.simulate_users import ANSWERED, SKETCH, SimulateUsers
 from overheard.linkage.sketch import RAW, WIDTH
+from overheard.simulation.cached_jobs import Answer, JobInputs, do_cached, single_answer
 from overheard.simulation.chunk import CHUNK
-from overheard.simulation.keys import key_of
-from overheard.simulation.read_chunk import BROADCAST
-from overheard.simulation.workplace import carry_out
+from overheard.simulation.job_tensors import background_tensors, named_examples
+from overheard.simulation.keys import broadcast_key, key_of
 
 WHAT = "known users"
 """As what their training is told to `Means.on_progress`."""
@@ -67,64 +65,29 @@ def simulated_updates(
     pool = together(knowledge.people.examples())
     seed = means.seed.child("known users")
     common = _common(knowledge, pool, seed)
-    pieces = []
+    starts, jobs = [], []
     for number, weights in broadcasts.items():
-        part = key_of(common, str(number), *_told(weights))
+        part = broadcast_key(common, number, weights)
         for begin in range(0, len(learners), CHUNK):
             own = tuple(learners[begin : begin + CHUNK])
-            pieces.append(_Piece(number, begin, own, key_of(part, repr(own))))
-    parts: dict[int, _Part] = {}
-    gaps = []
-    for place, piece in enumerate(pieces):
-        kept = means.shelf.load(piece.key)
-        if kept is None:
-            gaps.append(place)
-        else:
-            parts[place] = _part(piece, kept, names)
-            means.on_progress(WHAT, len(parts), len(pieces))
-    if gaps:
-        # Nobody is called for nothing; closed at once, so that workers end before all else.
-        tasks = _tasks(broadcasts, knowledge, pool, seed, [pieces[place] for place in gaps])
-        with closing(carry_out(tasks, len(gaps), means)) as work:
-            for done in work:
-                place = gaps[done.number]
-                means.shelf.save(pieces[place].key, done.tensors)
-                parts[place] = _part(pieces[place], done.tensors, names)
-                means.on_progress(WHAT, len(parts), len(pieces))
-    in_order = [parts[place] for place in range(len(pieces))]
+            job = _job(knowledge, number, own, seed)
+            jobs.append(single_answer(number, key_of(part, repr(own)), job))
+            starts.append(begin)
+    parts: dict[int, SimulatedUpdates] = {}
+
+    def take(place: int, _: int, made: Answer) -> None:
+        parts[place] = SimulatedUpdates(
+            torch.cat([made[SKETCH + name] for name in names], 1),
+            starts[place] + made[ANSWERED],
+            torch.full_like(made[ANSWERED], jobs[place].round),
+        )
+
+    do_cached(WHAT, jobs, JobInputs(lambda: _shared(knowledge, pool), broadcasts), means, take)
+    in_order = [parts[place] for place in range(len(jobs))]
     return SimulatedUpdates(
         torch.cat([part.vectors for part in in_order]),
         torch.cat([part.learners for part in in_order]),
         torch.cat([part.rounds for part in in_order]),
-    )
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Learners who train together in a round, the place of the first, and what they hang on."""
-
-    round: int
-    begin: int
-    learners: tuple[PriorClient, ...]
-    key: str
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What came of a piece, as `SimulatedUpdates` has it."""
-
-    vectors: Float[Tensor, "updates dims"]
-    learners: Int[Tensor, " updates"]
-    rounds: Int[Tensor, " updates"]
-
-
-def _part(piece: _Piece, made: Mapping[str, Tensor], names: Sequence[str]) -> _Part:
-    return _Part(
-        torch.cat([made[SKETCH + name] for name in names], 1),
-        piece.begin + made[ANSWERED],
-        torch.full_like(made[ANSWERED], piece.round),
     )
 
 
@@ -138,38 +101,22 @@ def _common(knowledge: Knowledge, pool: Examples, seed: Seed) -> str:
     return key_of(repr(known), model, pool.inputs, pool.labels, *given)
 
 
-def _told(weights: Weights) -> Iterator[str | Tensor]:
-    for name, weight in weights.items():
-        yield name
-        yield weight
-
-
-def _tasks(
-    broadcasts: Mapping[int, Weights],
-    knowledge: Knowledge,
-    pool: Examples,
-    seed: Seed,
-    pieces: Sequence[_Piece],
-) -> Iterator[WorkerTask]:
+def _job(
+    knowledge: Knowledge, number: int, learners: tuple[PriorClient, ...], seed: Seed
+) -> SimulateUsers:
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
-    given = {"users/inputs": pool.inputs, "users/labels": pool.labels}
-    if knowledge.background is not None:
-        given["background/inputs"] = knowledge.background.inputs
-        given["background/labels"] = knowledge.background.labels
-    users = Bundle(given)
-    for number, several in groupby(pieces, lambda piece: piece.round):
-        weights = broadcasts[number].items()
-        broadcast = Bundle({BROADCAST + name: weight for name, weight in weights})
-        for piece in several:
-            job = SimulateUsers(
-                number,
-                piece.learners,
-                knowledge.build_model,
-                knowledge.recipe,
-                knowledge.defenses or (),
-                seed,
-                # Machines of a cluster need not have the device of this one.
-                knowledge.means.device if knowledge.means.cluster is None else "cpu",
-            )
-            yield WorkerTask(job, (users, broadcast))
+    return SimulateUsers(
+        number,
+        learners,
+        knowledge.build_model,
+        knowledge.recipe,
+        knowledge.defenses or (),
+        seed,
+        knowledge.means.job_device,
+    )
+
+
+def _shared(knowledge: Knowledge, pool: Examples) -> tuple[Bundle, ...]:
+    """What the jobs of all rounds read."""
+    return (Bundle(named_examples("users", pool)), Bundle(background_tensors(knowledge)))

@@ -4,110 +4,16 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from overheard.core.errors import PlanError
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
 from overheard.data.partition.candidates import Candidates
 from overheard.data.partition.deal import SharedOut
-from overheard.data.partition.people import People, PriorKind
-from overheard.data.partition.schedule import DataShift
+from overheard.data.partition.people import People
+from overheard.data.partition.schedule import MOST_CLIENTS, DataShift
+from overheard.data.positive import Positive
 from overheard.plans.kinds import DATASETS, SPLITS
 from overheard.plans.part import PartOf
-from overheard.plans.table import Positive, StrictTable
-
-MOST_CLIENTS = 1_000_000
-"""More than any data set could be shared out among; the list of them would fill the memory."""
-
-
-class ShiftPlan(StrictTable):
-    """One client's data change in kind; what is left out stays as it is.
-
-    Args:
-        client: its number, from 0.
-        round: the first with new examples, 1 or later.
-        shares: of each label from then on, or
-        weights: one a label, by which the shares that it holds are multiplied.
-        over: rounds that the change takes, a like part of the examples in each.
-        distortion: how much inputs are distorted from then on, from 0 to 1.
-        new_user: whether the client is another person from then on, where clients are persons.
-
-    """
-
-    client: Annotated[int, Field(ge=0, lt=MOST_CLIENTS)]
-    round: Positive
-    shares: tuple[float, ...] | None = None
-    weights: tuple[float, ...] | None = None
-    over: Positive = 1
-    distortion: Annotated[float, Field(ge=0, le=1)] | None = None
-    new_user: bool = False
-
-    @model_validator(mode="after")
-    def _a_shift(self) -> "ShiftPlan":
-        try:
-            self.shift  # noqa: B018 - a shift checks itself when it is made
-        except PlanError as error:
-            raise ValueError(str(error)) from error
-        return self
-
-    @property
-    def shift(self) -> DataShift:
-        """The change of data."""
-        return DataShift(
-            self.client,
-            self.round,
-            self.shares,
-            self.weights,
-            self.over,
-            self.distortion,
-            self.new_user,
-        )
-
-
-class PeoplePlan(StrictTable):
-    """What an attacker has of single users beforehand; clients stand for users.
-
-    Args:
-        prior: how a user's examples are parted into prior ones, which the attacker has, and
-            private ones: by chance, the earlier ones, the earlier ones of each label, or one
-            profile a label in place of users.
-        share: of each user's records that is prior.
-        records: prior records a user at most, those nearest to the private ones; left out: all.
-        unseen: so many clients are users of whom the attacker has nothing.
-        holdout: so many users take no part, and the attacker knows that.
-        shadow_devices: whether the attacker lets each prior take part as a device of its own.
-        per_label: label-matched users: so many private and so many prior examples of every
-            label that most users have; left out: as they are.
-
-    """
-
-    prior: PriorKind = "chronological"
-    share: float = 0.5
-    records: Positive | None = None
-    unseen: Annotated[int, Field(ge=0)] = 0
-    holdout: Annotated[int, Field(ge=0)] = 0
-    shadow_devices: bool = False
-    per_label: Positive | None = None
-
-    @model_validator(mode="after")
-    def _fit_each_other(self) -> "PeoplePlan":
-        try:
-            self.people  # noqa: B018 - they check themselves when they are made
-        except PlanError as error:
-            raise ValueError(str(error)) from error
-        return self
-
-    @property
-    def people(self) -> People:
-        """What an attacker has of them."""
-        return People(
-            self.prior,
-            self.share,
-            self.records,
-            self.unseen,
-            self.holdout,
-            self.shadow_devices,
-            self.per_label,
-        )
+from overheard.plans.table import CHECKS_ITSELF, StrictTable
 
 
 class DataPlan(StrictTable):
@@ -144,8 +50,8 @@ class DataPlan(StrictTable):
     auxiliary: Positive | None = None
     test: Positive | None = None
     refresh_every: Positive | None = None
-    shifts: tuple[ShiftPlan, ...] = ()
-    people: PeoplePlan | None = None
+    shifts: tuple[Annotated[DataShift, CHECKS_ITSELF], ...] = ()
+    people: Annotated[People, CHECKS_ITSELF] | None = None
     background: Positive | None = None
     candidates: Candidates | None = None
 

@@ -9,6 +9,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from overheard.core.errors import AuditError
 from overheard.core.kind import Kind
+from overheard.plans.table import with_tuples
 
 T = TypeVar("T")
 
@@ -48,7 +49,7 @@ class PartOf(Generic[T]):
         if isinstance(value, self.kind.contract):
             return value
         parts = self.kind.parts()
-        given = {"kind": value} if isinstance(value, str) else _with_tuples(value)
+        given = {"kind": value} if isinstance(value, str) else with_tuples(value)
         if not (isinstance(given, dict) and given.get("kind") in tuple(parts)):
             raise ValueError(
                 f"name one of {', '.join(parts)}, or give a table whose `kind` is one of them"
@@ -60,15 +61,6 @@ class PartOf(Generic[T]):
         except AuditError as error:
             # As a mistake of this field, so that it is told with its place, beside the others.
             raise ValueError(str(error)) from error
-
-
-def _with_tuples(value: object) -> object:
-    """A plan's arrays as the tuples that settings are: strict checks tell the two apart."""
-    if isinstance(value, dict):
-        return {key: _with_tuples(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return tuple(_with_tuples(inner) for inner in value)
-    return value
 
 
 # Any: a part is any frozen dataclass, whose type this module cannot name.

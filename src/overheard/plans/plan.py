@@ -12,6 +12,7 @@ from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, Party, party
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
+from overheard.data.positive import Positive
 from overheard.findings.html import html_table
 from overheard.findings.names import together
 from overheard.learning.distillation.distillation import Distillation
@@ -26,7 +27,7 @@ from overheard.plans.kinds import (
     question_of,
 )
 from overheard.plans.part import PartOf, label
-from overheard.plans.table import Positive, StrictTable, parse_table, read_table, refuse_repeats
+from overheard.plans.table import StrictTable, parse_table, read_table, refuse_repeats
 from overheard.plans.virtual import RecipePlan, VirtualPlan
 
 UNDEFENDED = "no defense"
@@ -295,8 +296,7 @@ class Plan(StrictTable):
     @property
     def schedule(self) -> Schedule:
         """When clients exchange their examples, and which of them shift."""
-        shifts = tuple(shift.shift for shift in self.data.shifts)
-        return Schedule(self.training.rounds, self.data.refresh_every, shifts)
+        return Schedule(self.training.rounds, self.data.refresh_every, self.data.shifts)
 
     def _repr_html_(self) -> str:
         data, training = self.data, self.training

@@ -2,8 +2,8 @@
 
 from overheard.archive.manifest import Manifest
 from overheard.data.partition.candidates import Candidates
-from overheard.data.partition.people import PriorKind
-from overheard.plans.data_plan import PeoplePlan, ShiftPlan
+from overheard.data.partition.people import People, PriorKind
+from overheard.data.partition.schedule import DataShift
 from overheard.plans.part import label
 from overheard.plans.plan import Plan
 
@@ -34,14 +34,14 @@ def subject_of_plan(plan: Plan) -> str:
     )
 
 
-def _told(shift: ShiftPlan) -> str:
-    verb = "are exchanged" if shift.shift.is_exchange else "shift"
-    last = shift.shift.last
+def _told(shift: DataShift) -> str:
+    verb = "are exchanged" if shift.is_exchange else "shift"
+    last = shift.last
     when = f"round {shift.round}" if shift.over == 1 else f"rounds {shift.round} to {last}"
     return f"; the data of client {shift.client} {verb} in {when}"
 
 
-def _known(people: PeoplePlan | None) -> str:
+def _known(people: People | None) -> str:
     if people is None:
         return ""
     told = _PRIORS[people.prior].format(share=f"{people.share:.0%}")

@@ -2,15 +2,13 @@
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
 
-from overheard.core.errors import PlanError
-
-Positive = Annotated[int, Field(ge=1, lt=2**31)]
+from overheard.core.errors import AuditError, PlanError
 
 
 class StrictTable(BaseModel):
@@ -18,6 +16,25 @@ class StrictTable(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+
+def with_tuples(value: object) -> object:
+    """A plan's arrays as the tuples that settings are: strict checks tell the two apart."""
+    if isinstance(value, dict):
+        return {key: with_tuples(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return tuple(with_tuples(inner) for inner in value)
+    return value
+
+
+def _as_a_mistake(value: object, validate: Callable[[object], object]) -> object:
+    try:
+        return validate(with_tuples(value))
+    except AuditError as error:
+        raise ValueError(str(error)) from error
+
+
+CHECKS_ITSELF = WrapValidator(_as_a_mistake)
+"""Marks a field that is a dataclass, whose own refusal is told as a mistake with its place."""
 
 T = TypeVar("T", bound=StrictTable)
 
@@ -74,5 +91,8 @@ def _mistakes(error: ValidationError, called: str) -> list[str]:
         if mistake["type"] == "too_short" and mistake["loc"] in above:
             continue
         where = ".".join(str(step) for step in mistake["loc"]) or called
-        lines.append(f"  {where}: {mistake['msg'].removeprefix('Value error, ')}")
+        # Of a dataclass pydantic says it in the words of Python.
+        is_unknown = mistake["type"] == "unexpected_keyword_argument"
+        said = "Extra inputs are not permitted" if is_unknown else mistake["msg"]
+        lines.append(f"  {where}: {said.removeprefix('Value error, ')}")
     return lines

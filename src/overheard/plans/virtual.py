@@ -7,9 +7,10 @@ from pydantic import field_validator, model_validator
 from overheard.core.prior import Prior
 from overheard.core.recipe import LossName, OptimizerName, Recipe
 from overheard.core.split import Split
+from overheard.data.positive import Positive
 from overheard.plans.kinds import SPLITS
 from overheard.plans.part import PartOf, label
-from overheard.plans.table import Positive, StrictTable
+from overheard.plans.table import StrictTable
 
 
 class RecipePlan(StrictTable):

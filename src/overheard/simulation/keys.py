@@ -34,6 +34,12 @@ def key_of(*parts: str | Tensor) -> str:
     return digest.hexdigest()
 
 
+def broadcast_key(common: str, number: int, broadcast: Weights) -> str:
+    """The key of what hangs on this one's things and on the broadcast of a round."""
+    told = (part for named in broadcast.items() for part in named)
+    return key_of(common, str(number), *told)
+
+
 @final
 class Keys:
     """Digests of all that moves a reading, a part at a time, so that none is read twice.

@@ -1,32 +1,27 @@
 """Trains one chunk of virtual clients in one round, reads them, and drops their weights."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import torch
 from torch import Tensor
 
-from overheard.core.defense import BuildModel, Defense, Moment
-from overheard.core.errors import PlanError
+from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Update, Weights
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import mean_update
-from overheard.learning.cohort import Member, Trained
+from overheard.learning.cohort import Member
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.workers.job import Job
 from overheard.simulation.chunk import CHUNK, Chunk
+from overheard.simulation.imitated_defenses import ImitatedDefenses
+from overheard.simulation.job_tensors import background_of, broadcast_of, examples_of
 from overheard.simulation.probe import Probe, Scene, scene_seed
-
-BROADCAST = "broadcast/"
-"""Stands before the name of each of the broadcast's weights among the tensors of a job."""
-
-BACKGROUND = ("background/inputs", "background/labels")
-"""Names of the background examples among the tensors of a job; absent where there are none."""
 
 
 @final
@@ -34,9 +29,9 @@ BACKGROUND = ("background/inputs", "background/labels")
 class ReadChunk(Job):
     """Train, defend, form cohorts, probe: one chunk, one round.
 
-    Of the tensors it reads `BROADCAST` + name, "pool/inputs", "pool/labels", "half/0",
-    "half/1", "auxiliary/inputs", "auxiliary/labels", "held out" and, where known defenses may
-    mix in public examples, `BACKGROUND`; it gives the readings of each probe under its place.
+    Of the tensors it reads the broadcast, the examples "pool" and "auxiliary", "half/0",
+    "half/1", "held out" and, where known defenses may mix in public examples, these; it gives
+    the readings of each probe under its place.
 
     Args:
         round: which.
@@ -83,14 +78,10 @@ class ReadChunk(Job):
             }
 
     def _scene(self, tensors: Mapping[str, Tensor]) -> Scene:
-        auxiliary = Examples(tensors["auxiliary/inputs"], tensors["auxiliary/labels"])
+        auxiliary = examples_of(tensors, "auxiliary")
         return Scene(
             self.round,
-            {
-                name.removeprefix(BROADCAST): tensor
-                for name, tensor in tensors.items()
-                if name.startswith(BROADCAST)
-            },
+            broadcast_of(tensors),
             self.build_model,
             self.classes,
             auxiliary.take(tensors["held out"]),
@@ -102,7 +93,7 @@ class ReadChunk(Job):
 
     def _updates(self, broadcast: Weights, tensors: Mapping[str, Tensor]) -> list[Update]:
         """What each client of the chunk would send, defenses and all."""
-        pool = Examples(tensors["pool/inputs"], tensors["pool/labels"])
+        pool = examples_of(tensors, "pool")
         halves = (tensors["half/0"], tensors["half/1"])
         clients = self.chunk.clients
         members = [
@@ -110,7 +101,7 @@ class ReadChunk(Job):
             for client in clients
         ]
         if any(type(defense).on_data is not Defense.on_data for defense in self.defenses):
-            pool, members = self._defended(pool, members, _background(tensors))
+            pool, members = self._defended(pool, members, background_of(tensors))
         pool = Examples(pool.inputs.to(self.device), pool.labels.to(self.device))
         sent: dict[str, Update] = {}
         for place, recipe in enumerate(self.recipes):
@@ -131,7 +122,7 @@ class ReadChunk(Job):
                 workers=1,
                 device=self.device,
             )
-            sent |= {one.member.name: self._sent(one) for one in trained}
+            sent |= {one.member.name: self._imitated.sent(one) for one in trained}
         return [sent[client.name] for client in clients]
 
     def _defended(
@@ -140,28 +131,12 @@ class ReadChunk(Job):
         """Let the defenses of the data act, as each client of a federation does."""
         held, changed, start = [], [], 0
         for member in members:
-            data = pool.take(member.rows)
-            for defense in self.defenses:
-                when = replace(self._moment(defense, member.name), background=background)
-                data = defense.on_data(data, when)
+            data = self._imitated.held(pool.take(member.rows), member.name, background)
             changed.append(Member(member.name, torch.arange(start, start + len(data))))
             start += len(data)
             held.append(data)
         inputs = torch.cat([data.inputs for data in held])
         return Examples(inputs, torch.cat([data.labels for data in held])), changed
-
-    def _sent(self, trained: Trained) -> Update:
-        name = trained.member.name
-        update = Update(trained.delta, len(trained.member.rows), {"loss": trained.loss})
-        if not all(bool(part.isfinite().all()) for part in update.delta.values()):
-            raise PlanError(
-                f"the training of {name} ran away in round {self.round} (its weights are NaN "
-                "or infinite): lower the rate of the recipe that the attacker takes clients "
-                "to follow"
-            )
-        for defense in self.defenses:
-            update = defense.on_update(update, self._moment(defense, name))
-        return update
 
     def _mean(self, updates: list[Update], places: tuple[int, ...]) -> Aggregate:
         """What is read of a cohort: by the server before its own defenses act, else after."""
@@ -170,16 +145,10 @@ class ReadChunk(Job):
         aggregate = Aggregate(mean.delta, frozenset(parties), mean.examples)
         for defense in self.defenses:
             if self.chunk.after_server or defense.enforced_at != "server":
-                moment = self._moment(defense, "+".join(parties))
+                moment = self._imitated.moment(defense, "+".join(parties))
                 aggregate = defense.on_aggregate(aggregate, moment)
         return aggregate
 
-    def _moment(self, defense: Defense, name: str) -> Moment:
-        seed = self.seed.child("defense", defense.name, self.round, name)
-        lasting = self.seed.child("lasting", defense.name, name)
-        return Moment(self.round, Party(name), seed, lasting=lasting)
-
-
-def _background(tensors: Mapping[str, Tensor]) -> Examples | None:
-    inputs, labels = (tensors.get(name) for name in BACKGROUND)
-    return None if inputs is None or labels is None else Examples(inputs, labels)
+    @property
+    def _imitated(self) -> ImitatedDefenses:
+        return ImitatedDefenses(self.defenses, self.round, self.seed)

@@ -1,23 +1,22 @@
 """Has chunks trained and read, except for what stands on the shelf already."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import final
 
 from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.knowledge import Knowledge
-from overheard.learning.workers.job import Bundle, WorkerTask
+from overheard.learning.workers.job import Bundle
+from overheard.simulation.cached_jobs import Answer, CachedJob, JobInputs, do_cached
 from overheard.simulation.chunk import Chunk
 from overheard.simulation.ground import Ground
+from overheard.simulation.job_tensors import background_tensors, named_examples
 from overheard.simulation.keys import Keys
 from overheard.simulation.pool import pool_of
 from overheard.simulation.probe import Probe
-from overheard.simulation.read_chunk import BACKGROUND, BROADCAST, ReadChunk
-from overheard.simulation.workplace import carry_out
+from overheard.simulation.read_chunk import ReadChunk
 
 WHAT = "virtual clients"
 """As what their training is told to `Means.on_progress`."""
@@ -38,53 +37,28 @@ def readings(
     One piece of work is one chunk in one round. A piece of which some probe was not read yet
     is trained again for those probes alone, to the same bits; what is read is saved at once.
     """
-    means, total = knowledge.means, len(rounds) * len(chunks)
     keys = Keys(knowledge, ground.build_model, ground.auxiliary, ground.seed)
     table = _Table(chunks, rounds)
-    gaps: list[_Gap] = []
-    done = 0
     names = [repr(chunk) for chunk in chunks]
+    jobs = []
     for number in rounds:
         part = keys.round(number, ground.broadcasts[number])
-        for chunk, name in enumerate(names):
-            missing = {}
-            for probe in probes:
-                key = keys.reading(part, name, probe)
-                kept = means.shelf.load(key)
-                if kept is None:
-                    missing[probe] = key
-                else:
-                    table.enter(probe, number, chunk, kept[READ])
-            if missing:
-                gaps.append(_Gap(number, chunk, missing))
-            else:
-                done += 1
-                means.on_progress(WHAT, done, total)
-    if not gaps:
-        # Nobody is called for nothing: to reach a cluster may take long.
-        return table.read
-    tasks = _tasks(ground, knowledge, chunks, gaps)
-    # Closed at once when something goes wrong here: workers then end before anything else.
-    with closing(carry_out(tasks, len(gaps), means)) as work:
-        for piece in work:
-            gap = gaps[piece.number]
-            for place, (probe, key) in enumerate(gap.missing.items()):
-                read = piece.tensors[str(place)]
-                means.shelf.save(key, {READ: read})
-                table.enter(probe, gap.round, gap.chunk, read)
-            done += 1
-            means.on_progress(WHAT, done, total)
+        for chunk, name in zip(chunks, names, strict=True):
+            reading = tuple(keys.reading(part, name, probe) for probe in probes)
+            job = partial(_job, ground, knowledge, number, chunk, probes)
+            jobs.append(CachedJob(number, reading, job))
+    inputs = JobInputs(lambda: _shared(ground, knowledge), ground.broadcasts)
+
+    def enter(job: int, probe: int, kept: Answer) -> None:
+        number, chunk = divmod(job, len(chunks))
+        table.enter(probes[probe], rounds[number], chunk, kept[READ])
+
+    do_cached(WHAT, jobs, inputs, knowledge.means, enter, _reading)
     return table.read
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Gap:
-    """Probes that have not read this chunk in this round, and the keys that wait for them."""
-
-    round: int
-    chunk: int
-    missing: Mapping[Probe, str]
+def _reading(tensors: Mapping[str, Tensor], place: int) -> Answer:
+    return {READ: tensors[str(place)]}
 
 
 @final
@@ -108,45 +82,36 @@ class _Table:
         self.read[probe][begin:end, self._rounds[number]] = read
 
 
-def _tasks(
-    ground: Ground, knowledge: Knowledge, chunks: Sequence[Chunk], gaps: Sequence[_Gap]
-) -> Iterator[WorkerTask]:
-    pool = pool_of(ground.auxiliary, ground.parting, ground.seed.child("pool"))
-    examples = Bundle(
-        {
-            "pool/inputs": pool.examples.inputs,
-            "pool/labels": pool.examples.labels,
-            "half/0": pool.halves[0],
-            "half/1": pool.halves[1],
-            "auxiliary/inputs": ground.auxiliary.inputs,
-            "auxiliary/labels": ground.auxiliary.labels,
-            "held out": ground.parting.held_out,
-        }
+def _job(
+    ground: Ground,
+    knowledge: Knowledge,
+    number: int,
+    chunk: Chunk,
+    probes: Sequence[Probe],
+    missing: tuple[int, ...],
+) -> ReadChunk:
+    return ReadChunk(
+        number,
+        chunk,
+        ground.classes,
+        ground.build_model,
+        knowledge.recipes(),
+        ground.recipe,
+        knowledge.defenses or (),
+        ground.seed,
+        knowledge.means.job_device,
+        tuple(probes[place] for place in missing),
     )
-    public = _background(knowledge)
-    for number, several in groupby(gaps, lambda gap: gap.round):
-        weights = ground.broadcasts[number].items()
-        broadcast = Bundle({BROADCAST + name: weight for name, weight in weights})
-        for gap in several:
-            job = ReadChunk(
-                number,
-                chunks[gap.chunk],
-                ground.classes,
-                ground.build_model,
-                knowledge.recipes(),
-                ground.recipe,
-                knowledge.defenses or (),
-                ground.seed,
-                # Machines of a cluster need not have the device of this one.
-                ground.device if knowledge.means.cluster is None else "cpu",
-                tuple(gap.missing),
-            )
-            yield WorkerTask(job, (examples, public, broadcast))
 
 
-def _background(knowledge: Knowledge) -> Bundle:
-    """What known defenses may mix in; nothing where nobody would."""
-    background = knowledge.background
-    if background is None or not knowledge.defenses:
-        return Bundle({})
-    return Bundle(dict(zip(BACKGROUND, (background.inputs, background.labels), strict=True)))
+def _shared(ground: Ground, knowledge: Knowledge) -> tuple[Bundle, ...]:
+    """What the jobs of all rounds read."""
+    pool = pool_of(ground.auxiliary, ground.parting, ground.seed.child("pool"))
+    examples = {
+        **named_examples("pool", pool.examples),
+        "half/0": pool.halves[0],
+        "half/1": pool.halves[1],
+        **named_examples("auxiliary", ground.auxiliary),
+        "held out": ground.parting.held_out,
+    }
+    return Bundle(examples), Bundle(background_tensors(knowledge))

@@ -18,9 +18,15 @@ from overheard.core.truth import NO_MEMBERS
 from overheard.data.apportion import apportion
 from overheard.data.contents import content_keys
 from overheard.data.dataset import Dataset
-from overheard.data.partition.candidates import Candidates, ask_about, mislabelled, put_in
+from overheard.data.partition.candidates import (
+    Candidates,
+    CandidateSet,
+    ask_about,
+    mislabelled,
+    put_in,
+)
 from overheard.data.partition.draw import check_supply, draw
-from overheard.data.partition.exchanges import holdings
+from overheard.data.partition.exchanges import Holdings, holdings
 from overheard.data.partition.people import People
 from overheard.data.partition.priors import Parted, part_users
 from overheard.data.partition.schedule import Schedule
@@ -142,73 +148,40 @@ def deal(
         PlanError: if the data set is too small for it.
 
     """
-    smallest, largest = (0, 0) if shared_out is None else shared_out.sizes
-    if clients < 1 or (shared_out is not None and not 1 <= smallest <= largest):
-        raise PlanError(
-            "a deal needs 1 client or more of 1 example or more, smallest first, got "
-            f"{clients} of sizes {(smallest, largest)}"
-        )
-    labels, classes = dataset.train.labels, dataset.task.classes
+    _check_sizes(shared_out, clients)
     known = _auxiliary_rows(dataset, auxiliary, seed.child("auxiliary"))
     free = absent = _untouched(dataset, known)
+    parted = None
     if people is not None:
         parted = part_users(dataset, free, people, seed.child("people"))
         free = parted.private.clone()
-        _refuse_unmatched(dataset, parted, people, smallest)
+        _refuse_unmatched(dataset, parted, people, shared_out)
     asked = None
     if candidates is not None and candidates.are_canaries:
-        if people is not None:
-            raise PlanError(
-                "candidates: a canary is nobody's, and people ask who somebody is: leave out "
-                "canaries or people"
-            )
-        once, draws = _held_once(dataset), seed.child("canaries")
-        asked = put_in(candidates, clients, free, once, draws, dataset.records)
+        draws = seed.child("canaries")
+        asked = _canaries(dataset, candidates, clients, free, people, draws)
         if candidates.canaries == "mislabelled":
             dataset = _relabelled(dataset, asked.rows, draws)
         free = absent = free & _untouched(dataset, asked.rows)
-    rest = free.nonzero().flatten()
-    held = (torch.zeros(0, dtype=torch.long),) * clients
-    if shared_out is not None:
-        die = seed.child("sizes").generator()
-        size = torch.randint(smallest, largest + 1, (clients,), generator=die)
-        users = None if dataset.users is None else dataset.users[rest]
-        first = shared_out.split.assign(labels[rest], users, size, classes, seed.child("split"))
-        held = tuple(rest[rows] for rows in first)
+    held = _first_held(dataset, shared_out, clients, free, seed)
     who = None
-    if people is not None:
+    if people is not None and parted is not None:
         who = who_is_known(dataset, parted, held, people, seed.child("who"))
-        # Of others who take no part nothing is known, so all that they have may be public.
+        # Of others who take no part nothing is known: all that they have may be public.
         absent = absent & ~who.kept_out
-    devices = who.devices if who is not None else ()
     draws = seed.child("background")
     public = _background_rows(dataset, absent, held, background, draws)
     free[public] = False
     if is_exchanged:
         held = exchanged(held, seed.child("exchanged"))
     if asked is not None:
-        held = tuple(
-            torch.cat([rows, asked.rows[list(own)]])
-            for rows, own in zip(held, asked.members, strict=True)
-        )
+        held = _with_canaries(held, asked)
     elif candidates is not None:
-        asked = ask_about(
-            candidates,
-            held,
-            free,
-            _held_once(dataset),
-            seed.child("candidates"),
-            dataset.records,
-        )
+        asked = _asked_about(dataset, candidates, held, free, seed.child("candidates"))
         free[asked.rows] = False
-    keeps_users = shared_out is not None and shared_out.split.keeps_users
-    kept = dataset.users if keeps_users else None
-    course = holdings(dataset, kept, held, free, schedule, seed.child("exchanges"))
-    if devices and course.pool is not dataset.train:
-        raise PlanError(
-            "people: shadow devices are not for runs in which inputs are distorted: leave out "
-            "shadow_devices or the shift by distortion"
-        )
+    users = dataset.users if shared_out is not None and shared_out.split.keeps_users else None
+    course = holdings(dataset, users, held, free, schedule, seed.child("exchanges"))
+    devices = _shadow_devices(dataset, who, course)
     return Deal(
         course.pool,
         tuple((*rows, *devices) for rows in course.rows),
@@ -221,6 +194,86 @@ def deal(
         {client(number): own for number, own in enumerate(asked.members)} if asked else {},
         None if candidates is None else candidates.canary_odds,
     )
+
+
+def _check_sizes(shared_out: SharedOut | None, clients: int) -> None:
+    smallest, largest = (0, 0) if shared_out is None else shared_out.sizes
+    if clients < 1 or (shared_out is not None and not 1 <= smallest <= largest):
+        raise PlanError(
+            "a deal needs 1 client or more of 1 example or more, smallest first, got "
+            f"{clients} of sizes {(smallest, largest)}"
+        )
+
+
+def _canaries(
+    dataset: Dataset,
+    candidates: Candidates,
+    clients: int,
+    free: Bool[Tensor, " examples"],
+    people: People | None,
+    seed: Seed,
+) -> CandidateSet:
+    """Draw canaries from what nobody has, and put them into clients."""
+    if people is not None:
+        raise PlanError(
+            "candidates: a canary is nobody's, and people ask who somebody is: leave out "
+            "canaries or people"
+        )
+    return put_in(candidates, clients, free, _held_once(dataset), seed, dataset.records)
+
+
+def _first_held(
+    dataset: Dataset,
+    shared_out: SharedOut | None,
+    clients: int,
+    free: Bool[Tensor, " examples"],
+    seed: Seed,
+) -> tuple[Rows, ...]:
+    """What each client holds in round 0, canaries apart."""
+    if shared_out is None:
+        return (torch.zeros(0, dtype=torch.long),) * clients
+    rest, (smallest, largest) = free.nonzero().flatten(), shared_out.sizes
+    die = seed.child("sizes").generator()
+    size = torch.randint(smallest, largest + 1, (clients,), generator=die)
+    labels, users = dataset.train.labels[rest], dataset.users
+    first = shared_out.split.assign(
+        labels,
+        None if users is None else users[rest],
+        size,
+        dataset.task.classes,
+        seed.child("split"),
+    )
+    return tuple(rest[rows] for rows in first)
+
+
+def _asked_about(
+    dataset: Dataset,
+    candidates: Candidates,
+    held: tuple[Rows, ...],
+    free: Bool[Tensor, " examples"],
+    seed: Seed,
+) -> CandidateSet:
+    """Draw the records in question from what clients hold and from what nobody has."""
+    return ask_about(candidates, held, free, _held_once(dataset), seed, dataset.records)
+
+
+def _with_canaries(held: tuple[Rows, ...], asked: CandidateSet) -> tuple[Rows, ...]:
+    """What each client holds, and the canaries that were put into it."""
+    return tuple(
+        torch.cat([rows, asked.rows[list(own)]])
+        for rows, own in zip(held, asked.members, strict=True)
+    )
+
+
+def _shadow_devices(dataset: Dataset, who: Who | None, course: Holdings) -> tuple[Rows, ...]:
+    """What shadow devices hold."""
+    devices = who.devices if who is not None else ()
+    if devices and course.pool is not dataset.train:
+        raise PlanError(
+            "people: shadow devices are not for runs in which inputs are distorted: leave out "
+            "shadow_devices or the shift by distortion"
+        )
+    return devices
 
 
 def _auxiliary_rows(dataset: Dataset, auxiliary: Auxiliary, seed: Seed) -> Rows:
@@ -256,8 +309,11 @@ def _relabelled(dataset: Dataset, rows: Rows, seed: Seed) -> Dataset:
     return replace(dataset, train=replace(train, labels=labels))
 
 
-def _refuse_unmatched(dataset: Dataset, parted: Parted, people: People, size: int) -> None:
+def _refuse_unmatched(
+    dataset: Dataset, parted: Parted, people: People, shared_out: SharedOut | None
+) -> None:
     """Label-matched users are so no longer where clients hold a part of them by chance."""
+    size = 0 if shared_out is None else shared_out.sizes[0]
     if people.per_label is None or dataset.users is None:
         return
     each = int(dataset.users[parted.private].bincount().max())

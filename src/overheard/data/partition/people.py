@@ -1,9 +1,12 @@
 """What an attacker has of single users beforehand: how much, of what kind, of whom."""
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Annotated, Literal, final
+
+from pydantic import Field
 
 from overheard.core.errors import PlanError
+from overheard.data.positive import Positive
 
 PriorKind = Literal["random", "chronological", "chronological_within_labels", "profile"]
 
@@ -38,11 +41,11 @@ class People:
 
     prior: PriorKind = "chronological"
     share: float = 0.5
-    records: int | None = None
-    unseen: int = 0
-    holdout: int = 0
+    records: Positive | None = None
+    unseen: Annotated[int, Field(ge=0)] = 0
+    holdout: Annotated[int, Field(ge=0)] = 0
     shadow_devices: bool = False
-    per_label: int | None = None
+    per_label: Positive | None = None
 
     def __post_init__(self) -> None:
         """Refuse a prior of everything or of nothing, and profiles that are to be users."""

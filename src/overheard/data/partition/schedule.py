@@ -2,9 +2,16 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
+
+from pydantic import Field
 
 from overheard.core.errors import PlanError
 from overheard.data.partition.composition import shares_of, weights_of
+from overheard.data.positive import Positive
+
+MOST_CLIENTS = 1_000_000
+"""More than any data set could be shared out among; the list of them would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +23,7 @@ class DataShift:
 
     Args:
         client: its number, from 0.
-        round: the first round with new examples, from 0.
+        round: the first round with new examples, 1 or later.
         shares: of each label from then on, whatever they were before.
         weights: one a label; the shares that the client holds are multiplied by these and
             rescaled, so that (3, 2) makes 60 to 40 of what was even.
@@ -28,12 +35,12 @@ class DataShift:
 
     """
 
-    client: int
-    round: int
+    client: Annotated[int, Field(ge=0, lt=MOST_CLIENTS)]
+    round: Positive
     shares: tuple[float, ...] | None = None
     weights: tuple[float, ...] | None = None
-    over: int = 1
-    distortion: float | None = None
+    over: Positive = 1
+    distortion: Annotated[float, Field(ge=0, le=1)] | None = None
     new_user: bool = False
 
     def __post_init__(self) -> None:

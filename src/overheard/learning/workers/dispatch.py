@@ -10,7 +10,7 @@ from torch import Tensor
 
 from overheard.learning.workers.job import Done, WorkerTask
 from overheard.learning.workers.task_files import TaskFiles
-from overheard.learning.workers.worker import Did, Do
+from overheard.learning.workers.worker import Do, Failed
 from overheard.learning.workers.worker_process import DeadWorkerError, WorkerProcess, written
 
 RETRIES = 3
@@ -19,13 +19,16 @@ RETRIES = 3
 AHEAD = 2
 """Tasks under way a worker, so that none waits for the caller."""
 
-Flying = dict[Future[Mapping[str, Tensor] | None], tuple[int, WorkerTask]]
+Answered = Mapping[str, Tensor] | Failed
+"""What a worker gives that was asked for tensors."""
+
+Flying = dict[Future[Answered], tuple[int, WorkerTask]]
 """Tasks under way, by what will tell of them."""
 
 
 @final
 class Dispatch:
-    """Has workers do tasks; one that dies is replaced, and its task asked of the next.
+    """Has the next free worker answer each request; one that dies may be replaced.
 
     Args:
         workers: who work; the place of a dead one is taken by a new one.
@@ -41,6 +44,19 @@ class Dispatch:
         self._files = TaskFiles()
         self._ended = Event()
         self._able = True
+
+    def submit(self, request: bytes, doing: str, retries: int = 0) -> Future[Answered]:
+        """Have the next free worker answer a request.
+
+        The future raises `DeadWorkerError` where a worker died of it each time.
+
+        Args:
+            request: as `written` writes it.
+            doing: what it asks for, in words.
+            retries: times that it is tried again by a new worker in place of one that died.
+
+        """
+        return self._executor.submit(self._do, request, doing, retries)
 
     def run(self, tasks: Iterable[tuple[int, WorkerTask]]) -> Generator[Done, None, None]:
         """Do numbered tasks, and give them as they are done, in any order.
@@ -59,7 +75,7 @@ class Dispatch:
                 yield Done(number, task.run())
                 continue
             yield from self._landed(flying, AHEAD * len(self._workers) - 1)
-            flying[self._executor.submit(self._do, request)] = (number, task)
+            flying[self.submit(request, "doing a task", RETRIES)] = (number, task)
         yield from self._landed(flying, 0)
 
     def close(self, finished: bool) -> None:
@@ -85,31 +101,26 @@ class Dispatch:
             for future in wait(flying, return_when=FIRST_COMPLETED).done:
                 number, task = flying.pop(future)
                 tensors = future.result()
-                if tensors is None:
+                if isinstance(tensors, Failed):
                     tensors = task.run()
                     self._able = False
                 yield Done(number, tensors)
 
-    def _do(self, request: bytes) -> Mapping[str, Tensor] | None:
+    def _do(self, request: bytes, doing: str, retries: int) -> Answered:
         """Have the next free worker do it; runs in a thread that only waits."""
-        for attempt in range(RETRIES + 1):
+        for attempt in range(retries + 1):
             place = self._free.get()
             try:
-                return self._ask(self._workers[place], request)
+                self._workers[place].send(request)
+                return self._workers[place].tensors(doing)
             except DeadWorkerError:
-                if attempt == RETRIES or self._ended.is_set():
+                if attempt == retries or self._ended.is_set():
                     raise
                 self._replace(place)
             finally:
+                # A dead worker too: whoever waits for one must hear of it, not wait for ever.
                 self._free.put(place)
         raise AssertionError("the last attempt returns or raises")
-
-    def _ask(self, worker: WorkerProcess, request: bytes) -> Mapping[str, Tensor] | None:
-        worker.send(request)
-        answer = worker.answer("doing a task")
-        if not isinstance(answer, Did):
-            return None
-        return {each.name: worker.tensor(each.shape, each.dtype) for each in answer.tensors}
 
     def _replace(self, place: int) -> None:
         dead = self._workers[place]

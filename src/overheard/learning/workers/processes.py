@@ -6,21 +6,19 @@ import tempfile
 import weakref
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
-from queue import SimpleQueue
 from typing import final
 
 from torch import Tensor
 
 from overheard.core.errors import PlanError, WorkerError
 from overheard.core.examples import Examples
-from overheard.core.messages import Weights
 from overheard.learning.cohort import Lesson, Member, Trained
 from overheard.learning.threads import cores
-from overheard.learning.workers.dispatch import Dispatch
+from overheard.learning.workers.dispatch import Answered, Dispatch
 from overheard.learning.workers.job import Done, WorkerTask
-from overheard.learning.workers.worker import Failed, Learned, TakeLesson, TakePool, Train
+from overheard.learning.workers.worker import DELTA, LOSS, Failed, TakeLesson, TakePool, Train
 from overheard.learning.workers.worker_process import (
     WorkerProcess,
     import_path,
@@ -105,7 +103,6 @@ class Crew:
         ]
         self._end = weakref.finalize(self, _end, self._workers)
         self._pool: tuple[weakref.ref[Tensor], weakref.ref[Tensor]] | None = None
-        self._start: Weights = {}
         self._coming = list(self._workers)
 
     def is_ready(self) -> bool:
@@ -124,7 +121,6 @@ class Crew:
         except Exception as error:
             raise _unsendable(str(error)) from error
         self._share(lesson.pool)
-        self._start = lesson.start
         for worker in self._workers:
             worker.send(told)
         for worker in self._workers:
@@ -147,25 +143,22 @@ class Crew:
             WorkerError: if a worker dies, or training fails there.
 
         """
-        executor = ThreadPoolExecutor(len(self._workers), "overheard-worker")
-        free: SimpleQueue[WorkerProcess] = SimpleQueue()
-        for worker in self._workers:
-            free.put(worker)
-        waiting: deque[Future[Trained]] = deque()
+        dispatch = Dispatch(self._workers)
+        waiting: deque[tuple[Member, Future[Answered]]] = deque()
         finished = False
         try:
             for member in members:
                 if len(waiting) == window:
-                    yield waiting.popleft().result()
-                waiting.append(executor.submit(self._train, free, member))
+                    yield _trained(*waiting.popleft())
+                request = written(Train(member.name, member.rows.cpu().numpy()))
+                asked = dispatch.submit(request, f"training {member.name}")
+                waiting.append((member, asked))
             while len(waiting) > 1:
-                yield waiting.popleft().result()
-            last = [future.result() for future in waiting]
+                yield _trained(*waiting.popleft())
+            last = [_trained(*each) for each in waiting]
             finished = True
         finally:
-            if not finished:
-                _kill(self._workers)
-            executor.shutdown(wait=True, cancel_futures=True)
+            dispatch.close(finished)
             self.rest() if finished else self.stop()
         yield from last
 
@@ -207,23 +200,6 @@ class Crew:
             self._coming[0].answer("starting")
             self._coming.pop(0)
 
-    def _train(self, free: "SimpleQueue[WorkerProcess]", member: Member) -> Trained:
-        """Have the next free worker train this member; runs in a thread that only waits."""
-        worker = free.get()
-        try:
-            worker.send(written(Train(member.name, member.rows.cpu().numpy())))
-            answer = worker.answer(f"training {member.name}")
-            if not isinstance(answer, Learned):
-                raise WorkerError(f"training {member.name} failed in a worker:\n{answer}")
-            delta = {
-                name: worker.tensor(tuple(weight.shape), weight.dtype)
-                for name, weight in self._start.items()
-            }
-        finally:
-            # A dead worker too: whoever waits for one must hear of it, not wait for ever.
-            free.put(worker)
-        return Trained(member, delta, answer.loss)
-
     def _share(self, pool: Examples) -> None:
         """Lay the pool where every worker can map it, unless they have it still."""
         held = None if self._pool is None else tuple(known() for known in self._pool)
@@ -243,6 +219,19 @@ class Crew:
                 if isinstance(answer, Failed):
                     raise WorkerError(f"no worker could take the pool:\n{answer.reason}")
         self._pool = (weakref.ref(pool.inputs), weakref.ref(pool.labels))
+
+
+def _trained(member: Member, asked: Future[Answered]) -> Trained:
+    """What a member learned, once its worker has answered."""
+    answer = asked.result()
+    if isinstance(answer, Failed):
+        raise WorkerError(f"training {member.name} failed in a worker:\n{answer.reason}")
+    changed = {
+        name.removeprefix(DELTA): part
+        for name, part in answer.items()
+        if name.startswith(DELTA)
+    }
+    return Trained(member, changed, float(answer[LOSS]))
 
 
 _IDLE: dict[int, Crew] = {}

@@ -25,6 +25,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 """Any numbers: the types of weights are those of the model."""
 
 
+LOSS = "loss"
+"""The name under which a trained member's loss is answered, in float64."""
+
+DELTA = "delta/"
+"""Stands before the name of each weight whose change a trained member is answered with."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
     """A tensor in a file, which worker processes map into their memory instead of copying."""
@@ -83,13 +90,6 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """A member is trained; the bytes of each weight's change follow, in order of names."""
-
-    loss: float
-
-
-@dataclass(frozen=True, slots=True)
 class NamedTensor:
     """What a tensor is called and looks like, whose bytes follow."""
 
@@ -100,7 +100,7 @@ class NamedTensor:
 
 @dataclass(frozen=True, slots=True)
 class Did:
-    """A job is done; the bytes of each of these follow, in this order."""
+    """A job is done, or a member trained; the bytes of each of these follow, in this order."""
 
     tensors: tuple[NamedTensor, ...]
 
@@ -113,7 +113,7 @@ class Failed:
 
 
 Request = TakePool | TakeLesson | Train | Do
-Answer = Ready | Learned | Did | Failed
+Answer = Ready | Did | Failed
 
 
 def serve(handle: int, core: int | None) -> None:
@@ -146,9 +146,10 @@ def serve(handle: int, core: int | None) -> None:
                         learner = Learner(_lesson(request, pool), model)
                         parent.send(Ready())
                     case Train():
-                        _train(parent, learner, request)
+                        _give(parent, _trained(learner, request))
                     case Do():
-                        _do(parent, request)
+                        mapped = {name: one.mapped() for name, one in request.tensors.items()}
+                        _give(parent, request.job.run(mapped))
             except (EOFError, ConnectionError):
                 raise
             # Whatever a user's model raises is for the parent to tell.
@@ -165,20 +166,15 @@ def _lesson(request: TakeLesson, pool: Examples | None) -> Lesson:
     )
 
 
-def _train(parent: Connection, learner: Learner | None, request: Train) -> None:
+def _trained(learner: Learner | None, request: Train) -> Mapping[str, torch.Tensor]:
     assert learner is not None, "a lesson is sent before any member"
     trained = learner.train(Member(request.name, torch.from_numpy(request.rows.copy())))
-    parent.send(Learned(trained.loss))
-    for delta in trained.delta.values():
-        parent.send_bytes(delta.numpy().reshape(-1).data)
+    delta = {DELTA + name: part for name, part in trained.delta.items()}
+    return {LOSS: torch.tensor(trained.loss, dtype=torch.float64), **delta}
 
 
-def _do(parent: Connection, request: Do) -> None:
-    mapped = {name: tensor.mapped() for name, tensor in request.tensors.items()}
-    done = {
-        name: tensor.detach().cpu().contiguous()
-        for name, tensor in request.job.run(mapped).items()
-    }
+def _give(parent: Connection, tensors: Mapping[str, torch.Tensor]) -> None:
+    done = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     told = (NamedTensor(n, tuple(tensor.shape), tensor.dtype) for n, tensor in done.items())
     parent.send(Did(tuple(told)))
     for tensor in done.values():

@@ -6,6 +6,7 @@ What travels there is pickled: both ends are ours, and nobody else holds one.
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from multiprocessing.connection import Pipe
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -16,7 +17,14 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from overheard.core.errors import WorkerError
-from overheard.learning.workers.worker import Answer, Request, StoredTensor
+from overheard.learning.workers.worker import (
+    Answer,
+    Did,
+    Failed,
+    NamedTensor,
+    Request,
+    StoredTensor,
+)
 
 START = "from overheard.learning.workers.worker import serve; serve({handle}, {core})"
 """A worker is a fresh interpreter that never imports the caller's `__main__`: so a script needs
@@ -29,6 +37,10 @@ ENVIRONMENT = {
 }
 """One thread a worker; and memory that is freed stays with the worker, since a step wants the
 same again at once (a sixth of a worker's time went into having its pages zeroed)."""
+
+
+PATIENCE = 10.0
+"""Seconds that a process has to end by itself once its connection is broken."""
 
 
 @final
@@ -69,7 +81,7 @@ class WorkerProcess:
         """
         try:
             self.connection.send_bytes(request)
-        except ConnectionError as error:
+        except OSError as error:
             raise self._death("taking a request") from error
 
     def answer(self, doing: str) -> Answer:
@@ -84,30 +96,47 @@ class WorkerProcess:
         """
         try:
             answer: Answer = self.connection.recv()
-        except (EOFError, ConnectionError) as error:
+        # A plain OSError: it went half-way through a message.
+        except (EOFError, OSError) as error:
             raise self._death(doing) from error
         return answer
 
-    def tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Shaped[Tensor, "..."]:
-        """Take the bytes of a tensor that follow on its answer.
+    def tensors(self, doing: str) -> Mapping[str, Tensor] | Failed:
+        """Wait for the tensors that it has been asked for, or for why it cannot give them.
+
+        Args:
+            doing: what it was asked for, in words.
 
         Raises:
             DeadWorkerError: if it is gone.
 
         """
-        taken = torch.empty(shape, dtype=dtype)
-        try:
-            self.connection.recv_bytes_into(taken.numpy().reshape(-1))
-        except (EOFError, ConnectionError) as error:
-            raise self._death("sending tensors") from error
-        return taken
+        answer = self.answer(doing)
+        if isinstance(answer, Failed):
+            return answer
+        assert isinstance(answer, Did), "whoever is asked for tensors gives them or fails"
+        return {each.name: self._tensor(each) for each in answer.tensors}
 
     def kill(self) -> None:
         """End it at once, whatever it is doing; does not wait until it is gone."""
         self.process.kill()
 
+    def _tensor(self, told: NamedTensor) -> Shaped[Tensor, "..."]:
+        """Take the bytes of a tensor that follow on an answer."""
+        taken = torch.empty(told.shape, dtype=told.dtype)
+        try:
+            self.connection.recv_bytes_into(taken.numpy().reshape(-1))
+        except (EOFError, OSError) as error:
+            raise self._death("sending tensors") from error
+        return taken
+
     def _death(self, doing: str) -> DeadWorkerError:
-        code = self.process.wait()
+        try:
+            code = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            # Its connection is broken, so it is of no more use.
+            self.process.kill()
+            code = self.process.wait()
         return DeadWorkerError(
             f"worker process {self.process.pid} died (exit code {code}) while {doing}: if the "
             "machine ran out of memory, ask for fewer workers or for the engine 'sequential'"

@@ -3,10 +3,10 @@
 from typing import Any
 
 from overheard.core.attack import Attack
-from overheard.data.partition.people import PriorKind
+from overheard.data.partition.people import People, PriorKind
 from overheard.data.splits.by_user import ByUser
 from overheard.papers.deanonymization.world import IdentityScenario
-from overheard.plans.data_plan import DataPlan, PeoplePlan
+from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
 PRIORS: dict[PriorKind, str] = {
@@ -18,7 +18,7 @@ PRIORS: dict[PriorKind, str] = {
 
 def plan(
     world: IdentityScenario,
-    people: PeoplePlan,
+    people: People,
     threats: tuple[ThreatPlan, ...],
     *,
     arms: tuple[ArmPlan, ...] = (),
@@ -61,9 +61,9 @@ def plan(
     )
 
 
-def people(prior: PriorKind, *, unseen: int = 0, holdout: int = 0) -> PeoplePlan:
+def people(prior: PriorKind, *, unseen: int = 0, holdout: int = 0) -> People:
     """Half of each user's records are prior, and take part on shadow devices, as published."""
-    return PeoplePlan(prior=prior, unseen=unseen, holdout=holdout, shadow_devices=True)
+    return People(prior=prior, unseen=unseen, holdout=holdout, shadow_devices=True)
 
 
 def every_update(

@@ -1,7 +1,7 @@
 """Figure 7: how many prior examples of a user the attacker needs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.linkage.prior_updates import Source
@@ -78,7 +78,7 @@ class PriorExamplesExperiment(Experiment, Drawn):
         plans = {}
         for one in self.reduced if quick else self.panels:
             for count in (*one.counts, None):
-                who = people("random").model_copy(update={"records": count})
+                who = replace(people("random"), records=count)
                 attacks = tuple(
                     attack
                     for source in one.sources

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 
-from overheard.drawing.charts import BLIND_DASHES
+from overheard.drawing.frames import BLIND_DASHES
 from overheard.drawing.plates import Panel, Plate
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 from overheard.papers.figure import Figure

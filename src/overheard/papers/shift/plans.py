@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
 from overheard.papers.shift.measure import LeakageMeasure
 from overheard.papers.shift.world import BATCH, SEVERAL, ShiftScenario, ShiftSize
-from overheard.plans.data_plan import DataPlan, ShiftPlan
+from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual import VirtualPlan
 from overheard.questions.shift.attacks.shift import ShiftTrend
@@ -74,10 +75,10 @@ def target_of(plan: Plan) -> Party:
 
 def shifts(
     world: ShiftScenario, size: ShiftSize, clients: Sequence[int], even: float
-) -> tuple[ShiftPlan, ...]:
+) -> tuple[DataShift, ...]:
     """Even labels become more, odd ones fewer, by the same factor whatever was held."""
     weights = tuple(even if label % 2 == 0 else 1 - even for label in range(world.labels))
-    return tuple(ShiftPlan(client=who, round=size.since, weights=weights) for who in clients)
+    return tuple(DataShift(client=who, round=size.since, weights=weights) for who in clients)
 
 
 def attacks_of(measures: Sequence[LeakageMeasure]) -> tuple[ShiftTrend | ValidationShift, ...]:
@@ -91,7 +92,7 @@ def ratio(even: float) -> str:
 
 
 def _data(
-    size: ShiftSize, clients: int, examples: int, changes: tuple[ShiftPlan, ...]
+    size: ShiftSize, clients: int, examples: int, changes: tuple[DataShift, ...]
 ) -> DataPlan:
     return DataPlan(
         source=size.source,

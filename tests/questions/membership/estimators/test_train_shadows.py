@@ -13,7 +13,7 @@ from overheard.questions.membership.estimators.train_shadows import (
     INSIDE,
     TrainShadows,
 )
-from overheard.simulation.read_chunk import BROADCAST
+from overheard.simulation.job_tensors import BROADCAST
 from tests.simulation.world import CLASSES, RECIPE, blobs, broadcast, build
 
 AUXILIARY, RECORDS = blobs(4, seed=1), blobs(6, seed=2)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.simplex import shares_that_solve
 from overheard.questions.label_shares.estimators.class_tokens import Readings
 from overheard.simulation.answers import mean_softmax
@@ -87,8 +88,7 @@ def _ridge(
     # Around the mean: what does not differ among the clients then gets no weight.
     centre, middle = numbers.mean(0), goal.mean()
     around = numbers - centre
-    products = around.T @ around + RIDGE * torch.eye(len(centre), dtype=numbers.dtype)
-    weights: Tensor = torch.linalg.solve(products, around.T @ (goal - middle))
+    weights = fit_ridge(around, goal - middle, torch.full_like(centre, RIDGE))
     weights[-1] = middle - (weights[:-1] * centre[:-1]).sum()
     return weights
 

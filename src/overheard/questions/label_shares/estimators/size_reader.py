@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.fitting.standard import Standard, standard_of
 from overheard.questions.label_shares.claim import SizeEstimate
 from overheard.questions.label_shares.estimators.conformal import ends_of
@@ -59,7 +60,11 @@ def size_reader(
     raw = _raw(norms, shares)
     scale = standard_of(raw)
     numbers, goal = _numbers(scale.of(raw)), sizes.double().log()
-    weights = torch.stack([_ridge(numbers[halves == h], goal[halves == h]) for h in (0, 1)])
+    penalty = numbers.new_full((numbers.shape[1],), RIDGE)
+    penalty[-1] = 0.0  # the constant's
+    weights = torch.stack(
+        [fit_ridge(numbers[halves == h], goal[halves == h], penalty) for h in (0, 1)]
+    )
     told = (numbers @ weights.T)[torch.arange(len(goal)), 1 - halves]
     return SizeReader(scale, weights, (goal - told).sort().values)
 
@@ -74,11 +79,3 @@ def _numbers(standard: Float[Tensor, "clients numbers"]) -> Float[Tensor, "clien
     # A target may lie far off every virtual client; a square must not run away with it.
     near = standard.clamp(-4, 4)
     return torch.cat((near, near * near[:, -1:], near.square(), near.new_ones(len(near), 1)), 1)
-
-
-def _ridge(numbers: Tensor, goal: Tensor) -> Float[Tensor, " numbers"]:
-    products = numbers.T @ numbers
-    penalty = RIDGE * torch.eye(len(products), dtype=products.dtype)
-    penalty[-1, -1] = 0.0
-    weights: Tensor = torch.linalg.solve(products + penalty, numbers.T @ goal)
-    return weights

@@ -1,7 +1,6 @@
 """What shadow models answer to the records in question, trained once for all who ask."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -11,19 +10,24 @@ from torch import Tensor
 
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Weights
 from overheard.core.view import View
 from overheard.learning.initial import fresh
-from overheard.learning.workers.job import Bundle, WorkerTask
+from overheard.learning.workers.job import Bundle
 from overheard.questions.membership.estimators.train_shadows import (
     ANSWERS,
     INSIDE,
     TrainShadows,
 )
+from overheard.simulation.cached_jobs import (
+    Answer,
+    CachedJob,
+    JobInputs,
+    do_cached,
+    single_answer,
+)
 from overheard.simulation.chunk import CHUNK
-from overheard.simulation.keys import key_of
-from overheard.simulation.read_chunk import BROADCAST
-from overheard.simulation.workplace import carry_out
+from overheard.simulation.job_tensors import named_examples
+from overheard.simulation.keys import broadcast_key, key_of
 
 WHAT = "shadow models"
 """As what their training is told to `Means.on_progress`."""
@@ -71,47 +75,26 @@ def shadow_answers(
         WorkerError: if workers die again and again.
 
     """
-    means = knowledge.means
-    pieces = _pieces(view, knowledge, rounds, count, asked=asked)
-    made: dict[int, Mapping[str, Tensor]] = {}
-    gaps = []
-    for place, piece in enumerate(pieces):
-        kept = means.shelf.load(piece.key)
-        if kept is None:
-            gaps.append(place)
-        else:
-            made[place] = kept
-            means.on_progress(WHAT, len(made), len(pieces))
-    if gaps:
-        # Nobody is called for nothing; closed at once, so that workers end before all else.
-        tasks = _tasks(view, knowledge, [pieces[place].job for place in gaps])
-        with closing(carry_out(tasks, len(gaps), means)) as work:
-            for done in work:
-                place = gaps[done.number]
-                means.shelf.save(pieces[place].key, done.tensors)
-                made[place] = done.tensors
-                means.on_progress(WHAT, len(made), len(pieces))
-    by_round: dict[int, list[Mapping[str, Tensor]]] = {number: [] for number in rounds}
-    for place, piece in enumerate(pieces):
-        by_round[piece.job.round].append(made[place])
+    jobs = _jobs(view, knowledge, rounds, count, asked=asked)
+    made: dict[int, Answer] = {}
+
+    def take(place: int, _: int, answer: Answer) -> None:
+        made[place] = answer
+
+    inputs = JobInputs(lambda: _shared(knowledge), view.broadcasts())
+    do_cached(WHAT, jobs, inputs, knowledge.means, take)
+    by_round: dict[int, list[Answer]] = {number: [] for number in rounds}
+    for place, job in enumerate(jobs):
+        by_round[job.round].append(made[place])
     return ShadowAnswers(
         {number: torch.cat([one[ANSWERS] for one in own]) for number, own in by_round.items()},
         torch.cat([one[INSIDE] for one in by_round[rounds[0]]]),
     )
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Models that are trained together in a round, and the key of what they answer."""
-
-    job: TrainShadows
-    key: str
-
-
-def _pieces(
+def _jobs(
     view: View, knowledge: Knowledge, rounds: Sequence[int], count: int, *, asked: bool
-) -> list[_Piece]:
+) -> list[CachedJob]:
     assert knowledge.auxiliary is not None
     assert knowledge.candidates is not None
     assert knowledge.recipe is not None
@@ -130,9 +113,9 @@ def _pieces(
         records.inputs,
         records.labels,
     )
-    pieces = []
+    jobs = []
     for number in rounds:
-        part = key_of(common, str(number), *_told(broadcasts[number]))
+        part = broadcast_key(common, number, broadcasts[number])
         for begin in range(0, count, CHUNK):
             numbers = range(begin, min(begin + CHUNK, count))
             job = TrainShadows(
@@ -143,39 +126,18 @@ def _pieces(
                 knowledge.build_model,
                 knowledge.recipe,
                 seed,
-                # Machines of a cluster need not have the device of this one.
-                means.device if means.cluster is None else "cpu",
+                means.job_device,
             )
-            pieces.append(_Piece(job, key_of(part, repr(numbers))))
-    return pieces
+            jobs.append(single_answer(number, key_of(part, repr(numbers)), job))
+    return jobs
 
 
-def _tasks(
-    view: View, knowledge: Knowledge, jobs: Sequence[TrainShadows]
-) -> Iterator[WorkerTask]:
+def _shared(knowledge: Knowledge) -> tuple[Bundle, ...]:
+    """What the jobs of all rounds read."""
     assert knowledge.auxiliary is not None
     assert knowledge.candidates is not None
-    examples = Bundle(
-        {
-            "auxiliary/inputs": knowledge.auxiliary.inputs,
-            "auxiliary/labels": knowledge.auxiliary.labels,
-            "records/inputs": knowledge.candidates.inputs,
-            "records/labels": knowledge.candidates.labels,
-        }
-    )
-    broadcasts, bundles = view.broadcasts(), dict[int, Bundle]()
-    for job in jobs:
-        if job.round not in bundles:
-            weights = broadcasts[job.round].items()
-            # Only the latest is kept, so that many rounds do not stand in memory together.
-            bundles = {job.round: Bundle({BROADCAST + name: w for name, w in weights})}
-        yield WorkerTask(job, (examples, bundles[job.round]))
-
-
-def _told(weights: Weights) -> Iterator[str | Tensor]:
-    for name, weight in weights.items():
-        yield name
-        yield weight
+    auxiliary = named_examples("auxiliary", knowledge.auxiliary)
+    return (Bundle(auxiliary | named_examples("records", knowledge.candidates)),)
 
 
 def _told_size(view: View) -> int | None:

@@ -18,7 +18,7 @@ from overheard.learning.evaluate import logits_of_cohort
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.workers.job import Job
-from overheard.simulation.read_chunk import BROADCAST
+from overheard.simulation.job_tensors import broadcast_of, examples_of
 
 ANSWERS = "answers"
 """The name under which the job gives logits: (models, records, classes)."""
@@ -32,9 +32,9 @@ INSIDE = "inside"
 class TrainShadows(Job):
     """Draw, train, ask: some shadow models, one round.
 
-    Of the tensors it reads `BROADCAST` + name, "auxiliary/inputs", "auxiliary/labels",
-    "records/inputs" and "records/labels"; it gives `ANSWERS` and `INSIDE`. What a model draws
-    hangs on its number alone, so it learns from the same examples in all rounds.
+    Of the tensors it reads the broadcast and the examples "auxiliary" and "records"; it gives
+    `ANSWERS` and `INSIDE`. What a model draws hangs on its number alone, so it learns from the
+    same examples in all rounds.
 
     Args:
         round: which.
@@ -64,13 +64,8 @@ class TrainShadows(Job):
             PlanError: if a training runs away.
 
         """
-        start = {
-            name.removeprefix(BROADCAST): tensor
-            for name, tensor in tensors.items()
-            if name.startswith(BROADCAST)
-        }
-        auxiliary = Examples(tensors["auxiliary/inputs"], tensors["auxiliary/labels"])
-        records = Examples(tensors["records/inputs"], tensors["records/labels"])
+        start = broadcast_of(tensors)
+        auxiliary, records = examples_of(tensors, "auxiliary"), examples_of(tensors, "records")
         pool = joined((auxiliary, records)) if self.asked else auxiliary
         drawn = [self._drawn(number, len(pool)) for number in self.numbers]
         inside = torch.zeros(len(drawn), len(records), dtype=torch.bool)

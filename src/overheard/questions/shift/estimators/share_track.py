@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.fitting.standard import Standard, standard_of
 
 RIDGE = 1e-3
@@ -70,7 +71,9 @@ def share_track(
     for half in (0, 1):
         own, others = halves == half, halves != half
         goal = roots[own][:, None].expand(-1, rounds, -1)
-        way = _ridge(known[own].flatten(0, 2), goal.flatten())
+        readings = known[own].flatten(0, 2)
+        penalty = readings.new_full((readings.shape[1],), RIDGE * len(readings))
+        way = fit_ridge(readings, goal.flatten(), penalty)
         read, true = known[others] @ way, roots[others][:, None]
         slope = ((read * true).sum((0, 2)) / true.square().sum()).clamp(min=LEAST_SLOPE)
         told[others] = _shares(read / slope[:, None], scale)
@@ -88,11 +91,3 @@ def _shares(
     total = squares.sum(-1, keepdim=True)
     alike = torch.full_like(squares, 1 / squares.shape[-1])
     return torch.where(total > 0, squares / total, alike)
-
-
-def _ridge(
-    known: Float[Tensor, "readings signs"], goal: Float[Tensor, " readings"]
-) -> Float[Tensor, " signs"]:
-    eye = torch.eye(known.shape[1], dtype=known.dtype)
-    way: Tensor = torch.linalg.solve(known.T @ known + RIDGE * len(known) * eye, known.T @ goal)
-    return way

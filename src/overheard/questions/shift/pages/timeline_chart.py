@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from overheard.core.claims import Timeline
+from overheard.drawing.frames import Frame
 from overheard.drawing.svg import ACCENT, INK, SOFT, inline_svg
 
 THRESHOLD_DASHES = (0, (5, 3))
@@ -36,13 +37,11 @@ def timeline_chart(
         label: what the chart shows.
 
     """
-    width, tall, left, bottom = 300.0, 180.0, 46.0, 40.0
+    frame = Frame(300.0, 180.0, 46.0, 40.0, 12.0)
     rounds = sorted({*shifted.rounds, *(control.rounds if control else ())})
 
     def draw(figure: Figure) -> None:
-        axes = figure.add_axes(
-            (left / width, bottom / tall, (width - left - 12) / width, 0.95 - bottom / tall)
-        )
+        axes = frame.axes(figure)
         if since is not None:
             axes.axvline(since, color=INK, ls=SHIFT_DASHES, lw=1.6)
         if control is not None:
@@ -62,7 +61,7 @@ def timeline_chart(
         axes.set_xlabel("round")
         axes.grid(axis="y")
 
-    return inline_svg(draw, width, tall, label)
+    return inline_svg(draw, frame.width, frame.height, label)
 
 
 def _mark_alarm(axes: Axes, shifted: Timeline) -> None:

@@ -7,19 +7,19 @@ from typing import Never, final
 
 from pydantic import ValidationError, model_validator
 
-from overheard.auditing.exposures import arms
 from overheard.core.errors import FindingsError
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit
+from overheard.findings.document import FORMAT, VERSION
+from overheard.findings.document_rows import (
+    DocumentPart,
+    EpsilonRow,
+    RefusalRow,
+    RunRow,
+    SummaryRow,
+)
 from overheard.findings.names import shortened
-from overheard.gate.rows import DocumentPart, EpsilonRow, RefusalRow, RunRow, SummaryRow
-from overheard.report.tables import FORMAT, VERSION, as_json
 
 MOST_BYTES = 2 * 2**30
 """Of a file that is read: four times the largest that our own audits have left."""
-
-BOOTSTRAP = Seed(0)
-"""Behind the intervals, as the command has it: an audit is judged as the file it leaves."""
 
 UNREAD = frozenset({"blind", "candidates", "claimed", "scores", "timeline", "true"})
 """What makes findings large and no gate looks at: dropped while reading. To read 514 MiB, of
@@ -85,10 +85,9 @@ def read_findings(path: Path) -> Findings:
     return _checked(_document(path), path)
 
 
-def findings_of(audit: Audit) -> Findings:
-    """What a gate reads of an audit: the same as of the file that it leaves."""
-    document = json.loads(as_json(audit, arms(audit, BOOTSTRAP)), object_pairs_hook=_said_once)
-    return _checked(document, Path("the audit"))
+def findings_in(text: str) -> Findings:
+    """Read a document that this process wrote, by the same rules as a file."""
+    return _checked(json.loads(text, object_pairs_hook=_said_once), Path("the audit"))
 
 
 def _checked(document: dict[str, object], path: Path) -> Findings:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import FindingsError
-from overheard.gate.findings import MOST_BYTES, read_findings
+from overheard.findings.read_document import MOST_BYTES, read_findings
 from tests.gate.documents import Part, document, estimate, line, refusal, row, run, written
 
 

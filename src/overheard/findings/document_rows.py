@@ -1,16 +1,29 @@
-"""What a gate reads of an audit's findings, row by row: a stranger's, so types are strict."""
+"""What is read of a document of findings, row by row: a stranger's, so types are strict.
+
+Each row names some of the keys that `document` and `epsilon.entry` write.
+"""
 
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, final
+from typing import Annotated, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from overheard.core.mechanism import Unit
 from overheard.core.parties import COHORT
 from overheard.core.scorer import Better
-from overheard.epsilon.epsilon import Standing
 from overheard.findings.exposures import About
+
+Standing = Literal[
+    "flawed", "uncovered", "overclaimed", "violated", "holds", "unasked", "refused", "unlike",
+    "unchecked", "unaccounted",
+]  # fmt: skip
+"""flawed: guarantees nothing to anybody; uncovered: these observers read what is not noised
+yet; violated: attacks prove more than is claimed; overclaimed: less is stated than the settings
+come to; holds: neither. Else nothing was held against a claim: unasked, no attack on membership
+by these observers; refused, none could run; unlike, clients' records are not alike to those of
+nobody; unchecked, nobody told which records were trained on; unaccounted, nothing is stated for
+the run and there is no accountant."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -154,7 +167,7 @@ class EpsilonRow(DocumentPart):
         arm: its name.
         defense: the settings of the one that has the mechanism.
         observers: who pool what they read; () = whoever reads the global models alone.
-        verdict: see `epsilon.epsilon.Standing`.
+        verdict: see `Standing`.
         flaw: why it guarantees nothing to anybody; "" = nothing is known to be wrong with it.
         unit: whose data an epsilon is about.
         delta: that goes with it.

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from overheard.epsilon.epsilon import Standing
-from overheard.gate.rows import EpsilonRow
+from overheard.findings.document_rows import EpsilonRow
 from tests.gate.documents import line
 
 

@@ -1,0 +1,16 @@
+"""Fits a line by ridge regression."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def fit_ridge(
+    numbers: Float[Tensor, "readings numbers"],
+    goal: Float[Tensor, " readings"],
+    penalty: Float[Tensor, " numbers"],
+) -> Float[Tensor, " numbers"]:
+    """The weights w that make |numbers w - goal|^2 + sum over n of penalty_n w_n^2 least."""
+    products = numbers.T @ numbers + penalty.diag()
+    weights: Tensor = torch.linalg.solve(products, numbers.T @ goal)
+    return weights

@@ -1,0 +1,63 @@
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import pytest
+import torch
+
+from overheard.core.defense import Defense, Moment, Site
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.messages import Update
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.learning.cohort import Member, Trained
+from overheard.simulation.imitated_defenses import ImitatedDefenses
+
+DATA = Examples(torch.tensor([[1.0], [2.0]]), torch.tensor([0, 1]))
+
+
+@final
+@dataclass(frozen=True)
+class Scaling(Defense):
+    """Multiplies inputs and updates, and writes down when it was asked."""
+
+    factor: float
+    moments: list[Moment]
+
+    name: ClassVar[str] = "scaling"
+    enforced_at: ClassVar[Site] = "client"
+
+    def on_data(self, data: Examples, moment: Moment) -> Examples:
+        self.moments.append(moment)
+        return Examples(self.factor * data.inputs + 1, data.labels)
+
+    def on_update(self, update: Update, moment: Moment) -> Update:
+        self.moments.append(moment)
+        delta = {name: self.factor * part + 1 for name, part in update.delta.items()}
+        return Update(delta, update.examples, update.metrics)
+
+
+def trained(weight: float) -> Trained:
+    member = Member("virtual/0", torch.arange(2))
+    return Trained(member, {"w": torch.tensor([weight])}, 0.5)
+
+
+def test_defenses_act_one_after_the_other() -> None:
+    both = ImitatedDefenses((Scaling(2, []), Scaling(3, [])), 1, Seed(0))
+    # (1 * 2 + 1) * 3 + 1 = 10 and (2 * 2 + 1) * 3 + 1 = 16
+    assert both.held(DATA, "virtual/0", None).inputs.flatten().tolist() == [10, 16]
+    assert both.sent(trained(1)).delta["w"].tolist() == [10]
+
+
+def test_a_defense_of_updates_is_given_no_background() -> None:
+    moments: list[Moment] = []
+    imitated = ImitatedDefenses((Scaling(2, moments),), 1, Seed(0))
+    imitated.held(DATA, "virtual/0", DATA)
+    imitated.sent(trained(1))
+    assert [moment.background for moment in moments] == [DATA, None]
+    assert {(moment.round, moment.party) for moment in moments} == {(1, Party("virtual/0"))}
+
+
+def test_a_training_that_ran_away_is_refused() -> None:
+    with pytest.raises(PlanError, match="virtual/0 ran away in round 1"):
+        ImitatedDefenses((), 1, Seed(0)).sent(trained(float("nan")))
