@@ -13,8 +13,9 @@ from overheard.core.attack import check_needs
 from overheard.core.claims import Claim
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import DistilledSet
+from overheard.core.needs import BROADCASTS, CROSS_ENTROPY
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -157,8 +158,8 @@ class TestEveryAttack:
         said = str(refusal.value)
         # What was not heard at all is told as missing updates; broadcasts go without saying,
         # and a loss of which nothing is known may be the one.
-        silent = {Need.BROADCASTS, Need.CROSS_ENTROPY}
-        expected = [need.value for need in attack.needs - silent]
+        silent = {BROADCASTS, CROSS_ENTROPY}
+        expected = [need.words for need in attack.needs - silent]
         assert name in said
         assert all(need in said for need in expected)
 

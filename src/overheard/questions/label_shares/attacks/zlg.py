@@ -10,8 +10,9 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, Weights, moved
+from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -57,12 +58,12 @@ class Zlg(Attack[LabelShares]):
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset(
         {
-            Need.UPDATES,
-            Need.BROADCASTS,
-            Need.AUXILIARY,
-            Need.MODEL,
-            Need.RECIPE,
-            Need.CROSS_ENTROPY,
+            UPDATES,
+            BROADCASTS,
+            AUXILIARY,
+            MODEL,
+            RECIPE,
+            CROSS_ENTROPY,
         }
     )
     source: ClassVar[str] = (

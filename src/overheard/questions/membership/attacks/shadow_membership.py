@@ -13,8 +13,9 @@ from torch.nn.functional import one_hot
 
 from overheard.core.attack import Attack
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.means import Shelf
+from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -74,12 +75,12 @@ class ShadowMembership(Attack[Membership]):
     answers: ClassVar = Membership
     needs: ClassVar = frozenset(
         {
-            Need.UPDATES,
-            Need.BROADCASTS,
-            Need.AUXILIARY,
-            Need.MODEL,
-            Need.RECIPE,
-            Need.CANDIDATES,
+            UPDATES,
+            BROADCASTS,
+            AUXILIARY,
+            MODEL,
+            RECIPE,
+            CANDIDATES,
         }
     )
     source: ClassVar[str] = (
