@@ -34,6 +34,7 @@ from overheard.findings.cells import CellResult, CellStore
 from overheard.findings.finding import Audit, Cell, Finding, Refusal
 from overheard.learning.threads import one_thread
 from overheard.plans.kinds import question_of
+from overheard.plans.packages import packages_of
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.subject import subject_of_plan, subject_of_recording
 
@@ -82,7 +83,9 @@ def audit(
     """
     home = AuditFolder(folder)
     source = "" if recording is None else f"# recording {identity(recording)}\n"
-    claim = f"# overheard {version('overheard')}\n{source}{plan.toml()}"
+    packages = packages_of(plan)
+    others = "".join(f"# {name} {number}\n" for name, number in packages.items())
+    claim = f"# overheard {version('overheard')}\n{others}{source}{plan.toml()}"
     # All that can be refused is refused before anything is written.
     home.check(claim)
     resources = resources or Resources()
@@ -120,7 +123,8 @@ def audit(
         refusals=tuple(refusal for result in results for refusal in result.refusals),
         plan=plan.toml(),
         versions={name: version(name) for name in PACKAGES}
-        | {"python": platform.python_version()},
+        | {"python": platform.python_version()}
+        | dict(packages),
     )
 
 

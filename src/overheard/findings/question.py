@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Generic, Literal, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, Generic, Literal, TypeVar, final
 
 from overheard.core.claims import Claim
 from overheard.core.scorer import Scorer
@@ -70,3 +71,23 @@ class Question(ABC, Generic[C]):
 
         """
         return ()
+
+
+def plain_question(scorer: Scorer[C]) -> Question[C]:
+    """Return the question of a scorer that comes without one: no control, no rows, no page."""
+    held = scorer
+
+    @final
+    @dataclass(frozen=True)
+    class PlainQuestion(Question[C]):
+        """A question that is all in its scorer."""
+
+        name = held.name
+        source = held.source
+
+        @property
+        def scorer(self) -> Scorer[C]:
+            """What holds claims that answer the question against the truth."""
+            return held
+
+    return PlainQuestion()
