@@ -8,7 +8,12 @@ from overheard.archive.reader import committed_rounds, open_transcript
 from overheard.archive.seconds import read_seconds
 from overheard.auditing.alike import are_alike
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.simulate import Supplies, federation_of, knowledge_of
+from overheard.auditing.simulate import (
+    Supplies,
+    federation_of,
+    knowledge_of,
+    with_partition,
+)
 from overheard.auditing.stopwatch import Stopwatch
 from overheard.auditing.work import controls
 from overheard.core.accountant import account
@@ -105,8 +110,8 @@ def _trained(
         federations, folders, on_round=partial(_count, on_round, watch, what, len(batch))
     )
     on_round(what, len(batch) * rounds)
-    for (seed, is_control), dealt, folder, (transcript, truth) in zip(
-        batch, deals, folders, trained, strict=True
+    for (seed, is_control), dealt, federation, folder, (transcript, truth) in zip(
+        batch, deals, federations, folders, trained, strict=True
     ):
         record = run_record(arm.name, seed, _in_force(plan, arm), transcript, truth)
         yield Heard(
@@ -120,7 +125,7 @@ def _trained(
                 canary_odds=dealt.canary_odds,
             ),
             transcript,
-            truth,
+            with_partition(truth, federation),
             tuple(range(rounds)),
             partial(knowledge_of, plan, arm, seed, supplies),
         )
