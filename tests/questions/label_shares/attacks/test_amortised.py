@@ -24,7 +24,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.simulation.heard_alike import HeardAlike
 from overheard.simulation.mixture import MIXTURE
 from overheard.simulation.virtual_client import draw_counts
-from tests.worlds.planted import (
+from overheard.testing.worlds.planted import (
     CLASSES,
     SKEWED,
     Overheard,

@@ -56,6 +56,7 @@ class BiasInversion(Attack[LabelShares]):
             CROSS_ENTROPY,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Ramakrishna and Dan 2022 (AISec), soft-label form, with Chen and Vikalo's 2024 "
         "(arXiv 2405.00955) reading of the drift, here by the trapezoid rule"

@@ -67,6 +67,7 @@ class Decaf(Attack[LabelShares]):
     name: ClassVar[str] = "decaf"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPE})
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Decaf: Data Distribution Decompose Attack against Federated Learning "
         "(arXiv 2405.15316), Algorithms 1-3, equations (4), (19)-(21)"

@@ -55,6 +55,7 @@ class Ilrg(Attack[LabelShares]):
     name: ClassVar[str] = "ilrg"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, MODEL, RECIPE, CROSS_ENTROPY})
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Ma et al. 2023 (Instance-wise Batch Label Restoration via Gradients in Federated "
         "Learning, ICLR), iLRG, and the authors' code"

@@ -86,6 +86,7 @@ class Ramakrishna(Attack[LabelShares]):
             CROSS_ENTROPY,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Ramakrishna and Dan 2022 (Inferring Class-Label Distribution in Federated Learning, "
         "AISec); ratio: Wang et al. 2021 (Addressing Class Imbalance in Federated Learning, "

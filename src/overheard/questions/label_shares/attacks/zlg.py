@@ -66,6 +66,7 @@ class Zlg(Attack[LabelShares]):
             CROSS_ENTROPY,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Geng et al. 2021 (Towards General Deep Leakage in Federated Learning, arXiv "
         "2110.09074), label restoration; over local steps: Dimitrov et al. 2022 (Data Leakage "

@@ -62,6 +62,7 @@ class Lira(Attack[Membership]):
             CANDIDATES,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Carlini et al. 2022 (Membership Inference Attacks From First Principles, S&P), "
         "Algorithm 1 and Section V-B (offline), with a common variance (Section VI-C)"

@@ -57,6 +57,7 @@ class LiraPooled(Attack[Membership]):
             CANDIDATES,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "ours, on Carlini et al. 2022 (Membership Inference Attacks From First Principles, "
         "S&P), Algorithm 1"

@@ -83,6 +83,7 @@ class ShadowMembership(Attack[Membership]):
             CANDIDATES,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Shokri et al. 2017 (Membership Inference Attacks Against Machine Learning Models, "
         "S&P), as in FLiP (arXiv 2410.19548), Sections V-B and VI-D2"
