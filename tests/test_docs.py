@@ -11,7 +11,7 @@ from overheard.gate.policy import Policy, read_policy
 from overheard.plans.plan import parse_plan, read_plan
 from overheard.plans.table import parse_table
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
-from tests.worlds.planted import SKEWED, federate
+from overheard.testing.worlds.planted import SKEWED, federate
 
 ROOT = Path(__file__).parent.parent
 POLICY = ROOT / "plans" / "policy.toml"

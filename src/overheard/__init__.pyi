@@ -24,7 +24,7 @@ from .core.claims import Claim as Claim
 from .core.defense import Defense as Defense
 from .core.examples import Examples as Examples
 from .core.knowledge import Knowledge as Knowledge
-from .core.knowledge import Need as Need
+from .core.needs import Need as Need
 from .core.parties import Party as Party
 from .core.recipe import Recipe as Recipe
 from .core.scorer import Score as Score

@@ -12,7 +12,9 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES
+from overheard.core.needs import USERS as NAMED_USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -58,7 +60,7 @@ class Resemblance(Attack[Identity]):
 
     name: ClassVar[str] = "resemblance"
     answers: ClassVar = Identity
-    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    needs: ClassVar = frozenset({UPDATES, NAMED_USERS})
     source: ClassVar[str] = "ours"
 
     def infer(
@@ -85,7 +87,7 @@ class Likeness(Attack[SameSender]):
 
     name: ClassVar[str] = "likeness"
     answers: ClassVar = SameSender
-    needs: ClassVar = frozenset({Need.UPDATES})
+    needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "ours"
 
     def infer(

@@ -6,7 +6,8 @@ from typing import ClassVar, final
 
 from overheard.core.attack import Attack
 from overheard.core.claims import Timeline
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -20,7 +21,7 @@ class Pull(Attack[Shift]):
 
     name: ClassVar[str] = "pull"
     answers: ClassVar = Shift
-    needs: ClassVar = frozenset({Need.UPDATES})
+    needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "ours"
 
     def infer(

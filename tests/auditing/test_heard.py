@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from overheard.archive.truth import read_truth
 from overheard.auditing import heard
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.heard import simulated
@@ -51,6 +52,21 @@ def test_what_is_heard_of_a_run_is_its_own(tmp_path: Path):
     assert mine is not None
     assert theirs is not None
     assert not mine.inputs.equal(theirs.inputs)
+
+
+def test_the_truth_of_a_simulated_run_says_who_held_which_examples_and_no_file_does(
+    tmp_path: Path,
+):
+    supplies = supplies_of(TINY)
+    for _ in ("trained", "opened again"):
+        run = next(simulated(TINY, supplies, AuditFolder(tmp_path), lambda what, done: None))
+        assert run.truth is not None
+        for (number, who), counts in run.truth.counts.items():
+            held = run.truth.examples_of(who, (number,))
+            assert held.counts(len(counts)).equal(counts)
+    folder = AuditFolder(tmp_path).run(run.record.arm, run.record.seed)
+    assert read_truth(folder).partition is None
+    assert read_truth(folder).counts.keys() == run.truth.counts.keys()
 
 
 def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.auditing.pseudonyms import Renamed, renamed
+from overheard.core.examples import Examples
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -20,7 +21,7 @@ from overheard.core.messages import (
 from overheard.core.parties import COHORT, SERVER, Party, client, is_shadow, party, shadow
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import GroundTruth, Partition
 
 TO_SERVER = frozenset({SERVER})
 
@@ -217,3 +218,20 @@ def test_a_distilled_set_goes_with_the_update_that_follows_from_it() -> None:
 def distilled(number: float) -> DistilledSet:
     one = torch.tensor([number])
     return DistilledSet(torch.zeros(1, 2), torch.zeros(1, 2), one, torch.ones(1))
+
+
+def test_the_partition_of_a_simulated_run_goes_by_the_new_names() -> None:
+    transcript = said(2, 3)
+    truth = truth_of(transcript)
+    pool = Examples(torch.arange(200.0)[:, None], torch.zeros(200, dtype=torch.int64))
+    # Client c holds example 100 r + c in round r, as is its update.
+    rows = {
+        (number, who): torch.tensor([100 * number + number_of(who)])
+        for number, who in truth.counts
+    }
+    found = renamed(transcript, replace(truth, partition=Partition(pool, rows)), Seed(0))
+    sent = {who: value for who, value in values(found).items() if not is_shadow(who)}
+    assert len(sent) == 6
+    for who, value in sent.items():
+        assert found.truth.examples_of(who, (0, 1)).inputs.tolist() == [[value]]
+    assert hidden(transcript).truth.partition is None

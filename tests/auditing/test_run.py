@@ -19,7 +19,8 @@ from overheard.auditing.run import audit
 from overheard.core.attack import Attack
 from overheard.core.claims import Interval, Timeline
 from overheard.core.errors import NeedsError, OutputError, PlanError
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import AUXILIARY, RECIPE, UPDATES
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -105,7 +106,7 @@ def test_behind_secure_aggregation_each_client_is_refused_for_want_of_its_update
     assert {finding.target for finding in findings_of(small.found, **masked)} == {COHORT}
     refused = refusals_of(small.found, **masked)
     assert {refusal.target for refusal in refused} == set(CLIENTS)
-    assert {refusal.missing for refusal in refused} == {(Need.UPDATES.value,)}
+    assert {refusal.missing for refusal in refused} == {(UPDATES.words,)}
 
 
 def test_the_cohort_is_a_target_in_the_open_and_behind_secure_aggregation(small: Done):
@@ -123,7 +124,7 @@ def test_a_client_who_listens_is_refused_the_updates_of_others(small: Done):
     assert findings_of(small.found, observers=(client(0),)) == []
     refused = refusals_of(small.found, observers=(client(0),), arm="no defense", seed=0)
     assert [refusal.target for refusal in refused] == [client(1), client(2)]
-    assert {refusal.missing for refusal in refused} == {(Need.UPDATES.value,)}
+    assert {refusal.missing for refusal in refused} == {(UPDATES.words,)}
 
 
 RIVAL = ThreatPlan(observers=("client/0",), attacks=(BiasInversion(),), about="cohort")
@@ -200,7 +201,7 @@ class Patient(Attack[LabelShares]):
 
     name: ClassVar[str] = "patient"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset({Need.UPDATES})
+    needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "ours"
 
     def infer(
@@ -266,7 +267,7 @@ def test_what_attackers_do_not_know_is_missing_by_name(tmp_path: Path):
     found = audit(changed(TINY, threats=(blind,)), tmp_path / "out", resources=HERE)
     refused = refusals_of(found, attack="bias_inversion, without auxiliary and recipe")
     assert [refusal.target for refusal in refused] == list(CLIENTS)
-    assert refused[0].missing == (Need.AUXILIARY.value, Need.RECIPE.value)
+    assert refused[0].missing == (AUXILIARY.words, RECIPE.words)
 
 
 def test_tells_of_each_run_what_it_was_worth(small: Done):
@@ -381,7 +382,7 @@ class Fussy(Attack[LabelShares]):
 
     name: ClassVar[str] = "fussy"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset({Need.UPDATES})
+    needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "ours"
 
     def infer(
@@ -405,7 +406,7 @@ def test_where_no_client_ever_answers_everything_is_refused(tmp_path: Path):
     silent = TRAINING.model_copy(update={"failure_rate": 0.999999})
     found = audit(changed(TINY, training=silent), tmp_path / "out", resources=HERE)
     assert found.findings == ()
-    assert {one.missing for one in found.refusals} == {(Need.UPDATES.value,)}
+    assert {one.missing for one in found.refusals} == {(UPDATES.words,)}
     assert (found.arms[0].answers, found.arms[0].missing) == (0, 6)
 
 
@@ -487,7 +488,7 @@ def test_what_cannot_be_heard_is_refused_in_the_control_too(shifting: Done):
     for where in ({"arm": "secure aggregation"}, {"observers": (client(1),)}):
         refused = refusals_of(shifting.found, attack="pull", seed=0, **where)
         assert {one.cell.is_control for one in refused} == {False, True}
-        assert {one.missing for one in refused} == {(Need.UPDATES.value,)}
+        assert {one.missing for one in refused} == {(UPDATES.words,)}
 
 
 def test_the_control_is_told_as_a_run_of_its_own_and_shifts_nothing(shifting: Done):
@@ -544,7 +545,7 @@ def test_a_claim_about_a_run_and_one_about_its_control_draw_alike(tmp_path: Path
     class Drawing(Attack[Shift]):
         name: ClassVar[str] = "drawing"
         answers: ClassVar = Shift
-        needs: ClassVar = frozenset({Need.UPDATES})
+        needs: ClassVar = frozenset({UPDATES})
         source: ClassVar[str] = "ours"
 
         def infer(

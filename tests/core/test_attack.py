@@ -11,9 +11,23 @@ from torch import nn
 from overheard.core.attack import Attack, check_needs, missing_needs
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
+from overheard.core.needs import (
+    AUXILIARY,
+    BROADCASTS,
+    CANDIDATES,
+    CROSS_ENTROPY,
+    DISTILLED,
+    MODEL,
+    NEEDS,
+    RECIPE,
+    RECIPES,
+    UPDATES,
+    USERS,
+    Need,
+)
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
@@ -46,7 +60,7 @@ class Greedy(Attack[LabelShares]):
 
     name: ClassVar[str] = "greedy"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset(Need) - {Need.DISTILLED}
+    needs: ClassVar = frozenset(NEEDS) - {DISTILLED}
     source: ClassVar[str] = "ours"
 
     def infer(
@@ -88,20 +102,20 @@ def test_lacks_nothing_where_all_is_heard_and_known():
 @pytest.mark.parametrize(
     ("knowledge", "need"),
     [
-        (replace(ALL, auxiliary=None), Need.AUXILIARY),
+        (replace(ALL, auxiliary=None), AUXILIARY),
         (
             replace(ALL, auxiliary=Examples(torch.zeros(1, 1), torch.tensor([0]))),
-            Need.AUXILIARY,
+            AUXILIARY,
         ),
-        (replace(ALL, build_model=None), Need.MODEL),
-        (replace(ALL, recipe=None, prior=GUESSING), Need.RECIPE),
+        (replace(ALL, build_model=None), MODEL),
+        (replace(ALL, recipe=None, prior=GUESSING), RECIPE),
         (
             replace(ALL, recipe=Recipe(0.1, 1, 8, loss="squared_error")),
-            Need.CROSS_ENTROPY,
+            CROSS_ENTROPY,
         ),
-        (replace(ALL, candidates=None), Need.CANDIDATES),
-        (replace(ALL, people=KnownUsers()), Need.USERS),
-        (replace(ALL, people=KnownUsers({"ann": PRIOR}, {"cem": PRIOR})), Need.USERS),
+        (replace(ALL, candidates=None), CANDIDATES),
+        (replace(ALL, people=KnownUsers()), USERS),
+        (replace(ALL, people=KnownUsers({"ann": PRIOR}, {"cem": PRIOR})), USERS),
     ],
     ids=[
         "no examples",
@@ -115,7 +129,7 @@ def test_lacks_nothing_where_all_is_heard_and_known():
     ],
 )
 def test_names_the_one_thing_that_is_not_known(knowledge: Knowledge, need: Need):
-    assert missing_needs(Greedy(), WHOLE, ONE, knowledge) == (need.value,)
+    assert missing_needs(Greedy(), WHOLE, ONE, knowledge) == (need.words,)
 
 
 @final
@@ -125,7 +139,7 @@ class OnSets(Attack[LabelShares]):
 
     name: ClassVar[str] = "on_sets"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset({Need.DISTILLED})
+    needs: ClassVar = frozenset({DISTILLED})
     source: ClassVar[str] = "ours"
 
     def infer(
@@ -137,34 +151,34 @@ class OnSets(Attack[LabelShares]):
 def test_a_distilled_set_is_held_against_the_servers_of_the_same_round():
     body = DistilledSet(torch.ones(1, 1), torch.ones(1, 2), torch.ones(1), torch.ones(1))
     own = Message(1, ONE, frozenset({SERVER}), body)
-    for round, lacks in ((1, ()), (0, (Need.DISTILLED.value,))):
+    for round, lacks in ((1, ()), (0, (DISTILLED.words,))):
         shared = Message(round, SERVER, frozenset({ONE}), body)
         assert missing_needs(OnSets(), heard(own, shared), ONE, ALL) == lacks
-    assert missing_needs(OnSets(), heard(UPDATE), ONE, ALL) == (Need.DISTILLED.value,)
+    assert missing_needs(OnSets(), heard(UPDATE), ONE, ALL) == (DISTILLED.words,)
 
 
 def test_who_has_no_idea_how_clients_train_lacks_the_guesses_too():
     assert missing_needs(Greedy(), WHOLE, ONE, replace(ALL, recipe=None)) == (
-        Need.RECIPE.value,
-        Need.RECIPES.value,
+        RECIPE.words,
+        RECIPES.words,
     )
 
 
 def test_names_the_updates_of_a_target_that_is_not_heard():
-    assert missing_needs(Greedy(), WHOLE, client(2), ALL) == (Need.UPDATES.value,)
+    assert missing_needs(Greedy(), WHOLE, client(2), ALL) == (UPDATES.words,)
 
 
 def test_needs_the_broadcast_of_a_round_in_which_the_target_spoke():
     another = Message(1, SERVER, frozenset({ONE}), Broadcast(WEIGHTS))
-    assert missing_needs(Greedy(), heard(UPDATE), ONE, ALL) == (Need.BROADCASTS.value,)
-    assert missing_needs(Greedy(), heard(another, UPDATE), ONE, ALL) == (Need.BROADCASTS.value,)
+    assert missing_needs(Greedy(), heard(UPDATE), ONE, ALL) == (BROADCASTS.words,)
+    assert missing_needs(Greedy(), heard(another, UPDATE), ONE, ALL) == (BROADCASTS.words,)
 
 
 def test_the_cohort_is_heard_through_its_aggregate_alone():
     summed = Aggregate(WEIGHTS, frozenset({ONE, client(2)}))
     view = heard(BROADCAST, Message(0, COHORT, frozenset({SERVER}), summed))
     assert missing_needs(Greedy(), view, COHORT, ALL) == ()
-    assert missing_needs(Greedy(), view, ONE, ALL) == (Need.UPDATES.value,)
+    assert missing_needs(Greedy(), view, ONE, ALL) == (UPDATES.words,)
 
 
 def test_an_attack_that_needs_nothing_can_always_run():
@@ -176,5 +190,5 @@ def test_the_refusal_names_attack_target_and_every_missing_need():
         check_needs(Greedy(), heard(), ONE, Knowledge(2))
     message = str(refused.value)
     assert message.startswith("greedy on client/1 needs ")
-    for need in (Need.UPDATES, Need.AUXILIARY, Need.MODEL, Need.RECIPE, Need.USERS):
-        assert need.value in message
+    for need in (UPDATES, AUXILIARY, MODEL, RECIPE, USERS):
+        assert need.words in message

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 
 
@@ -33,11 +33,6 @@ def test_refuses_a_task_without_a_choice(classes: int):
 def test_no_defenses_and_unknown_defenses_are_different_things():
     assert Knowledge(2).defenses is None
     assert Knowledge(2, defenses=()).defenses == ()
-
-
-def test_each_need_says_in_words_what_is_missing():
-    assert len({need.value for need in Need}) == len(Need)
-    assert all(" " in need.value for need in Need)
 
 
 def test_nobody_is_known_and_nothing_is_public_unless_it_is_told():

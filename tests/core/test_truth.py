@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
+from overheard.core.errors import NeedsError
+from overheard.core.examples import Examples
 from overheard.core.parties import COHORT, client
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import GroundTruth, Partition
 
 ONE, TWO = client(1), client(2)
 
@@ -82,3 +84,36 @@ def test_without_the_observers_the_cohort_is_the_rest(truth: GroundTruth):
     assert rest.accuracy == truth.accuracy
     assert truth.without(()).label_counts(COHORT, (0,)).tolist() == [3, 1]
     assert truth.rounds_of(ONE) == {0, 1}
+
+
+@pytest.fixture
+def simulated(truth: GroundTruth) -> GroundTruth:
+    """Client 1 goes over from rows 0 and 1 to row 3, client 2 holds rows 1 and 2."""
+    pool = Examples(torch.arange(5.0)[:, None], torch.tensor([0, 0, 1, 1, 1]))
+    rows = {
+        (0, ONE): torch.tensor([1, 0]),
+        (0, TWO): torch.tensor([1, 2]),
+        (1, ONE): torch.tensor([3]),
+    }
+    return replace(truth, partition=Partition(pool, rows))
+
+
+def held(truth: GroundTruth, *asked) -> list[float]:
+    return truth.examples_of(*asked).inputs.flatten().tolist()
+
+
+def test_of_a_simulated_run_each_example_is_told_once(simulated: GroundTruth):
+    assert held(simulated, ONE, (0, 1)) == [0, 1, 3]
+    assert held(simulated, ONE, (1,)) == [3]
+    assert held(simulated, COHORT, (0, 1)) == [0, 1, 2, 3]
+    assert held(simulated, TWO, (1,)) == []
+    assert held(simulated.without([ONE]), COHORT, (0, 1)) == [1, 2]
+    assert held(simulated.without([ONE]), ONE, (0, 1)) == []
+
+
+def test_where_nobody_knows_the_examples_it_says_so(truth: GroundTruth, simulated: GroundTruth):
+    for one in (truth, truth.without([ONE])):
+        with pytest.raises(NeedsError, match="simulate the run"):
+            one.examples_of(ONE, (0,))
+    # Of two truths that a file holds alike, one may know more.
+    assert "Partition" not in repr(simulated)

@@ -6,14 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-import overheard.learning.models
-from overheard.core.discover import discover
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.initial import initial_weights
 from overheard.learning.last_layer import last_layer
-from overheard.learning.model import Model
 from overheard.learning.models.alexnet import AlexNet
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.decaf_conv2 import DecafConv2
@@ -29,6 +26,8 @@ from overheard.learning.models.shift_conv import ShiftConv
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.tiny_resnet import TinyResnet
 from overheard.learning.models.vgg16 import Vgg16
+from overheard.plans.kinds import MODELS as KNOWN
+from overheard.testing.model import check_model
 
 TEN = tuple("0123456789")
 DIGITS = Task((1, 28, 28), TEN)
@@ -39,7 +38,7 @@ REVIEWS = Task((40,), TEN[1:6], vocabulary=1000)
 COLOURS = Task((3, 32, 32), TEN)
 FACES = Task((1, 48, 48), TEN[:7])
 
-MODELS = [name for name in discover(overheard.learning.models, Model) if name != "own"]
+MODELS = [name for name in KNOWN.parts() if name != "own"]
 """All architectures but the reader's own, which takes what it takes."""
 
 
@@ -110,7 +109,7 @@ def test_answers_images_and_ends_in_so_wide_a_layer(model, task, last):
 def test_refuses_texts_or_numbers_and_says_what_would_do(name):
     wrong = CENSUS if name in ("text_bag", "lstm") else TEXTS
     with pytest.raises(PlanError, match=r"the model \w+ takes .*: choose"):
-        discover(overheard.learning.models, Model)[name]().build(wrong)
+        KNOWN.parts()[name]().build(wrong)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +134,11 @@ def test_refuses_images_that_its_pools_would_use_up(model):
 def test_refuses_layers_without_units(make):
     with pytest.raises(ValueError, match="1"):
         make()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model(name):
+    check_model(KNOWN.parts()[name]())
 
 
 def test_padding_changes_nothing_in_the_mean_of_a_text():

@@ -7,7 +7,7 @@ from overheard.core.attack import Attack
 from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.questions.identity.claim import Identity
-from tests.worlds.planted_identity import Peopled
+from overheard.testing.worlds.planted_identity import Peopled
 
 
 def claims(attack: Attack, run: Peopled, seed: int = 0) -> Mapping[Party, Identity]:

@@ -11,7 +11,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.exposures import About, Arm, Case, Exposure, reader_labels
 from overheard.findings.finding import Audit, Finding, Refusal
 from overheard.findings.row import Row
-from overheard.plans.kinds import QUESTIONS
+from overheard.plans.kinds import questions
 
 
 def arms(audit: Audit, seed: Seed) -> tuple[Arm, ...]:
@@ -106,7 +106,7 @@ def _unchecked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 def _case(
     attack: str, label: str, rows: Sequence[Row], findings: Sequence[Finding], question: str
 ) -> Case:
-    headline = QUESTIONS.parts()[question]().scorer.headline
+    headline = questions()[question].scorer.headline
     longest = max((row.rounds for row in rows), key=lambda rounds: (len(rounds), rounds))
     return Case(
         attack,

@@ -11,7 +11,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.knowledge import knowledge_of
 from overheard.auditing.progress import Progress
 from overheard.auditing.record import planned_defenses, run_record
-from overheard.auditing.simulate import federation_of
+from overheard.auditing.simulate import federation_of, with_partition
 from overheard.auditing.stopwatch import Stopwatch
 from overheard.auditing.supplies import Supplies, refuse_to_simulate_nothing
 from overheard.auditing.work import controls, pieces, refuse_strangers
@@ -136,8 +136,8 @@ def _trained(
         federations, folders, on_round=partial(_count, on_round, watch, what, len(batch))
     )
     on_round(what, len(batch) * rounds)
-    for (seed, is_control), dealt, folder, (transcript, truth) in zip(
-        batch, deals, folders, trained, strict=True
+    for (seed, is_control), dealt, federation, folder, (transcript, truth) in zip(
+        batch, deals, federations, folders, trained, strict=True
     ):
         record = ArmRun(
             arm.name,
@@ -154,7 +154,7 @@ def _trained(
         yield Heard(
             run_record(plan, record, supplies.dataset, dealt, sent, transcript),
             transcript,
-            truth,
+            with_partition(truth, federation),
             tuple(range(rounds)),
             partial(knowledge_of, arm, seed, supplies),
             arm,

@@ -78,4 +78,13 @@ def _renamed_truth(truth: GroundTruth, names: Mapping[tuple[int, Party], Party])
         users={new: truth.users[who] for (_, who), new in names.items() if who in truth.users},
         attributes=truth.attributes,
         are_counts_told=truth.are_counts_told,
+        partition=None
+        if truth.partition is None
+        else truth.partition.renamed(
+            {
+                (number, who): (number, new)
+                for (number, who), new in names.items()
+                if (number, who) in truth.partition.rows
+            }
+        ),
     )

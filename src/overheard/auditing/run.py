@@ -14,6 +14,7 @@ from overheard.auditing.supplies import Resources, supply
 from overheard.findings.cells import CellResult, CellStore
 from overheard.findings.finding import ArmRun, Audit
 from overheard.learning.threads import one_thread
+from overheard.plans.packages import packages_of
 from overheard.plans.plan import Plan
 
 PACKAGES = ("overheard", "torch", "numpy", "scipy", "scikit-learn", "safetensors")
@@ -46,7 +47,9 @@ def audit(
     """
     home = AuditFolder(folder)
     source = "" if recording is None else f"# recording {identity(recording)}\n"
-    claim = f"# overheard {version('overheard')}\n{source}{plan.toml()}"
+    packages = packages_of(plan)
+    others = "".join(f"# {name} {number}\n" for name, number in packages.items())
+    claim = f"# overheard {version('overheard')}\n{others}{source}{plan.toml()}"
     # All that can be refused is refused before anything is written.
     home.check(claim)
     resources = resources or Resources()
@@ -73,5 +76,6 @@ def audit(
         refusals=tuple(refusal for result in results for refusal in result.refusals),
         plan=plan.toml(),
         versions={name: version(name) for name in PACKAGES}
-        | {"python": platform.python_version()},
+        | {"python": platform.python_version()}
+        | dict(packages),
     )

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from overheard.core.means import MemoryShelf
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.transcript import Transcript
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import GroundTruth, Partition
 from overheard.data.partition.deal import Deal
 from overheard.federation.run import Federation, run
 from overheard.learning.device import choose_device
@@ -89,9 +90,21 @@ def simulate(
     number = plan.seeds[0] if seed is None else seed
     dealt = deal_examples(plan, dataset, number, is_control)
     federation = federation_of(plan, _arm(plan, arm), number, dealt, dataset.task, resources)
-    return run(
+    transcript, truth = run(
         federation, folder or Path(tempfile.mkdtemp(prefix="overheard-")), on_round=on_round
     )
+    return transcript, with_partition(truth, federation)
+
+
+def with_partition(truth: GroundTruth, federation: Federation) -> GroundTruth:
+    """Return the same truth, which also says who held which examples."""
+    index_of = {party: index for index, party in enumerate(federation.clients)}
+    rows = {
+        (number, who): federation.rows[number][index_of[who]]
+        for number, who in truth.counts
+        if who in index_of
+    }
+    return replace(truth, partition=Partition(federation.pool, rows))
 
 
 def knowledge(

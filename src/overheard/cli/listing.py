@@ -17,8 +17,15 @@ def list_parts(kind: str, console: Console) -> None:
     if kind == "papers":
         _list_papers(console)
         return
-    for name, part in next(one for one in KINDS if one.name == kind).parts().items():
-        lines = [Text(_first_line(part)), *_settings(part), Text(part.source, style="dim")]
+    held = next(one for one in KINDS if one.name == kind)
+    for name, part in held.parts().items():
+        origin = held.origin(name)
+        lines = [
+            Text(_first_line(part)),
+            *_settings(part),
+            Text(part.source, style="dim"),
+            *([] if origin is None else [Text(f"from {origin}", style="dim")]),
+        ]
         console.print(Text(name, style="bold"))
         console.print(Padding(Group(*lines), (0, 0, 1, 4)))
 

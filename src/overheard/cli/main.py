@@ -3,10 +3,12 @@
 import json
 import signal
 import sys
+import warnings
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, final
+from typing import Annotated, Any, final
 
 import click
 import typer
@@ -27,6 +29,7 @@ from overheard.cli.options import (
 from overheard.cli.terminal import plain
 from overheard.cli.workers import Workers
 from overheard.core.errors import AuditError, PlanError
+from overheard.core.kind import PluginWarning
 
 app = typer.Typer(
     name="overheard",
@@ -399,8 +402,27 @@ def main() -> None:
     """Run the command; whatever a user can mend is one message and exit code 2."""
     sigterm = _Sigterm()
     signal.signal(signal.SIGTERM, sigterm)
-    code = _run()
+    with warnings.catch_warnings():
+        warnings.showwarning = _Warnings(warnings.showwarning)
+        code = _run()
     sys.exit(TERMINATED if code == STOPPED and sigterm.came else code)
+
+
+@final
+class _Warnings:
+    """Tells of a part that is left out as plainly as of an error, and of the rest as before."""
+
+    def __init__(self, otherwise: Callable[..., None]) -> None:
+        self._otherwise = otherwise
+
+    # Any: whatever `warnings.showwarning` takes.
+    def __call__(
+        self, message: Warning | str, category: type[Warning], *place: Any, **more: Any
+    ) -> None:
+        if issubclass(category, PluginWarning):
+            Console(stderr=True, soft_wrap=True).print(plain(f"overheard: {message}"))
+        else:
+            self._otherwise(message, category, *place, **more)
 
 
 @final

@@ -7,8 +7,9 @@ from typing import ClassVar, Generic, Literal, TypeVar
 from overheard.core.claims import Claim
 from overheard.core.defense import Defense
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Knowledge, Need
-from overheard.core.parties import SERVER, Party
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import NEEDS, Need
+from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 
@@ -65,23 +66,11 @@ def missing_needs(
     attack: Attack[C], view: View, target: Party, knowledge: Knowledge
 ) -> tuple[str, ...]:
     """Name what the attack lacks in order to claim something about this target."""
-    heard = set(view.heard(target))
-    met = {
-        Need.UPDATES: bool(heard),
-        Need.BROADCASTS: bool(heard & view.broadcasts().keys()) or not heard,
-        Need.DISTILLED: Need.DISTILLED not in attack.needs
-        or bool(view.distilled(target).keys() & view.distilled(SERVER).keys()),
-        Need.AUXILIARY: knowledge.auxiliary is not None
-        and bool((knowledge.auxiliary.counts(knowledge.classes) > 0).all()),
-        Need.MODEL: knowledge.build_model is not None,
-        Need.RECIPE: knowledge.recipe is not None,
-        Need.RECIPES: bool(knowledge.recipes()),
-        Need.CROSS_ENTROPY: knowledge.recipe is None
-        or knowledge.recipe.loss == "cross_entropy",
-        Need.CANDIDATES: knowledge.candidates is not None,
-        Need.USERS: len(knowledge.people.priors) > 1,
-    }
-    return tuple(need.value for need in Need if need in attack.needs and not met[need])
+    ours = [need for need in NEEDS if need in attack.needs]
+    others = sorted(attack.needs.difference(NEEDS), key=lambda need: need.words)
+    return tuple(
+        need.words for need in (*ours, *others) if not need.is_met(view, target, knowledge)
+    )
 
 
 def check_needs(attack: Attack[C], view: View, target: Party, knowledge: Knowledge) -> None:

@@ -1,7 +1,6 @@
 """What an attacker knows before it listens."""
 
 from dataclasses import dataclass, field
-from enum import Enum
 
 from jaxtyping import Float
 from torch import Tensor
@@ -12,21 +11,6 @@ from overheard.core.known_users import KnownUsers
 from overheard.core.means import Means
 from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
-
-
-class Need(Enum):
-    """One thing without which an attack cannot run."""
-
-    BROADCASTS = "the broadcast of a round in which the target was heard"
-    UPDATES = "updates of the target that the observer can read"
-    DISTILLED = "distilled sets of the target, and of the server in the same round"
-    AUXILIARY = "labelled auxiliary examples of every class"
-    MODEL = "the architecture of the model"
-    RECIPE = "how clients train: optimizer, rate, epochs, batch size"
-    RECIPES = "how clients train, or guesses at it (recipes of the virtual clients)"
-    CROSS_ENTROPY = "clients who make the cross-entropy small, as far as is known"
-    CANDIDATES = "records to ask about (data.candidates)"
-    USERS = "prior examples of two users or more whom it may name (data.people)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,40 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import final
 
+import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from overheard.core.errors import NeedsError
+from overheard.core.examples import Examples
 from overheard.core.parties import COHORT, Party
+from overheard.core.split import Rows
 
 NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_USERS: Mapping[Party, str] = MappingProxyType({})
 NO_MEMBERS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_ATTRIBUTES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """Who held which examples, before any defense changed or resampled them.
+
+    Args:
+        pool: examples of all clients.
+        rows: of the pool, by (round, client). Only for clients that answered in that round.
+
+    """
+
+    pool: Examples
+    rows: Mapping[tuple[int, Party], Rows]
+
+    def renamed(self, names: Mapping[tuple[int, Party], tuple[int, Party]]) -> "Partition":
+        """Return the same, of those who are named here alone and by their new names."""
+        return Partition(self.pool, {new: self.rows[old] for old, new in names.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +61,8 @@ class GroundTruth:
             apart; "" = untold.
         are_counts_told: whether `counts` and `shifts` say anything: who recorded a run may know
             no more than which canaries were put in.
+        partition: who held which examples; None unless the run was simulated just now. No file
+            holds it.
 
     """
 
@@ -50,6 +75,7 @@ class GroundTruth:
     set_aside: frozenset[int] = frozenset()
     canaries: str = ""
     are_counts_told: bool = True
+    partition: Partition | None = field(default=None, repr=False, compare=False)
     # Looked up for each of many targets, as the messages of a `View` are.
     _rounds: Mapping[Party, frozenset[int]] = field(init=False, repr=False, compare=False)
 
@@ -84,6 +110,26 @@ class GroundTruth:
             total += counts
         return total
 
+    def examples_of(self, target: Party, rounds: Collection[int]) -> Examples:
+        """Examples that a party held in some of these rounds, once each; anyone, for `COHORT`.
+
+        Raises:
+            NeedsError: if the run was not simulated, so that nobody knows them.
+
+        """
+        if self.partition is None:
+            raise NeedsError(
+                "only the partition of a simulated run says which examples are held: simulate "
+                "the run, or ask another question"
+            )
+        rows = [
+            held
+            for (number, who), held in self.partition.rows.items()
+            if number in rounds and target in (who, COHORT)
+        ]
+        together = torch.unique(torch.cat(rows)) if rows else torch.arange(0)
+        return self.partition.pool.take(together)
+
     def rounds_of(self, target: Party) -> frozenset[int]:
         """The rounds in which the party trained; in which anyone did, for `COHORT`."""
         if target == COHORT:
@@ -99,6 +145,11 @@ class GroundTruth:
             users={who: user for who, user in self.users.items() if who not in parties},
             members={who: own for who, own in self.members.items() if who not in parties},
             set_aside=self.set_aside.union(*(self.members.get(who, ()) for who in parties)),
+            partition=None
+            if self.partition is None
+            else self.partition.renamed(
+                {held: held for held in self.partition.rows if held[1] not in parties}
+            ),
         )
 
     def members_of(self, target: Party) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar, final
 
@@ -79,3 +80,23 @@ class Question(ABC, Generic[C]):
 
         """
         return ()
+
+
+def plain_question(scorer: Scorer[C]) -> Question[C]:
+    """Return the question of a scorer that comes without one: no control, no rows, no page."""
+    held = scorer
+
+    @final
+    @dataclass(frozen=True)
+    class PlainQuestion(Question[C]):
+        """A question that is all in its scorer."""
+
+        name = held.name
+        source = held.source
+
+        @property
+        def scorer(self) -> Scorer[C]:
+            """What holds claims that answer the question against the truth."""
+            return held
+
+    return PlainQuestion()

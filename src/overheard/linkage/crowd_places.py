@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Need
 from overheard.core.messages import Update
+from overheard.core.needs import UPDATES
 from overheard.core.parties import Party
 from overheard.core.view import View
 from overheard.linkage.layers import Layer, telling_layers
@@ -58,7 +58,7 @@ def crowd_places(view: View, besides: Collection[Party], evidence: UserEvidence)
     """
     crowd = crowd_of(view, besides)
     if not crowd:
-        raise NeedsError(f"to tell senders apart needs {Need.UPDATES.value}")
+        raise NeedsError(f"to tell senders apart needs {UPDATES.words}")
     numbers = {who: number for number, who in enumerate(crowd)}
     places = []
     for layer, reading in zip(evidence.layers, evidence.readings, strict=True):
@@ -78,5 +78,5 @@ def layers_in(view: View) -> tuple[Layer, ...]:
     deltas = (one.body.delta for one in view.messages if isinstance(one.body, Update))
     names = next(deltas, None)
     if names is None:
-        raise NeedsError(f"the choice of layers needs {Need.UPDATES.value}")
+        raise NeedsError(f"the choice of layers needs {UPDATES.words}")
     return telling_layers(names)

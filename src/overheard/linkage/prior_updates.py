@@ -9,8 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Update, Weights
+from overheard.core.needs import BROADCASTS, MODEL, RECIPE, USERS
 from overheard.core.parties import Party, is_shadow
 from overheard.core.view import View
 from overheard.linkage.layers import Layer, tensors_of
@@ -141,13 +142,13 @@ def known_updates(
     people = knowledge.people
     names = tuple(people.examples())
     if len(people.priors) < 2:
-        raise NeedsError(f"updates of known users need {Need.USERS.value}")
+        raise NeedsError(f"updates of known users need {USERS.words}")
     if source == "shadow":
         return _heard(view, knowledge, layer, names)
     broadcasts = _broadcasts(view, knowledge, most_rounds)
     learners = learners_of(people.examples(), chunks)
     if not learners:
-        raise NeedsError(f"updates of known users need {Need.USERS.value}, and all are empty")
+        raise NeedsError(f"updates of known users need {USERS.words}, and all are empty")
     made = simulated_updates(
         broadcasts, knowledge, learners, tensors_of(layer, next(iter(broadcasts.values())))
     )
@@ -199,11 +200,11 @@ def _broadcasts(view: View, knowledge: Knowledge, most_rounds: int) -> dict[int,
         if isinstance(m.body, Broadcast) and m.round in heard
     }
     missing = [
-        need.value
+        need.words
         for need, met in (
-            (Need.BROADCASTS, bool(there)),
-            (Need.MODEL, knowledge.build_model is not None),
-            (Need.RECIPE, knowledge.recipe is not None),
+            (BROADCASTS, bool(there)),
+            (MODEL, knowledge.build_model is not None),
+            (RECIPE, knowledge.recipe is not None),
         )
         if not met
     ]

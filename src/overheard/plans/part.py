@@ -36,7 +36,7 @@ class PartOf(Generic[T]):
     ) -> CoreSchema:
         """Tell pydantic to take a table with a `kind`, a name alone, or the part itself."""
         parts = self.kind.parts()
-        models = tuple(_settings_model(name, part) for name, part in parts.items())
+        models = tuple(settings_model(name, part) for name, part in parts.items())
         choice = models[0] if len(models) == 1 else Union[models]  # noqa: UP007
         tagged = Annotated[choice, Field(discriminator="kind")] if len(models) > 1 else choice
         return core_schema.no_info_wrap_validator_function(
@@ -89,15 +89,13 @@ def label(part: Any) -> str:
     return f"{part.name}({', '.join(changed)})" if changed else str(part.name)
 
 
-def _default(field: Any) -> object:
-    return field.default if field.default_factory is MISSING else field.default_factory()
+def settings_model(name: str, part: type) -> type[BaseModel]:
+    """The table that names a part in a plan and gives its settings.
 
+    Raises:
+        TypeError: if it is no dataclass, or a plan cannot hold one of its settings.
 
-def _names(part: type) -> list[str]:
-    return [field.name for field in fields(part)]
-
-
-def _settings_model(name: str, part: type) -> type[BaseModel]:
+    """
     hints = get_type_hints(part)
     settings: dict[str, Any] = {
         field.name: (hints[field.name], ... if _default(field) is MISSING else _default(field))
@@ -110,3 +108,11 @@ def _settings_model(name: str, part: type) -> type[BaseModel]:
         kind=(Literal[name], name),  # type: ignore[arg-type]
         **settings,
     )
+
+
+def _default(field: Any) -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _names(part: type) -> list[str]:
+    return [field.name for field in fields(part)]

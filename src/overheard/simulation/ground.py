@@ -7,8 +7,9 @@ from typing import final
 from overheard.core.defense import BuildModel
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
+from overheard.core.needs import AUXILIARY, MODEL, RECIPES
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -75,8 +76,8 @@ def ground_of(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Ground
         )
     auxiliary, build_model = knowledge.auxiliary, knowledge.build_model
     if auxiliary is None or build_model is None or not knowledge.recipes():
-        wanted = (Need.AUXILIARY, Need.MODEL, Need.RECIPES)
-        told = "; ".join(need.value for need in wanted)
+        wanted = (AUXILIARY, MODEL, RECIPES)
+        told = "; ".join(need.words for need in wanted)
         raise NeedsError(f"virtual clients need {told}: grant the attacker what is missing")
     seed = knowledge.means.seed.child("bank")
     weight = last_layer(fresh(build_model, seed)).weight

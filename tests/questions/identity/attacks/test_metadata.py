@@ -15,7 +15,7 @@ from overheard.core.parties import SERVER, client, shadow
 from overheard.core.seeds import Seed
 from overheard.learning.initial import initial_weights
 from overheard.questions.identity.attacks.metadata import Metadata
-from tests.worlds.planted import CLASSES, MEANS, RECIPE, blobs, build
+from overheard.testing.worlds.planted import CLASSES, MEANS, RECIPE, blobs, build
 from tests.worlds.planted_crowd import heard, prior, pseudonym, said, user
 
 USERS = 12

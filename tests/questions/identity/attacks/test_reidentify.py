@@ -15,7 +15,13 @@ from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
 from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
 from overheard.questions.identity.estimators.user_classes import UNHEARD
-from tests.worlds.planted_identity import EVERYONE, HOLDOUT, KNOWN, federate_people, person
+from overheard.testing.worlds.planted_identity import (
+    EVERYONE,
+    HOLDOUT,
+    KNOWN,
+    federate_people,
+    person,
+)
 from tests.worlds.telling_who import claims, knowing, named
 
 ATTACKS = [

@@ -14,7 +14,7 @@ from overheard.core.seeds import Seed
 from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
 from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 from overheard.questions.identity.estimators.user_classes import UNHEARD
-from tests.worlds.planted_identity import (
+from overheard.testing.worlds.planted_identity import (
     CLASSES,
     EVERYONE,
     EXAMPLES,

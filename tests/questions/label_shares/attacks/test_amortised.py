@@ -12,7 +12,8 @@ from torch import Tensor
 from overheard.core.attack import missing_needs
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import AUXILIARY
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
@@ -23,7 +24,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.simulation.heard_alike import HeardAlike
 from overheard.simulation.mixture import MIXTURE
 from overheard.simulation.virtual_client import draw_counts
-from tests.worlds.planted import (
+from overheard.testing.worlds.planted import (
     CLASSES,
     SKEWED,
     Overheard,
@@ -290,7 +291,7 @@ class TestRefusals:
     def test_auxiliary_examples_that_lack_a_class_are_a_missing_need(self, leaky):
         knowledge = replace(leaky.knowledge, auxiliary=blobs((12, 12, 12, 0), Seed(99)))
         missing = missing_needs(ATTACK, heard(leaky), client(0), knowledge)
-        assert missing == (Need.AUXILIARY.value,)
+        assert missing == (AUXILIARY.words,)
 
     def test_fewer_than_three_of_a_class_are_refused_with_the_mend(self, leaky):
         knowledge = replace(leaky.knowledge, auxiliary=blobs((12, 12, 12, 2), Seed(99)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.decaf import Bases, Decaf, gradient_bases
-from tests.worlds.planted import CLASSES, federate
+from overheard.testing.worlds.planted import CLASSES, federate
 
 ALL = torch.ones(3, dtype=torch.bool)
 

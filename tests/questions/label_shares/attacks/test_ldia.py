@@ -16,7 +16,7 @@ from overheard.questions.label_shares.attacks.ldia import (
     published_loss,
     rounded_shares,
 )
-from tests.worlds.planted import SKEWED, federate_often
+from overheard.testing.worlds.planted import SKEWED, federate_often
 
 TRUE = torch.tensor([[0.7, 0.3]])
 

@@ -10,7 +10,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.learning.fitting.fit import divergence
 from overheard.questions.label_shares.attacks.ppa import Ppa, preferences
-from tests.worlds.planted import SKEWED, Overheard, federate_often
+from overheard.testing.worlds.planted import SKEWED, Overheard, federate_often
 
 TARGETS = tuple(client(number) for number in range(4))
 

@@ -22,6 +22,7 @@ from overheard.questions.label_shares.attacks.ramakrishna import (
     trained_alone,
     whole_batches,
 )
+from overheard.testing.worlds.planted import SKEWED, Overheard
 from tests.worlds.one_step import (
     BLANK,
     KNOWLEDGE,
@@ -33,7 +34,6 @@ from tests.worlds.one_step import (
     step,
     units,
 )
-from tests.worlds.planted import SKEWED, Overheard
 
 FORMS = get_args(Form)
 TRAINED = ["auxiliary_gradient", "auxiliary_gradient_weights"]

@@ -18,7 +18,7 @@ from overheard.questions.label_shares.attacks.whispers import (
     virtual_norms,
 )
 from overheard.simulation.heard_alike import HeardAlike
-from tests.worlds.planted import CLASSES, SKEWED, blobs, federate_often
+from overheard.testing.worlds.planted import CLASSES, SKEWED, blobs, federate_often
 
 ONE = (client(0),)
 

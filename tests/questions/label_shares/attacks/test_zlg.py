@@ -15,6 +15,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.zlg import Zlg, noise_like
+from overheard.testing.worlds.planted import SKEWED
 from tests.worlds.one_step import (
     BLANK,
     KNOWLEDGE,
@@ -25,7 +26,6 @@ from tests.worlds.one_step import (
     read,
     step,
 )
-from tests.worlds.planted import SKEWED
 
 
 @settings(max_examples=25, deadline=None)

@@ -11,8 +11,8 @@ from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from overheard.questions.membership.scorer import MembershipScorer
+from overheard.testing.worlds.planted_membership import CLIENTS, EACH
 from tests.simulation.world import Spy
-from tests.worlds.planted_membership import CLIENTS, EACH
 
 SCORER, FIRST = MembershipScorer(), client(0)
 

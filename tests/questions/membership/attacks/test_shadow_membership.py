@@ -10,8 +10,8 @@ from overheard.core.seeds import Seed
 from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from overheard.questions.membership.claim import Membership
+from overheard.testing.worlds.planted_membership import CLIENTS, EACH
 from tests.simulation.world import Spy
-from tests.worlds.planted_membership import CLIENTS, EACH
 
 EVERYONE = tuple(client(number) for number in range(CLIENTS))
 

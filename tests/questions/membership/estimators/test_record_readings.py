@@ -4,7 +4,12 @@ import torch
 from overheard.core.examples import Examples
 from overheard.core.parties import SERVER, client
 from overheard.questions.membership.estimators.record_readings import confidence, read_records
-from tests.worlds.planted_membership import ROUNDS, Remembered, build, federate_records
+from overheard.testing.worlds.planted_membership import (
+    ROUNDS,
+    Remembered,
+    build,
+    federate_records,
+)
 
 
 @pytest.fixture(scope="module")

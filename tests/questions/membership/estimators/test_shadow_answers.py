@@ -15,8 +15,8 @@ from overheard.questions.membership.estimators.shadow_answers import (
     ShadowAnswers,
     shadow_answers,
 )
+from overheard.testing.worlds.planted_membership import EACH, Remembered, federate_records
 from tests.simulation.world import Spy
-from tests.worlds.planted_membership import EACH, Remembered, federate_records
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.view import View
 from overheard.questions.membership.estimators.shadow_answers import shadow_answers
 from overheard.questions.membership.estimators.shadow_confidence import shadow_confidence
-from tests.worlds.planted_membership import Remembered, federate_records
+from overheard.testing.worlds.planted_membership import Remembered, federate_records
 
 BOTH = (client(0), client(1))
 

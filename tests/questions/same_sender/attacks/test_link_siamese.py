@@ -7,7 +7,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
 from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
-from tests.worlds.planted_identity import EVERYONE, federate_people, person
+from overheard.testing.worlds.planted_identity import EVERYONE, federate_people, person
 
 QUICK = LinkSiamese(pairs=8000)
 

@@ -6,7 +6,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.questions.same_sender.attacks.link_wccn import LinkWccn
-from tests.worlds.planted_identity import EVERYONE, federate_people, person
+from overheard.testing.worlds.planted_identity import EVERYONE, federate_people, person
 
 
 def links(attack, run, view=None):

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -66,7 +67,7 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
 
     name: ClassVar[str] = "attribute_forest"
     answers: ClassVar = Attribute
-    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Melis et al. 2019 (Exploiting Unintended Feature Leakage in Collaborative Learning, "
         "S&P), passive property inference; code: csong27/property-inference-collaborative-ml"

@@ -9,7 +9,8 @@ from torch.nn.functional import normalize
 
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -61,7 +62,7 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
 
     name: ClassVar[str] = "match_cross_modal"
     answers: ClassVar = Identity
-    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.1, eq. 7"
     )

@@ -10,7 +10,8 @@ import torch
 
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -58,7 +59,7 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
 
     name: ClassVar[str] = "metadata"
     answers: ClassVar = Identity
-    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = "ours; a likelihood of what an update says of itself"
 
     def __post_init__(self) -> None:

@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -51,7 +52,7 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
 
     name: ClassVar[str] = "reidentify_knn"
     answers: ClassVar = Identity
-    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.1 and Table 3"
     )

@@ -9,7 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -72,7 +73,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
 
     name: ClassVar[str] = "reidentify_wccn"
     answers: ClassVar = Identity
-    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "ours; within-class covariance normalisation: Hatch, Kajarekar and Stolcke 2006; "
         "cosine scoring: Dehak et al. 2011; the threat: Orekondy et al. 2018 (arXiv 1805.05838)"

@@ -10,7 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.attack import Attack, Rehearsal
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -75,9 +76,7 @@ class Amortised(Attack[LabelShares]):
 
     name: ClassVar[str] = "amortised"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset(
-        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPES}
-    )
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "ours; virtual clients from Ma et al. 2025 (arXiv 2504.21436), the equation of the "
         "last layer from Ramakrishna and Dan 2022 (AISec)"

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, Weights, moved
+from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -47,14 +48,15 @@ class BiasInversion(Attack[LabelShares]):
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset(
         {
-            Need.UPDATES,
-            Need.BROADCASTS,
-            Need.AUXILIARY,
-            Need.MODEL,
-            Need.RECIPE,
-            Need.CROSS_ENTROPY,
+            UPDATES,
+            BROADCASTS,
+            AUXILIARY,
+            MODEL,
+            RECIPE,
+            CROSS_ENTROPY,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Ramakrishna and Dan 2022 (AISec), soft-label form, with Chen and Vikalo's 2024 "
         "(arXiv 2405.00955) reading of the drift, here by the trapezoid rule"

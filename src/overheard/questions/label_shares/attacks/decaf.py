@@ -10,8 +10,9 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
+from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -65,9 +66,8 @@ class Decaf(Attack[LabelShares]):
 
     name: ClassVar[str] = "decaf"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset(
-        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPE}
-    )
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPE})
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Decaf: Data Distribution Decompose Attack against Federated Learning "
         "(arXiv 2405.15316), Algorithms 1-3, equations (4), (19)-(21)"

@@ -10,8 +10,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import DistilledSet
+from overheard.core.needs import DISTILLED
 from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -44,7 +45,7 @@ class DistilledLabels(Attack[LabelShares]):
 
     name: ClassVar[str] = "distilled_labels"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset({Need.DISTILLED})
+    needs: ClassVar = frozenset({DISTILLED})
     source: ClassVar[str] = "ours, on the messages of FLiP (arXiv 2410.19548), Section IV-B"
 
     def __post_init__(self) -> None:

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
+from overheard.core.needs import BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -53,9 +54,8 @@ class Ilrg(Attack[LabelShares]):
 
     name: ClassVar[str] = "ilrg"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset(
-        {Need.UPDATES, Need.BROADCASTS, Need.MODEL, Need.RECIPE, Need.CROSS_ENTROPY}
-    )
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, MODEL, RECIPE, CROSS_ENTROPY})
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Ma et al. 2023 (Instance-wise Batch Label Restoration via Gradients in Federated "
         "Learning, ICLR), iLRG, and the authors' code"

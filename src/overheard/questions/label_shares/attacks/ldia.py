@@ -10,7 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.attack import Attack, Rehearsal
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -74,9 +75,7 @@ class Ldia(Attack[LabelShares]):
 
     name: ClassVar[str] = "ldia"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset(
-        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPES}
-    )
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "Gu and Bai 2023, LDIA: Label Distribution Inference Attack Against Federated Learning "
         "in Edge Computing (JISA 74), with their code"

@@ -12,8 +12,9 @@ from torch.nn.functional import one_hot
 
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, Weights
+from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -59,7 +60,7 @@ class Llg(Attack[LabelShares]):
 
     name: ClassVar[str] = "llg"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset({Need.UPDATES, Need.MODEL, Need.CROSS_ENTROPY})
+    needs: ClassVar = frozenset({UPDATES, MODEL, CROSS_ENTROPY})
     source: ClassVar[str] = (
         "Wainakh et al. 2022 (User-Level Label Leakage from Gradients in Federated Learning, "
         "PETS), Algorithm 1; m and s as in the authors' code"
@@ -91,7 +92,7 @@ class Llg(Attack[LabelShares]):
             ]
             if not rounds:
                 raise NeedsError(
-                    f"llg(impact='auxiliary') on {target} needs {Need.BROADCASTS.value}"
+                    f"llg(impact='auxiliary') on {target} needs {BROADCASTS.words}"
                 )
             claims[target] = LabelShares(normalised(torch.stack(rounds).mean(0)).float())
         return claims
@@ -105,9 +106,9 @@ class Llg(Attack[LabelShares]):
         if knowledge.auxiliary is None or not bool(
             (knowledge.auxiliary.counts(knowledge.classes) > 0).all()
         ):
-            raise NeedsError(f"llg(impact='auxiliary') needs {Need.AUXILIARY.value}")
+            raise NeedsError(f"llg(impact='auxiliary') needs {AUXILIARY.words}")
         if knowledge.recipe is None:
-            raise NeedsError(f"llg(impact='auxiliary') needs {Need.RECIPE.value}")
+            raise NeedsError(f"llg(impact='auxiliary') needs {RECIPE.words}")
         return {
             number: row_gradients(start, layer, knowledge)
             for number, start in sorted(view.broadcasts().items())

@@ -7,8 +7,9 @@ from typing import ClassVar, final
 import torch
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import moved
+from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -30,7 +31,7 @@ class MeanSoftmax(Attack[LabelShares]):
 
     name: ClassVar[str] = "mean_softmax"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset({Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL})
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL})
     source: ClassVar[str] = "folklore; output-only form of label inference, a floor for others"
 
     def infer(

@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from overheard.core.attack import Attack, Rehearsal
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -67,9 +68,7 @@ class Ppa(Attack[LabelShares]):
 
     name: ClassVar[str] = "ppa"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset(
-        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPES}
-    )
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "Zhou et al. 2023, PPA: Preference Profiling Attack Against Federated Learning (NDSS; "
         "arXiv 2202.04856), with their code; as an estimator of shares after Ma et al. 2025"

@@ -10,8 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from overheard.core.attack import Attack, Rehearsal
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.means import unheeded
+from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -106,9 +107,7 @@ class Whispers(Attack[LabelShares]):
 
     name: ClassVar[str] = "whispers"
     answers: ClassVar = LabelShares
-    needs: ClassVar = frozenset(
-        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPES}
-    )
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "Ma et al. 2025, Whispers of Data: Unveiling Label Distributions in Federated Learning "
         "Through Virtual Client Simulation (arXiv 2504.21436), Algorithms 1 and 2"

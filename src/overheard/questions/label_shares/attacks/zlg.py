@@ -10,8 +10,9 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, Weights, moved
+from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -57,14 +58,15 @@ class Zlg(Attack[LabelShares]):
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset(
         {
-            Need.UPDATES,
-            Need.BROADCASTS,
-            Need.AUXILIARY,
-            Need.MODEL,
-            Need.RECIPE,
-            Need.CROSS_ENTROPY,
+            UPDATES,
+            BROADCASTS,
+            AUXILIARY,
+            MODEL,
+            RECIPE,
+            CROSS_ENTROPY,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Geng et al. 2021 (Towards General Deep Leakage in Federated Learning, arXiv "
         "2110.09074), label restoration; over local steps: Dimitrov et al. 2022 (Data Leakage "

@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -53,14 +54,15 @@ class Lira(Attack[Membership]):
     answers: ClassVar = Membership
     needs: ClassVar = frozenset(
         {
-            Need.UPDATES,
-            Need.BROADCASTS,
-            Need.AUXILIARY,
-            Need.MODEL,
-            Need.RECIPE,
-            Need.CANDIDATES,
+            UPDATES,
+            BROADCASTS,
+            AUXILIARY,
+            MODEL,
+            RECIPE,
+            CANDIDATES,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Carlini et al. 2022 (Membership Inference Attacks From First Principles, S&P), "
         "Algorithm 1 and Section V-B (offline), with a common variance (Section VI-C)"

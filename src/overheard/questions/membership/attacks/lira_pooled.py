@@ -10,7 +10,8 @@ from torch import Tensor
 
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -48,14 +49,15 @@ class LiraPooled(Attack[Membership]):
     answers: ClassVar = Membership
     needs: ClassVar = frozenset(
         {
-            Need.UPDATES,
-            Need.BROADCASTS,
-            Need.AUXILIARY,
-            Need.MODEL,
-            Need.RECIPE,
-            Need.CANDIDATES,
+            UPDATES,
+            BROADCASTS,
+            AUXILIARY,
+            MODEL,
+            RECIPE,
+            CANDIDATES,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "ours, on Carlini et al. 2022 (Membership Inference Attacks From First Principles, "
         "S&P), Algorithm 1"

@@ -7,7 +7,8 @@ from typing import ClassVar, final
 import torch
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import BROADCASTS, CANDIDATES, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -34,7 +35,7 @@ class LossMembership(Attack[Membership]):
 
     name: ClassVar[str] = "loss_membership"
     answers: ClassVar = Membership
-    needs: ClassVar = frozenset({Need.UPDATES, Need.BROADCASTS, Need.MODEL, Need.CANDIDATES})
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, MODEL, CANDIDATES})
     source: ClassVar[str] = (
         "Yeom et al. 2018 (Privacy Risk in Machine Learning, CSF), Adversary 2; the threshold "
         "is ours"

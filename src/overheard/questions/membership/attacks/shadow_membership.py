@@ -13,8 +13,9 @@ from torch.nn.functional import one_hot
 
 from overheard.core.attack import Attack
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.means import Shelf
+from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -74,14 +75,15 @@ class ShadowMembership(Attack[Membership]):
     answers: ClassVar = Membership
     needs: ClassVar = frozenset(
         {
-            Need.UPDATES,
-            Need.BROADCASTS,
-            Need.AUXILIARY,
-            Need.MODEL,
-            Need.RECIPE,
-            Need.CANDIDATES,
+            UPDATES,
+            BROADCASTS,
+            AUXILIARY,
+            MODEL,
+            RECIPE,
+            CANDIDATES,
         }
     )
+    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Shokri et al. 2017 (Membership Inference Attacks Against Machine Learning Models, "
         "S&P), as in FLiP (arXiv 2410.19548), Sections V-B and VI-D2"

@@ -8,7 +8,8 @@ import torch
 from torch.nn.functional import normalize
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -50,7 +51,7 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
 
     name: ClassVar[str] = "link_siamese"
     answers: ClassVar = SameSender
-    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.2, "
         "eq. 6 where both updates are anonymous"

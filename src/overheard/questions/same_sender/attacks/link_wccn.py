@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -45,7 +46,7 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
 
     name: ClassVar[str] = "link_wccn"
     answers: ClassVar = SameSender
-    needs: ClassVar = frozenset({Need.UPDATES, Need.USERS})
+    needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = "ours; see reidentify_wccn"
 
     def __post_init__(self) -> None:

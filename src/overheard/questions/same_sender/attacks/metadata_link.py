@@ -11,7 +11,8 @@ from torch import Tensor
 
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -55,7 +56,7 @@ class MetadataLink(Attack[SameSender]):
 
     name: ClassVar[str] = "metadata_link"
     answers: ClassVar = SameSender
-    needs: ClassVar = frozenset({Need.UPDATES})
+    needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "ours; a likelihood ratio of what two updates say of themselves"
 
     def __post_init__(self) -> None:

@@ -13,8 +13,9 @@ from torch import Tensor
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
+from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -84,7 +85,7 @@ class ShiftTrend(Attack[Shift]):
 
     name: ClassVar[str] = "shift"
     answers: ClassVar = Shift
-    needs: ClassVar = frozenset({Need.UPDATES, Need.BROADCASTS})
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS})
     source: ClassVar[str] = (
         "Brunner and Montuoro 2024 (Data Distribution Shifts in (Industrial) Federated "
         "Learning as a Privacy Issue, arXiv 2409.13875), sections 4 and 5.3"
@@ -176,9 +177,9 @@ def _representations(
     """The outputs of the layers of each model, side by side, or those of one layer."""
     auxiliary, classes = knowledge.auxiliary, knowledge.classes
     if knowledge.build_model is None:
-        raise NeedsError(f"shift(information='representations') needs {Need.MODEL.value}")
+        raise NeedsError(f"shift(information='representations') needs {MODEL.words}")
     if auxiliary is None or not bool((auxiliary.counts(classes) > 0).all()):
-        raise NeedsError(f"shift(information='representations') needs {Need.AUXILIARY.value}")
+        raise NeedsError(f"shift(information='representations') needs {AUXILIARY.words}")
     for told in representations_of_cohort(
         knowledge.build_model,
         course.models(),

@@ -11,7 +11,8 @@ from torch import Tensor
 from overheard.core.attack import Attack, Rehearsal
 from overheard.core.claims import Timeline
 from overheard.core.errors import NeedsError
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -96,9 +97,7 @@ class ShiftTracking(Attack[Shift]):
 
     name: ClassVar[str] = "shift_tracking"
     answers: ClassVar = Shift
-    needs: ClassVar = frozenset(
-        {Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL, Need.RECIPES}
-    )
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "ours; the extracted model from Brunner and Montuoro 2024 (arXiv 2409.13875), the "
         "sequential test from Siegmund and Venkatraman 1995 (Annals of Statistics 23)"

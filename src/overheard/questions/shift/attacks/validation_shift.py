@@ -7,7 +7,8 @@ from typing import ClassVar, Literal, final
 from torch.nn.functional import cross_entropy
 
 from overheard.core.attack import Attack
-from overheard.core.knowledge import Knowledge, Need
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -45,7 +46,7 @@ class ValidationShift(Attack[Shift]):
 
     name: ClassVar[str] = "validation_shift"
     answers: ClassVar = Shift
-    needs: ClassVar = frozenset({Need.UPDATES, Need.BROADCASTS, Need.AUXILIARY, Need.MODEL})
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL})
     source: ClassVar[str] = (
         "Brunner and Montuoro 2024 (Data Distribution Shifts in (Industrial) Federated "
         "Learning as a Privacy Issue, arXiv 2409.13875), section 5.3: its comparison"

@@ -11,7 +11,7 @@ from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.means import Means, MemoryShelf
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -37,6 +37,7 @@ MEANS = Means(virtual_clients=200, shelf=MemoryShelf(), workers=1)
 
 
 def build() -> nn.Module:
+    """Give a net with one layer between."""
     return nn.Sequential(nn.Linear(FEATURES, 16), nn.ReLU(), nn.Linear(16, CLASSES))
 
 
@@ -58,6 +59,11 @@ class Overheard:
     start: dict[str, Tensor]
     deltas: tuple[dict[str, Tensor], ...]
     sets: tuple[DistilledSet, ...]
+
+    @property
+    def targets(self) -> tuple[Party, ...]:
+        """Every client."""
+        return tuple(client(number) for number in range(len(self.deltas)))
 
 
 def hold(
@@ -124,7 +130,10 @@ def distil(
         seed=Seed(7),
     )
     whole = [shared, *(done.examples.map(itemgetter(place)) for place in range(len(members)))]
-    return tuple(DistilledSet(*one, torch.ones(len(one.rates))) for one in whole)
+    return tuple(
+        DistilledSet(one.inputs, one.labels, one.rates, torch.ones(len(one.rates)))
+        for one in whole
+    )
 
 
 def learn(

@@ -11,7 +11,7 @@ from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.means import Means, MemoryShelf
-from overheard.core.messages import Broadcast, Message, Update, moved
+from overheard.core.messages import Broadcast, Message, Update, Weights, moved
 from overheard.core.parties import SERVER, Party, client, shadow
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -70,6 +70,7 @@ class Peopled:
 
 
 def build() -> nn.Module:
+    """Give a small net."""
     return nn.Sequential(nn.Linear(FEATURES, 8), nn.ReLU(), nn.Linear(8, CLASSES))
 
 
@@ -182,7 +183,9 @@ def federate_people(
     )
 
 
-def _trained(start, held: Mapping[Party, Examples], number: int, seed: Seed) -> list[Trained]:
+def _trained(
+    start: Weights, held: Mapping[Party, Examples], number: int, seed: Seed
+) -> list[Trained]:
     pool = Examples(
         torch.cat([one.inputs for one in held.values()]),
         torch.cat([one.labels for one in held.values()]),

@@ -10,8 +10,8 @@ from torch import Tensor
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.means import Means, MemoryShelf
-from overheard.core.messages import Broadcast, Message, Update, Weights, moved
-from overheard.core.parties import SERVER, client
+from overheard.core.messages import Body, Broadcast, Message, Update, Weights, moved
+from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -20,7 +20,7 @@ from overheard.core.view import mean_update
 from overheard.learning.cohort import Member
 from overheard.learning.initial import initial_weights
 from overheard.learning.train import train_cohort
-from tests.worlds.planted import CLASSES, blobs, build
+from overheard.testing.worlds.planted import CLASSES, blobs, build
 
 ROUNDS: Final = 13
 SINCE: Final = 10
@@ -49,6 +49,11 @@ class Followed:
     truth: GroundTruth
     knowledge: Knowledge
 
+    @property
+    def targets(self) -> tuple[Party, ...]:
+        """Every client."""
+        return tuple(client(number) for number in range(len(EVEN)))
+
 
 def federate_on(after: Sequence[Sequence[int]] | None, seed: Seed) -> Followed:
     """Four even clients, who go over to fresh examples of these label counts at `SINCE`.
@@ -57,10 +62,10 @@ def federate_on(after: Sequence[Sequence[int]] | None, seed: Seed) -> Followed:
     """
     clients = [client(number) for number in range(len(EVEN))]
     start = _settled(seed)
-    said, truth = [], {}
+    said, truth = list[Message](), dict[tuple[int, Party], Tensor]()
     for number in range(ROUNDS):
         fresh = after is not None and number >= SINCE
-        counts = after if fresh else EVEN
+        counts = EVEN if after is None or number < SINCE else after
         said.append(Message(number, SERVER, frozenset(clients), Broadcast(start)))
         updates = [
             Update(delta, sum(mine))
@@ -91,12 +96,14 @@ def renumbered(run: Followed, order: Tensor) -> Followed:
         last = {"2.weight", "2.bias"}
         return {name: w[order] if name in last else w for name, w in weights.items()}
 
-    def body(said: Broadcast | Update) -> Broadcast | Update:
+    def body(said: Body) -> Body:
         if isinstance(said, Broadcast):
             return Broadcast(rows(said.weights))
+        assert isinstance(said, Update)
         return Update(rows(said.delta), said.examples)
 
     auxiliary = run.knowledge.auxiliary
+    assert auxiliary is not None
     counts = {place: held[order] for place, held in run.truth.counts.items()}
     return Followed(
         Transcript(tuple(replace(m, body=body(m.body)) for m in run.transcript.messages)),

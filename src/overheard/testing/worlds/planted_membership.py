@@ -25,6 +25,7 @@ RECIPE = Recipe(rate=0.2, epochs=10, batch=5)
 
 
 def build() -> nn.Module:
+    """Give a net wide enough to learn by heart."""
     return nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Linear(32, CLASSES))
 
 
@@ -44,6 +45,11 @@ class Remembered:
     transcript: Transcript
     truth: GroundTruth
     knowledge: Knowledge
+
+    @property
+    def targets(self) -> tuple[Party, ...]:
+        """Every client."""
+        return tuple(client(number) for number in range(CLIENTS))
 
 
 def federate_records(*, by_heart: bool) -> Remembered:

@@ -1,0 +1,59 @@
+"""Larger clients take more steps: their updates are longer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from overheard.core.attack import Attack
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import UPDATES, Need
+from overheard.core.parties import Party, is_shadow
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard_sizes.claim import LargerHalf
+
+
+def _senders(view: View) -> list[Party]:
+    return [who for who in view.senders() if not is_shadow(who)]
+
+
+OTHERS = Need(
+    "updates of two clients or more, to compare them",
+    lambda view, target, knowledge: len(_senders(view)) > 1,
+)
+"""A need of our own: words for the refusal, and a check."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UpdateNorm(Attack[LargerHalf]):
+    """Claims that a client is of the larger half if its updates are longer than most.
+
+    Args:
+        certainty: the chance that is claimed of who is longer; who is shorter gets the rest.
+
+    """
+
+    certainty: float = 0.8
+
+    name: ClassVar[str] = "update_norm"
+    answers: ClassVar = LargerHalf
+    needs: ClassVar = frozenset({UPDATES, OTHERS})
+    source: ClassVar[str] = "an example: steps add up to the length of an update"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LargerHalf]:
+        """Compare each target's mean length with the median of all who were heard."""
+        lengths = {who: _mean_length(view, who) for who in {*_senders(view), *targets}}
+        middle = sorted(lengths.values())[len(lengths) // 2]
+        return {
+            who: LargerHalf(self.certainty if lengths[who] >= middle else 1 - self.certainty)
+            for who in targets
+        }
+
+
+def _mean_length(view: View, who: Party) -> float:
+    updates = view.updates(who).values()
+    squares = [sum(float(w.double().square().sum()) for w in u.delta.values()) for u in updates]
+    return sum(square**0.5 for square in squares) / len(squares) if squares else 0.0

@@ -1,0 +1,37 @@
+"""Gives every update one length."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from overheard.core.defense import Defense, Moment, Run, Site
+from overheard.core.messages import Update
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EvenNorm(Defense):
+    """Scales every update to one length, and tells no number of examples.
+
+    Args:
+        length: of every update.
+
+    """
+
+    length: float = 1.0
+
+    name: ClassVar[str] = "even_norm"
+    source: ClassVar[str] = "an example of this package"
+    enforced_at: ClassVar[Site] = "client"
+    switched_off_by: ClassVar[str] = "the client itself"
+
+    def on_update(self, update: Update, moment: Moment) -> Update:
+        """Scale it, and leave out its size."""
+        total = sum(float(w.double().square().sum()) for w in update.delta.values()) ** 0.5
+        scale = self.length / total if total else 0.0
+        return replace(
+            update, delta={name: w * scale for name, w in update.delta.items()}, examples=None
+        )
+
+    def promise(self, run: Run) -> str:
+        """None."""
+        return "no formal promise: the direction of an update still tells of the data"

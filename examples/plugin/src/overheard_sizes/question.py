@@ -1,0 +1,22 @@
+"""The question: whether a client holds more examples than most."""
+
+from dataclasses import dataclass
+from typing import final
+
+from overheard.findings.question import Question
+from overheard_sizes.claim import LargerHalf
+from overheard_sizes.scorer import LargerHalfScorer
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LargerHalfQuestion(Question[LargerHalf]):
+    """Whether a client holds more examples than most."""
+
+    name = "larger_half"
+    source = LargerHalfScorer.source
+
+    @property
+    def scorer(self) -> LargerHalfScorer:
+        """What holds claims against the truth."""
+        return LargerHalfScorer()

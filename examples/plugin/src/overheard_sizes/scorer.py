@@ -1,0 +1,71 @@
+"""Holds the claim against the numbers of examples that clients hold."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import ClassVar, final
+
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import Party
+from overheard.core.scorer import Guesses, Score, Scorer
+from overheard.core.truth import GroundTruth
+from overheard_sizes.claim import LargerHalf
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LargerHalfScorer(Scorer[LargerHalf]):
+    """The Brier score, and whether the likelier answer is the right one."""
+
+    name: ClassVar[str] = "larger_half"
+    claim: ClassVar = LargerHalf
+    headline: ClassVar[str] = "brier"
+    source: ClassVar[str] = "Brier 1950 (Monthly Weather Review 78)"
+
+    def truth(
+        self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: LargerHalf
+    ) -> LargerHalf:
+        """Whether the target holds the median number of examples or more."""
+        parties = {who for number, who in truth.counts if number in rounds}
+        sizes = {who: int(truth.label_counts(who, rounds).sum()) for who in parties}
+        return LargerHalf(float(sizes[target] >= median(sizes.values())))
+
+    def blind(self, asked: LargerHalf, knowledge: Knowledge) -> Mapping[str, LargerHalf]:
+        """Of one who heard nothing each half is as likely."""
+        return {"a coin": LargerHalf(0.5)}
+
+    def told(self, truth: LargerHalf) -> Mapping[str, LargerHalf]:
+        """Nobody was told a part: there is none."""
+        return {}
+
+    def score(
+        self, claim: LargerHalf, truth: LargerHalf, guesses: Guesses[LargerHalf]
+    ) -> tuple[Score, ...]:
+        """Lower is better for the Brier score, higher for the hit."""
+        blinds = guesses.blind.items()
+        return (
+            Score(
+                "brier",
+                _brier(claim, truth),
+                "lower",
+                {name: _brier(guess, truth) for name, guess in blinds},
+                {},
+            ),
+            Score(
+                "hit",
+                _hit(claim, truth),
+                "higher",
+                {name: _hit(guess, truth) for name, guess in blinds},
+                {},
+            ),
+        )
+
+
+def _brier(claim: LargerHalf, truth: LargerHalf) -> float:
+    return (claim.chance - truth.chance) ** 2
+
+
+def _hit(claim: LargerHalf, truth: LargerHalf) -> float:
+    if claim.chance == 0.5:
+        return 0.5
+    return float((claim.chance > 0.5) == (truth.chance > 0.5))

@@ -1,0 +1,55 @@
+"""Which installed packages a plan takes parts from."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from overheard.core.kind import Kind, Origin
+from overheard.plans.kinds import (
+    ATTACKS,
+    DATASETS,
+    DEFENSES,
+    DISTILLATIONS,
+    MODELS,
+    QUESTIONS,
+    SCORERS,
+    SPLITS,
+    question_of,
+)
+from overheard.plans.plan import Plan
+
+
+def packages_of(plan: Plan) -> Mapping[str, str]:
+    """Return the version of each package, by its name and in the order of the alphabet.
+
+    Those of the questions that the plan's attacks answer are among them; ours is not.
+    """
+    origins = sorted(set(_origins(plan)), key=lambda origin: origin.name)
+    return {origin.name: origin.version for origin in origins}
+
+
+def _origins(plan: Plan) -> Iterator[Origin]:
+    for kind, part in _parts(plan):
+        origin = kind.origin(part.name) if part is not None else None
+        # A part that was made in Python may bear the name of one that is installed.
+        if origin is not None and kind.parts()[part.name] is type(part):
+            yield origin
+    for threat in plan.threats:
+        for attack in threat.attacks:
+            name = question_of(attack).name
+            origin = QUESTIONS.origin(name) or SCORERS.origin(name)
+            if origin is not None:
+                yield origin
+
+
+# Any: a part is whatever its kind holds.
+def _parts(plan: Plan) -> Iterator[tuple[Kind[Any], Any]]:
+    yield DATASETS, plan.data.source
+    yield SPLITS, plan.data.split
+    yield MODELS, plan.training.model
+    for arm in plan.arms:
+        yield DISTILLATIONS, arm.distillation
+        yield from ((DEFENSES, defense) for defense in arm.defenses)
+    for threat in plan.threats:
+        yield DATASETS, threat.auxiliary_from
+        yield from ((SPLITS, split) for split in threat.virtual.splits)
+        yield from ((ATTACKS, attack) for attack in threat.attacks)

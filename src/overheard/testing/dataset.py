@@ -1,0 +1,123 @@
+"""What every data source must keep to."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from overheard.data.contents import content_keys
+from overheard.data.dataset import Dataset, DataSource
+from overheard.testing.require import require, require_part
+
+MANY = 1000
+"""Labels of which some may be rare enough to be missing in a part."""
+
+
+def check_dataset(source: DataSource, folder: Path | None = None) -> None:
+    """Hold a data source to the contract of data sources.
+
+    Args:
+        source: to be loaded.
+        folder: where its files lie, if it reads any.
+
+    Raises:
+        AssertionError: saying what it does not keep to.
+        DataError: if its files are absent or damaged.
+
+    """
+    require_part(source)
+    dataset = source.load(folder)
+    for check in DATASET_CHECKS:
+        check(dataset)
+
+
+def examples_fit_the_task(dataset: Dataset) -> None:
+    """See that examples are standardised, and each label can be learned and tested."""
+    task = dataset.task
+    for part, examples in (("training", dataset.train), ("test", dataset.test)):
+        require(len(examples) > 0, f"the {part} part has no examples")
+        shape = tuple(examples.inputs.shape[1:])
+        require(shape == task.shape, f"{part} inputs are {shape}, the task says {task.shape}")
+        require(bool(examples.inputs.isfinite().all()), f"{part} inputs hold NaN or infinity")
+        wanted = torch.float32 if task.vocabulary is None else torch.int64
+        require(examples.inputs.dtype == wanted, f"{part} inputs must be {wanted}")
+        if task.classes < MANY:
+            # Every label is there to be learned, and to be tested.
+            rarest = int(examples.counts(task.classes).min())
+            require(rarest > 0, f"a label has no example in the {part} part")
+    if task.vocabulary is not None:
+        largest = int(dataset.train.inputs.max())
+        require(largest < task.vocabulary, f"token {largest} is not in the vocabulary")
+    if len(task.shape) == 3:
+        channels = dataset.train.inputs.double().transpose(0, 1).flatten(1)
+        require(
+            torch.allclose(channels.mean(1), torch.zeros(1).double(), atol=1e-5)
+            and torch.allclose(channels.std(1), torch.ones(1).double(), atol=1e-3),
+            "each channel of the training images must have mean 0 and deviation 1",
+        )
+
+
+def users_and_what_is_told_of_them_are_of_one_number(dataset: Dataset) -> None:
+    """See that each user has a name, examples, and a value of each attribute."""
+    if dataset.users is None:
+        require(not dataset.attributes, "attributes are of users, and there are none")
+        return
+    require(len(dataset.users) == len(dataset.train), "each training example has one user")
+    require(int(dataset.users.bincount().min()) > 0, "a user has no examples")
+    users = len(set(dataset.users.tolist()))
+    require(len(dataset.user_names) == users, f"{users} users need as many names")
+    for attribute, values in dataset.attributes.items():
+        require(attribute and all(values), "an attribute, or a value of one, has no name")
+        require(len(values) == users, f"{attribute}: each user has one value")
+        require(2 <= len(set(values)) < len(values), f"{attribute} must tell groups of users")
+
+
+def times_order_the_examples_of_each_user(dataset: Dataset) -> None:
+    """See that what is cut out of one record is of one user and time, and nothing else is."""
+    if dataset.times is None:
+        return
+    require(len(dataset.times) == len(dataset.train), "each training example has one time")
+    users = torch.zeros_like(dataset.times) if dataset.users is None else dataset.users
+    records = torch.arange(len(users)) if dataset.records is None else dataset.records
+    told = torch.unique(torch.stack([records, users, dataset.times], dim=1), dim=0)
+    count = len(set(records.tolist()))
+    require(len(told) == count, "a record is of two users or times")
+    times = len(torch.unique(told[:, 1:], dim=0))
+    require(times == len(told), "two records of a user are of one time")
+
+
+def each_record_has_an_embedding_that_the_inputs_do_not_hold(dataset: Dataset) -> None:
+    """See that embeddings are of another modality than the inputs."""
+    if dataset.embeddings is None:
+        return
+    require(bool(dataset.embeddings.isfinite().all()), "embeddings hold NaN or infinity")
+    if dataset.records is None:
+        require(len(dataset.embeddings) == len(dataset.train), "each record has an embedding")
+    else:
+        last = int(dataset.records.max())
+        require(last < len(dataset.embeddings), "each record has an embedding")
+    if dataset.train.inputs.is_floating_point():
+        columns = dataset.train.inputs.flatten(1).T
+        for column in dataset.embeddings.T:
+            held = bool((columns == column).all(1).any())
+            require(not held, "a number of the embedding is a number of the inputs")
+
+
+def the_background_shares_no_content_with_anyone(dataset: Dataset) -> None:
+    """See that public examples are nobody's."""
+    if dataset.background is None:
+        return
+    shape = tuple(dataset.background.inputs.shape[1:])
+    require(shape == dataset.task.shape, f"the background has inputs of {shape}")
+    private = content_keys(torch.cat([dataset.train.inputs, dataset.test.inputs]))
+    shared = bool(torch.isin(content_keys(dataset.background.inputs), private).any())
+    require(not shared, "the background holds an example of the training or test part")
+
+
+DATASET_CHECKS: tuple[Callable[[Dataset], None], ...] = (
+    examples_fit_the_task,
+    users_and_what_is_told_of_them_are_of_one_number,
+    times_order_the_examples_of_each_user,
+    each_record_has_an_embedding_that_the_inputs_do_not_hold,
+    the_background_shares_no_content_with_anyone,
+)

@@ -1,0 +1,103 @@
+"""What every split must keep to."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
+from overheard.core.split import Rows, Split
+from overheard.testing.require import require, require_part
+
+CLASSES = 4
+LABELS = torch.arange(960) % CLASSES
+USERS = torch.arange(960) // 4 % 8
+
+SplitOf = Callable[[int], Split]
+"""Gives the split for a number of clients: most are the same for all."""
+
+SIZES = ((4,), (40,), (4, 40), (17, 5, 29), (40,) * 8, (4, 9, 16, 25, 36, 7, 11, 23))
+
+
+def check_split(split: Split | SplitOf) -> None:
+    """Hold a split to the contract of splits.
+
+    Args:
+        split: the split, or what gives it for a number of clients.
+
+    Raises:
+        AssertionError: saying what it does not keep to.
+
+    """
+    split_of: SplitOf = (lambda _: split) if isinstance(split, Split) else split
+    require_part(split_of(1))
+    for place, sizes in enumerate(SIZES):
+        gives_each_client_its_size_and_no_row_twice(split_of, sizes, Seed(place))
+    for check in SPLIT_CHECKS:
+        check(split_of)
+
+
+def gives_each_client_its_size_and_no_row_twice(
+    split_of: SplitOf, sizes: Sequence[int], seed: Seed
+) -> None:
+    """See that each client gets as many rows as it is to hold, and nobody the same."""
+    rows, name = _assigned(split_of, sizes, seed), split_of(len(sizes)).name
+    counts = [len(held) for held in rows]
+    require(counts == list(sizes), f"{name} gives clients {counts} rows, not {list(sizes)}")
+    together = torch.cat(rows).tolist()
+    require(len(set(together)) == len(together), f"{name} gives a row to two clients, or twice")
+    inside = 0 <= min(together) <= max(together) < len(LABELS)
+    require(inside, f"{name} gives rows that the pool does not have")
+
+
+def assigns_by_the_seed_alone(split_of: SplitOf) -> None:
+    """See that the same seed assigns the same rows, and another seed others."""
+    first, again, other = (_assigned(split_of, (20, 30, 25), Seed(n)) for n in (3, 3, 4))
+    name = split_of(3).name
+    same = all(one.equal(two) for one, two in zip(first, again, strict=True))
+    require(same, f"{name}: the same seed gives other rows")
+    stays = any(one.equal(two) for one, two in zip(first, other, strict=True))
+    require(not stays, f"{name}: another seed gives the same rows")
+
+
+def refuses_a_client_without_examples(split_of: SplitOf) -> None:
+    """See that an empty client is a mistake of the plan."""
+    _refuses(split_of, (10, 0), "1 example or more")
+
+
+def refuses_clients_larger_than_the_pool(split_of: SplitOf) -> None:
+    """See that more rows than there are is a mistake of the plan."""
+    if not split_of(2).keeps_users:
+        _refuses(split_of, (500, 500), "want 1000 examples and 960 are left")
+
+
+def gives_each_client_one_user_if_it_keeps_users(split_of: SplitOf) -> None:
+    """See that a client stands for one user, if the split says so."""
+    split = split_of(8)
+    if split.keeps_users:
+        for rows in _assigned(split_of, (200,) * 8, Seed(1)):
+            users = set(USERS[rows].tolist())
+            require(len(users) == 1, f"{split.name} keeps users, and gives one client {users}")
+
+
+SPLIT_CHECKS: tuple[Callable[[SplitOf], None], ...] = (
+    assigns_by_the_seed_alone,
+    refuses_a_client_without_examples,
+    refuses_clients_larger_than_the_pool,
+    gives_each_client_one_user_if_it_keeps_users,
+)
+
+
+def _assigned(split_of: SplitOf, sizes: Sequence[int], seed: Seed) -> tuple[Rows, ...]:
+    split = split_of(len(sizes))
+    return split.assign(LABELS, USERS, torch.tensor(sizes), CLASSES, seed)
+
+
+def _refuses(split_of: SplitOf, sizes: Sequence[int], words: str) -> None:
+    name = split_of(len(sizes)).name
+    try:
+        _assigned(split_of, sizes, Seed(0))
+    except PlanError as error:
+        require(words in str(error), f"{name} refuses sizes {sizes}, and not by {words!r}")
+    else:
+        raise AssertionError(f"{name} takes sizes {sizes}: raise a PlanError with {words!r}")

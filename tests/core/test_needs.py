@@ -1,0 +1,46 @@
+"""A need says what it is, and anyone may define one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from overheard.core.attack import Attack, missing_needs
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import MODEL, NEEDS, UPDATES, Need
+from overheard.core.parties import SERVER, Party, client
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.questions.label_shares.claim import LabelShares
+
+NOTHING = View(frozenset({SERVER}), ())
+
+LATE = Need("zeal", lambda view, target, knowledge: False)
+EARLY = Need("a clear sky", lambda view, target, knowledge: False)
+MET = Need("two classes", lambda view, target, knowledge: knowledge.classes == 2)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Foreign(Attack[LabelShares]):
+    """Has needs of its own beside ours."""
+
+    name: ClassVar[str] = "foreign"
+    answers: ClassVar = LabelShares
+    needs: ClassVar = frozenset({LATE, MODEL, MET, UPDATES, EARLY})
+    source: ClassVar[str] = "ours"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        return {}
+
+
+def test_each_need_says_in_other_words_what_is_missing():
+    assert len({need.words for need in NEEDS}) == len(NEEDS)
+    assert all(" " in need.words for need in NEEDS)
+
+
+def test_needs_of_others_are_asked_by_their_own_check_and_named_after_ours():
+    missing = missing_needs(Foreign(), NOTHING, client(0), Knowledge(2))
+    assert missing == (UPDATES.words, MODEL.words, "a clear sky", "zeal")
+    assert "two classes" in missing_needs(Foreign(), NOTHING, client(0), Knowledge(3))
