@@ -30,6 +30,9 @@ def examples(path: Path) -> Iterator[tuple[str, int, str]]:
             yield getattr(node, "name", path.stem), line, text
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.mark.parametrize("path", SHOWN, ids=module_name)
 def test_every_example_of_a_docstring_gives_what_it_shows(path: Path) -> None:
     try:
