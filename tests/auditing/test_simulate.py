@@ -367,4 +367,5 @@ def test_what_is_public_is_every_clients_and_the_attackers(tmp_path: Path):
     assert there.background is not None
     assert len(known) == 20
     assert torch.equal(known.inputs, there.background.inputs)
-    assert knowledge_of(plan, plan.arms[0], 0, supplies, NAMING).background is None
+    unshared = supplies_of(plan)
+    assert knowledge_of(plan, plan.arms[0], 0, unshared, NAMING).background is None
