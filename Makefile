@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 .DEFAULT_GOAL := help
 
 help: ## print this
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,7 +22,13 @@ audit: install ## simulate, attack and report with the built-in plan: audit/repo
 	$(BIN)/overheard audit
 
 test: install ## run the tests and the examples in the documentation
-	$(BIN)/pytest -n 2 -q --dist loadfile
+	$(BIN)/pytest -n 2 -q --dist loadfile --durations=20
+
+test-fast: install ## run the tests under 1 s, without checking types at calls and without the examples
+	$(BIN)/pytest -n 2 -q --dist loadfile --jaxtyping-packages= -m 'not slow and not deployment' tests
+
+# What was compiled once is not compiled again, even where a container's default says so.
+test test-fast: export PYTHONDONTWRITEBYTECODE =
 
 deployments: install ## record real runs of Flower and NVFlare, each a few processes
 	$(BIN)/pytest -q -m deployment tests/recorders
@@ -44,4 +50,4 @@ bench: install ## measure, on an idle machine, what PERFORMANCE promises
 clean: ## remove what make made
 	rm -rf $(VENV) audit reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
-.PHONY: help install audit test deployments lint check face bench clean
+.PHONY: help install audit test test-fast deployments lint check face bench clean

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from overheard.core.errors import ClaimError
 from overheard.core.parties import Party, client
-from overheard.plans.personal import PERSONAL
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.identity.claim import Identity
 from overheard.questions.same_sender.claim import SameSender
@@ -89,7 +88,3 @@ def test_an_attribute_is_a_choice_between_its_values() -> None:
     assert claim.numbers() == (0.25, 0.75)
     # Up to rounding.
     Attribute("hand", ("left", "right"), torch.tensor([0.25, 0.75004]))
-
-
-def test_three_questions_are_about_the_person() -> None:
-    assert set(PERSONAL) == {Identity, SameSender, Attribute}

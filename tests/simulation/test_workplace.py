@@ -13,7 +13,7 @@ from overheard.core.messages import Broadcast, Message
 from overheard.core.parties import SERVER, client
 from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
-from overheard.core.task import WorkerTask as LearningTask
+from overheard.core.task import Task as LearningTask
 from overheard.core.view import View
 from overheard.learning.initial import initial_weights
 from overheard.learning.workers import processes
