@@ -87,3 +87,67 @@ def test_what_audits_and_workers_load_draws_nothing(module: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+MOST_MODULES = 25
+"""Of a folder, its `__init__` apart."""
+
+MOST_LINES = 60
+"""Of a function, its docstring apart."""
+
+FOLDERS = sorted({path.parent for path in SOURCE.rglob("*.py")})
+
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_no_folder_is_a_drawer() -> None:
+    counts = {folder: len(list(folder.glob("*.py"))) - 1 for folder in FOLDERS}
+    crowded = {str(folder): count for folder, count in counts.items() if count > MOST_MODULES}
+    assert crowded == {}, f"more than {MOST_MODULES} modules: cut the folder by subject"
+
+
+def test_every_public_class_has_a_name_of_its_own() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in _tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+    # A data set and a model of the user's own: the names stand in records.
+    twice = {name: held for name, held in homes.items() if len(held) > 1 and name != "Own"}
+    assert twice == {}, "two classes of one name: say in the name what sets them apart"
+
+
+def test_every_function_can_be_read_at_a_glance() -> None:
+    long = {
+        f"{path.relative_to(SOURCE)}: {node.name}": lines
+        for path in MODULES
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (lines := _lines_of(node)) > MOST_LINES
+    }
+    assert long == {}, f"more than {MOST_LINES} lines: give its steps names of their own"
+
+
+def _lines_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    end = node.end_lineno
+    assert end is not None
+    docstring = node.body[0] if ast.get_docstring(node) is not None else None
+    told = 0
+    if docstring is not None:
+        assert docstring.end_lineno is not None
+        told = docstring.end_lineno - docstring.lineno + 1
+    return end - node.lineno + 1 - told
+
+
+def test_to_import_a_question_imports_nothing() -> None:
+    told = {
+        str(path.relative_to(SOURCE)): len(_tree(path).body)
+        for path in (SOURCE / "questions").rglob("__init__.py")
+    }
+    talkative = {name for name, statements in told.items() if statements > 1}
+    assert talkative == set(), "leave the docstring alone there: loading it loads the truth"

@@ -6,7 +6,7 @@ from overheard.testing import trial
 from overheard.testing.worlds.planted import Overheard
 from overheard.testing.worlds.planted_identity import Peopled
 from overheard.testing.worlds.planted_membership import Remembered
-from overheard.testing.worlds.planted_shift import Followed
+from overheard.testing.worlds.planted_shift import ShiftingRun
 
 
 @pytest.fixture(scope="session")
@@ -20,12 +20,12 @@ def tight() -> Overheard:
 
 
 @pytest.fixture(scope="session")
-def shifting() -> tuple[Followed, ...]:
+def shifting() -> tuple[ShiftingRun, ...]:
     return trial.shifting()
 
 
 @pytest.fixture(scope="session")
-def still() -> tuple[Followed, ...]:
+def still() -> tuple[ShiftingRun, ...]:
     return trial.still()
 
 

@@ -1,12 +1,14 @@
 """What every attack must keep to; a new one is found and held to it by itself."""
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
 from overheard.core.attack import Attack
 from overheard.plans import kinds
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.shift.claim import Shift
 from overheard.testing import adapting
 from overheard.testing.attack import AttackCheck, gain_checks, general_checks
 from overheard.testing.trial import trial_of
@@ -55,6 +57,33 @@ def test_who_learns_from_shadow_devices_does_not_adapt(name: str, check: AttackC
     shadowing = replace(attack, updates="shadow")
     assert (attack.rehearsal(), shadowing.rehearsal()) == ("known users", "shadow devices")
     check(trial_of(shadowing))
+
+
+def choices_of(attack: Attack[Any]) -> list[Attack[Any]]:
+    """The same attack with every other choice that one of its settings leaves."""
+    hints = get_type_hints(type(attack))
+    return [
+        replace(attack, **{field.name: choice})  # type: ignore[type-var]
+        for field in fields(attack)  # type: ignore[arg-type]
+        if get_origin(hints[field.name]) is Literal
+        for choice in get_args(hints[field.name])
+        if choice != getattr(attack, field.name)
+    ]
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        choice
+        for name in ATTACKS
+        if ATTACKS[name].answers in (LabelShares, Shift)
+        for choice in choices_of(quick(name))
+        if choice.rehearsal() == "none"
+    ],
+    ids=repr,
+)
+def test_every_choice_of_settings_uses_the_training_as_it_says(attack: Attack[Any]) -> None:
+    adapting.uses_the_training_as_it_says(trial_of(attack))
 
 
 def test_no_attack_loads_the_truth() -> None:

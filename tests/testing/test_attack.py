@@ -99,7 +99,7 @@ class Adapting:
 @pytest.mark.parametrize(
     ("liar", "words"),
     [
-        (Liar(Decaf()), "say `follows_training = True`"),
+        (Liar(Decaf()), "in `uses_training`"),
         (Liar(MeanSoftmax(), "virtual clients"), "say another `rehearsal`"),
         (Liar(Adapting()), "say 'virtual clients' or 'known users'"),
         (Liar(Adapting(), "shadow devices"), "say 'virtual clients' or 'known users'"),

@@ -51,7 +51,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class AuditedRuns:
     """What an audit listens to.
 
     Args:
@@ -66,7 +66,7 @@ class Runs:
 
 def simulated_runs(
     plan: Plan, supplies: Supplies, home: AuditFolder, progress: Progress
-) -> Runs:
+) -> AuditedRuns:
     """Refuse all that can be refused beforehand; the federations run as they are asked for.
 
     Raises:
@@ -78,7 +78,7 @@ def simulated_runs(
         supplies.partition(plan.seeds[0], is_control)
     refuse_strangers(plan, (SERVER, *map(client, range(plan.data.clients))))
     progress.expect(pieces(plan))
-    return Runs(subject_of_plan(plan), simulated(plan, supplies, home, progress.rounds))
+    return AuditedRuns(subject_of_plan(plan), simulated(plan, supplies, home, progress.rounds))
 
 
 def simulated(

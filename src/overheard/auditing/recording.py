@@ -17,7 +17,7 @@ from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth, read_truth
 from overheard.archive.weights import shapes_of
 from overheard.auditing.chosen import chosen
-from overheard.auditing.heard import Heard, Runs
+from overheard.auditing.heard import AuditedRuns, Heard
 from overheard.auditing.knowledge import knowledge_of
 from overheard.auditing.progress import Progress
 from overheard.auditing.record import recorded_defenses, run_record
@@ -42,7 +42,9 @@ RECORDED = "recorded"
 """Name of the one arm of an audit of a recorded run."""
 
 
-def recorded_runs(plan: Plan, supplies: Supplies, recording: Path, progress: Progress) -> Runs:
+def recorded_runs(
+    plan: Plan, supplies: Supplies, recording: Path, progress: Progress
+) -> AuditedRuns:
     """Open the one run of a recording. Raises as `recorded`."""
     run = recorded(plan, supplies, recording)
     parties = run.transcript.parties()
@@ -50,7 +52,7 @@ def recorded_runs(plan: Plan, supplies: Supplies, recording: Path, progress: Pro
     progress.expect(cells(plan, len(run.rounds), is_control=False))
     manifest = read_manifest(recording)
     subject = subject_of_recording(plan, manifest, len(parties), len(run.rounds))
-    return Runs(subject, iter((run,)))
+    return AuditedRuns(subject, iter((run,)))
 
 
 def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from overheard.core.claims import Claim
-from overheard.core.defense import Defense
+from overheard.core.defense import Defense, TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import NEEDS, Need
@@ -43,13 +43,16 @@ class Attack(ABC, Generic[C]):
     anew, and are near to the same only as far as the method is any good.
     """
 
-    follows_training: ClassVar[bool] = False
-    """Whether its claims hang on how clients train, as far as the attacker knows that: a known
-    defense that changes the model or the recipe then changes them."""
-
     def rehearsal(self) -> Rehearsal:
         """Tell on whose updates it learns, with these settings."""
         return "none"
+
+    def uses_training(self) -> frozenset[TrainingPart]:
+        """Tell on what of the known training its claims hang, where it trains no clients.
+
+        A known defense that changes one of these parts then changes its claims.
+        """
+        return frozenset()
 
     @abstractmethod
     def infer(
@@ -101,17 +104,13 @@ def adapts(
         case "shadow devices":
             return are_devices_defended and any(map(_acts_on_clients, in_force))
         case "none":
-            return attack.follows_training and any(map(_changes_training, known))
-
-
-def _changes_training(defense: Defense) -> bool:
-    return type(defense).on_training is not Defense.on_training
+            return any(attack.uses_training() & defense.changes_training for defense in known)
 
 
 def _acts_on_clients(defense: Defense) -> bool:
     kind = type(defense)
     return (
-        _changes_training(defense)
+        bool(defense.changes_training)
         or kind.on_data is not Defense.on_data
         or kind.on_update is not Defense.on_update
     )

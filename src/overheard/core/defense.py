@@ -17,6 +17,9 @@ BuildModel = Callable[[], nn.Module]
 
 Site = Literal["client", "server", "protocol"]
 
+TrainingPart = Literal["model", "loss", "steps"]
+"""A part of how clients train. "steps": optimizer, rate, epochs and batch."""
+
 
 @dataclass(frozen=True, slots=True)
 class Former:
@@ -106,6 +109,8 @@ class Defense:
     enforced_at: ClassVar[Site]
     switched_off_by: ClassVar[str]
     """Who could leave it out without anybody noticing."""
+    changes_training: ClassVar[frozenset[TrainingPart]] = frozenset()
+    """What `on_training` changes."""
     masks_updates: ClassVar[bool] = False
     """True if no single update can be read by anyone but its sender, only their aggregate."""
 

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from overheard.core.defense import BuildModel, Defense, Site, Training
+from overheard.core.defense import BuildModel, Defense, Site, Training, TrainingPart
 from overheard.core.errors import PlanError
 
 
@@ -34,6 +34,7 @@ class Dropout(Defense):
     )
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
+    changes_training: ClassVar[frozenset[TrainingPart]] = frozenset({"model"})
 
     def __post_init__(self) -> None:
         """Refuse a chance that is none, or that leaves nothing over."""

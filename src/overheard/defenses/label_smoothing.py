@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from overheard.core.defense import Defense, Site, Training
+from overheard.core.defense import Defense, Site, Training, TrainingPart
 from overheard.core.errors import PlanError
 
 
@@ -36,6 +36,7 @@ class LabelSmoothing(Defense):
     )
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
+    changes_training: ClassVar[frozenset[TrainingPart]] = frozenset({"loss"})
 
     def __post_init__(self) -> None:
         """Refuse a smoothing that leaves nothing of the label."""

@@ -14,8 +14,8 @@ from overheard.drawing.score_tables import (
     score_tables,
     with_interval,
 )
-from overheard.drawing.sections import Block, Section, Term
-from overheard.drawing.sentences import Reading, best_target_words
+from overheard.drawing.sections import Section, SectionBlock, Term
+from overheard.drawing.sentences import Statement, best_target_words
 from overheard.findings.exposures import Arm, Case, Exposure
 from overheard.findings.finding import Audit, Finding
 from overheard.findings.names import all_others, shown, together
@@ -43,7 +43,7 @@ class Pages(ABC):
     """Of the question."""
 
     @abstractmethod
-    def reading(self, row: Row, whose: str) -> Reading:
+    def reading(self, row: Row, whose: str) -> Statement:
         """How the first sentence says what is read, by a row of `told_row`.
 
         Args:
@@ -87,10 +87,10 @@ class Pages(ABC):
         """One claim that was not checked."""
         return choice_words(finding)
 
-    def claims(self, audit: Audit, every: Sequence[Arm]) -> tuple[Block, ...]:
+    def claims(self, audit: Audit, every: Sequence[Arm]) -> tuple[SectionBlock, ...]:
         """What attacks claim where there is no truth to hold it against."""
         tables = claims_tables(every, self.claim_in_words)
-        return (Block(tables=tables),) if tables else ()
+        return (SectionBlock(tables=tables),) if tables else ()
 
     def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
         """What the report shows of this question alone, beside what it shows of every one."""
@@ -112,12 +112,12 @@ class PlainPages(Pages):
 
     name = "plain"
 
-    def reading(self, row: Row, whose: str) -> Reading:
+    def reading(self, row: Row, whose: str) -> Statement:
         """What is asked, by the title of the figure."""
         told = self.question.measure(row.score)
         figure = f"{told.title} {told.tell(row.value.mean)}"
         what = f"{whose} {_spoken(row.question)}"
-        return Reading(what, f"reads {what} with {figure}", f"at {figure}")
+        return Statement(what, f"reads {what} with {figure}", f"at {figure}")
 
     def intro(self) -> str:
         """The title of the figure."""
@@ -139,7 +139,7 @@ class PlainPages(Pages):
         if not tables:
             return ()
         anchor = re.sub(r"\W+", "-", f"question-{self.question.name}")
-        return (Section(anchor, title, title, (Block(tables=tables),)),)
+        return (Section(anchor, title, title, (SectionBlock(tables=tables),)),)
 
     def terms(self) -> tuple[Term, ...]:
         """The figure by which the question is told."""

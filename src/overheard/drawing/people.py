@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from overheard.drawing.plates import Plate, Table
 from overheard.drawing.score_tables import ScoreColumn, in_control
-from overheard.drawing.sections import Block, Section, Term
+from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import bracketed_interval
 from overheard.findings.beside_control import PAIR_MEASURES
 from overheard.findings.exposures import Case, Exposure
@@ -54,12 +54,12 @@ def people_section(tables: Sequence[Table], plates: Sequence[Plate]) -> tuple[Se
     if not tables:
         return ()
     blocks = [
-        Block(paragraphs=(_NOTE,)),
-        Block("Beside chance, and beside the control", tables=tuple(tables)),
+        SectionBlock(paragraphs=(_NOTE,)),
+        SectionBlock("Beside chance, and beside the control", tables=tuple(tables)),
     ]
     if plates:
         heading = "By threshold, by list, user by user"
-        blocks.append(Block(heading, plates=tuple(plates), panel_width=280))
+        blocks.append(SectionBlock(heading, plates=tuple(plates), panel_width=280))
     return (Section("people", "People, and who is recognised", "People", tuple(blocks)),)
 
 

@@ -18,7 +18,7 @@ class Term:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Block:
+class SectionBlock:
     """A part of a section: paragraphs, then tables, then figures.
 
     Args:
@@ -53,7 +53,7 @@ class Section:
     anchor: str
     title: str
     menu_title: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[SectionBlock, ...]
 
 
 def merge_sections(sections: Iterable[Section]) -> tuple[Section, ...]:
@@ -69,9 +69,9 @@ def merge_sections(sections: Iterable[Section]) -> tuple[Section, ...]:
     return tuple(held.values())
 
 
-def _merge_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
+def _merge_blocks(blocks: Sequence[SectionBlock]) -> tuple[SectionBlock, ...]:
     """Blocks of one heading become one; a paragraph that two have stands there once."""
-    held = dict[str, Block]()
+    held = dict[str, SectionBlock]()
     for block in blocks:
         first = held.get(block.heading)
         held[block.heading] = (

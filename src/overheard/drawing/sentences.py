@@ -12,7 +12,7 @@ from overheard.findings.row import Row
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Statement:
     """What is read, and how a sentence says that it is, or how badly.
 
     Args:

@@ -6,7 +6,7 @@ from math import ceil, floor
 from overheard.core.accountant import HOLLOW, MISSING, told
 from overheard.core.parties import Party
 from overheard.drawing.plates import Table
-from overheard.drawing.sections import Block, Term
+from overheard.drawing.sections import SectionBlock, Term
 from overheard.epsilon.bound import EpsilonBound
 from overheard.epsilon.epsilon import EpsilonLine
 from overheard.findings.figures import NO_FIGURE, SPACE
@@ -38,11 +38,11 @@ def epsilon_table(lines: Sequence[EpsilonLine]) -> Table:
     )
 
 
-def epsilon_blocks(lines: Sequence[EpsilonLine]) -> tuple[Block, ...]:
+def epsilon_blocks(lines: Sequence[EpsilonLine]) -> tuple[SectionBlock, ...]:
     """The table and what stands above it; nothing where no mechanism adds noise."""
     if not lines:
         return ()
-    return (Block("Claimed against measured", (_NOTE,), (epsilon_table(lines),)),)
+    return (SectionBlock("Claimed against measured", (_NOTE,), (epsilon_table(lines),)),)
 
 
 def epsilon_terms(lines: Sequence[EpsilonLine]) -> tuple[Term, ...]:

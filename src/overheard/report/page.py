@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from overheard.drawing.pages import Pages
 from overheard.drawing.plates import Table
 from overheard.drawing.sections import (
-    Block,
     Section,
+    SectionBlock,
     Term,
     merge_sections,
 )
@@ -129,11 +129,11 @@ def _of_question(question: str, audit: Audit, every: Sequence[Arm]) -> Sequence[
     )
     if sections and unmeasured:
         last = sections[-1]
-        sections[-1] = replace(last, blocks=(*last.blocks, Block(paragraphs=unmeasured)))
+        sections[-1] = replace(last, blocks=(*last.blocks, SectionBlock(paragraphs=unmeasured)))
     return sections
 
 
-def _claims(audit: Audit, every: Sequence[Arm]) -> Sequence[Block]:
+def _claims(audit: Audit, every: Sequence[Arm]) -> Sequence[SectionBlock]:
     """What is claimed and was not checked, question by question."""
     return [
         block

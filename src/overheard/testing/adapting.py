@@ -1,9 +1,10 @@
 """Whether an attack adapts to defenses as it says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
-from overheard.core.defense import Training
+from overheard.core.defense import Training, TrainingPart
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER
 from overheard.core.recipe import Recipe
@@ -38,30 +39,31 @@ def learns_behind_known_defenses_as_it_says(trial: Trial) -> None:
             )
 
 
-def follows_the_training_as_it_says(trial: Trial) -> None:
-    """See that its claims change with the known model and recipe if it follows them.
+def uses_the_training_as_it_says(trial: Trial) -> None:
+    """See that its claims change with the known model and recipe if it uses them.
 
     One that trains clients puts their training into its claims anyway.
     """
     attack, knowledge = trial.attack, trial.world.knowledge
     if attack.rehearsal() != "none":
         return
-    changes = [_changes(trial, change(knowledge)) for change in _TRAININGS]
-    if attack.follows_training:
-        require(
-            any(changes),
-            f"{attack.name} says that it follows the training, and its claims stay where "
-            "model and recipe are others: say `follows_training = False`",
-        )
-    else:
-        require(
-            not any(changes),
-            f"{attack.name} does not say that it follows the training, and its claims change "
-            "with model or recipe: say `follows_training = True`",
-        )
+    for part, change in _TRAININGS.items():
+        changes = _changes(trial, change(knowledge))
+        if part in attack.uses_training():
+            require(
+                changes,
+                f"{attack.name} says that it uses the {part} of the training, and its "
+                f"claims stay where that is another: leave {part!r} out of `uses_training`",
+            )
+        else:
+            require(
+                not changes,
+                f"{attack.name} does not say that it uses the {part} of the training, "
+                f"and its claims change with that: name {part!r} in `uses_training`",
+            )
 
 
-CHECKS = (learns_behind_known_defenses_as_it_says, follows_the_training_as_it_says)
+CHECKS = (learns_behind_known_defenses_as_it_says, uses_the_training_as_it_says)
 
 
 def _changes(trial: Trial, knowledge: Knowledge) -> bool:
@@ -94,8 +96,6 @@ def _with_another_recipe(knowledge: Knowledge) -> Knowledge:
     return replace(knowledge, recipe=other)
 
 
-_TRAININGS: tuple[Callable[[Knowledge], Knowledge], ...] = (
-    _with_dropout,
-    _with_smoothed_labels,
-    _with_another_recipe,
+_TRAININGS: Mapping[TrainingPart, Callable[[Knowledge], Knowledge]] = MappingProxyType(
+    {"model": _with_dropout, "loss": _with_smoothed_labels, "steps": _with_another_recipe}
 )

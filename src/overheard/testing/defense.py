@@ -7,7 +7,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 
-from overheard.core.defense import Defense, Former, Moment, Run, Site, Training
+from overheard.core.defense import Defense, Former, Moment, Run, Site, Training, TrainingPart
 from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import SERVER, Party, client
@@ -52,6 +52,26 @@ def acts_somewhere(defense: Defense) -> None:
     """See that it changes something."""
     acts = any(_acts(defense, hook) for hook in HOOKS)
     require(acts or defense.masks_updates, f"{defense.name} does nothing: override a hook")
+
+
+def changes_of_the_training_what_it_says(defense: Defense) -> None:
+    """See that `changes_training` names what `on_training` changes, and no more."""
+    before = Training(build_model, Recipe(rate=0.1, epochs=1, batch=2))
+    after = defense.on_training(before)
+    same = replace(
+        after.recipe, loss=before.recipe.loss, label_smoothing=before.recipe.label_smoothing
+    )
+    changed: dict[TrainingPart, bool] = {
+        "model": after.build_model is not before.build_model,
+        "loss": same != after.recipe,
+        "steps": same != before.recipe,
+    }
+    found = frozenset(part for part, is_changed in changed.items() if is_changed)
+    require(
+        found == defense.changes_training,
+        f"{defense.name} changes {sorted(found)} of the training and says "
+        f"{sorted(defense.changes_training)}: mend `changes_training`",
+    )
 
 
 def hands_back_the_same_object_where_it_does_not_act(defense: Defense) -> None:
@@ -197,6 +217,7 @@ def promises_in_one_sentence(defense: Defense) -> None:
 
 
 DEFENSE_CHECKS: tuple[Callable[[Defense], None], ...] = (
+    changes_of_the_training_what_it_says,
     says_what_it_does_and_who_could_leave_it_out,
     acts_somewhere,
     hands_back_the_same_object_where_it_does_not_act,

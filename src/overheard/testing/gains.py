@@ -19,7 +19,7 @@ from overheard.questions.shift.claim import Shift
 from overheard.testing.require import require
 from overheard.testing.trial import Trial, claims_of, mean_gain, shifting, skewed
 from overheard.testing.worlds import planted
-from overheard.testing.worlds.planted_shift import SINCE, SOON, Followed, renumbered
+from overheard.testing.worlds.planted_shift import SINCE, SOON, ShiftingRun, renumbered
 from overheard.testing.worlds.world import World
 
 ORDER = torch.tensor([2, 0, 3, 1])
@@ -91,7 +91,7 @@ def relabelled() -> planted.Overheard:
 
 
 @cache
-def renumbered_shifts() -> tuple[Followed, ...]:
+def renumbered_shifts() -> tuple[ShiftingRun, ...]:
     """The shifting runs, where new class i is old class `ORDER[i]`."""
     return tuple(renumbered(run, ORDER) for run in shifting())
 

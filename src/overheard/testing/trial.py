@@ -112,7 +112,7 @@ def tight() -> planted.Overheard:
 
 
 @cache
-def shifting() -> tuple[planted_shift.Followed, ...]:
+def shifting() -> tuple[planted_shift.ShiftingRun, ...]:
     """Every client goes over to one class above all."""
     return tuple(
         planted_shift.federate_on(planted_shift.SKEWED, Seed(number)) for number in range(2)
@@ -120,7 +120,7 @@ def shifting() -> tuple[planted_shift.Followed, ...]:
 
 
 @cache
-def still() -> tuple[planted_shift.Followed, ...]:
+def still() -> tuple[planted_shift.ShiftingRun, ...]:
     """Every client keeps what it has."""
     return tuple(planted_shift.federate_on(None, Seed(number)) for number in range(2))
 

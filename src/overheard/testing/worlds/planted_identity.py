@@ -162,24 +162,35 @@ def federate_people(
     return Peopled(
         Transcript(tuple(said)),
         GroundTruth(counts, {}, users=users, attributes={ATTRIBUTE: hands}),
-        Knowledge(
-            CLASSES,
-            build,
-            recipe=RECIPE,
-            means=Means(shelf=MemoryShelf(), workers=1),
-            people=KnownUsers(
-                {one.name: prior[one.name] for one in people[:known]},
-                {one.name: prior[one.name] for one in people[known + unseen :]},
-                devices,
-                {
-                    one.name: torch.cat((3 * one.chances, one.look))
-                    for one in people
-                    if one.name in prior
-                },
-                {ATTRIBUTE: {name: hands[name] for name in prior}},
-            ),
-        ),
+        _known_of(people, known, unseen, prior, devices),
         tuple(dict.fromkeys(targets)),
+    )
+
+
+def _known_of(
+    people: Sequence[Person],
+    known: int,
+    unseen: int,
+    prior: Mapping[str, Examples],
+    devices: Mapping[Party, str],
+) -> Knowledge:
+    """What the attacker knows of these people, by their prior examples."""
+    return Knowledge(
+        CLASSES,
+        build,
+        recipe=RECIPE,
+        means=Means(shelf=MemoryShelf(), workers=1),
+        people=KnownUsers(
+            {one.name: prior[one.name] for one in people[:known]},
+            {one.name: prior[one.name] for one in people[known + unseen :]},
+            devices,
+            {
+                one.name: torch.cat((3 * one.chances, one.look))
+                for one in people
+                if one.name in prior
+            },
+            {ATTRIBUTE: {one.name: one.hand for one in people if one.name in prior}},
+        ),
     )
 
 

@@ -42,7 +42,7 @@ MEANS = Means(virtual_clients=24, shelf=MemoryShelf(), workers=1)
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class ShiftingRun:
     """A run of some rounds, its truth and what the attacker knows."""
 
     transcript: Transcript
@@ -55,7 +55,7 @@ class Followed:
         return tuple(client(number) for number in range(len(EVEN)))
 
 
-def federate_on(after: Sequence[Sequence[int]] | None, seed: Seed) -> Followed:
+def federate_on(after: Sequence[Sequence[int]] | None, seed: Seed) -> ShiftingRun:
     """Four even clients, who go over to fresh examples of these label counts at `SINCE`.
 
     None = they keep their examples. Even counts = an exchange without a shift.
@@ -86,10 +86,10 @@ def federate_on(after: Sequence[Sequence[int]] | None, seed: Seed) -> Followed:
     said.append(Message(ROUNDS, SERVER, frozenset(clients), Broadcast(start)))
     shifts = {} if after in (None, EVEN) else dict.fromkeys(clients, (SINCE,))
     knowledge = Knowledge(CLASSES, build, blobs((12,) * CLASSES, Seed(99)), RECIPE, means=MEANS)
-    return Followed(Transcript(tuple(said)), GroundTruth(truth, {}, shifts), knowledge)
+    return ShiftingRun(Transcript(tuple(said)), GroundTruth(truth, {}, shifts), knowledge)
 
 
-def renumbered(run: Followed, order: Tensor) -> Followed:
+def renumbered(run: ShiftingRun, order: Tensor) -> ShiftingRun:
     """The same run, where new class i is old class order[i]."""
 
     def rows(weights: Weights) -> dict[str, Tensor]:
@@ -105,7 +105,7 @@ def renumbered(run: Followed, order: Tensor) -> Followed:
     auxiliary = run.knowledge.auxiliary
     assert auxiliary is not None
     counts = {place: held[order] for place, held in run.truth.counts.items()}
-    return Followed(
+    return ShiftingRun(
         Transcript(tuple(replace(m, body=body(m.body)) for m in run.transcript.messages)),
         replace(run.truth, counts=counts),
         replace(

@@ -22,7 +22,7 @@ from overheard.drawing.score_tables import (
     score_tables,
 )
 from overheard.drawing.sections import Section, Term
-from overheard.drawing.sentences import Reading
+from overheard.drawing.sentences import Statement
 from overheard.findings.exposures import Arm, Exposure
 from overheard.findings.finding import Audit
 from overheard.findings.row import Row
@@ -49,10 +49,10 @@ class AttributePages(Pages):
 
     name = "attribute"
 
-    def reading(self, row: Row, whose: str) -> Reading:
+    def reading(self, row: Row, whose: str) -> Statement:
         """How often the value named first is the right one."""
         value = self.question.measure(row.score).tell(row.value.mean)
-        return Reading(
+        return Statement(
             "what the person behind a target is like",
             f"tells what the person behind a target is like, right in {value}",
             f"right in {value}",

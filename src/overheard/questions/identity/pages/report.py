@@ -13,7 +13,7 @@ from overheard.drawing.people import (
     unmeasured_words,
 )
 from overheard.drawing.sections import Section, Term
-from overheard.drawing.sentences import Reading
+from overheard.drawing.sentences import Statement
 from overheard.findings.exposures import Arm, Case, Exposure
 from overheard.findings.figures import SPACE
 from overheard.findings.finding import Audit
@@ -32,10 +32,10 @@ class IdentityPages(Pages):
 
     name = "identity"
 
-    def reading(self, row: Row, whose: str) -> Reading:
+    def reading(self, row: Row, whose: str) -> Statement:
         """How often the first name is the right one."""
         value = self.question.measure(row.score).tell(row.value.mean)
-        return Reading(
+        return Statement(
             "who is behind what is sent",
             f"names who is behind what is sent, right at the first try in {value}",
             f"right at the first try in {value}",

@@ -10,6 +10,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from overheard.core.attack import Attack
+from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, Weights, moved
@@ -56,11 +57,14 @@ class BiasInversion(Attack[LabelShares]):
             CROSS_ENTROPY,
         }
     )
-    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Ramakrishna and Dan 2022 (AISec), soft-label form, with Chen and Vikalo's 2024 "
         "(arXiv 2405.00955) reading of the drift, here by the trapezoid rule"
     )
+
+    def uses_training(self) -> frozenset[TrainingPart]:
+        """Tell on what of the known training its claims hang."""
+        return frozenset({"loss", "steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

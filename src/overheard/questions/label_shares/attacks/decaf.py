@@ -10,6 +10,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from overheard.core.attack import Attack
+from overheard.core.defense import TrainingPart
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPE, UPDATES
@@ -67,7 +68,6 @@ class Decaf(Attack[LabelShares]):
     name: ClassVar[str] = "decaf"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPE})
-    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Decaf: Data Distribution Decompose Attack against Federated Learning "
         "(arXiv 2405.15316), Algorithms 1-3, equations (4), (19)-(21)"
@@ -77,6 +77,10 @@ class Decaf(Attack[LabelShares]):
         """Refuse settings that mean nothing."""
         if self.threshold < 0 or self.steps < 1:
             raise ValueError("threshold must be 0 or more, steps 1 or more")
+
+    def uses_training(self) -> frozenset[TrainingPart]:
+        """Tell on what of the known training its claims hang."""
+        return frozenset({"model", "loss", "steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

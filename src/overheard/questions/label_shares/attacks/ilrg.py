@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.attack import Attack
+from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
@@ -55,7 +56,6 @@ class Ilrg(Attack[LabelShares]):
     name: ClassVar[str] = "ilrg"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, MODEL, RECIPE, CROSS_ENTROPY})
-    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Ma et al. 2023 (Instance-wise Batch Label Restoration via Gradients in Federated "
         "Learning, ICLR), iLRG, and the authors' code"
@@ -65,6 +65,10 @@ class Ilrg(Attack[LabelShares]):
         """Refuse a size that no client has."""
         if self.assumed_examples < 1:
             raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
+
+    def uses_training(self) -> frozenset[TrainingPart]:
+        """Tell on what of the known training its claims hang."""
+        return frozenset({"steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

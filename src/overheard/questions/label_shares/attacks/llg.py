@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from overheard.core.attack import Attack
+from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, Weights
@@ -70,6 +71,10 @@ class Llg(Attack[LabelShares]):
         """Refuse a size that no client has."""
         if self.assumed_examples < 1:
             raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
+
+    def uses_training(self) -> frozenset[TrainingPart]:
+        """Tell on what of the known training its claims hang."""
+        return frozenset({"steps"}) if self.impact == "auxiliary" else frozenset()
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

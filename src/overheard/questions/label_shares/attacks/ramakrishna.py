@@ -10,6 +10,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from overheard.core.attack import Attack
+from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, Weights, moved
@@ -86,12 +87,17 @@ class Ramakrishna(Attack[LabelShares]):
             CROSS_ENTROPY,
         }
     )
-    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Ramakrishna and Dan 2022 (Inferring Class-Label Distribution in Federated Learning, "
         "AISec); ratio: Wang et al. 2021 (Addressing Class Imbalance in Federated Learning, "
         "AAAI)"
     )
+
+    def uses_training(self) -> frozenset[TrainingPart]:
+        """Tell on what of the known training its claims hang."""
+        if self.form == "soft_label":
+            return frozenset({"steps"})
+        return frozenset({"model", "loss", "steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -10,6 +10,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from overheard.core.attack import Attack
+from overheard.core.defense import TrainingPart
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, Weights, moved
 from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
@@ -66,7 +67,6 @@ class Zlg(Attack[LabelShares]):
             CROSS_ENTROPY,
         }
     )
-    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Geng et al. 2021 (Towards General Deep Leakage in Federated Learning, arXiv "
         "2110.09074), label restoration; over local steps: Dimitrov et al. 2022 (Data Leakage "
@@ -77,6 +77,10 @@ class Zlg(Attack[LabelShares]):
         """Refuse a size that no client has."""
         if self.assumed_examples < 1:
             raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
+
+    def uses_training(self) -> frozenset[TrainingPart]:
+        """Tell on what of the known training its claims hang."""
+        return frozenset({"steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

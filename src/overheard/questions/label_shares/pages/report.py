@@ -6,8 +6,8 @@ from typing import final
 
 from overheard.drawing.coverage import LEVEL
 from overheard.drawing.pages import Pages
-from overheard.drawing.sections import Block, Section, Term
-from overheard.drawing.sentences import Reading, best_target_words
+from overheard.drawing.sections import Section, SectionBlock, Term
+from overheard.drawing.sentences import Statement, best_target_words
 from overheard.findings.exposures import Arm, Case, Exposure
 from overheard.findings.figures import SPACE
 from overheard.findings.finding import Audit
@@ -33,15 +33,15 @@ class LabelSharesPages(Pages):
 
     name = "label_shares"
 
-    def reading(self, row: Row, whose: str) -> Reading:
+    def reading(self, row: Row, whose: str) -> Statement:
         """Shares, and how far off the one is that is read worst."""
         told, what = self.question.measure(row.score), f"{whose} class shares"
         value = told.tell(row.value.mean)
         if row.score != WORST:
             figure = f"{told.title} {value}"
-            return Reading(what, f"reads {what} with {figure}", f"at {figure}")
+            return Statement(what, f"reads {what} with {figure}", f"at {figure}")
         where = f"{value} on the class it gets most wrong"
-        return Reading(what, f"reads {what} to within {where}", f"off by {where}")
+        return Statement(what, f"reads {what} to within {where}", f"off by {where}")
 
     def intro(self) -> str:
         """How far off the share is that is read worst."""
@@ -65,7 +65,7 @@ class LabelSharesPages(Pages):
             *interval_words(exposure),
         )
 
-    def claims(self, audit: Audit, every: Sequence[Arm]) -> tuple[Block, ...]:
+    def claims(self, audit: Audit, every: Sequence[Arm]) -> tuple[SectionBlock, ...]:
         """Claimed shares beside a guess."""
         plates = claims_plates(every, audit.class_names)
         if not plates:
@@ -75,7 +75,7 @@ class LabelSharesPages(Pages):
             "clients that the attacker made up; it holds as far as the real ones are like "
             "those."
         )
-        return (Block(paragraphs=(note,), plates=plates, panel_width=WIDTH),)
+        return (SectionBlock(paragraphs=(note,), plates=plates, panel_width=WIDTH),)
 
     def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
         """Shares client by client, and how often intervals held."""
@@ -83,12 +83,12 @@ class LabelSharesPages(Pages):
         are_claimed = any(held.claims for arm in every for held in arm.exposures)
         known = " where the true ones are known" if are_claimed else ""
         blocks = [
-            Block(plates=plates, panel_width=WIDTH)
+            SectionBlock(plates=plates, panel_width=WIDTH)
             if plates
-            else Block(paragraphs=(f"No shares of classes were inferred{known}.",))
+            else SectionBlock(paragraphs=(f"No shares of classes were inferred{known}.",))
         ]
         if tables:
-            blocks.append(Block(_TRUST, (_TRUST_NOTE,), tables))
+            blocks.append(SectionBlock(_TRUST, (_TRUST_NOTE,), tables))
         title = "True and inferred, client by client"
         return (Section("shares", title, "True and inferred", tuple(blocks)),)
 

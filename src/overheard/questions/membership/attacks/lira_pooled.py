@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.attack import Attack
+from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
@@ -57,7 +58,6 @@ class LiraPooled(Attack[Membership]):
             CANDIDATES,
         }
     )
-    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "ours, on Carlini et al. 2022 (Membership Inference Attacks From First Principles, "
         "S&P), Algorithm 1"
@@ -69,6 +69,10 @@ class LiraPooled(Attack[Membership]):
             raise ValueError(
                 f"models are {2 * LEAST} or more and most_rounds 1 or more, got {self}"
             )
+
+    def uses_training(self) -> frozenset[TrainingPart]:
+        """Tell on what of the known training its claims hang."""
+        return frozenset({"model", "loss", "steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

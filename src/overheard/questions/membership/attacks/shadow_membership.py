@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from overheard.core.attack import Attack
+from overheard.core.defense import TrainingPart
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.means import Shelf
@@ -83,7 +84,6 @@ class ShadowMembership(Attack[Membership]):
             CANDIDATES,
         }
     )
-    follows_training: ClassVar[bool] = True
     source: ClassVar[str] = (
         "Shokri et al. 2017 (Membership Inference Attacks Against Machine Learning Models, "
         "S&P), as in FLiP (arXiv 2410.19548), Sections V-B and VI-D2"
@@ -95,6 +95,10 @@ class ShadowMembership(Attack[Membership]):
             raise ValueError(
                 f"models are 2 or more, stumps and most_rounds 1 or more, got {self}"
             )
+
+    def uses_training(self) -> frozenset[TrainingPart]:
+        """Tell on what of the known training its claims hang."""
+        return frozenset({"model", "loss", "steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

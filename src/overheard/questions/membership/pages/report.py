@@ -5,7 +5,7 @@ from typing import final
 
 from overheard.drawing.pages import Pages
 from overheard.drawing.sections import Term
-from overheard.drawing.sentences import Reading, best_target_words
+from overheard.drawing.sentences import Statement, best_target_words
 from overheard.findings.exposures import Exposure
 from overheard.findings.finding import Finding
 from overheard.findings.row import Row
@@ -19,12 +19,12 @@ class MembershipPages(Pages):
 
     name = "membership"
 
-    def reading(self, row: Row, whose: str) -> Reading:
+    def reading(self, row: Row, whose: str) -> Statement:
         """Pairs of a record that was trained on and one of nobody."""
         value = self.question.measure(row.score).tell(row.value.mean)
         what = f"which records are among {whose} data"
         pairs = f"right in {value} pairs of one that is and one of nobody"
-        return Reading(what, f"tells {what}, {pairs}", pairs)
+        return Statement(what, f"tells {what}, {pairs}", pairs)
 
     def intro(self) -> str:
         """Pairs of a record that was trained on and one of nobody."""

@@ -20,7 +20,7 @@ from overheard.drawing.people import (
 from overheard.drawing.plates import Plate, Table
 from overheard.drawing.score_tables import ScoreColumn, ScoreTable, blind_guess, score_tables
 from overheard.drawing.sections import Section, Term
-from overheard.drawing.sentences import Reading
+from overheard.drawing.sentences import Statement
 from overheard.findings.exposures import Arm, Exposure
 from overheard.findings.finding import Audit
 from overheard.findings.row import Row
@@ -46,10 +46,10 @@ class SameSenderPages(Pages):
 
     name = "same_sender"
 
-    def reading(self, row: Row, whose: str) -> Reading:
+    def reading(self, row: Row, whose: str) -> Statement:
         """How precisely others of the same sender are found."""
         value = self.question.measure(row.score).tell(row.value.mean)
-        return Reading(
+        return Statement(
             "which targets are of one sender",
             f"tells which targets are of one sender, with an average precision of {value}",
             f"at an average precision of {value}",

@@ -11,6 +11,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from overheard.core.attack import Attack
+from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
@@ -96,6 +97,10 @@ class ShiftTrend(Attack[Shift]):
         self._trend()
         if self.probe < 1:
             raise ValueError(f"probe must be 1 or more, got {self.probe}")
+
+    def uses_training(self) -> frozenset[TrainingPart]:
+        """Tell on what of the known training its claims hang."""
+        return frozenset({"model"} if self.information == "representations" else ())
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

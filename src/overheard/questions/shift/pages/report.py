@@ -7,8 +7,8 @@ from typing import final
 from overheard.drawing.claims import choice_words
 from overheard.drawing.coverage import coverage_words
 from overheard.drawing.pages import Pages
-from overheard.drawing.sections import Block, Section, Term
-from overheard.drawing.sentences import Reading
+from overheard.drawing.sections import Section, SectionBlock, Term
+from overheard.drawing.sentences import Statement
 from overheard.findings.exposures import Arm, Exposure
 from overheard.findings.figures import SPACE
 from overheard.findings.finding import Audit, Finding
@@ -27,11 +27,11 @@ class ShiftPages(Pages):
 
     name = "shift"
 
-    def reading(self, row: Row, whose: str) -> Reading:
+    def reading(self, row: Row, whose: str) -> Statement:
         """Pairs of a run with a shift and one without."""
         value = self.question.measure(row.score).tell(row.value.mean)
         what = f"a shift of {whose} data"
-        return Reading(
+        return Statement(
             what,
             f"tells {what} from an exchange without shift in {value} pairs",
             f"right in {value} pairs of a shift and an exchange without",
@@ -78,9 +78,9 @@ class ShiftPages(Pages):
         if not tables and not plates:
             return ()
         paragraphs = (_NOTE,) if tables else (_NOTE, _NO_CONTROLS)
-        blocks = [Block(paragraphs=paragraphs, tables=tables)]
+        blocks = [SectionBlock(paragraphs=paragraphs, tables=tables)]
         if plates:
-            blocks.append(Block("The evidence, round by round", plates=plates))
+            blocks.append(SectionBlock("The evidence, round by round", plates=plates))
         title = "Shifts, and what shows of them"
         return (Section("shifts", title, "Shifts", tuple(blocks)),)
 
