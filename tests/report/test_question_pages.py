@@ -38,7 +38,9 @@ class WeatherQuestion(Question[LabelShares]):
 
 
 @pytest.fixture
-def outside(small: Audit, monkeypatch: pytest.MonkeyPatch) -> Audit:
+def outside(
+    small: Audit, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Audit:
     """The small audit, as if it had asked about the weather."""
     found = Kind.parts
 
@@ -47,6 +49,9 @@ def outside(small: Audit, monkeypatch: pytest.MonkeyPatch) -> Audit:
         return {**found(kind), **more}
 
     monkeypatch.setattr(Kind, "parts", parts)
+    # One answer is kept for the process: this test has another.
+    questions.cache_clear()
+    request.addfinalizer(questions.cache_clear)
     findings = tuple(
         replace(one, cell=replace(one.cell, question=WeatherQuestion.name))
         for one in small.findings
