@@ -319,6 +319,8 @@ def test_sigterm_ends_a_training_and_its_workers_as_ctrl_c_does(tmp_path: Path):
         for number in (command.pid, *workers):
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
+        with command:  # its pipes are closed
+            pass
 
 
 @pytest.mark.parametrize(

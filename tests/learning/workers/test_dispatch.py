@@ -85,13 +85,13 @@ def test_a_caller_who_stops_listening_ends_the_workers() -> None:
 
 ENDLESS = """
 import torch
-from overheard.learning import processes
-from overheard.learning.workers.job import Bundle, Task
+from overheard.learning.workers import processes
+from overheard.learning.workers.job import Bundle, WorkerTask
 from tests.learning.jobs import Endless
 
 crew = processes.muster(1)
 print(crew._workers[0].process.pid, flush=True)
-list(crew.work([(0, Task(Endless(), (Bundle({"numbers": torch.ones(1)}),)))]))
+list(crew.work([(0, WorkerTask(Endless(), (Bundle({"numbers": torch.ones(1)}),)))]))
 """
 
 
