@@ -56,6 +56,7 @@ def test_noise_as_claimed_holds(noise_multiplier: float) -> None:
     assert 0 <= line.bound.epsilon <= line.ceiling
 
 
+@pytest.mark.slow
 def test_a_stated_epsilon_that_attacks_exceed_is_violated_without_any_accountant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -102,6 +103,7 @@ def test_who_listens_without_the_server_takes_the_place_of_the_models_readers() 
     ]
 
 
+@pytest.mark.slow
 def test_an_epsilon_for_clients_that_come_or_go_is_held_against_two_of_them() -> None:
     # Released at mu = 2 for a replaced client, which proves an epsilon of some 3; stated are
     # 2 for one that is left out, which a replacement may exceed up to 4, and 1, up to 2.
@@ -128,6 +130,7 @@ def test_a_flawed_mechanism_promises_nothing_whatever_was_measured(flawed: Mecha
     assert (line.standing, line.ceiling) == ("flawed", inf)
 
 
+@pytest.mark.slow
 def test_what_was_not_measured_never_holds() -> None:
     heard = released(1.0)
     refused = Refusal(heard.cell, client(0), ("an update of the target",))
@@ -140,6 +143,7 @@ def test_what_was_not_measured_never_holds() -> None:
     assert (unchecked.standing, unchecked.bound) == ("unchecked", None)
 
 
+@pytest.mark.slow
 def test_a_draw_counts_towards_one_observer_without_the_server() -> None:
     held = account(CENTRAL, Run(20, 0.1, sampling_rate=0.1))
     assert held.recomputed is not None
@@ -188,6 +192,7 @@ LEARNED = Plan(
 """Clients learn by heart."""
 
 
+@pytest.mark.slow
 def test_a_run_that_adds_less_noise_than_it_says_is_found_out_and_an_honest_one_is_not(
     tmp_path: Path,
 ) -> None:

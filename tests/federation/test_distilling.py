@@ -80,6 +80,7 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_a_model_is_learned_though_no_weights_are_ever_sent(tmp_path: Path) -> None:
     flip = Flip(samples=2, batch=20, input_rate=0.2, first_rate=0.2, rate_rate=0.02)
     _, truth = run(federation(rounds=20, flip=flip), tmp_path)
@@ -110,6 +111,7 @@ def test_only_the_server_reads_what_a_client_distilled(done: Path) -> None:
             assert message.readers == {SERVER}
 
 
+@pytest.mark.slow
 def test_who_lacks_a_class_has_no_say_in_its_examples(tmp_path: Path) -> None:
     run(federation(rounds=1, without=1), tmp_path)
     said = open_transcript(tmp_path).messages
@@ -141,6 +143,7 @@ def test_examples_of_a_class_that_nobody_holds_stay_as_they_were(tmp_path: Path)
     assert not after.inputs[0].equal(before.inputs[0])
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_ends_with_the_same_files(done: Path, tmp_path: Path) -> None:
     def stop(number: int) -> None:
         if number == 1:

@@ -549,6 +549,7 @@ def parsed(text: str) -> Plan | None:
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(KEYS, TABLES, max_size=5))
 def test_any_toml_is_a_plan_or_a_plan_error(tables: dict[str, Any]):

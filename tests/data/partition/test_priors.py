@@ -205,6 +205,7 @@ def test_users_with_the_same_examples_know_none_of_each_others_private_ones() ->
     assert not held & set(dataset.train.inputs[known].flatten().tolist())
 
 
+@pytest.mark.slow
 @given(
     labels=st.lists(st.integers(0, CLASSES - 1), min_size=40, max_size=120),
     kind=st.sampled_from(KINDS[:3]),

@@ -48,6 +48,7 @@ def rounds(count: int, how: Flip = HOW, members=MEMBERS):
     return distiller, shared, done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 3])
 def test_a_model_learns_from_what_was_distilled(steps: int) -> None:
     how = Flip(2, steps, 20, first_rate=0.2, rate_rate=0.01)
@@ -85,6 +86,7 @@ def test_steps_of_a_round_look_at_one_batch_after_the_other() -> None:
     assert not seen.examples.inputs.allclose(whole.examples.inputs, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_examples_learned_from_at_once_take_fewer_steps() -> None:
     # Two steps of three examples in place of six steps: other weights, as good a model.
     how = Flip(2, 1, 20, first_rate=0.2, rate_rate=0.01)

@@ -33,6 +33,8 @@ from tests.worlds.planted import (
     hold,
 )
 
+pytestmark = pytest.mark.slow
+
 ATTACK = Amortised(steps=60)
 FOUR = tuple(map(client, range(4)))
 EVERYBODY = (0, 1, 2, 3)

@@ -104,6 +104,7 @@ class TestSize:
 
 
 class TestOverRounds:
+    @pytest.mark.slow
     def test_finds_the_shares_of_targets_heard_differently_often(self, knowledge):
         view = federate_often([(0, 1, 2, 3), (0, 1, 2, 3), (0, 1)])
         targets = [client(0), client(3)]
@@ -120,6 +121,7 @@ class TestOverRounds:
         assert [int(claim.argmax()) for claim in claims] == [0, 0]
         assert not torch.equal(*claims)
 
+    @pytest.mark.slow
     def test_of_a_cohort_it_claims_the_shares_and_the_size_of_all_together(self, knowledge):
         view = federate_often([(0, 1, 2, 3)], summed=True)
         knowledge = replace(knowledge, means=replace(knowledge.means, virtual_clients=64))

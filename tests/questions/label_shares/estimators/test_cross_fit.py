@@ -63,6 +63,7 @@ class TestWhereReadingsTell:
             fit.read(some), fit.read(readings)[:, :, :3], rtol=1e-4, atol=1e-5
         )
 
+    @pytest.mark.slow
     def test_gives_the_same_bits_for_the_same_seed_and_others_for_another(self, fit):
         shares = shares_of_all()
         again, other = (
@@ -111,6 +112,7 @@ def test_a_client_far_off_all_virtual_ones_gets_finite_shares(fit):
     assert bool(fit.read(far_off()).isfinite().all())
 
 
+@pytest.mark.slow
 def test_a_size_that_is_told_is_heeded():
     # Clients are large in the first class, small in the last; nothing else is read of them.
     shares = torch.eye(CLASSES).double()[torch.arange(CLIENTS) // 2 % CLASSES]
