@@ -53,6 +53,7 @@ def test_what_is_heard_of_a_run_is_its_own(tmp_path: Path):
     assert not mine.inputs.equal(theirs.inputs)
 
 
+@pytest.mark.slow
 def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):
     flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
     plan = changed(TINY, arms=(flip,))

@@ -94,6 +94,7 @@ def test_what_replaces_a_client_is_reckoned_from_clip_noise_rounds_and_delta() -
     assert found.drawn is None
 
 
+@pytest.mark.slow
 def test_local_steps_count_as_rounds_do() -> None:
     often = Mechanism(4.0, 1.0, 1e-5, "client", "client", moves=1.0, unit="record", steps=4)
     once = Mechanism(4.0, 1.0, 1e-5, "client", "client", moves=1.0, unit="record")

@@ -96,6 +96,7 @@ def test_replacing_a_client_costs_the_epsilon_of_half_the_noise() -> None:
     assert exact <= epsilon <= exact + 0.011
 
 
+@pytest.mark.slow
 def test_a_drawn_client_is_better_off_and_what_is_promised_without_the_draw_is_told_too() -> (
     None
 ):
@@ -118,6 +119,7 @@ def test_a_draw_that_does_not_help_is_not_counted_on() -> None:
     assert "accountant dp-accounting PLD" in promise
 
 
+@pytest.mark.slow
 def test_participation_alone_is_not_taken_for_a_sampling_rate() -> None:
     # Half of two clients is one: who was not asked knows that the other was.
     half = DpFedavg(1.0, 4.0).promise(Run(rounds=20, participation=0.5))

@@ -46,6 +46,7 @@ def test_noise_a_tenth_of_what_is_claimed_is_a_violation() -> None:
     assert line.bound.epsilon > 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise_multiplier", [0.5, 1.0, 2.0, 10.0])
 def test_noise_as_claimed_holds(noise_multiplier: float) -> None:
     mechanism = replace(LOCAL, noise_multiplier=noise_multiplier)
@@ -74,6 +75,7 @@ def test_a_stated_epsilon_below_what_the_noise_comes_to_is_called_so() -> None:
     assert towards_server(audit_of(replace(noisy, stated=1.0))).standing == "unasked"
 
 
+@pytest.mark.slow
 def test_an_epsilon_stated_for_a_round_is_held_against_a_round_and_bounds_no_run() -> None:
     a_round = replace(LOCAL, noise_multiplier=10.0, stated=1.0, stated_for="round")
     long = Run(400, 1.0)
@@ -117,6 +119,7 @@ def test_an_epsilon_for_clients_that_come_or_go_is_held_against_two_of_them() ->
         assert towards_server(audit_of(settings, released(1.0))).standing == "violated"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flawed",
     [

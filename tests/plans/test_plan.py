@@ -577,6 +577,7 @@ PLACES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(PLACES, TABLES)
 def test_any_value_at_any_place_of_a_good_plan_is_a_plan_or_a_plan_error(

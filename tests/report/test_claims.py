@@ -70,6 +70,7 @@ def test_a_checked_audit_has_no_such_page():
     assert "not checked" not in page(audit, arms(audit, Seed(0)))
 
 
+@pytest.mark.slow
 def test_of_many_clients_those_furthest_from_the_guess_are_drawn():
     many = unchecked(*(claim(client(n), 0.25 + n / 100, 0.75 - n / 100) for n in range(30)))
     (plate,) = claims_plates(arms(many, Seed(0)), many.class_names)

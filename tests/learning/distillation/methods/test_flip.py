@@ -60,6 +60,7 @@ def test_a_model_learns_from_what_was_distilled(steps: int) -> None:
     assert done.moments.steps.tolist() == [60, 60]
 
 
+@pytest.mark.slow
 def test_who_else_distils_moves_nobody() -> None:
     _, _, both = rounds(1)
     _, _, alone = rounds(1, members=MEMBERS[1:])
@@ -79,6 +80,7 @@ def test_the_loss_told_is_that_of_the_members_own_examples() -> None:
     assert float(done.losses[1]) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_steps_of_a_round_look_at_one_batch_after_the_other() -> None:
     # Three batches of 20 out of 60 differ from the same one three times.
     seen = rounds(1, Flip(samples=2, batch=20, steps=3))[2]

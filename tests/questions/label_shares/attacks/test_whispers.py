@@ -86,6 +86,7 @@ class TestSize:
         attack = Whispers(guess=20, epochs=20, **settings)
         return attack.infer(view, ONE, knowledge, Seed(0))[client(0)]
 
+    @pytest.mark.slow
     def test_a_told_size_is_taken(self, leaky):
         size = self.claim(leaky, told=True).size
         assert (size.examples, size.low, size.high) == (40, 40, 40)
@@ -114,6 +115,7 @@ class TestOverRounds:
             # All alike misses by 2 * (0.8 - 0.25) = 1.1.
             assert float((claims[client(place)].shares - true).abs().sum()) < 0.6
 
+    @pytest.mark.slow
     def test_the_loss_is_a_choice(self, knowledge):
         view = federate_often([(0, 1, 2, 3)])
         attacks = (Whispers(loss=loss, epochs=50) for loss in ("squared", "divergence"))

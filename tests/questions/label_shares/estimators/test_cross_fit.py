@@ -81,6 +81,7 @@ class TestWhereReadingsTell:
         assert torch.get_rng_state().equal(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [0, 1])
 def test_no_client_is_told_by_who_has_seen_its_shares(fit, half):
     shares = shares_of_all()
@@ -92,6 +93,7 @@ def test_no_client_is_told_by_who_has_seen_its_shares(fit, half):
     assert not torch.equal(fooled.of_virtual[:, ~own], fit.of_virtual[:, ~own])
 
 
+@pytest.mark.slow
 def test_where_readings_tell_nothing_it_is_no_better_than_the_mean():
     shares = shares_of_all(alpha=1.0)
     fit = cross_fit(noisy(), shares, HALVES, STEPS, Seed(2))
