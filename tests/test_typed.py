@@ -1,6 +1,7 @@
 """Types and shapes are checked in this suite, and at no cost to the modules of others."""
 
 import sys
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -53,6 +54,20 @@ def test_an_axis_has_one_length_within_a_call_and_another_in_the_next() -> None:
         joined(one, two)
     with pytest.raises(TypeCheckError):
         joined(three, three)
+
+
+def test_a_generator_is_checked_when_it_is_called_and_by_itself() -> None:
+    @checked
+    def each(values: Float[Tensor, " classes"]) -> Iterator[float]:
+        yield from values.tolist()
+
+    @checked
+    def first(values: Float[Tensor, " classes"], other: Float[Tensor, " rounds"]) -> float:
+        return next(each(other))
+
+    assert first(torch.zeros(2), torch.ones(3)) == 1
+    with pytest.raises(TypeCheckError):
+        each([1.0])
 
 
 def test_methods_of_every_kind_are_checked() -> None:

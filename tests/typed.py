@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import partial, wraps
 from importlib.machinery import SourceFileLoader
-from inspect import isclass
+from inspect import isclass, isgeneratorfunction
 from types import CodeType
 from typing import Any, ParamSpec, TypeVar
 from unittest.mock import patch
@@ -40,6 +40,9 @@ def checked(thing: Any) -> Any:
         return type(thing)(checked(thing.__func__))
     if isinstance(thing, property):
         return property(checked(thing.fget), thing.fset, thing.fdel, thing.__doc__)
+    if isgeneratorfunction(thing):
+        # beartype looks at arguments when the first value is taken: by then the call is over.
+        return jaxtyped(thing, typechecker=beartype)
     return _checked_function(thing)
 
 

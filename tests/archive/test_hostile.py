@@ -19,6 +19,8 @@ from overheard.report.write import write_report
 from tests.archive.hostile import CONTROL, MARKUP, Tally
 from tests.auditing.plans import TINY
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 HERE = Resources(device="cpu", workers=1)
 

@@ -69,6 +69,7 @@ def test_the_truth_of_a_simulated_run_says_who_held_which_examples_and_no_file_d
     assert read_truth(folder).counts.keys() == run.truth.counts.keys()
 
 
+@pytest.mark.slow
 def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):
     flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
     plan = changed(TINY, arms=(flip,))

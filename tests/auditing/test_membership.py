@@ -72,6 +72,7 @@ def told(
     return [row for row in rows if row.score == "membership_auc"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_learned_by_heart_is_found_out(kind: str, tmp_path: Path) -> None:
     rows = told(kind, BY_HEART, (), tmp_path)
@@ -81,6 +82,7 @@ def test_what_was_learned_by_heart_is_found_out(kind: str, tmp_path: Path) -> No
         assert row.value.low > 0.5, row.attack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_hardly_looked_at_is_hidden_from_the_loss_and_by_noise_from_all(
     kind: str, tmp_path: Path

@@ -338,6 +338,7 @@ def test_without_a_truth_nothing_is_scored_and_the_guesses_stand_beside(
     assert unchecked.refusals == ()
 
 
+@pytest.mark.slow
 def test_with_a_truth_beside_it_the_same_recording_is_scored(
     tiny: Done, elsewhere: Path, recording: Path, tmp_path: Path
 ):
@@ -351,6 +352,7 @@ def test_with_a_truth_beside_it_the_same_recording_is_scored(
         )
 
 
+@pytest.mark.slow
 def test_tensors_that_the_model_does_not_learn_count_as_traffic_alone(
     tiny: Done, elsewhere: Path, unchecked: Audit
 ):
@@ -379,6 +381,7 @@ def test_what_a_recording_states_of_noise_is_recomputed(unchecked: Audit):
     assert line.standing == "overclaimed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stated", "standing"),
     [

@@ -333,6 +333,7 @@ def test_a_second_call_does_nothing_anew_and_finds_the_same(tiny: Done):
     assert (steps[-1].done, steps[-1].total) == (8, 8)  # 2 rounds + 2 attacks of 3 cells
 
 
+@pytest.mark.slow
 def test_a_cell_that_was_removed_is_found_again_the_same(tiny: Done, tmp_path: Path):
     folder = shutil.copytree(tiny.folder, tmp_path / "copy")
     before = {name: content for name, (_, content) in stamps(folder).items()}

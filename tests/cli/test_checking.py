@@ -42,6 +42,7 @@ def test_the_exit_code_is_the_verdict(
     assert (quiet.code, quiet.out, quiet.err) == (code, "", "")
 
 
+@pytest.mark.slow
 def test_the_findings_of_an_audit_are_read_as_it_left_them(
     overheard: Command, plan: Path, tmp_path: Path
 ):

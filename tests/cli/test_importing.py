@@ -68,6 +68,7 @@ def test_help_teaches_by_an_example(overheard: Command):
     assert "overheard import exported --out recordings/march" in said.out
 
 
+@pytest.mark.slow
 def test_an_imported_run_is_attacked_like_the_one_it_was_saved_from(
     overheard: Command, plan: Path, recording: Path, tmp_path: Path
 ):

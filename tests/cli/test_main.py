@@ -29,6 +29,7 @@ def edited(plan: Path, right: str, wrong: str) -> Path:
     return plan
 
 
+@pytest.mark.slow
 def test_audits_reports_and_takes_up_again(overheard: Command, plan: Path, tmp_path: Path):
     said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
     assert said.code == 0
@@ -218,6 +219,7 @@ def test_a_disk_that_takes_nothing(
     assert contents(tmp_path / "out") == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [7, 36], ids=["within a round", "among the cells"])
 def test_a_disk_that_is_full_stops_the_audit_which_goes_on_later(
     overheard: Command,
@@ -288,6 +290,7 @@ def is_gone(number: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not are_possible(), reason="workers inherit a connection")
 @pytest.mark.skipif(shutil.which("ps") is None, reason="no `ps` tells the workers")
 def test_sigterm_ends_a_training_and_its_workers_as_ctrl_c_does(tmp_path: Path):
@@ -319,6 +322,8 @@ def test_sigterm_ends_a_training_and_its_workers_as_ctrl_c_does(tmp_path: Path):
         for number in (command.pid, *workers):
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
+        with command:  # its pipes are closed
+            pass
 
 
 @pytest.mark.parametrize(

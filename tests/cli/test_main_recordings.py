@@ -94,6 +94,7 @@ def test_a_recording_that_is_not_there(overheard: Command, plan: Path, tmp_path:
     assert_mendable(said, str(tmp_path), "name the folder of a run")
 
 
+@pytest.mark.slow
 def test_the_command_itself_ends_with_the_code_and_without_a_traceback(
     recording: Path, tmp_path: Path
 ):

@@ -185,6 +185,7 @@ def test_where_only_weights_travel_nothing_else_is_told_of(overheard: Command, t
     assert "Nothing but weights travels." in said
 
 
+@pytest.mark.slow
 def test_ten_thousand_clients_take_no_more_room_than_a_screen(
     overheard: Command, tmp_path: Path
 ):

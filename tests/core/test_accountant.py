@@ -49,6 +49,7 @@ def test_a_sample_of_everybody_hides_nobody() -> None:
     assert exact <= sampled_epsilon(2.0, 20, 1e-5, 1.0) <= 1.1 * exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 20])
 def test_to_ask_fewer_never_costs_more(rounds: int) -> None:
     # Up to half of the clients: the bound is loose, and drops again where all are asked.
@@ -93,6 +94,7 @@ def test_what_replaces_a_client_is_reckoned_from_clip_noise_rounds_and_delta() -
     assert found.drawn is None
 
 
+@pytest.mark.slow
 def test_local_steps_count_as_rounds_do() -> None:
     often = Mechanism(4.0, 1.0, 1e-5, "client", "client", moves=1.0, unit="record", steps=4)
     once = Mechanism(4.0, 1.0, 1e-5, "client", "client", moves=1.0, unit="record")
@@ -104,6 +106,7 @@ def test_local_steps_count_as_rounds_do() -> None:
     assert one.recomputed.one_round == pytest.approx(closed_epsilon(0.5, 1e-5), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_draw_of_clients_lowers_epsilon_only_where_it_counts() -> None:
     run = Run(20, 0.1, sampling_rate=0.1)
     secret = account(Mechanism(4.0, 1.0, 1e-5, "server", "client", is_drawn=True), run)

@@ -57,6 +57,7 @@ def test_of_equal_numbers_the_first_travel() -> None:
     assert got["b"].tolist() == [0.0, 5.0, 0.0]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(-4, 4), min_size=1, max_size=12),
     st.lists(st.integers(-4, 4), max_size=12),

@@ -96,6 +96,7 @@ def test_replacing_a_client_costs_the_epsilon_of_half_the_noise() -> None:
     assert exact <= epsilon <= exact + 0.011
 
 
+@pytest.mark.slow
 def test_a_drawn_client_is_better_off_and_what_is_promised_without_the_draw_is_told_too() -> (
     None
 ):
@@ -110,6 +111,7 @@ def test_a_drawn_client_is_better_off_and_what_is_promised_without_the_draw_is_t
     assert "accountant dp-accounting RDP" in promise
 
 
+@pytest.mark.slow
 def test_a_draw_that_does_not_help_is_not_counted_on() -> None:
     promise = promised(DpFedavg(1.0, 4.0), 20, sampling_rate=0.999)
     assert promise == promised(DpFedavg(1.0, 4.0), 20)
@@ -117,6 +119,7 @@ def test_a_draw_that_does_not_help_is_not_counted_on() -> None:
     assert "accountant dp-accounting PLD" in promise
 
 
+@pytest.mark.slow
 def test_participation_alone_is_not_taken_for_a_sampling_rate() -> None:
     # Half of two clients is one: who was not asked knows that the other was.
     half = DpFedavg(1.0, 4.0).promise(Run(rounds=20, participation=0.5))
@@ -143,6 +146,7 @@ def test_clipping_alone_promises_nothing() -> None:
     assert "no formal promise (epsilon infinite)" in promised(DpFedavg(1.0, 0.0), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise_multiplier", [1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
 @pytest.mark.parametrize("sampling_rate", [1.0, 0.1])
 def test_noise_far_too_small_is_told_as_such(
@@ -153,6 +157,7 @@ def test_noise_far_too_small_is_told_as_such(
     assert promise.startswith("epsilon above 1000 (no protection) against")
 
 
+@pytest.mark.slow
 def test_noise_too_small_for_one_round_is_told_with_its_figure() -> None:
     # mu = 1 / (0.1 / 2) = 20: epsilon is about 20^2 / 2 + 20 * 4.3 = 285.
     promise = promised(DpFedavg(50.0, 0.1), 1)

@@ -113,6 +113,7 @@ def test_one_record_of_a_kind_is_too_few_to_choose_and_to_reckon_on() -> None:
     assert epsilon_bound([], delta=1e-5) is None
 
 
+@pytest.mark.slow
 @given(epsilon=st.floats(0.0, 4.0), start=st.integers(0, 2**31))
 @settings(max_examples=4, deadline=None)
 def test_of_answers_at_random_of_known_epsilon_the_bound_exceeds_it_in_5_percent_at_most(

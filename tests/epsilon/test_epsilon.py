@@ -46,6 +46,7 @@ def test_noise_a_tenth_of_what_is_claimed_is_a_violation() -> None:
     assert line.bound.epsilon > 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise_multiplier", [0.5, 1.0, 2.0, 10.0])
 def test_noise_as_claimed_holds(noise_multiplier: float) -> None:
     mechanism = replace(LOCAL, noise_multiplier=noise_multiplier)
@@ -56,6 +57,7 @@ def test_noise_as_claimed_holds(noise_multiplier: float) -> None:
     assert 0 <= line.bound.epsilon <= line.ceiling
 
 
+@pytest.mark.slow
 def test_a_stated_epsilon_that_attacks_exceed_is_violated_without_any_accountant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -73,6 +75,7 @@ def test_a_stated_epsilon_below_what_the_noise_comes_to_is_called_so() -> None:
     assert towards_server(audit_of(replace(noisy, stated=1.0))).standing == "unasked"
 
 
+@pytest.mark.slow
 def test_an_epsilon_stated_for_a_round_is_held_against_a_round_and_bounds_no_run() -> None:
     a_round = replace(LOCAL, noise_multiplier=10.0, stated=1.0, stated_for="round")
     long = Run(400, 1.0)
@@ -102,6 +105,7 @@ def test_who_listens_without_the_server_takes_the_place_of_the_models_readers() 
     ]
 
 
+@pytest.mark.slow
 def test_an_epsilon_for_clients_that_come_or_go_is_held_against_two_of_them() -> None:
     # Released at mu = 2 for a replaced client, which proves an epsilon of some 3; stated are
     # 2 for one that is left out, which a replacement may exceed up to 4, and 1, up to 2.
@@ -115,6 +119,7 @@ def test_an_epsilon_for_clients_that_come_or_go_is_held_against_two_of_them() ->
         assert towards_server(audit_of(settings, released(1.0))).standing == "violated"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flawed",
     [
@@ -128,6 +133,7 @@ def test_a_flawed_mechanism_promises_nothing_whatever_was_measured(flawed: Mecha
     assert (line.standing, line.ceiling) == ("flawed", inf)
 
 
+@pytest.mark.slow
 def test_what_was_not_measured_never_holds() -> None:
     heard = released(1.0)
     refused = Refusal(heard.cell, client(0), ("an update of the target",))
@@ -140,6 +146,7 @@ def test_what_was_not_measured_never_holds() -> None:
     assert (unchecked.standing, unchecked.bound) == ("unchecked", None)
 
 
+@pytest.mark.slow
 def test_a_draw_counts_towards_one_observer_without_the_server() -> None:
     held = account(CENTRAL, Run(20, 0.1, sampling_rate=0.1))
     assert held.recomputed is not None
@@ -188,6 +195,7 @@ LEARNED = Plan(
 """Clients learn by heart."""
 
 
+@pytest.mark.slow
 def test_a_run_that_adds_less_noise_than_it_says_is_found_out_and_an_honest_one_is_not(
     tmp_path: Path,
 ) -> None:

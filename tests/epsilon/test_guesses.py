@@ -124,6 +124,7 @@ def test_a_single_canary_is_too_few_to_choose_and_to_reckon_on() -> None:
     assert bound_by_guesses([], 1.0, 0.0) is None
 
 
+@pytest.mark.slow
 @given(
     epsilon=st.floats(0.0, 3.0), odds=st.sampled_from([0.25, 1.0, 2.0]), start=st.integers(0)
 )

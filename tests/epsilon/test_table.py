@@ -90,12 +90,14 @@ def test_so_little_noise_that_nobody_is_protected_is_said_to_be_so() -> None:
     assert told["Recomputed: PLD / RDP"] == "> 1000 / > 1000"
 
 
+@pytest.mark.slow
 def test_who_reads_what_has_no_noise_yet_is_told_that_nothing_is_promised() -> None:
     told = cells(audit_of(DpFedavg().mechanism()))
     assert told["Verdict"].startswith("promises nothing to this observer")
     assert "added by the server" in told["Mechanism"]
 
 
+@pytest.mark.slow
 def test_noise_for_a_sensitivity_that_nobody_enforces_promises_nothing() -> None:
     told = cells(audit_of(replace(LOCAL, bounded_at=None)))
     assert told["Verdict"] == (
@@ -109,6 +111,7 @@ def test_what_was_not_asked_says_what_to_add() -> None:
     assert "canaries" in cells(audit_of(WEAK, released(1.0), are_alike=False))["Verdict"]
 
 
+@pytest.mark.slow
 def test_a_draw_stands_beside_what_holds_without() -> None:
     drawn = audit_of(DpFedavg(1.0, 4.0).mechanism(), run=Run(20, 0.1, sampling_rate=0.1))
     # Of 2.24 see `sampled_epsilon`.

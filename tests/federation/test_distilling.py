@@ -80,6 +80,7 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_a_model_is_learned_though_no_weights_are_ever_sent(tmp_path: Path) -> None:
     flip = Flip(samples=2, batch=20, input_rate=0.2, first_rate=0.2, rate_rate=0.02)
     _, truth = run(federation(rounds=20, flip=flip), tmp_path)
@@ -110,6 +111,7 @@ def test_only_the_server_reads_what_a_client_distilled(done: Path) -> None:
             assert message.readers == {SERVER}
 
 
+@pytest.mark.slow
 def test_who_lacks_a_class_has_no_say_in_its_examples(tmp_path: Path) -> None:
     run(federation(rounds=1, without=1), tmp_path)
     said = open_transcript(tmp_path).messages
@@ -123,6 +125,7 @@ def test_who_lacks_a_class_has_no_say_in_its_examples(tmp_path: Path) -> None:
     assert after.inputs[0].allclose(everyone[0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_has_a_say_where_the_papers_assumption_is_kept(tmp_path: Path) -> None:
     flip = Flip(samples=2, batch=20, lacking="average")
     run(federation(rounds=1, flip=flip, without=1), tmp_path)
@@ -130,6 +133,7 @@ def test_it_has_a_say_where_the_papers_assumption_is_kept(tmp_path: Path) -> Non
     assert own[client(0)].counts.tolist() == [1] * 6
 
 
+@pytest.mark.slow
 def test_examples_of_a_class_that_nobody_holds_stay_as_they_were(tmp_path: Path) -> None:
     whole = federation(rounds=1)
     labels = whole.pool.labels.clone()
@@ -141,6 +145,7 @@ def test_examples_of_a_class_that_nobody_holds_stay_as_they_were(tmp_path: Path)
     assert not after.inputs[0].equal(before.inputs[0])
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_ends_with_the_same_files(done: Path, tmp_path: Path) -> None:
     def stop(number: int) -> None:
         if number == 1:
@@ -167,6 +172,7 @@ def test_a_complete_run_is_opened_and_not_run_again(done: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in done.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_a_client_without_examples_is_a_missing_answer(tmp_path: Path) -> None:
     whole = federation()
     rows = [[torch.tensor([], dtype=torch.long), *held[1:]] for held in whole.rows]
@@ -182,6 +188,7 @@ def test_a_client_without_examples_is_a_missing_answer(tmp_path: Path) -> None:
 class TestARunaway:
     WILD = Flip(samples=2, batch=20, first_rate=0.2, input_rate=1e30)
 
+    @pytest.mark.slow
     def test_is_a_missing_answer_and_the_last_good_set_stays(self, tmp_path: Path) -> None:
         run(federation(flip=self.WILD), tmp_path)
         said = open_transcript(tmp_path).messages
@@ -190,6 +197,7 @@ class TestARunaway:
         assert fled.count(1) == CLIENTS
         assert sets(said, 2)[SERVER].inputs.equal(sets(said, 0)[SERVER].inputs)
 
+    @pytest.mark.slow
     def test_halves_the_steps_of_the_rest(self, tmp_path: Path) -> None:
         run(federation(flip=self.WILD), tmp_path)
         said = open_transcript(tmp_path).messages

@@ -203,6 +203,7 @@ def folders_in(folder: Path) -> list[Path]:
     return [folder / name for name in "abc"]
 
 
+@pytest.mark.slow
 def test_federations_run_together_leave_what_each_leaves_alone(
     crowd: Federation, tmp_path: Path
 ) -> None:
@@ -265,6 +266,7 @@ def test_federations_stopped_amid_a_round_end_as_if_they_had_not_been(
     assert files(tmp_path / "stopped") == files(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_federations_of_which_one_lacks_rounds_end_as_if_it_had_not(
     crowd: Federation, tmp_path: Path
 ) -> None:
@@ -340,6 +342,7 @@ def test_federations_that_cannot_train_side_by_side_are_refused_before_anything_
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")
 def test_a_run_killed_at_random_moments_ends_byte_for_byte_alike() -> None:
     done = subprocess.run(

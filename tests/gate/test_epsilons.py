@@ -209,6 +209,7 @@ RULES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(LINES, RULES, st.sampled_from(ASKED))
 def test_a_rule_passes_only_by_lines_that_keep_it(lines: list[Part], chosen: Part, limit: Part):
     asked = rule(limit, **chosen)

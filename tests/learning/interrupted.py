@@ -25,7 +25,8 @@ PATIENCE = 60
 def interrupt(script: str, folder: Path) -> tuple[str, int]:
     """What a script says on stderr that hears Ctrl-C while its worker works, and that worker.
 
-    Neither of them is left over, even if they do not end by themselves.
+    Neither of them is left over, even if they do not end by themselves; nor are their pipes,
+    which would be told of where they are collected as garbage, in the midst of another test.
 
     Args:
         script: prints the process id of its worker, then has it work for ever.
@@ -34,25 +35,25 @@ def interrupt(script: str, folder: Path) -> tuple[str, int]:
     """
     path = folder / "script.py"
     path.write_text(HEARS_CTRL_C + script)
-    caller = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, path],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         process_group=0,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(folder)},
-    )
-    groups = [caller.pid]
-    try:
-        assert caller.stdout is not None
-        worker = int(caller.stdout.readline())
-        groups.append(worker)
-        time.sleep(BEGINS)
-        caller.send_signal(signal.SIGINT)
-        _, told = caller.communicate(timeout=PATIENCE)
-        return told, worker
-    finally:
-        for group in groups:
-            with suppress(ProcessLookupError):
-                os.killpg(group, signal.SIGKILL)
-        caller.wait()
+    ) as caller:
+        groups = [caller.pid]
+        try:
+            assert caller.stdout is not None
+            first = caller.stdout.readline()
+            assert first.strip().isdecimal(), caller.communicate(timeout=PATIENCE)[1]
+            groups.append(int(first))
+            time.sleep(BEGINS)
+            caller.send_signal(signal.SIGINT)
+            _, told = caller.communicate(timeout=PATIENCE)
+            return told, int(first)
+        finally:
+            for group in groups:
+                with suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)

@@ -275,6 +275,7 @@ def test_a_cohort_of_nobody_learns_nothing():
         )
 
 
+@pytest.mark.slow
 def test_auto_stays_here_where_the_model_cannot_be_sent_and_the_work_is_small():
     def local() -> nn.Module:
         return CONVOLUTIONS()

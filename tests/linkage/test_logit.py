@@ -110,6 +110,7 @@ class TestFitWeights:
         other = fit_weights([(strange, torch.tensor([0, 1, 0, -1]), able)])
         assert float(one) == pytest.approx(float(other), abs=1e-6)
 
+    @pytest.mark.slow
     @settings(max_examples=25, deadline=None)
     @given(st.integers(0, 999))
     def test_no_weight_is_below_zero_whatever_is_seen(self, seed) -> None:

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from overheard.core.seeds import Seed
@@ -50,6 +51,7 @@ def test_chances_are_what_the_network_says_of_each_pair() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_same_seed_learns_the_same_bits() -> None:
     first, again = (siamese(0.2).probabilities(vectors(0.2), vectors(0.2)) for _ in range(2))
     assert first.equal(again)

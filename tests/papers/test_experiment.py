@@ -51,6 +51,7 @@ class Counting(Experiment):
         )
 
 
+@pytest.mark.slow
 def test_each_audit_leaves_its_report_and_tells_of_its_steps(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
@@ -66,6 +67,7 @@ def test_each_audit_leaves_its_report_and_tells_of_its_steps(
     assert steps[-1].done == steps[-1].total
 
 
+@pytest.mark.slow
 def test_every_experiment_leaves_a_page_of_its_figures(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
@@ -80,6 +82,7 @@ def test_every_experiment_leaves_a_page_of_its_figures(
     assert "No paper counts them." in page
 
 
+@pytest.mark.slow
 def test_a_second_run_in_the_same_folder_finds_all_done(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
@@ -92,6 +95,7 @@ def test_a_second_run_in_the_same_folder_finds_all_done(
     assert before
 
 
+@pytest.mark.slow
 def test_one_seed_stands_for_those_of_the_experiment(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
@@ -102,6 +106,7 @@ def test_one_seed_stands_for_those_of_the_experiment(
     assert (tmp_path / "first" / "runs" / "no_defense-seed7").is_dir()
 
 
+@pytest.mark.slow
 def test_an_audit_without_its_data_is_left_out_and_told(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:

@@ -8,6 +8,8 @@ from overheard.papers.protocol import ProtocolExperiment, ProtocolPanel
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def figures(

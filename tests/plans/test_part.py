@@ -101,6 +101,7 @@ def test_tells_the_mistakes_of_two_parts_at_once():
     assert [mistake["loc"] for mistake in refused.value.errors()] == [("split",), ("model",)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name"), WITH_DEFAULTS, ids=lambda x: getattr(x, "name", x))
 def test_the_record_of_a_part_makes_the_same_part(kind: Kind[Any], name: str):
     adapter = TypeAdapter[Any](Annotated[kind.contract, PartOf(kind)])

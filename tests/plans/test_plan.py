@@ -552,6 +552,7 @@ def parsed(text: str) -> Plan | None:
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(KEYS, TABLES, max_size=5))
 def test_any_toml_is_a_plan_or_a_plan_error(tables: dict[str, Any]):
@@ -579,6 +580,7 @@ PLACES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(PLACES, TABLES)
 def test_any_value_at_any_place_of_a_good_plan_is_a_plan_or_a_plan_error(

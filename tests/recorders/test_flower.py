@@ -406,6 +406,7 @@ print(learned.arrays["w"].numpy()[0] > 1, grid.stopped)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of POSIX")
 def test_the_run_goes_on_over_a_full_disk(tmp_path: Path) -> None:
     done = subprocess.run(

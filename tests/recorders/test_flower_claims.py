@@ -46,6 +46,8 @@ from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.recorders.flower import RecordingGrid
 from tests.recorders.test_flower import Nodes
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 4
 NODES = (7, 2**33 + 1, 2**63 + 5, 2**64 - 9)
 """As Flower numbers them, in the order of the clients that they stand for."""

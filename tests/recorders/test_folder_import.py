@@ -241,6 +241,7 @@ def adding(name: str, tensors: Mapping[str, Tensor]) -> Callable[[Path], None]:
     return lambda folder: put(folder / "round-0000" / name, tensors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [

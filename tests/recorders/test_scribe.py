@@ -229,6 +229,7 @@ print(scribe.stopped)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of POSIX")
 def test_a_full_disk_ends_the_recording_and_what_was_committed_can_be_read(
     tmp_path: Path,
@@ -255,6 +256,7 @@ for _ in range(20):
 """
 
 
+@pytest.mark.slow
 def test_what_still_waits_at_the_end_of_the_program_is_written_then(tmp_path: Path) -> None:
     done = _python(LEFT, tmp_path)
     assert not done.stderr

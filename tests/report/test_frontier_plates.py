@@ -36,6 +36,7 @@ def best(plate: Plate) -> dict[str, str]:
     return {line[0]: line[-1] for line in plate.table.lines}
 
 
+@pytest.mark.slow
 def test_arms_that_another_beats_both_ways_are_named_only_where_there_is_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -62,6 +63,7 @@ def test_accuracy_is_told_as_the_part_that_is_kept_and_beside_what_is_read_the_g
     assert all(line[place].endswith("%") for line in plate.table.lines)
 
 
+@pytest.mark.slow
 def test_the_strongest_attack_on_each_arm_decides_and_the_adaptive_one_is_dashed() -> None:
     # Cheap helps against who does not know it and not against who does.
     held = findings(none=3.0, cheap=0.5)

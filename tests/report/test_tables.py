@@ -183,6 +183,7 @@ def test_names_in_a_document_come_back_as_they_were(rich: Audit) -> None:
     assert HOSTILE in document["class_names"]
 
 
+@pytest.mark.slow
 def test_what_proves_an_epsilon_stands_beside_it() -> None:
     rates = audit_of(LOCAL, released(1.0, members=60, outsiders=60))
     canaries = replace(rates, arms=tuple(replace(one, canary_odds=1.0) for one in rates.arms))

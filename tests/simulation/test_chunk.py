@@ -26,6 +26,7 @@ class TestClients:
         few, many = drawn(20)[0].clients, drawn(50)[0].clients
         assert many[:20] == few
 
+    @pytest.mark.slow
     def test_follow_all_recipes_that_are_thought_of(self) -> None:
         prior = Prior(recipes=(RECIPE, RECIPE, RECIPE))
         known = knowledge(virtual=60, prior=prior)

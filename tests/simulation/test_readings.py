@@ -125,6 +125,7 @@ def test_a_probe_that_miscounts_is_refused(monkeypatch) -> None:
         read(knowledge(), [Raw()])
 
 
+@pytest.mark.slow
 def test_virtual_clients_meet_the_background_through_the_defenses_that_are_known() -> None:
     known = replace(knowledge(), defenses=(RandAug(1.0),))
     one, other = (read(replace(known, background=blobs(40, seed=s))) for s in (8, 9))

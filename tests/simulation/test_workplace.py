@@ -78,6 +78,7 @@ def test_workers_give_the_same_bits_whatever_the_model(
     assert all(here[probe].equal(there[probe]) for probe in PROBES)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_at_its_work_moves_no_bit(ready: None, tmp_path: Path) -> None:
     mark = tmp_path / "died"
     deadly, known = Deadly(str(mark)), knowledge(workers=2)

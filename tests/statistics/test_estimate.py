@@ -51,6 +51,7 @@ def test_the_interval_lies_within_the_values_and_around_their_mean(
     assert told.mean - slack <= told.high <= values.max() + slack
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_true_mean_about_as_often_as_it_says():
     # 24 runs of 4 targets; runs differ by a standard deviation of 1, targets by 1. Of 200
     # simulated audits 95 % = 190 should cover 0; its standard deviation is 3, and a percentile

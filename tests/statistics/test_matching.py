@@ -63,6 +63,7 @@ def test_between_two_thresholds_the_errors_are_met_half_way() -> None:
     assert curve(pairs([2, 1, 1], [1])).equal_error()[0] == pytest.approx(2 / 5)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(st.integers(0, 5), min_size=1, max_size=8),

@@ -44,6 +44,7 @@ def times_of(dataset: Dataset) -> torch.Tensor:
     return dataset.times
 
 
+@pytest.mark.slow
 @given(
     drawn=records(),
     kind=st.sampled_from(KINDS),
@@ -77,6 +78,7 @@ def test_no_example_and_no_record_is_both_known_and_private(
     assert found.prior.keys() == set(users.tolist())
 
 
+@pytest.mark.slow
 @given(drawn=records(), share=st.floats(0.05, 0.95))
 def test_every_prior_record_is_earlier_than_every_private_one(
     drawn: Drawn, share: float
@@ -94,6 +96,7 @@ def test_every_prior_record_is_earlier_than_every_private_one(
             assert int(times[rows].max()) <= int(times[mine].min())
 
 
+@pytest.mark.slow
 @given(
     drawn=records(),
     kind=st.sampled_from(KINDS),
@@ -205,6 +208,7 @@ def test_users_with_the_same_examples_know_none_of_each_others_private_ones() ->
     assert not held & set(dataset.train.inputs[known].flatten().tolist())
 
 
+@pytest.mark.slow
 @given(
     labels=st.lists(st.integers(0, CLASSES - 1), min_size=40, max_size=120),
     kind=st.sampled_from(KINDS[:3]),

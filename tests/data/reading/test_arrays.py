@@ -117,6 +117,7 @@ def in_little_memory() -> Iterator[None]:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_a_header_of_megabytes_is_not_read(tmp_path: Path) -> None:
     head = b" " * (32 * MIB)
     path = held(tmp_path, zipped({"x.npy": array(head, version=b"\x02\x00")}))
@@ -128,6 +129,7 @@ def plain(kind: str, shape: str) -> bytes:
     return f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
 
 
+@pytest.mark.slow
 def test_an_array_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path) -> None:
     numbers = 64 * MIB + 1
     bomb = array(plain("|u1", f"({numbers},)"), b"\0" * numbers)

@@ -84,6 +84,7 @@ def same(one: Synthetic, other: Synthetic) -> bool:
     return all(a.allclose(b, rtol=1e-8, atol=1e-10) for a, b in zip(one, other, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most_bytes", "at_once"), [(10**9, 1), (1, 1), (1, 3)])
 def test_slopes_of_each_members_own_set_are_those_of_the_whole_graph(
     most_bytes: int, at_once: int
@@ -97,6 +98,7 @@ def test_slopes_of_each_members_own_set_are_those_of_the_whole_graph(
         assert all(e[member].allclose(w) for e, w in zip(ends, weights, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most_bytes", "at_once"), [(10**9, 1), (1, 1), (10**9, 3)])
 def test_slopes_of_a_shared_set_are_those_of_the_whole_graph(
     most_bytes: int, at_once: int
@@ -109,6 +111,7 @@ def test_slopes_of_a_shared_set_are_those_of_the_whole_graph(
     assert all(e.allclose(w) for e, w in zip(ends, weights, strict=True))
 
 
+@pytest.mark.slow
 def test_what_is_kept_twice_is_the_same_to_the_last_bit() -> None:
     whole = unroll().slopes(START, examples(3), after)
     thrifty = unroll(1).slopes(START, examples(3), after)

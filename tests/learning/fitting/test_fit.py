@@ -19,6 +19,7 @@ def planted(examples: int) -> torch.Tensor:
 class TestFit:
     SCHEDULE = FitSchedule(epochs=100, batch=16, rate=0.05)
 
+    @pytest.mark.slow
     def test_comes_to_tell_shares_that_can_be_told(self):
         inputs = planted(200)
         shares = (2 * inputs).softmax(1)

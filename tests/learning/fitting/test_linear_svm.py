@@ -37,6 +37,7 @@ def test_two_examples_stand_at_the_margins_worked_by_hand() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_order_of_steps_hangs_on_the_seed_and_moves_little() -> None:
     vectors, labels = blobs(6)
     first, again, other = (

@@ -36,6 +36,7 @@ def test_every_task_is_done_once_whatever_the_order() -> None:
         assert int(piece.tensors["worker"]) != os.getpid()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced_and_its_task_done_by_another(tmp_path) -> None:
     jobs = (DiesAtFirst(str(tmp_path), RETRIES), Scaled(5.0))
     assert done(*jobs) == {0: [2.0, 6.0], 1: [5.0, 15.0]}
@@ -43,6 +44,7 @@ def test_a_worker_that_dies_is_replaced_and_its_task_done_by_another(tmp_path) -
     assert processes.are_ready(2)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_while_nobody_needs_it_is_replaced_too() -> None:
     done(Scaled(1.0))
     crew = processes.muster(2)
@@ -52,6 +54,7 @@ def test_a_worker_killed_while_nobody_needs_it_is_replaced_too() -> None:
     assert done(*[Scaled(2.0)] * 6) == {number: [2.0, 6.0] for number in range(6)}
 
 
+@pytest.mark.slow
 def test_a_task_that_kills_everyone_is_given_up(tmp_path) -> None:
     with pytest.raises(WorkerError, match=r"died .exit code -9.*fewer workers"):
         done(DiesAtFirst(str(tmp_path), 99), workers=1)
@@ -59,6 +62,7 @@ def test_a_task_that_kills_everyone_is_given_up(tmp_path) -> None:
     assert not processes.are_ready(1)
 
 
+@pytest.mark.slow
 def test_an_error_of_a_job_is_raised_as_itself() -> None:
     with pytest.raises(PlanError, match="change the plan"):
         done(Refuses())
@@ -74,6 +78,7 @@ def test_a_job_that_cannot_be_sent_is_done_here() -> None:
     assert work[0].tensors["scaled"].tolist() == [7.0, 21.0]
 
 
+@pytest.mark.slow
 def test_a_caller_who_stops_listening_ends_the_workers() -> None:
     crew = processes.muster(1)
     work = crew.work(tasks(Scaled(1.0), Endless(), Endless()))
@@ -95,6 +100,7 @@ list(crew.work([(0, WorkerTask(Endless(), (Bundle({"numbers": torch.ones(1)}),))
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path) -> None:
     told, worker = interrupt(ENDLESS, tmp_path)
     assert told.rstrip().endswith("KeyboardInterrupt")

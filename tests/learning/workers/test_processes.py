@@ -79,6 +79,7 @@ def test_workers_stay_for_the_next_call():
     crew.rest()
 
 
+@pytest.mark.slow
 def test_a_caller_who_stops_listening_ends_the_workers():
     crew = hire(lesson(MLP, TABLE), 1)
     trained = crew.train(MEMBERS, 1)
@@ -100,6 +101,7 @@ def test_a_caller_who_took_every_member_leaves_the_workers_at_rest(window):
     assert processes.are_ready(1)
 
 
+@pytest.mark.slow
 def test_a_dead_worker_is_named():
     crew = hire(lesson(MLP, TABLE), 1)
     number = crew._workers[0].process.pid
@@ -109,12 +111,14 @@ def test_a_dead_worker_is_named():
     assert not processes.are_ready(1)
 
 
+@pytest.mark.slow
 def test_tells_what_went_wrong_in_a_worker():
     members = (Member("client/9", torch.tensor([99])),)
     with pytest.raises(WorkerError, match=r"client/9(.|\n)*IndexError"):
         list(train(MLP, TABLE, members, engine="processes", workers=1))
 
 
+@pytest.mark.slow
 def test_refuses_a_model_that_cannot_be_sent():
     def local() -> nn.Module:
         return MLP()
@@ -176,6 +180,7 @@ list(crew.train([Member("client/0", torch.arange(4))], 1))
 )
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_guard_but_a_builder_of_its_own_is_refused(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
@@ -197,6 +202,7 @@ def test_another_pool_of_the_same_size_is_not_mistaken_for_the_last():
         assert all(map(same_bits, here, there))
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path):
     told, worker = interrupt(ENDLESS, tmp_path)
     assert told.rstrip().endswith("KeyboardInterrupt")
@@ -204,6 +210,7 @@ def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path):
         os.kill(worker, 0)
 
 
+@pytest.mark.slow
 def test_workers_are_called_once_they_are_missed_and_change_no_bit(monkeypatch):
     # Three workers, as no other test asks for three; nothing is worth calling them at first.
     here = list(train(CONVOLUTIONS, IMAGES, engine="sequential"))

@@ -1,6 +1,7 @@
 import gc
 from pathlib import Path
 
+import pytest
 import torch
 
 from overheard.learning.workers.job import Bundle, WorkerTask
@@ -23,6 +24,7 @@ def test_what_is_mapped_is_what_was_handed_in() -> None:
     files.close()
 
 
+@pytest.mark.slow
 def test_a_bundle_is_written_once_and_gone_when_nobody_holds_it() -> None:
     files = TaskFiles()
     kept, dropped = (Bundle({name: torch.ones(2)}) for name in ("kept", "dropped"))

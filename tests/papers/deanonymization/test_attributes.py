@@ -1,10 +1,13 @@
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.papers.deanonymization.attributes import AskedAttribute, AttributesExperiment
 from overheard.papers.deanonymization.world import IdentityScenario
 
 
+@pytest.mark.slow
 def test_an_attribute_of_known_users_is_told_and_one_of_strangers_by_no_mark_is_not(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ def test_biases_that_differ_by_a_factor_are_the_same_and_opposite_ones_are_not()
     assert alike.flatten().tolist() == pytest.approx([1, -1, -1, 1])
 
 
+@pytest.mark.slow
 def test_correlations_of_own_and_of_other_biases_are_told_and_drawn(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ def test_every_attack_of_both_audits_is_an_attacker_by_name(tiny: IdentityScenar
     assert attackers(adapted) == {"shadow_adaptive": told["shadow"]}
 
 
+@pytest.mark.slow
 def test_full_replacement_hides_everyone_and_each_arm_has_its_utility(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -1,11 +1,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.papers.deanonymization.depth import DepthExperiment, Layered
 from overheard.papers.deanonymization.world import IdentityScenario
 
 
+@pytest.mark.slow
 def test_each_layer_has_its_own_precision_and_the_first_reads_habits(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ def test_a_user_with_one_example_has_no_distance_to_itself() -> None:
     assert len(told.across) == 1
 
 
+@pytest.mark.slow
 def test_users_with_habits_lie_above_the_diagonal_and_dealt_anew_on_both_sides(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

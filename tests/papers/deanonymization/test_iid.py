@@ -1,10 +1,13 @@
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.papers.deanonymization.iid import IidExperiment
 from overheard.papers.deanonymization.world import IdentityScenario
 
 
+@pytest.mark.slow
 def test_the_control_tells_nobody_where_users_as_they_are_are_told(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

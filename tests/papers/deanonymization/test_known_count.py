@@ -1,6 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
 
 from overheard.auditing.supplies import Resources
@@ -33,6 +34,7 @@ def test_numbers_that_leave_no_update_out_are_not_told_beside_all(
     assert counts_of(world, run, (1, 4, 8, 16)) == (1, 4)
 
 
+@pytest.mark.slow
 def test_all_updates_tell_no_less_than_one(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.papers.deanonymization.open_world import OpenWorldExperiment
 from overheard.papers.deanonymization.world import IdentityScenario
@@ -13,6 +15,7 @@ def test_strangers_are_as_many_as_the_share_leaves(tiny: IdentityScenario) -> No
     assert all(plan.data.clients == 8 for plan in plans.values())
 
 
+@pytest.mark.slow
 def test_false_alarms_are_told_where_there_are_strangers_and_senders_are_linked(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.papers.deanonymization.prior_examples import (
     Counted,
@@ -8,6 +10,7 @@ from overheard.papers.deanonymization.prior_examples import (
 from overheard.papers.deanonymization.world import IdentityScenario
 
 
+@pytest.mark.slow
 def test_more_prior_examples_tell_more(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -10,6 +10,8 @@ from overheard.papers.deanonymization.reidentification import (
 from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.papers.figure import Figure
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def figures(

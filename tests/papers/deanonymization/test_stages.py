@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.papers.deanonymization.stages import StagesExperiment, ranges_of
 from overheard.papers.deanonymization.world import IdentityScenario
@@ -11,6 +13,7 @@ def test_ranges_hold_every_round_once() -> None:
         assert [number for part in parts for number in part] == list(range(rounds))
 
 
+@pytest.mark.slow
 def test_every_pair_of_ranges_is_told_and_drawn(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -1,10 +1,13 @@
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.papers.deanonymization.utility import UtilityExperiment
 from overheard.papers.deanonymization.world import IdentityScenario
 
 
+@pytest.mark.slow
 def test_both_models_are_worth_more_than_chance(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from overheard.papers.decaf.plans import DecafSize
 from overheard.questions.label_shares.attacks.decaf import Decaf
 
 
+@pytest.mark.slow
 def test_the_maimed_attack_stands_beside_the_whole_one(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ def test_the_figures_of_the_paper_are_lost(figures: dict[str, Figure]) -> None:
     assert {one.published for one in figures.values()} == {None}
 
 
+@pytest.mark.slow
 def test_data_sets_that_are_missing_do_not_stop_the_others(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from overheard.papers.decaf.deeper import DeeperExperiment, Network
 from overheard.papers.decaf.plans import DecafSize
 
 
+@pytest.mark.slow
 def test_reads_each_network_beside_its_own_table(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
@@ -30,6 +31,7 @@ def test_the_larger_network_is_the_worse_one_in_print() -> None:
     assert networks["cifar10_vgg16"] == "table13"
 
 
+@pytest.mark.slow
 def test_networks_whose_data_are_missing_do_not_stop_the_others(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from overheard.papers.decaf.plans import DecafSize
 pytest.importorskip("dp_accounting")
 
 
+@pytest.mark.slow
 def test_each_arm_has_its_distances_and_its_accuracy(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:

@@ -1,11 +1,14 @@
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.papers.decaf.benchmark import DecafBenchmark
 from overheard.papers.decaf.plans import DecafSize
 from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
 
 
+@pytest.mark.slow
 def test_gives_each_distance_for_each_number_of_auxiliary_examples(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:

@@ -8,6 +8,8 @@ from overheard.papers.decaf.plans import DecafSize
 from overheard.papers.decaf.table import DecafTableExperiment
 from overheard.papers.figure import Figure
 
+pytestmark = pytest.mark.slow
+
 RESOURCES = Resources(engine="sequential")
 
 

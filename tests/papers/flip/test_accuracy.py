@@ -37,6 +37,7 @@ def test_the_table_is_as_printed() -> None:
     assert membership("flip") == pytest.approx(0.4975)
 
 
+@pytest.mark.slow
 def test_every_arm_has_an_accuracy_after_rounds_of_its_own(
     tiny: FlipScenario, tmp_path: Path
 ) -> None:

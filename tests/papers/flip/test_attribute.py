@@ -14,6 +14,8 @@ from overheard.papers.flip.attribute_tests import PUSHED, TESTS
 from overheard.plans.plan import parse_plan
 from tests.papers.flip.planted import plant
 
+pytestmark = pytest.mark.slow
+
 TINY = replace(
     REDUCED,
     source=Cifar10(shrink=8),

@@ -14,6 +14,8 @@ from overheard.questions.membership.attacks.loss_membership import LossMembershi
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from tests.papers.flip.test_accuracy import TINY
 
+pytestmark = pytest.mark.slow
+
 WORLD = replace(TINY, examples=40, samples=(1,), flip_rounds=3, epochs=10, beside=())
 ASKED = Candidates(members=40, outsiders=150)
 RESOURCES = Resources(workers=1)

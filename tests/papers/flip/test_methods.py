@@ -1,6 +1,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.papers.experiment import PAGE
@@ -20,6 +22,7 @@ SMALL = Ways(
 )
 
 
+@pytest.mark.slow
 def test_ways_are_told_by_accuracy_and_by_time(tmp_path: Path) -> None:
     experiment = MethodsExperiment(SMALL, SMALL)
     run = experiment.run(tmp_path, quick=True, resources=Resources(workers=1), on_step=None)

@@ -11,6 +11,8 @@ from overheard.papers.figure import Figure
 from overheard.papers.flip.samples import REDUCED, SamplesExperiment
 from tests.papers.flip.planted import plant
 
+pytestmark = pytest.mark.slow
+
 TINY = replace(
     REDUCED[1],
     source=Cifar10(only=("cat", "dog", "frog"), shrink=8),

@@ -37,6 +37,7 @@ def plane(shift: float, learned: float) -> float:
     return float(torch.cat(told).double().mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", [network, plane])
 def test_what_sets_collections_apart_in_both_places_is_found(right: object) -> None:
     assert callable(right)
@@ -44,6 +45,7 @@ def test_what_sets_collections_apart_in_both_places_is_found(right: object) -> N
     assert right(8.0, 8.0) > 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", [network, plane])
 @pytest.mark.parametrize("learned", [0.0, 8.0])
 def test_collections_that_are_alike_are_told_apart_by_a_guess(
@@ -54,6 +56,7 @@ def test_collections_that_are_alike_are_told_apart_by_a_guess(
     assert right(0.0, learned) == pytest.approx(0.5, abs=0.19)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_collections_is_kept() -> None:
     one, other = collections("learned", 8.0)
     first, second = told_by_plane((one, other), (other, one), Seed(0))

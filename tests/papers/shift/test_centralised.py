@@ -20,6 +20,7 @@ def runs_of(measure: LeakageMeasure, jumps: tuple[float, ...]) -> Followed:
     )
 
 
+@pytest.mark.slow
 def test_one_model_leaves_figures_and_a_page(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -10,6 +10,8 @@ from overheard.papers.shift.measure import LOSS, source_of_leakage
 from overheard.papers.shift.plans import federation
 from overheard.papers.shift.world import ShiftScenario
 
+pytestmark = pytest.mark.slow
+
 MEASURES = (source_of_leakage("weights", "cosine"), LOSS)
 
 

@@ -1,6 +1,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.learning.models.shift_conv import ShiftConv
 from overheard.papers.shift.experiment import Followings
@@ -11,6 +13,7 @@ from overheard.papers.shift.world import ShiftScenario
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
 
 
+@pytest.mark.slow
 def test_every_layer_is_followed_and_drawn(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:

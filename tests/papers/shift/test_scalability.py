@@ -1,6 +1,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.papers.shift.experiment import Followings
 from overheard.papers.shift.followed import Followed
@@ -30,6 +32,7 @@ def told(heights: dict[int, float]) -> dict[str, Followings]:
     }
 
 
+@pytest.mark.slow
 def test_every_number_of_clients_has_a_line_in_both_charts(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:

@@ -33,6 +33,7 @@ def told(source: dict[float, float], loss: dict[float, float]) -> dict[str, Foll
     }
 
 
+@pytest.mark.slow
 def test_each_severity_is_a_point_beside_the_control(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:

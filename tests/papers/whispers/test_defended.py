@@ -12,6 +12,7 @@ from overheard.papers.whispers.scenario import Scenario
 pytest.importorskip("dp_accounting")
 
 
+@pytest.mark.slow
 def test_noise_costs_the_attack_and_the_model_and_both_are_told(
     tiny: WhispersBenchmark, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ def test_the_error_is_the_mean_over_all_clients(figures: dict[str, Figure]) -> N
     assert error.better == "lower"
 
 
+@pytest.mark.slow
 def test_with_noise_the_defended_arm_is_read(tiny: WhispersBenchmark, tmp_path: Path) -> None:
     pytest.importorskip("dp_accounting")
     experiment = LinesExperiment(

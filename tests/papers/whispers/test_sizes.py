@@ -1,11 +1,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from overheard.auditing.supplies import Resources
 from overheard.papers.whispers.benchmark import WhispersBenchmark
 from overheard.papers.whispers.sizes import SizesExperiment
 
 
+@pytest.mark.slow
 def test_updates_of_larger_clients_are_longer(tiny: WhispersBenchmark, tmp_path: Path) -> None:
     size = replace(tiny.reduced, clients=2, rounds=1, batch=64, virtual=8)
     experiment = SizesExperiment(tiny, sizes=(300, 30), full=size, reduced=size)

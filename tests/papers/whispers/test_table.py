@@ -8,6 +8,8 @@ from overheard.papers.whispers.methods import Method
 from overheard.papers.whispers.scenario import Scenario, alike
 from overheard.papers.whispers.table import WhispersTableExperiment
 
+pytestmark = pytest.mark.slow
+
 SCORES = ("wasserstein", "kl", "js", "l1")
 
 

@@ -48,6 +48,7 @@ def rounds(count: int, how: Flip = HOW, members=MEMBERS):
     return distiller, shared, done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 3])
 def test_a_model_learns_from_what_was_distilled(steps: int) -> None:
     how = Flip(2, steps, 20, first_rate=0.2, rate_rate=0.01)
@@ -59,6 +60,7 @@ def test_a_model_learns_from_what_was_distilled(steps: int) -> None:
     assert done.moments.steps.tolist() == [60, 60]
 
 
+@pytest.mark.slow
 def test_who_else_distils_moves_nobody() -> None:
     _, _, both = rounds(1)
     _, _, alone = rounds(1, members=MEMBERS[1:])
@@ -78,6 +80,7 @@ def test_the_loss_told_is_that_of_the_members_own_examples() -> None:
     assert float(done.losses[1]) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_steps_of_a_round_look_at_one_batch_after_the_other() -> None:
     # Three batches of 20 out of 60 differ from the same one three times.
     seen = rounds(1, Flip(samples=2, batch=20, steps=3))[2]
@@ -85,6 +88,7 @@ def test_steps_of_a_round_look_at_one_batch_after_the_other() -> None:
     assert not seen.examples.inputs.allclose(whole.examples.inputs, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_examples_learned_from_at_once_take_fewer_steps() -> None:
     # Two steps of three examples in place of six steps: other weights, as good a model.
     how = Flip(2, 1, 20, first_rate=0.2, rate_rate=0.01)

@@ -20,6 +20,7 @@ def test_users_are_named_by_their_embeddings_alone(different) -> None:
     assert named(different, told) > 0.4
 
 
+@pytest.mark.slow
 def test_embeddings_of_others_name_others(different) -> None:
     own = different.knowledge.people.embeddings
     known = list(different.knowledge.people.priors)
@@ -31,6 +32,7 @@ def test_embeddings_of_others_name_others(different) -> None:
     assert wrong < right - 0.3
 
 
+@pytest.mark.slow
 def test_who_learns_from_everyone_knows_more(different) -> None:
     learned = replace(QUICK, learn_from="everyone")
     assert named(different, claims(learned, different)) > named(

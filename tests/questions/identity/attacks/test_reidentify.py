@@ -185,6 +185,7 @@ class TestNeighbours:
         assert claim.unseen == pytest.approx(12 / 20)
 
 
+@pytest.mark.slow
 def test_a_profile_is_denied_by_those_whom_none_fits(different) -> None:
     known = different.knowledge.people.priors
     fits, strangers = [], []

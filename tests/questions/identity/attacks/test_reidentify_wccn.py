@@ -59,10 +59,12 @@ class TestWhereUsersDiffer:
     def test_they_are_named(self, updates, different) -> None:
         assert named(different, claims(ReidentifyWccn(updates), different)) > 0.95
 
+    @pytest.mark.slow
     def test_the_faint_are_named_more_often_than_by_support_vectors(self) -> None:
         ours = mean_named(ReidentifyWccn(), 0.3)
         assert ours > mean_named(ReidentifySvm(), 0.3) + 0.05
 
+    @pytest.mark.slow
     def test_linked_updates_that_nobody_shares_tell_more_than_one_by_itself(self) -> None:
         assert mean_named(ReidentifyWccn(), 0.3) > mean_named(PLAIN, 0.3)
 
@@ -139,6 +141,7 @@ class TestOfTheUnseen:
             own[run.truth.users[who] in known].append(claim.unseen)
         return torch.tensor(own[True]), torch.tensor(own[False])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("anonymous", "holdout"), [(True, 0), (False, 12)])
     def test_their_chance_is_told_and_fits_their_share(self, anonymous, holdout) -> None:
         people = [faint(number, 0.7) for number in range(16 + holdout)]

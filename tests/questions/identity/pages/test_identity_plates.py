@@ -1,5 +1,7 @@
 """How people are recognised is drawn, and the numbers stand below."""
 
+import pytest
+
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
 from overheard.drawing.pair_plates import MOST_ATTACKS
@@ -38,6 +40,7 @@ def test_the_table_says_what_the_lines_show() -> None:
     assert figures["True pairs at 1 % false alarms"] == "100"
 
 
+@pytest.mark.slow
 def test_only_the_best_attacks_are_drawn_and_the_note_says_so() -> None:
     findings = [
         one

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
 from overheard.findings.exposures import Exposure
@@ -59,6 +61,7 @@ def test_a_control_is_said_to_lie_inside_or_outside_of_the_null() -> None:
     assert "No control ran beside it" in said(planned)
 
 
+@pytest.mark.slow
 def test_too_few_strangers_are_said_to_be_too_few() -> None:
     assert "the 24 targets of users it does not know" in said(
         identity_findings("none", "ours", 3.0)

@@ -34,6 +34,8 @@ from overheard.testing.worlds.planted import (
     hold,
 )
 
+pytestmark = pytest.mark.slow
+
 ATTACK = Amortised(steps=60)
 FOUR = tuple(map(client, range(4)))
 EVERYBODY = (0, 1, 2, 3)

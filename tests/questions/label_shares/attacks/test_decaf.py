@@ -23,6 +23,7 @@ BASES = Bases(OF_CLASS, {(0, 1, 2): OF_UNION, (0, 1): OF_UNION, (0,): OF_CLASS[0
 
 
 class TestDecompose:
+    @pytest.mark.slow
     @pytest.mark.parametrize("solver", ["nnls", "gradient"])
     def test_gives_back_the_mixture_of_bases_with_the_calibrator_spread_evenly(self, solver):
         change = 3 * OF_CLASS[0] + 1 * OF_CLASS[1] + 2 * OF_UNION
@@ -122,6 +123,7 @@ class TestOnAFederation:
         ]
         assert off[0] < off[1]
 
+    @pytest.mark.slow
     def test_gradient_descent_comes_close_to_the_exact_minimum(self, run):
         exact, near = self.claims(run), self.claims(run, solver="gradient", steps=3000)
         for one, other in zip(exact, near, strict=True):

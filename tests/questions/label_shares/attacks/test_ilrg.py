@@ -35,6 +35,7 @@ def test_one_step_from_a_blank_model_gives_the_counts_back(counts):
     assert read(Ilrg(), hear(step(counts), sum(counts))) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     COUNTS,

@@ -18,6 +18,8 @@ from overheard.questions.label_shares.attacks.ldia import (
 )
 from overheard.testing.worlds.planted import SKEWED, federate_often
 
+pytestmark = pytest.mark.slow
+
 TRUE = torch.tensor([[0.7, 0.3]])
 
 

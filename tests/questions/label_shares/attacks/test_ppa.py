@@ -39,11 +39,13 @@ class TestOnALeak:
         claims = attack.infer(view, TARGETS, with_few(leaky), Seed(0))
         return torch.stack([claims[who].shares for who in TARGETS])
 
+    @pytest.mark.slow
     def test_the_preferred_class_is_found_in_the_published_form(self, leaky):
         most = self.claims(leaky, form="preference").argmax(1)
         held = torch.tensor(SKEWED).argmax(1)
         assert int((most == held).sum()) >= 3
 
+    @pytest.mark.slow
     def test_the_published_form_is_surer_than_the_fair_one_where_clients_are_alike(
         self, tight, leaky
     ):
@@ -53,9 +55,11 @@ class TestOnALeak:
         )
         assert float(sure) > float(fair)
 
+    @pytest.mark.slow
     def test_more_retraining_is_another_probe(self, leaky):
         assert not torch.equal(self.claims(leaky), self.claims(leaky, retraining=10))
 
+    @pytest.mark.slow
     def test_two_rounds_are_read_side_by_side(self, leaky):
         view = federate_often([(0, 1), (0, 1)])
         attack = Ppa(most_rounds=2)

@@ -86,6 +86,7 @@ class TestSize:
         attack = Whispers(guess=20, epochs=20, **settings)
         return attack.infer(view, ONE, knowledge, Seed(0))[client(0)]
 
+    @pytest.mark.slow
     def test_a_told_size_is_taken(self, leaky):
         size = self.claim(leaky, told=True).size
         assert (size.examples, size.low, size.high) == (40, 40, 40)
@@ -104,6 +105,7 @@ class TestSize:
 
 
 class TestOverRounds:
+    @pytest.mark.slow
     def test_finds_the_shares_of_targets_heard_differently_often(self, knowledge):
         view = federate_often([(0, 1, 2, 3), (0, 1, 2, 3), (0, 1)])
         targets = [client(0), client(3)]
@@ -113,6 +115,7 @@ class TestOverRounds:
             # All alike misses by 2 * (0.8 - 0.25) = 1.1.
             assert float((claims[client(place)].shares - true).abs().sum()) < 0.6
 
+    @pytest.mark.slow
     def test_the_loss_is_a_choice(self, knowledge):
         view = federate_often([(0, 1, 2, 3)])
         attacks = (Whispers(loss=loss, epochs=50) for loss in ("squared", "divergence"))
@@ -120,6 +123,7 @@ class TestOverRounds:
         assert [int(claim.argmax()) for claim in claims] == [0, 0]
         assert not torch.equal(*claims)
 
+    @pytest.mark.slow
     def test_of_a_cohort_it_claims_the_shares_and_the_size_of_all_together(self, knowledge):
         view = federate_often([(0, 1, 2, 3)], summed=True)
         knowledge = replace(knowledge, means=replace(knowledge.means, virtual_clients=64))

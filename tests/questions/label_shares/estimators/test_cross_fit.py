@@ -63,6 +63,7 @@ class TestWhereReadingsTell:
             fit.read(some), fit.read(readings)[:, :, :3], rtol=1e-4, atol=1e-5
         )
 
+    @pytest.mark.slow
     def test_gives_the_same_bits_for_the_same_seed_and_others_for_another(self, fit):
         shares = shares_of_all()
         again, other = (
@@ -80,6 +81,7 @@ class TestWhereReadingsTell:
         assert torch.get_rng_state().equal(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [0, 1])
 def test_no_client_is_told_by_who_has_seen_its_shares(fit, half):
     shares = shares_of_all()
@@ -91,6 +93,7 @@ def test_no_client_is_told_by_who_has_seen_its_shares(fit, half):
     assert not torch.equal(fooled.of_virtual[:, ~own], fit.of_virtual[:, ~own])
 
 
+@pytest.mark.slow
 def test_where_readings_tell_nothing_it_is_no_better_than_the_mean():
     shares = shares_of_all(alpha=1.0)
     fit = cross_fit(noisy(), shares, HALVES, STEPS, Seed(2))
@@ -111,6 +114,7 @@ def test_a_client_far_off_all_virtual_ones_gets_finite_shares(fit):
     assert bool(fit.read(far_off()).isfinite().all())
 
 
+@pytest.mark.slow
 def test_a_size_that_is_told_is_heeded():
     # Clients are large in the first class, small in the last; nothing else is read of them.
     shares = torch.eye(CLASSES).double()[torch.arange(CLIENTS) // 2 % CLASSES]

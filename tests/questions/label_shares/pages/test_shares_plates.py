@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from overheard.auditing.exposures import arms
 from overheard.core.parties import COHORT, client
 from overheard.core.seeds import Seed
@@ -10,6 +12,7 @@ from overheard.questions.label_shares.pages.shares_plates import DRAWN, shares_p
 from tests.worlds.audits import shares_finding
 
 
+@pytest.mark.slow
 def test_of_many_clients_the_most_different_are_drawn_and_the_rest_is_named(
     small: Audit,
 ) -> None:

@@ -246,6 +246,7 @@ def test_the_order_of_labels_matters_to_wasserstein_alone(
         assert after[name] == pytest.approx(before[name], abs=1e-12)
 
 
+@pytest.mark.slow
 @given(pairs_of_claims())
 def test_scipy_gives_the_same_distances(pair: tuple[LabelShares, LabelShares]) -> None:
     got = values(*pair)

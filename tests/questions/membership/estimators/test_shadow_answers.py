@@ -61,6 +61,7 @@ def test_they_learn_from_as_many_as_clients_tell(run) -> None:
     assert asked(run, 4, knowledge=nothing).inside.sum(1).tolist() == [EACH] * 4
 
 
+@pytest.mark.slow
 def test_where_no_size_is_told_they_learn_from_half_of_what_there_is(run) -> None:
     hidden = [
         replace(m, body=Update(m.body.delta)) if isinstance(m.body, Update) else m

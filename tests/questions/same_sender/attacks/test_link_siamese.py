@@ -55,6 +55,7 @@ def test_a_match_has_no_direction(different) -> None:
     torch.testing.assert_close(there, back)
 
 
+@pytest.mark.slow
 def test_lasting_pseudonyms_are_nobody_elses() -> None:
     run = federate_people([person(n) for n in EVERYONE], Seed(0), anonymous=False)
     with pytest.raises(NeedsError, match="pseudonyms = 'round'"):

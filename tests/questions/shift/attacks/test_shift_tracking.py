@@ -24,6 +24,8 @@ from tests.worlds.rivals import (
     in_many_steps,
 )
 
+pytestmark = pytest.mark.slow
+
 ATTACK = ShiftTracking(most_virtual=24)
 EVEN = torch.arange(10) % 2 == 0
 KNOWN: Knowledge = replace(

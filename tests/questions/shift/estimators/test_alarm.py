@@ -26,6 +26,7 @@ def alarms(tracks: torch.Tensor, alarm: Alarm = ALARM) -> float:
     return sum(max(alarm.read(track)[0]) > alarm.threshold for track in tracks) / len(tracks)
 
 
+@pytest.mark.slow
 def test_as_few_runs_without_a_shift_raise_it_as_is_stated() -> None:
     # Clients that keep their examples, and clients that exchange them in the middle.
     kept, exchanged = errors_of(300, 1), errors_of(300, 2)
@@ -41,6 +42,7 @@ def test_a_shift_raises_it_and_its_round_is_told() -> None:
     assert [ALARM.read(track)[1] for track in shifted] == [3] * 50
 
 
+@pytest.mark.slow
 def test_readings_that_step_about_more_than_expected_raise_it_far_less_often() -> None:
     noisy = errors_of(300, 5)
     noisy = noisy + (noisy - noisy.mean(1, keepdim=True))

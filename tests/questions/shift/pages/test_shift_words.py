@@ -1,5 +1,7 @@
 """Sentences on shifts say who tells what from what, beside the guess."""
 
+import pytest
+
 from overheard.auditing.exposures import arms
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
@@ -55,6 +57,7 @@ def test_controls_do_not_count_for_what_an_arm_was_worth() -> None:
     assert len(arm.runs) == 2
 
 
+@pytest.mark.slow
 def test_a_defense_that_hides_the_shift_helps_and_its_cost_stands_beside() -> None:
     findings = [
         *shift_findings("none", "tracker", 9.0, runs=20),

@@ -64,6 +64,7 @@ def test_the_table_says_what_the_drawing_shows() -> None:
     assert float(planned[5 + SINCE]) == pytest.approx(timeline.statistic[SINCE], abs=0.06)
 
 
+@pytest.mark.slow
 def test_only_the_best_attacks_are_drawn_the_best_first() -> None:
     findings = [
         finding

@@ -265,6 +265,7 @@ def test_a_claim_about_other_labels_is_refused() -> None:
         scores(shift_of(change=(0.1, -0.1)))
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-0.3, 0.3), min_size=4, max_size=4))
 def test_scores_of_a_change_keep_within_their_bounds(change: list[float]) -> None:
     got = scores(shift_of(change=tuple(change)))

@@ -147,6 +147,7 @@ def test_with_too_few_controls_there_is_no_power(percent: int, least: int) -> No
     assert told.mean == 1.0
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(st.lists(st.integers(0, 30), min_size=20, max_size=45))
 def test_a_control_is_found_no_more_often_than_said(values: list[int]) -> None:
