@@ -1,6 +1,6 @@
 """A report finds the pages of a question by its name, and makes do without."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, final
@@ -38,9 +38,7 @@ class WeatherQuestion(Question[LabelShares]):
 
 
 @pytest.fixture
-def outside(
-    small: Audit, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> Audit:
+def outside(small: Audit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Audit]:
     """The small audit, as if it had asked about the weather."""
     found = Kind.parts
 
@@ -51,12 +49,12 @@ def outside(
     monkeypatch.setattr(Kind, "parts", parts)
     # One answer is kept for the process: this test has another.
     questions.cache_clear()
-    request.addfinalizer(questions.cache_clear)
     findings = tuple(
         replace(one, cell=replace(one.cell, question=WeatherQuestion.name))
         for one in small.findings
     )
-    return replace(small, findings=findings)
+    yield replace(small, findings=findings)
+    questions.cache_clear()
 
 
 def test_every_question_of_ours_has_pages() -> None:
