@@ -12,10 +12,12 @@ import torch
 from overheard.archive.layout import messages_path, transcript_folder
 from overheard.archive.seconds import read_seconds
 from overheard.archive.truth import read_truth
+from overheard.auditing import supplies
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.listening import NOBODY
 from overheard.auditing.progress import Step
 from overheard.auditing.run import audit
+from overheard.auditing.supplies import deal_examples
 from overheard.core.attack import Attack
 from overheard.core.claims import Interval, Timeline
 from overheard.core.errors import NeedsError, OutputError, PlanError
@@ -24,6 +26,8 @@ from overheard.core.needs import AUXILIARY, RECIPE, UPDATES
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.data.dataset import Dataset
+from overheard.data.partition.deal import Deal
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
 from overheard.findings.finding import Audit, Finding, Refusal
@@ -88,6 +92,20 @@ def test_every_target_is_claimed_by_every_attack_over_all_rounds_and_each(small:
                     rounds=rounds,
                 )
                 assert tuple(finding.target for finding in found) == CLIENTS
+
+
+def test_examples_are_partitioned_once_for_all_arms_and_threats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seeds = list[int]()
+
+    def counted(plan: Plan, dataset: Dataset, seed: int, is_control: bool = False) -> Deal:
+        seeds.append(seed)
+        return deal_examples(plan, dataset, seed, is_control)
+
+    monkeypatch.setattr(supplies, "deal_examples", counted)
+    audit(SMALL, tmp_path, resources=HERE)  # two seeds, two arms, three threats
+    assert sorted(seeds) == [0, 1]
 
 
 def test_a_finding_holds_shares_against_shares_and_beside_guesses(small: Done):
