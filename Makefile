@@ -25,8 +25,7 @@ test: install ## run the tests and the examples in the documentation
 	$(BIN)/pytest -n 2 -q --dist loadfile --durations=20
 
 test-fast: install ## in 1.5 minutes: no slow tests, no types at calls, no examples, no contract of attacks
-	$(BIN)/pytest -n 2 -q --dist loadfile --jaxtyping-packages= -m 'not slow and not deployment' \
-		--ignore tests/questions/test_every_attack.py tests
+	$(BIN)/pytest -n 2 -q --dist loadfile --jaxtyping-packages= -m 'not slow and not deployment' tests
 
 # What was compiled once is not compiled again, even where a container's default says so.
 test test-fast: export PYTHONDONTWRITEBYTECODE =

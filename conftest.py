@@ -1,5 +1,6 @@
 """How all tests are run: types are checked, no clock can fail a test."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import typed
@@ -12,3 +13,9 @@ settings.register_profile(
     "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that hold slow tests: no worker is left with one at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
+    items.sort(key=lambda item: item.path not in slow)

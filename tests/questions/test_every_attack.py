@@ -14,6 +14,8 @@ from overheard.testing.attack import AttackCheck, gain_checks, general_checks
 from overheard.testing.trial import trial_of
 from overheard.testing.truth_apart import truth_loaded_by
 
+pytestmark = pytest.mark.slow
+
 ATTACKS = kinds.ATTACKS.parts()
 
 SHORTER: dict[str, dict[str, int]] = {
