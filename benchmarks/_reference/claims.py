@@ -29,13 +29,19 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.membership.claim import Membership
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.shift.claim import Shift
-from tests.worlds import planted_shift
-from tests.worlds.planted import EVEN, SKEWED, Overheard, federate, hold
-from tests.worlds.planted_identity import EVERYONE, Peopled, anybody, federate_people, person
-from tests.worlds.planted_membership import Remembered, federate_records
-from tests.worlds.planted_shift import Followed, federate_on
+from overheard.testing.worlds import planted_shift
+from overheard.testing.worlds.planted import EVEN, SKEWED, Overheard, federate, hold
+from overheard.testing.worlds.planted_identity import (
+    EVERYONE,
+    Peopled,
+    anybody,
+    federate_people,
+    person,
+)
+from overheard.testing.worlds.planted_membership import Remembered, federate_records
+from overheard.testing.worlds.planted_shift import ShiftingRun, federate_on
 
-Run = Overheard | Followed | Peopled | Remembered
+Run = Overheard | ShiftingRun | Peopled | Remembered
 
 TARGETS = tuple(client(number) for number in range(4))
 
@@ -96,7 +102,7 @@ def claimed(attack: Attack[Any], run: Run) -> dict[str, object]:
         return {"refused": str(error)}
     told = {who: plain(claim) for who, claim in claims.items()}
     digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-    scores = {} if isinstance(run, Followed) else scored(attack, run, claims)
+    scores = {} if isinstance(run, ShiftingRun) else scored(attack, run, claims)
     return {"digest": digest, "claims": told, "scores": scores}
 
 
