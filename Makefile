@@ -24,7 +24,7 @@ audit: install ## simulate, attack and report with the built-in plan: audit/repo
 test: install ## run the tests and the examples in the documentation
 	$(BIN)/pytest -n 2 -q --dist loadfile --durations=20
 
-test-fast: install ## in 1.5 minutes: no slow tests, no types at calls, no examples, no contract of attacks
+test-fast: install ## in two minutes: no slow tests, no types at calls, no examples, no contract of attacks
 	$(BIN)/pytest -n 2 -q --dist loadfile --jaxtyping-packages= -m 'not slow and not deployment' tests
 
 # What was compiled once is not compiled again, even where a container's default says so.
