@@ -46,7 +46,7 @@ CLAIMANTS = 2
 """Jobs that the attacks are shared out among, to be asked for their claims."""
 
 WORKERS = {"words": 2}
-"""Worker processes of a plan, where there is more than one, so that they are heard too."""
+"""Worker processes of a plan; one where a plan is not named here."""
 
 ALONE = ("--seed", 0, "--workers", 1)
 """The first seed of a plan, as a recording is of one."""

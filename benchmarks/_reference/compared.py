@@ -26,7 +26,7 @@ class Difference:
     after: object
 
     def __str__(self) -> str:
-        """One line of the place, one of what was, one of what is."""
+        """Return three lines: where the two differ, the old value, the new one."""
         return f"  {self.place}\n    - {_shown(self.before)}\n    + {_shown(self.after)}"
 
 
@@ -84,7 +84,7 @@ def _of_values(place: str, old: object, new: object) -> Iterator[Difference]:
             yield Difference(f"{place} (length)", len(old), len(new))
         for number, (one, other) in enumerate(zip(old, new, strict=False)):
             yield from _of_values(f"{place}[{number}]", one, other)
-    # 1 and 1.0 and true are told apart, as their texts are.
+    # 1, 1.0 and true differ here, as they do in the file.
     elif json.dumps(old) != json.dumps(new):
         yield Difference(place, old, new)
 

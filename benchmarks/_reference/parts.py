@@ -1,4 +1,4 @@
-"""What can be named in a plan, and what of it can be told without a run.
+"""Everything that a plan can name, as far as it shows without a run.
 
 python parts.py OUT    writes parts.json, models.json, papers.json, schemas, lists and help
 """

@@ -56,7 +56,7 @@ class AuditedRuns:
 
     Args:
         subject: one sentence on what is audited.
-        heard: the runs one by one, each as soon as it is there.
+        heard: the audited runs one by one, each as soon as it is trained or opened.
 
     """
 

@@ -25,7 +25,7 @@ from overheard.plans.kinds import question_of
 from overheard.plans.plan import ThreatPlan
 
 NOBODY = "an answer of somebody who does not observe"
-"""Lacks where all that was heard came of the observers themselves."""
+"""What is missing where only the observers' own updates are visible."""
 
 
 def listen(
@@ -77,7 +77,7 @@ def listen(
 
 
 def _told(knowledge: Callable[[], Knowledge], progress: Progress, what: str) -> Knowledge:
-    """What an attacker knows; how far it has come in its own work is told beside `what`."""
+    """Return what an attacker knows, and let it report the progress of its own work."""
     known = knowledge()
     return replace(
         known, means=replace(known.means, on_progress=partial(progress.beside, what))

@@ -44,7 +44,7 @@ class UpdateNorm(Attack[LargerHalf]):
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LargerHalf]:
-        """Compare each target's mean length with the median of all who were heard."""
+        """Compare the mean length of each target's updates with the median over all senders."""
         lengths = {who: _mean_length(view, who) for who in {*_senders(view), *targets}}
         middle = sorted(lengths.values())[len(lengths) // 2]
         return {

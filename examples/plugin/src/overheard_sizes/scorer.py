@@ -31,7 +31,7 @@ class LargerHalfScorer(Scorer[LargerHalf]):
         return LargerHalf(float(sizes[target] >= median(sizes.values())))
 
     def blind(self, asked: LargerHalf, knowledge: Knowledge) -> Mapping[str, LargerHalf]:
-        """Of one who heard nothing each half is as likely."""
+        """Return the uninformed guess: either half is equally likely."""
         return {"a coin": LargerHalf(0.5)}
 
     def told(self, truth: LargerHalf) -> Mapping[str, LargerHalf]:
