@@ -41,7 +41,7 @@ def test_gives_back_which_records_were_put_in_and_that_no_counts_are_told(
     found = read_truth(tmp_path)
     assert (found.members, found.canaries) == (truth.members, "0a3f")
     assert not found.are_counts_told
-    with pytest.raises(NeedsError, match="does not say how many examples of each label"):
+    with pytest.raises(NeedsError, match="has no label counts"):
         found.label_counts(client(0), (0,))
 
 
