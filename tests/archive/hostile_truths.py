@@ -175,7 +175,7 @@ def canaries(home: Path, _: Files) -> CaseResults:
         truth_path(run).write_bytes(damaged)
         case = f"canaries {number}: {damaged[:60]!a}"
         is_refused = results.run_case(case, run, [read])
-        # What is refused value_paths nothing; what is audited value_paths it where it is to.
+        # A refused truth leaves no files; an audited one only those of the audit.
         results.expect(out.exists() is not is_refused, f"{case}: out is wrong")
         left = {name for name in files_in(home) if not name.startswith("out/")}
         results.expect(left == {f"run/{name}" for name in intact}, f"{case}: {left} are there")
