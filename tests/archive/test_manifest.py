@@ -108,7 +108,7 @@ def test_content_that_is_no_manifest_is_refused(tmp_path: Path, content: bytes) 
 
 
 def test_a_folder_without_a_transcript_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(TranscriptError, match="has no transcript"):
+    with pytest.raises(TranscriptError, match="holds no transcript"):
         read_manifest(tmp_path / "nowhere")
 
 

@@ -26,7 +26,7 @@ def test_shared_and_transposed_tensors_are_written_correctly() -> None:
 
 
 def test_refuses_invalid_weights() -> None:
-    with pytest.raises(ValueError, match="'w' has NaN"):
+    with pytest.raises(ValueError, match="'w' holds NaN"):
         pieces({"w": torch.tensor([1.0, float("nan")])})
     with pytest.raises(ValueError, match="no floating-point"):
         pieces({"w": torch.tensor([1])})

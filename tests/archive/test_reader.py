@@ -67,7 +67,7 @@ def test_a_transcript_can_be_read_without_its_run(folder: Path, tmp_path: Path) 
 
 def test_a_missing_transcript_is_reported(tmp_path: Path) -> None:
     assert committed_rounds(tmp_path) == 0
-    with pytest.raises(TranscriptError, match="has no transcript"):
+    with pytest.raises(TranscriptError, match="holds no transcript"):
         open_transcript(tmp_path)
 
 
@@ -103,5 +103,5 @@ def test_verification_counts_files_and_detects_a_flipped_bit(folder: Path) -> No
     content[-1] ^= 1
     file.write_bytes(content)
     open_transcript(folder)
-    with pytest.raises(TranscriptError, match="was changed after it was written"):
+    with pytest.raises(TranscriptError, match="was altered after it was written"):
         verify(folder)

@@ -70,7 +70,9 @@ def test_every_float_type_is_stored_and_read_as_float32(
 def test_unsupported_float_types_are_refused(tmp_path: Path) -> None:
     small = {name: tensor.to(torch.float8_e4m3fn) for name, tensor in WEIGHTS.items()}
     weights = write_weights(tmp_path / "x.safetensors", save(small))
-    with pytest.raises(TranscriptError, match=r"x\.safetensors: 'b' has torch\.float8_e4m3fn"):
+    with pytest.raises(
+        TranscriptError, match=r"x\.safetensors: 'b' holds torch\.float8_e4m3fn"
+    ):
         weights["b"]
     assert flaw_of(torch.tensor([1e300], dtype=torch.float64)) is not None
 
@@ -93,21 +95,21 @@ def test_weights_that_are_not_finite_are_neither_written_nor_read(
     tmp_path: Path, bad: float
 ) -> None:
     invalid = WEIGHTS | {"b": torch.tensor([1.0, bad])}
-    with pytest.raises(ValueError, match="'b' has NaN or infinity"):
+    with pytest.raises(ValueError, match="'b' holds NaN or infinity"):
         stored(invalid)
     weights = write_weights(tmp_path / "x.safetensors", save(invalid))
-    with pytest.raises(TranscriptError, match=r"x\.safetensors: 'b' has NaN or infinity"):
+    with pytest.raises(TranscriptError, match=r"x\.safetensors: 'b' holds NaN or infinity"):
         weights["b"]
     assert torch.equal(weights["a"], WEIGHTS["a"])
 
 
 def test_integers_are_refused(tmp_path: Path) -> None:
     invalid = WEIGHTS | {"b": torch.tensor([1, 2])}
-    assert flaw_of(invalid["b"]) == "has torch.int64, no floating-point numbers"
+    assert flaw_of(invalid["b"]) == "holds torch.int64, no floating-point numbers"
     with pytest.raises(ValueError, match=r"torch\.int64"):
         stored(invalid)
     weights = write_weights(tmp_path / "x.safetensors", save(invalid))
-    with pytest.raises(TranscriptError, match=r"'b' has torch\.int64"):
+    with pytest.raises(TranscriptError, match=r"'b' holds torch\.int64"):
         weights["b"]
 
 

@@ -162,7 +162,7 @@ def test_where_nobody_is_said_to_be_anybody_a_claim_about_senders_is_refused(tmp
     assert found.findings == ()
     assert not any(run.is_control for run in found.arms)
     whys = {one.cell.attack: one.missing[0] for one in found.refusals}
-    assert "give the run's clients users (data.people in a plan" in whys["likeness"]
+    assert "assign users to clients (data.people in a plan" in whys["likeness"]
     (why,) = (why for attack, why in whys.items() if attack.startswith(UNDER_ONE))
     assert "prior examples of two users or more" in why
     assert len(found.refusals) == 12

@@ -164,7 +164,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = manifest_path(transcript)
     if not is_there(path):
         raise TranscriptError(
-            f"{folder} has no transcript (no {path.name}): give the folder of a run"
+            f"{folder} holds no transcript (no {path.name}): name the folder of a run"
         )
     content = read_inside(path, transcript)
     _refuse_newer(path, content)
@@ -238,7 +238,7 @@ def _refuse_newer(path: Path, content: bytes) -> None:
     if isinstance(found, int) and found > FORMAT:
         writer = spelled(str(document.get("overheard")))
         raise TranscriptError(
-            f"{path} has format {spelled(str(found))}, written by overheard {writer}; "
+            f"{path} is of format {spelled(str(found))}, written by overheard {writer}; "
             f"overheard {_OVERHEARD} reads formats up to {FORMAT}: upgrade overheard"
         )
 

@@ -67,7 +67,7 @@ def verify(folder: Path) -> int:
             found = file_digest(content, "sha256").hexdigest()
         if found != file.sha256:
             raise TranscriptError(
-                f"{path} was changed after it was written (SHA-256 {found}, written "
+                f"{path} was altered after it was written (SHA-256 {found}, written "
                 f"{spelled(file.sha256)}): copy the whole transcript again"
             )
         for tensors in _weights_in(entry.message):

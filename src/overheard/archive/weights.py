@@ -107,13 +107,13 @@ def read_tensors(
 def flaw_of(tensor: Tensor) -> str | None:
     """Return why a tensor is not valid as weights; None if it is valid."""
     if not tensor.is_floating_point():
-        return f"has {tensor.dtype}, no floating-point numbers"
+        return f"holds {tensor.dtype}, no floating-point numbers"
     if tensor.dtype not in COMPUTED:
-        return f"has {tensor.dtype}, which is not supported: send it as float32"
+        return f"holds {tensor.dtype}, which is not supported: send it as float32"
     # A chunk at a time, as a mapped tensor may be larger than memory.
     chunks = torch.split(tensor.reshape(-1), PIECE)
     if not all(_is_finite(chunk.float()) for chunk in chunks):
-        return "has NaN or infinity, as float32"
+        return "holds NaN or infinity, as float32"
     return None
 
 

@@ -78,7 +78,7 @@ CANDIDATES: Final = Need(
     lambda view, target, knowledge: knowledge.candidates is not None,
 )
 USERS: Final = Need(
-    "prior examples of two or more candidate users (data.people)",
+    "prior examples of two users or more (data.people)",
     lambda view, target, knowledge: len(knowledge.people.priors) > 1,
 )
 
