@@ -88,10 +88,10 @@ def shapes_in(body: BroadcastLine) -> Shapes:
     return {parameter.name: parameter.shape for parameter in body.parameters}
 
 
-def _checked(file: StoredFile, place: LinePlace) -> Path:
+def _checked(file: StoredFile, location: LinePlace) -> Path:
     """Return the path of a file after checking that it has the recorded size."""
-    path = weights_path(place.transcript, place.round, file.name)
-    size = size_inside(path, place.transcript)
+    path = weights_path(location.transcript, location.round, file.name)
+    size = size_inside(path, location.transcript)
     if size != file.size:
         raise TranscriptError(
             f"{path} has {size} bytes, but {file.size} were written: it was cut short or "
@@ -102,30 +102,30 @@ def _checked(file: StoredFile, place: LinePlace) -> Path:
 
 def _body_of(
     body: BodyLine,
-    place: LinePlace,
+    location: LinePlace,
     shapes: Shapes | None,
     path: Path | None,
 ) -> Body:
     if isinstance(body, MissingLine):
         return Missing(body.reason)
     if isinstance(body, EvaluationLine):
-        return Evaluation(body.metrics, _size(body.examples, place))
+        return Evaluation(body.metrics, _size(body.examples, location))
     assert path is not None, "all other messages have a file"
     if isinstance(body, DistilledLine):
         return _distilled(path)
     if shapes is None:
-        raise place.refuse("comes before the round's broadcast: record broadcasts too")
+        raise location.refuse("comes before the round's broadcast: record broadcasts too")
     if isinstance(body, BroadcastLine):
         return Broadcast(StoredWeights(path, shapes), body.config)
-    delta, examples = StoredWeights(path, shapes), _size(body.examples, place)
+    delta, examples = StoredWeights(path, shapes), _size(body.examples, location)
     if isinstance(body, UpdateLine):
         return Update(delta, examples, body.metrics)
     return Aggregate(delta, frozenset(party(name) for name in body.cohort), examples)
 
 
-def _size(examples: int | None, place: LinePlace) -> int | None:
+def _size(examples: int | None, location: LinePlace) -> int | None:
     if examples is not None and not 0 <= examples < MOST_EXAMPLES:
-        raise place.refuse(f"reports {examples} examples: record the true size, or null")
+        raise location.refuse(f"reports {examples} examples: record the true size, or null")
     return examples
 
 

@@ -54,13 +54,13 @@ def messages_path(transcript: Path, number: int) -> Path:
     return round_folder(transcript, number) / "messages.jsonl"
 
 
-def weights_name(place: int, sender: Party, kind: str) -> str:
+def weights_name(index: int, sender: Party, kind: str) -> str:
     """Return the name of the tensor file of a message.
 
     The index of the message in its round makes the name unique, even on case-insensitive disks.
     Sender and kind are there for human readers.
     """
-    return f"{place:04d}-{sender.replace('/', '-')}-{kind}.safetensors"
+    return f"{index:04d}-{sender.replace('/', '-')}-{kind}.safetensors"
 
 
 def weights_path(transcript: Path, number: int, name: str) -> Path:
@@ -134,7 +134,7 @@ def read_inside(path: Path, transcript: Path) -> bytes:
 
 
 def committed_rounds(folder: Path) -> int:
-    """How many rounds of a run are written whole; 0 where there is no transcript yet.
+    """Return the number of committed rounds of a run; 0 if it has no transcript yet.
 
     Raises:
         TranscriptError: if a round is missing before the last.

@@ -187,12 +187,14 @@ def is_complete(folder: Path) -> bool:
 
 def told(error: ValidationError) -> str:
     """Describe all validation errors with their locations, on one line."""
-    flaws = error.errors(include_url=False, include_input=False)
-    places = [".".join(str(part) for part in flaw["loc"]) or "the document" for flaw in flaws]
-    more = [f"and {len(flaws) - MOST_FLAWS} more"] if len(flaws) > MOST_FLAWS else []
+    errors = error.errors(include_url=False, include_input=False)
+    locations = [
+        ".".join(str(part) for part in flaw["loc"]) or "the document" for flaw in errors
+    ]
+    more = [f"and {len(errors) - MOST_FLAWS} more"] if len(errors) > MOST_FLAWS else []
     described = [
-        f"{spelled(place)}: {spelled(flaw['msg'])}"
-        for place, flaw in zip(places[:MOST_FLAWS], flaws, strict=False)
+        f"{spelled(location)}: {spelled(flaw['msg'])}"
+        for location, flaw in zip(locations[:MOST_FLAWS], errors, strict=False)
     ]
     return "; ".join(described + more)
 

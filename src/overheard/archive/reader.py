@@ -93,18 +93,18 @@ def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
     shapes: Shapes | None = None
     content = read_inside(messages_path(transcript, number), transcript)
     for count, raw in enumerate(content.splitlines(), start=1):
-        place = LinePlace(transcript, number, count)
-        line = _line_of(raw, place)
+        location = LinePlace(transcript, number, count)
+        line = _line_of(raw, location)
         if isinstance(line.body, BroadcastLine):
             shapes = shapes_in(line.body)
-        yield _Entry(line, message_of(line, place, shapes))
+        yield _Entry(line, message_of(line, location, shapes))
 
 
-def _line_of(raw: bytes, place: LinePlace) -> Line:
+def _line_of(raw: bytes, location: LinePlace) -> Line:
     try:
         return PARSER.validate_json(raw)
     except ValidationError as error:
-        raise place.refuse(
+        raise location.refuse(
             f"is damaged: {told(error)}; copy the whole transcript again"
         ) from error
 

@@ -144,8 +144,8 @@ class OpenRound:
             else TimesLine(message.times.sent, message.times.received),
         )
         self._lines.append(line)
-        place = LinePlace(self._transcript, self._number, len(self._lines))
-        return message_of(line, place, self._shapes)
+        location = LinePlace(self._transcript, self._number, len(self._lines))
+        return message_of(line, location, self._shapes)
 
     def close(self) -> None:
         """Commit the messages recorded so far.

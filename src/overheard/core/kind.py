@@ -38,7 +38,7 @@ class Origin:
         return f"{self.name} {self.version}"
 
 
-def _accept(part: type) -> None:
+def _accept(plugin: type) -> None:
     """Accept every plugin."""
 
 
@@ -91,39 +91,39 @@ class _Found(Generic[T]):
 
 # Cached per registry for the life of the process: installed packages do not change.
 @cache
-def _found(kind: Kind[T]) -> _Found[T]:
-    parts, origins = _ours(kind), dict[str, Origin]()
-    for entry, origin in _entries(f"overheard.{kind.name}"):
-        if entry.name in parts:
+def _found(registry: Kind[T]) -> _Found[T]:
+    plugins, origins = _ours(registry), dict[str, Origin]()
+    for entry, origin in _entries(f"overheard.{registry.name}"):
+        if entry.name in plugins:
             holder = origins.get(entry.name, "overheard itself")
             _warn(entry, origin, f"the name is taken by {holder}", "rename the plugin")
             continue
         # Another package may fail in any way while it is imported.
         try:
-            part = _loaded(entry, kind)
+            plugin = _loaded(entry, registry)
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
             _warn(entry, origin, reason, "update, repair or uninstall the package")
             continue
-        parts[entry.name], origins[entry.name] = part, origin
-    return _Found(MappingProxyType(dict(sorted(parts.items()))), MappingProxyType(origins))
+        plugins[entry.name], origins[entry.name] = plugin, origin
+    return _Found(MappingProxyType(dict(sorted(plugins.items()))), MappingProxyType(origins))
 
 
-def _ours(kind: Kind[T]) -> dict[str, type[T]]:
-    package = import_module(kind.package)
-    if not kind.room:
-        return discover(package, kind.contract)
+def _ours(registry: Kind[T]) -> dict[str, type[T]]:
+    package = import_module(registry.package)
+    if not registry.room:
+        return discover(package, registry.contract)
     found: dict[str, type[T]] = {}
-    for folder, room in _rooms(package, kind.room):
-        parts = (
-            discover(room, kind.contract)
+    for folder, room in _rooms(package, registry.room):
+        plugins = (
+            discover(room, registry.contract)
             if hasattr(room, "__path__")
-            else {folder: concrete_class(room, kind.contract, folder)}
+            else {folder: concrete_class(room, registry.contract, folder)}
         )
-        if found.keys() & parts.keys():
-            twice = sorted(found.keys() & parts.keys())
+        if found.keys() & plugins.keys():
+            twice = sorted(found.keys() & plugins.keys())
             raise TypeError(f"{room.__name__}: plugin names {twice} occur twice: rename them")
-        found |= parts
+        found |= plugins
     return found
 
 
@@ -169,22 +169,22 @@ def _installed() -> tuple[tuple[EntryPoint, Origin], ...]:
     return tuple(pair for pairs in found.values() for pair in pairs)
 
 
-def _loaded(entry: EntryPoint, kind: Kind[T]) -> type[T]:
-    part: object = entry.load()
-    if not (inspect.isclass(part) and issubclass(part, kind.contract)):
-        raise TypeError(f"{entry.value} is no subclass of {kind.contract.__name__}")
-    if inspect.isabstract(part):
-        missing = ", ".join(sorted(getattr(part, "__abstractmethods__")))  # noqa: B009
+def _loaded(entry: EntryPoint, registry: Kind[T]) -> type[T]:
+    plugin: object = entry.load()
+    if not (inspect.isclass(plugin) and issubclass(plugin, registry.contract)):
+        raise TypeError(f"{entry.value} is no subclass of {registry.contract.__name__}")
+    if inspect.isabstract(plugin):
+        missing = ", ".join(sorted(getattr(plugin, "__abstractmethods__")))  # noqa: B009
         raise TypeError(f"{entry.value} is abstract: it does not define {missing}")
-    if "__dataclass_fields__" not in vars(part):
+    if "__dataclass_fields__" not in vars(plugin):
         raise TypeError(f"{entry.value} is no dataclass: its settings must be dataclass fields")
-    name = getattr(part, "name", None)
+    name = getattr(plugin, "name", None)
     if name != entry.name:
         raise TypeError(
             f"{entry.value} has the name {name!r}: give the entry point and the class one name"
         )
-    kind.check(part)
-    return part
+    registry.check(plugin)
+    return plugin
 
 
 def _warn(entry: EntryPoint, origin: Origin, reason: str, remedy: str) -> None:

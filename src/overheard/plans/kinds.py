@@ -21,23 +21,23 @@ from overheard.learning.model import Model
 from overheard.plans.part import settings_model
 
 
-def _fits_a_plan(part: type) -> None:
+def _fits_a_plan(plugin: type) -> None:
     """Check that a plan and its JSON schema can represent the settings of a plugin."""
-    settings_model(str(getattr(part, "name")), part).model_json_schema()  # noqa: B009
+    settings_model(str(getattr(plugin, "name")), plugin).model_json_schema()  # noqa: B009
 
 
-def _answers_by_its_name(part: type[Question[Any]]) -> None:
+def _answers_by_its_name(plugin: type[Question[Any]]) -> None:
     """Check that a question and its scorer have the same name, which findings use."""
-    if part.name != part().scorer.name:
+    if plugin.name != plugin().scorer.name:
         raise TypeError(
-            f"the question {part.name!r} has a scorer named {part().scorer.name!r}: give both "
-            "the same name"
+            f"the question {plugin.name!r} has a scorer named {plugin().scorer.name!r}: give "
+            "both the same name"
         )
 
 
-def _is_made_of_nothing(part: type[Scorer[Any]]) -> None:
+def _is_made_of_nothing(plugin: type[Scorer[Any]]) -> None:
     """Check that a scorer has no required settings, as a plan cannot give any."""
-    part()
+    plugin()
 
 
 # Any: each attack and each question has its own class of claims.

@@ -28,10 +28,10 @@ def packages_of(plan: Plan) -> Mapping[str, str]:
 
 
 def _origins(plan: Plan) -> Iterator[Origin]:
-    for kind, part in _parts(plan):
-        origin = kind.origin(part.name) if part is not None else None
+    for registry, plugin in _parts(plan):
+        origin = registry.origin(plugin.name) if plugin is not None else None
         # An object made in Python may have the name of an installed plugin of another class.
-        if origin is not None and kind.parts()[part.name] is type(part):
+        if origin is not None and registry.parts()[plugin.name] is type(plugin):
             yield origin
     for threat in plan.threats:
         for attack in threat.attacks:

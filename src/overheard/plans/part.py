@@ -35,8 +35,8 @@ class PartOf(Generic[T]):
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         """Make pydantic accept a table with a `kind`, a name, or the plugin itself."""
-        parts = self.kind.parts()
-        models = tuple(settings_model(name, part) for name, part in parts.items())
+        plugins = self.kind.parts()
+        models = tuple(settings_model(name, plugin) for name, plugin in plugins.items())
         choice = models[0] if len(models) == 1 else Union[models]  # noqa: UP007
         tagged = Annotated[choice, Field(discriminator="kind")] if len(models) > 1 else choice
         return core_schema.no_info_wrap_validator_function(
@@ -48,16 +48,16 @@ class PartOf(Generic[T]):
     def _take(self, value: object, validate: Callable[[object], BaseModel]) -> T:
         if isinstance(value, self.kind.contract):
             return value
-        parts = self.kind.parts()
+        plugins = self.kind.parts()
         given = {"kind": value} if isinstance(value, str) else with_tuples(value)
-        if not (isinstance(given, dict) and given.get("kind") in tuple(parts)):
+        if not (isinstance(given, dict) and given.get("kind") in tuple(plugins)):
             raise ValueError(
-                f"name one of {', '.join(parts)}, or give a table whose `kind` is one of them"
+                f"name one of {', '.join(plugins)}, or give a table whose `kind` is one of them"
             )
         table = validate(given)
-        part = parts[getattr(table, "kind")]  # noqa: B009
+        plugin = plugins[getattr(table, "kind")]  # noqa: B009
         try:
-            return part(**{name: getattr(table, name) for name in _names(part)})
+            return plugin(**{name: getattr(table, name) for name in _names(plugin)})
         except AuditError as error:
             # As an error of this field, so that it is listed with its location.
             raise ValueError(str(error)) from error
