@@ -49,7 +49,7 @@ class Knowledge:
             raise ValueError(f"a task needs 2 labels or more, got {self.classes}")
 
     def recipes(self) -> tuple[Recipe, ...]:
-        """Return the recipes that clients may follow: the known one, else the prior's, if any."""
+        """Return the recipes that clients may follow: the known one, or the prior's."""
         return self.prior.recipes if self.recipe is None else (self.recipe,)
 
     def auxiliary_shares(self) -> Float[Tensor, " classes"] | None:

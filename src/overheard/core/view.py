@@ -116,7 +116,7 @@ class View:
         return tuple(sorted(self._updates.get(sender, ())))
 
     def cohort_sizes(self) -> dict[int, int]:
-        """Return how many clients the update of `COHORT` is the mean of, by round, where known."""
+        """Return the number of clients behind the update of `COHORT`, by round, where known."""
         others = {
             number: _others(messages, self.observers)
             for number, messages in self._by_round().items()

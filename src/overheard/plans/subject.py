@@ -26,7 +26,7 @@ def subject_of_plan(plan: Plan) -> str:
     return (
         f"{data.clients} clients with {sizes} examples each of {data.source.name}, partitioned "
         f"by {label(split)}; model {label(training.model)}; {training.rounds} rounds of "
-        f"FedAvg, {training.epochs} local epoch{'s' if training.epochs > 1 else ''} of "
+        f"FedAvg, {training.epochs} local epoch{_plural(training.epochs)} of "
         f"{training.optimizer} at learning rate {training.rate:g} with batches of "
         f"{training.batch}"
         + "".join(map(_told, data.shifts))
@@ -55,10 +55,17 @@ def _known(people: People | None) -> str:
             f"; users are label-matched, with {people.per_label} private examples per label"
         )
     if people.unseen:
-        known += f"; it has no examples of {people.unseen} clients"
+        known += f"; it has no examples of {people.unseen} client{_plural(people.unseen)}"
     if people.holdout:
-        known += f"; it also has examples of {people.holdout} users known to take no part"
+        known += (
+            f"; it also has examples of {people.holdout} user{_plural(people.holdout)} known to "
+            "take no part"
+        )
     return f"; clients stand for users, and the attacker has {known}"
+
+
+def _plural(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def subject_of_recording(plan: Plan, manifest: Manifest, parties: int, rounds: int) -> str:
