@@ -58,8 +58,8 @@ def _known(people: People | None) -> str:
         known += f"; it has no examples of {people.unseen} client{_plural(people.unseen)}"
     if people.holdout:
         known += (
-            f"; it also has examples of {people.holdout} user{_plural(people.holdout)} known to "
-            "take no part"
+            f"; it also has examples of {people.holdout} user{_plural(people.holdout)} known "
+            "to take no part"
         )
     return f"; clients stand for users, and the attacker has {known}"
 
