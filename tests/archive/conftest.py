@@ -1,4 +1,4 @@
-"""A transcript of two rounds, small enough to be known by heart."""
+"""A small transcript of two rounds."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def manifest() -> Manifest:
 
 
 @pytest.fixture
-def said() -> tuple[Message, ...]:
+def messages() -> tuple[Message, ...]:
     start = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([0.5])}
     delta = {"weight": torch.tensor([[0.25, -4.0]]), "bias": torch.tensor([8.0])}
     end = {name: start[name] + delta[name] for name in start}
@@ -43,11 +43,11 @@ def said() -> tuple[Message, ...]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, manifest: Manifest, said: tuple[Message, ...]) -> Path:
+def folder(tmp_path: Path, manifest: Manifest, messages: tuple[Message, ...]) -> Path:
     recorder = Recorder(tmp_path / "run", manifest)
     for number in (0, 1):
-        with recorder.round() as now:
-            for message in said:
+        with recorder.round() as open_round:
+            for message in messages:
                 if message.round == number:
-                    now.send(message)
+                    open_round.send(message)
     return tmp_path / "run"

@@ -1,4 +1,4 @@
-"""Thousands of damaged and hostile recordings, made of one small whole one by a seeded draw."""
+"""Thousands of damaged and malicious recordings, derived from an intact one."""
 
 import io
 import json
@@ -42,7 +42,7 @@ from overheard.core.truth import GroundTruth
 from overheard.report.show import show
 
 Files = dict[str, bytes]
-"""A run's folder: what stands in each file, by path."""
+"""A run's folder: the content of each file by path."""
 
 MANIFEST = "transcript/manifest.json"
 LINES = "transcript/rounds/r0000/messages.jsonl"
@@ -54,16 +54,16 @@ UPDATE = "transcript/rounds/r0000/0002-client-0-update.safetensors"
 CONTROL = "\x1b]0;owned\x07\x1b[2J\u202e\x00"
 MARKUP = "[red]x[/red][/]<script>alert(1)</script>"
 
-MENDS = (
+REMEDIES = (
     "copy", "record", "get ", "ask ", "rename", "move", "delete", "upgrade", "put ", "name ",
     "check", "leave", "write", "send", "mend", "export", "keep", "take", "convert", "choose",
-    "give", "save", "add ",
+    "give", "save", "add ", "fix", "remove", "replace", "set ", "use ", "repair", "again",
 )  # fmt: skip
-"""One of these stands in every error: what its reader is to do."""
+"""Every error message has one of these words, which say what to do."""
 
 
 def recorded(folder: Path) -> None:
-    """A run with every kind of message, everything in clear, a truth and a time."""
+    """Record a run with every kind of message, a ground truth and a run time."""
     everyone, server = frozenset({client(0), client(1)}), frozenset({SERVER})
     manifest = Manifest(
         Task((2,), ("no", "yes")),
@@ -83,7 +83,7 @@ def recorded(folder: Path) -> None:
     start = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([0.5])}
     labels = torch.tensor([[1.0, 0.0]] * 3)
     distilled = DistilledSet(torch.ones(3, 2), labels, torch.ones(3), torch.ones(3))
-    said = (
+    messages = (
         Message(0, SERVER, everyone, Broadcast(start, {"lr": "0.1"}), Times(1.0, None)),
         Message(0, client(1), server, Missing("late")),
         Message(0, client(0), server, Update(start, 5, {"loss": 0.75}), Times(2.0, 2.5)),
@@ -94,10 +94,10 @@ def recorded(folder: Path) -> None:
     )
     recorder = Recorder(folder, manifest)
     for number in (0, 1):
-        with recorder.round() as now:
-            for message in said:
+        with recorder.round() as open_round:
+            for message in messages:
                 if message.round == number:
-                    now.send(message)
+                    open_round.send(message)
     counts = {(0, client(0)): torch.tensor([3, 2]), (0, client(1)): torch.tensor([0, 4])}
     write_truth(
         folder,
@@ -121,7 +121,7 @@ def contents(folder: Path) -> Files:
     }
 
 
-def lay(folder: Path, files: Mapping[str, bytes]) -> Path:
+def write_files(folder: Path, files: Mapping[str, bytes]) -> Path:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,8 +129,8 @@ def lay(folder: Path, files: Mapping[str, bytes]) -> Path:
     return folder
 
 
-def told(folder: Path) -> str:
-    """What `overheard show` prints, and what Python shows."""
+def overview_of(folder: Path) -> str:
+    """Return what `overheard show` prints and what Python shows."""
     page = io.StringIO()
     overview = show(folder)
     print_overview(overview, Console(file=page, width=100))
@@ -138,23 +138,23 @@ def told(folder: Path) -> str:
 
 
 READERS: tuple[Callable[[Path], object], ...] = (
-    open_transcript, verify, read_truth, read_seconds, told,
+    open_transcript, verify, read_truth, read_seconds, overview_of,
 )  # fmt: skip
 
 
 @dataclass
-class Tally:
-    """How many cases there were, in how many something was refused, and what went wrong."""
+class CaseResults:
+    """The number of cases, the number of refused ones, and the problems."""
 
     count: int = 0
     refused: int = 0
     problems: list[str] = field(default_factory=list)
 
-    def judge(
+    def run_case(
         self, case: str, folder: Path, readers: Iterable[Callable[[Path], object]]
     ) -> bool:
-        """Let everything read a folder; True if anything was refused."""
-        errors = [self.end_of(case, folder, read) for read in readers]
+        """Run all readers on a folder; return whether any refused it."""
+        errors = [self.read_case(case, folder, read) for read in readers]
         self.count += 1
         self.refused += any(errors)
         return any(errors)
@@ -163,34 +163,39 @@ class Tally:
         if not holds:
             self.problems.append(problem[:2000])
 
-    def end_of(self, case: str, folder: Path, read: Callable[[Path], object]) -> str:
+    def read_case(self, case: str, folder: Path, read: Callable[[Path], object]) -> str:
         try:
-            with within(20):
-                said = read(folder)
+            with time_limit(20):
+                output = read(folder)
         except AuditError as error:
             text = str(error)
-            self.expect(str(folder) in text, f"{case}: names no file: {text!a}")
-            self.expect(text.isprintable(), f"{case}: does not print: {text!a}")
-            self.expect(any(mend in text for mend in MENDS), f"{case}: no mend: {text!a}")
+            self.expect(str(folder) in text, f"{case}: error without file: {text!a}")
+            self.expect(text.isprintable(), f"{case}: unprintable error: {text!a}")
+            self.expect(
+                any(remedy in text for remedy in REMEDIES),
+                f"{case}: error without remedy: {text!a}",
+            )
             self.expect(len(text) < 20_000, f"{case}: {len(text)} characters")
-            self.expect("root:x:" not in text, f"{case}: tells of another file: {text!a}")
+            self.expect(
+                "root:x:" not in text, f"{case}: error with another file's content: {text!a}"
+            )
             return text
-        # Whatever else it is, it is what must not be.
+        # Any other exception is a problem.
         except BaseException as error:
             self.problems.append(f"{case}: {read}: {type(error).__name__}: {error!a}")
             return "broken"
-        if isinstance(said, str):
-            shows = said.replace("\n", "").isprintable()
-            self.expect(shows, f"{case}: what is shown does not print: {said!a}")
+        if isinstance(output, str):
+            shows = output.replace("\n", "").isprintable()
+            self.expect(shows, f"{case}: unprintable output: {output!a}")
         return ""
 
 
 class StuckError(Exception):
-    """Something waited for what never comes, as for somebody to write into a pipe."""
+    """A reader is blocked, as by a pipe without a writer."""
 
 
 @contextmanager
-def within(seconds: int) -> Iterator[None]:
+def time_limit(seconds: int) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise StuckError
 
@@ -203,8 +208,8 @@ def within(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def relabelled(files: Files, name: str, content: bytes) -> Files:
-    """The same with another weights file, of which the line tells size and digest truly."""
+def with_weights(files: Files, name: str, content: bytes) -> Files:
+    """Return the files with other weights, whose size and digest are recorded correctly."""
     place, file = name.rsplit("/", 1)
     lines = []
     for raw in files[f"{place}/messages.jsonl"].splitlines():
@@ -216,7 +221,7 @@ def relabelled(files: Files, name: str, content: bytes) -> Files:
     return files | {name: content, f"{place}/messages.jsonl": b"\n".join(lines)}
 
 
-# What may stand where a number, a text or a list is due.
+# Replacements for a number, a text or a list.
 VALUES = (
     '-1', '-1e308', '1e400', 'NaN', 'Infinity', '9' * 400, '9' * 5000, '18446744073709551616',
     '1.5', 'true', 'null', '""', '[]', '{}', '[' * 300 + ']' * 300, '"../../x"',
@@ -228,18 +233,20 @@ VALUES = (
 MARK = "@hostile@"
 
 
-def leaves(whole: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """The place of every value, the lists and tables that hold values included."""
+def value_paths(
+    intact: object, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[str | int, ...]]:
+    """Iterate over the paths of all values, including lists and tables."""
     if path:
         yield path
-    if isinstance(whole, dict | list):
-        for key, value in whole.items() if isinstance(whole, dict) else enumerate(whole):
-            yield from leaves(value, (*path, key))
+    if isinstance(intact, dict | list):
+        for key, value in intact.items() if isinstance(intact, dict) else enumerate(intact):
+            yield from value_paths(value, (*path, key))
 
 
-def put(whole: object, path: tuple[str | int, ...], value: str) -> bytes:
-    """The JSON of the same with this JSON in that place."""
-    copy = json.loads(json.dumps(whole))
+def replace_value(intact: object, path: tuple[str | int, ...], value: str) -> bytes:
+    """Return the JSON with the value at this path replaced."""
+    copy = json.loads(json.dumps(intact))
     part = copy
     for key in path[:-1]:
         part = part[key]
@@ -247,9 +254,9 @@ def put(whole: object, path: tuple[str | int, ...], value: str) -> bytes:
     return json.dumps(copy).replace(json.dumps(MARK), value).encode()
 
 
-def renamed(whole: object, path: tuple[str | int, ...], name: str) -> bytes:
-    """The JSON of the same with this key for that one."""
-    copy = json.loads(json.dumps(whole))
+def rename_key(intact: object, path: tuple[str | int, ...], name: str) -> bytes:
+    """Return the JSON with the key at this path renamed."""
+    copy = json.loads(json.dumps(intact))
     part = copy
     for key in path[:-1]:
         part = part[key]
@@ -258,7 +265,7 @@ def renamed(whole: object, path: tuple[str | int, ...], name: str) -> bytes:
 
 
 def documents(files: Files) -> Iterator[tuple[object, Callable[[bytes], Files]]]:
-    """Every JSON value of a run, and how to put another in its place."""
+    """Iterate over all JSON documents of a run, each with a function that replaces it."""
     for name in (MANIFEST, TRUTH, SECONDS):
         yield json.loads(files[name]), lambda new, name=name: files | {name: new}
     lines = files[LINES].splitlines()
@@ -271,46 +278,46 @@ def documents(files: Files) -> Iterator[tuple[object, Callable[[bytes], Files]]]
         )
 
 
-def other_values(files: Files, draw: random.Random) -> Iterator[Files]:
+def other_values(files: Files, rng: random.Random) -> Iterator[Files]:
     for document, with_ in documents(files):
-        for path in leaves(document):
-            for value in draw.sample(VALUES, 4):
-                yield with_(put(document, path, value))
+        for path in value_paths(document):
+            for value in rng.sample(VALUES, 4):
+                yield with_(replace_value(document, path, value))
 
 
-def other_keys(files: Files, draw: random.Random) -> Iterator[Files]:
+def other_keys(files: Files, rng: random.Random) -> Iterator[Files]:
     for document, with_ in documents(files):
-        for path in leaves(document):
+        for path in value_paths(document):
             if isinstance(path[-1], str):
-                name = draw.choice((CONTROL, MARKUP, "", "x" * 3000, "\ud800", "../x"))
-                yield with_(renamed(document, path, name))
+                name = rng.choice((CONTROL, MARKUP, "", "x" * 3000, "\ud800", "../x"))
+                yield with_(rename_key(document, path, name))
         once = json.dumps(document).encode()
-        # Each key twice, with the second in force and with the first.
+        # Every key occurs twice; the second or the first takes effect.
         yield with_(once[:-1] + b"," + once[1:])
         yield with_(once[:1] + b'"round":9,"format":1,"wall":-1,' + once[1:])
 
 
-def cut(files: Files, draw: random.Random) -> Iterator[Files]:
+def cut(files: Files, rng: random.Random) -> Iterator[Files]:
     for name, content in files.items():
-        for place in {0, 1, len(content) - 1, *draw.sample(range(len(content)), 24)}:
+        for place in {0, 1, len(content) - 1, *rng.sample(range(len(content)), 24)}:
             yield files | {name: content[:place]}
 
 
-def flipped(files: Files, draw: random.Random) -> Iterator[Files]:
+def flipped(files: Files, rng: random.Random) -> Iterator[Files]:
     for name, content in files.items():
         for _ in range(16):
-            spoilt = bytearray(content)
-            spoilt[draw.randrange(len(spoilt))] ^= 1 << draw.randrange(8)
-            new = bytes(spoilt)
+            damaged = bytearray(content)
+            damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+            new = bytes(damaged)
             yield files | {name: new}
             if name.endswith(".safetensors"):
-                yield relabelled(files, name, new)
+                yield with_weights(files, name, new)
 
 
-def noise(files: Files, draw: random.Random) -> Iterator[Files]:
+def noise(files: Files, rng: random.Random) -> Iterator[Files]:
     for name, content in files.items():
         for _ in range(6):
-            yield files | {name: draw.randbytes(draw.choice((0, 1, 9, len(content))))}
+            yield files | {name: rng.randbytes(rng.choice((0, 1, 9, len(content))))}
         for junk in (
             b"\n" * 999,
             b"\0" * 999,
@@ -329,25 +336,25 @@ def header(dtype: str, shape: list[int], length: int, name: str = "weight") -> b
     return struct.pack("<Q", len(raw)) + raw + b"\0" * min(length, 999)
 
 
-def other_weights(files: Files, draw: random.Random) -> Iterator[Files]:
+def other_weights(files: Files, rng: random.Random) -> Iterator[Files]:
     right = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([0.5])}
-    spoilt = [
+    damaged = [
         {name: tensor.to(kind) for name, tensor in right.items()}
         for kind in (
             torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool,
             torch.float8_e4m3fn, torch.float8_e5m2, torch.complex64, torch.uint16,
         )
     ]  # fmt: skip
-    spoilt += [
+    damaged += [
         right | {"bias": torch.tensor([value])}
         for value in (float("nan"), float("inf"), -float("inf"), 3e38)
     ]
-    spoilt += [
+    damaged += [
         right | {"bias": torch.zeros(shape)} for shape in ((), (0,), (2,), (1, 1), (0, 10**9))
     ]
-    spoilt += [{}, {"weight": right["weight"]}, right | {CONTROL: torch.ones(1)}]
-    spoilt += [right | {MARKUP: torch.ones(1)}, right | {"x" * 9000: torch.ones(1)}]
-    contents = [save(tensors) for tensors in spoilt]
+    damaged += [{}, {"weight": right["weight"]}, right | {CONTROL: torch.ones(1)}]
+    damaged += [right | {MARKUP: torch.ones(1)}, right | {"x" * 9000: torch.ones(1)}]
+    contents = [save(tensors) for tensors in damaged]
     contents += [
         header(dtype, shape, length)
         for dtype in ("F32", "F4", "F8_E4M3", "XX", "")
@@ -359,20 +366,20 @@ def other_weights(files: Files, draw: random.Random) -> Iterator[Files]:
     ]
     for content in contents:
         for name in (name for name in files if name.endswith(".safetensors")):
-            yield relabelled(files, name, content)
+            yield with_weights(files, name, content)
 
 
-def other_rounds(files: Files, draw: random.Random) -> Iterator[Files]:
+def other_rounds(files: Files, rng: random.Random) -> Iterator[Files]:
     lines, place = files[LINES].splitlines(), "transcript/rounds"
     for number in range(len(lines)):
         yield files | {LINES: b"\n".join(lines[:number] + lines[number + 1 :])}
         yield files | {LINES: b"\n".join([*lines, lines[number]])}
     for _ in range(20):
-        yield files | {LINES: b"\n".join(draw.sample(lines, len(lines)))}
+        yield files | {LINES: b"\n".join(rng.sample(lines, len(lines)))}
     for name in ("r0002", "r0007", "r00000", "r-001", "R0000", "x", "r9999999999", " "):
         yield files | {f"{place}/{name}/messages.jsonl": files[CLOSING]}
         yield {path.replace("r0001", name): held for path, held in files.items()}
-    # As many lines as a round of thousands of clients has, the last of them damaged.
+    # As many lines as in a round with thousands of clients, the last of them damaged.
     missing = lines[1] + b"\n"
     yield files | {LINES: lines[0] + b"\n" + missing * 5_000}
     yield files | {LINES: lines[0] + b"\n" + missing * 5_000 + b"{"}
@@ -388,22 +395,24 @@ def files_in(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def recordings(home: Path, whole: Files) -> Tally:
-    """Every change to what stands in the files of a run."""
-    tally, draw = Tally(), random.Random(20)
-    folder, there = lay(home / "run", whole), dict(whole)
+def recordings(home: Path, intact: Files) -> CaseResults:
+    """Run all changes of the content of a run's files."""
+    results, rng = CaseResults(), random.Random(20)
+    folder, previous = write_files(home / "run", intact), dict(intact)
     for change in CHANGES:
-        for number, files in enumerate(change(whole, draw)):
+        for number, files in enumerate(change(intact, rng)):
             case = f"{change.__name__} {number}"
-            for name in there.keys() - files.keys():
+            for name in previous.keys() - files.keys():
                 (folder / name).unlink()
-            lay(folder, {name: new for name, new in files.items() if there.get(name) != new})
-            there = files
-            tally.judge(case, folder, READERS)
-            # To read writes nothing.
+            write_files(
+                folder, {name: new for name, new in files.items() if previous.get(name) != new}
+            )
+            previous = files
+            results.run_case(case, folder, READERS)
+            # Reading must not write.
             left = files_in(home) == {f"run/{name}" for name in files}
-            tally.expect(left, f"{case}: {files_in(home)} are there")
-    return tally
+            results.expect(left, f"{case}: {files_in(home)} are there")
+    return results
 
 
 def link_out(path: Path, outside: Path) -> None:
@@ -430,7 +439,7 @@ def folder_instead(path: Path, _: Path) -> None:
 
 
 def endless(path: Path, _: Path) -> None:
-    """It takes no room on the disk, and would fill any memory."""
+    """Make the file sparse: it takes no disk space but would fill the memory."""
     os.truncate(path, 2**40)
 
 
@@ -440,23 +449,23 @@ TRICKS = (
 )  # fmt: skip
 
 
-def tricks(home: Path, whole: Files) -> Tally:
-    """Every file of a run as something else than a plain file in its folder."""
-    tally = Tally()
-    for name in whole:
+def tricks(home: Path, intact: Files) -> CaseResults:
+    """Run all replacements of a file by something other than a regular file."""
+    results = CaseResults()
+    for name in intact:
         for number, trick in enumerate(TRICKS):
-            outside = home / f"{tally.count}-outside"
+            outside = home / f"{results.count}-outside"
             outside.mkdir()
-            folder = lay(home / f"{tally.count}-run", whole)
+            folder = write_files(home / f"{results.count}-run", intact)
             trick(folder / name, outside)
             case = f"{name}: trick {number}"
-            is_refused = tally.judge(case, folder, READERS)
-            # A time that leads nowhere was not measured, a last round not closed.
-            may = number == 3 and name in (SECONDS, CLOSING)
-            tally.expect(is_refused or may, f"{case}: is read")
+            is_refused = results.run_case(case, folder, READERS)
+            # A dangling link to a run time or to the last round counts as missing.
+            is_allowed = number == 3 and name in (SECONDS, CLOSING)
+            results.expect(is_refused or is_allowed, f"{case}: is read")
     for name in ("transcript/rounds", "transcript/rounds/r0000"):
-        folder = lay(home / f"{tally.count}-run", whole)
+        folder = write_files(home / f"{results.count}-run", intact)
         link_out(folder / name, home)
-        tally.expect(tally.judge(name, folder, READERS), f"{name}: is read")
+        results.expect(results.run_case(name, folder, READERS), f"{name}: is read")
         shutil.rmtree(home / "elsewhere")
-    return tally
+    return results

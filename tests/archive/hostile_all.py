@@ -1,7 +1,7 @@
-"""Lets everything read every hostile case, and prints what came of it.
+"""Runs all readers on all malicious cases, and prints the results.
 
-A program of its own, for `test_hostile.py` to run: so its memory can be limited, and no type
-checker reads tensors that nobody asked for.
+A separate program for `test_hostile.py`, so that its memory can be limited, and the runtime
+type checker does not read tensors.
 """
 
 import json
@@ -14,22 +14,22 @@ from tests.archive.hostile import contents, recorded, recordings, tricks
 from tests.archive.hostile_exports import imports
 from tests.archive.hostile_truths import canaries
 
-ROOM = 2**30
-"""Bytes that all of this may take beside what is in memory when it begins."""
+MEMORY_LIMIT = 2**30
+"""Additional bytes of memory that all cases together may use."""
 
 
 def main(home: Path) -> None:
-    whole = home / "whole"
-    recorded(whole)
-    files = contents(whole)
-    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (taken + ROOM, taken + ROOM))
-    tallies = {}
-    for part in (recordings, tricks, imports, canaries):
-        place = home / part.__name__
-        place.mkdir()
-        tallies[part.__name__] = asdict(part(place, files))
-    sys.stdout.write(json.dumps(tallies))
+    intact = home / "whole"
+    recorded(intact)
+    files = contents(intact)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_LIMIT, used + MEMORY_LIMIT))
+    results_by_kind = {}
+    for run_cases in (recordings, tricks, imports, canaries):
+        folder = home / run_cases.__name__
+        folder.mkdir()
+        results_by_kind[run_cases.__name__] = asdict(run_cases(folder, files))
+    sys.stdout.write(json.dumps(results_by_kind))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Damaged and hostile folders to import, made of one small whole one by a seeded draw."""
+"""Damaged and malicious folders to import, derived from an intact one."""
 
 import io
 import json
@@ -21,16 +21,16 @@ from tests.archive.hostile import (
     MARKUP,
     READERS,
     VALUES,
+    CaseResults,
     Files,
-    Tally,
     contents,
     files_in,
     header,
-    lay,
-    leaves,
-    put,
-    renamed,
-    told,
+    overview_of,
+    rename_key,
+    replace_value,
+    value_paths,
+    write_files,
 )
 
 GLOBAL, FIRST, SECOND, LAST = (
@@ -41,7 +41,7 @@ ABOUT = "about.json"
 
 
 def exported(folder: Path) -> None:
-    """A run as another framework may have saved it."""
+    """Write a run as another framework may have saved it."""
     tensors = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([0.5])}
     for name in (GLOBAL, FIRST, SECOND, LAST):
         path = folder / name
@@ -68,7 +68,7 @@ def exported(folder: Path) -> None:
 
 
 def array(head: bytes, numbers: bytes = b"\0" * 8, version: bytes = b"\x01\x00") -> bytes:
-    """An array as an `.npz` holds it, whose header says what it likes."""
+    """Return an array as in an `.npz`, with any header."""
     length = struct.pack("<H" if version == b"\x01\x00" else "<I", len(head))
     return b"\x93NUMPY" + version + length + head + numbers
 
@@ -82,14 +82,14 @@ def zipped(entries: Mapping[str, bytes]) -> bytes:
 
 
 def lying(content: bytes, claim: int) -> bytes:
-    """The same zip, every entry of which claims to unpack to so many bytes."""
-    spoilt = bytearray(content)
+    """Return the zip with this claimed unpacked size of every entry."""
+    damaged = bytearray(content)
     for mark, place in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
-        start = spoilt.find(mark)
+        start = damaged.find(mark)
         while start >= 0:
-            spoilt[start + place : start + place + 4] = struct.pack("<I", claim)
-            start = spoilt.find(mark, start + 4)
-    return bytes(spoilt)
+            damaged[start + place : start + place + 4] = struct.pack("<I", claim)
+            start = damaged.find(mark, start + 4)
+    return bytes(damaged)
 
 
 def npz_files() -> Iterator[bytes]:
@@ -119,38 +119,38 @@ def npz_files() -> Iterator[bytes]:
     yield zipped({"weight.npy": b"\x93NUMPY\x03\x00\x00\x00"})
     for name in ("../x.npy", "/x.npy", f"{CONTROL[:-1]}.npy", "x" * 9000 + ".npy", "x", ".npy"):
         yield zipped({name: array(heads[0])})
-    # Three gibibytes of one number, as the file has it.
+    # Claims to have three gibibytes.
     big = b"{'descr': '<f4', 'fortran_order': False, 'shape': (805306368,), }"
     claim = 10 + len(big) + 4 * 805306368
     yield lying(zipped({"weight.npy": array(big)}), claim)
-    # A real one: 300 megabytes of zeros in 300 kilobytes.
+    # A real zip bomb: 300 megabytes of zeros in 300 kilobytes.
     page = io.BytesIO()
     np.savez_compressed(page, weight=np.zeros(75_000_000, np.float32))
     yield page.getvalue()
 
 
-def other_about(files: Files, draw: random.Random) -> Iterator[Files]:
+def other_about(files: Files, rng: random.Random) -> Iterator[Files]:
     about = json.loads(files[ABOUT])
-    for path in leaves(about):
-        for value in draw.sample(VALUES, 4):
-            yield files | {ABOUT: put(about, path, value)}
+    for path in value_paths(about):
+        for value in rng.sample(VALUES, 4):
+            yield files | {ABOUT: replace_value(about, path, value)}
         if isinstance(path[-1], str):
-            name = draw.choice((CONTROL, MARKUP, "", "../x"))
-            yield files | {ABOUT: renamed(about, path, name)}
+            name = rng.choice((CONTROL, MARKUP, "", "../x"))
+            yield files | {ABOUT: rename_key(about, path, name)}
 
 
-def other_bytes(files: Files, draw: random.Random) -> Iterator[Files]:
+def other_bytes(files: Files, rng: random.Random) -> Iterator[Files]:
     for name, content in files.items():
-        for place in {0, 1, len(content) - 1, *draw.sample(range(len(content)), 12)}:
+        for place in {0, 1, len(content) - 1, *rng.sample(range(len(content)), 12)}:
             yield files | {name: content[:place]}
-            spoilt = bytearray(content)
-            spoilt[place] ^= 1 << draw.randrange(8)
-            yield files | {name: bytes(spoilt)}
-        yield files | {name: draw.randbytes(99)}
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << rng.randrange(8)
+            yield files | {name: bytes(damaged)}
+        yield files | {name: rng.randbytes(99)}
         yield {other: held for other, held in files.items() if other != name}
 
 
-def other_tensors(files: Files, draw: random.Random) -> Iterator[Files]:
+def other_tensors(files: Files, rng: random.Random) -> Iterator[Files]:
     for content in npz_files():
         yield {name: held for name, held in files.items() if name != ABOUT} | {FIRST: content}
         yield {LAST.replace("1", "0"): content}
@@ -166,7 +166,7 @@ def other_tensors(files: Files, draw: random.Random) -> Iterator[Files]:
         yield files | {GLOBAL: struct.pack("<Q", size) + b"{}" * 20}
 
 
-def other_names(files: Files, draw: random.Random) -> Iterator[Files]:
+def other_names(files: Files, rng: random.Random) -> Iterator[Files]:
     for name in (
         CONTROL[:-1], MARKUP.replace("/", "|"), "..x", "-", "ä", "server", "client-0", "a b",
         "{0}", "%s", "x" * 120, "client-", "shadow", "GLOBAL", "~", "$(touch owned)",
@@ -175,44 +175,51 @@ def other_names(files: Files, draw: random.Random) -> Iterator[Files]:
         yield files | {f"{name}/global.safetensors": files[GLOBAL]}
         yield files | {name: b"x"}
     for suffix in (".pt", ".pkl", ".bin", ".txt", "", ".NPZ"):
-        # What would run a program if anybody unpickled it.
+        # A pickle that would run a program.
         yield files | {f"round-0000/c{suffix}": b"cos\nsystem\n(S'touch owned'\ntR."}
     for number in ("2", "9", "999999999", "0", "-1", "1e3"):
         yield files | {f"round-{number}/global.npz": files[LAST]}
 
 
-def other_exports(files: Files, draw: random.Random) -> Iterator[Files]:
+def other_exports(files: Files, rng: random.Random) -> Iterator[Files]:
     for change in (other_about, other_bytes, other_tensors, other_names):
-        yield from change(files, draw)
+        yield from change(files, rng)
 
 
-def imports(home: Path, _: Files) -> Tally:
-    """Every change to a folder that is to be imported."""
-    tally, draw = Tally(), random.Random(21)
+def imports(home: Path, _: Files) -> CaseResults:
+    """Run all changes of a folder to import."""
+    results, rng = CaseResults(), random.Random(21)
     folder, out = home / "exported", home / "out"
     exported(folder)
     files = contents(folder)
-    tally.expect(not tally.judge("whole", folder, [partial(importing, out=out)]), "not whole")
-    tally.expect(not tally.judge("whole, as imported", out, READERS[:2]), "not read again")
-    for number, changed in enumerate(other_exports(files, draw)):
+    results.expect(
+        not results.run_case("whole", folder, [partial(importing, out=out)]), "not whole"
+    )
+    results.expect(
+        not results.run_case("whole, as imported", out, READERS[:2]), "not read again"
+    )
+    for number, changed in enumerate(other_exports(files, rng)):
         for path in (folder, out):
             shutil.rmtree(path, ignore_errors=True)
-        lay(folder, changed)
+        write_files(folder, changed)
         case = f"import {number}"
-        if not tally.judge(case, folder, [partial(importing, out=out)]):
-            ends = [tally.end_of(case, out, read) for read in (open_transcript, verify, told)]
-            tally.expect(not any(ends), f"{case}: what was imported cannot be read: {ends!a}")
+        if not results.run_case(case, folder, [partial(importing, out=out)]):
+            ends = [
+                results.read_case(case, out, read)
+                for read in (open_transcript, verify, overview_of)
+            ]
+            results.expect(not any(ends), f"{case}: what was imported cannot be read: {ends!a}")
         left = files_in(home)
-        tally.expect(
+        results.expect(
             all(name.startswith(("exported/", "out/transcript/")) for name in left),
             f"{case}: {left} are there",
         )
-        tally.expect(
+        results.expect(
             {name for name in left if name.startswith("exported/")}
             == {f"exported/{name}" for name in changed},
             f"{case}: the exported folder was changed",
         )
-    return tally
+    return results
 
 
 def importing(folder: Path, out: Path) -> None:

@@ -1,4 +1,4 @@
-"""A recording with canaries, whose truth is spoilt in every way that could move an audit."""
+"""A recording with canaries, whose ground truth is damaged in many ways."""
 
 import json
 import math
@@ -30,13 +30,13 @@ from tests.archive.hostile import (
     MARKUP,
     TRUTH,
     VALUES,
+    CaseResults,
     Files,
-    Tally,
     contents,
     files_in,
-    leaves,
-    put,
-    renamed,
+    rename_key,
+    replace_value,
+    value_paths,
 )
 
 HERE = Resources(device="cpu", workers=1)
@@ -57,11 +57,11 @@ PLAN = Plan(
         ThreatPlan(attacks=(LossMembership(),), about="cohort", by_round=False),
     ),
 )
-"""Twenty-four canaries, in the hands of three clients or of nobody."""
+"""Twenty-four canaries: 12 of three clients and 12 non-members."""
 
 
 def with_canaries(home: Path) -> Path:
-    """A run that was recorded elsewhere, and the truth of who got which canaries."""
+    """Record a run, with the canaries of each client in its ground truth."""
     draw_canaries(PLAN, home / "drawn", resources=HERE)
     audit(PLAN, home / "audit", resources=HERE)
     run = shutil.copytree(AuditFolder(home / "audit").run("noise", 0), home / "run")
@@ -74,28 +74,28 @@ def with_canaries(home: Path) -> Path:
     return run
 
 
-PLACES = (
+INDICES = (
     "[-1]", "[24]", "[9223372036854775807]", "[9223372036854775808]", f"[{'9' * 300}]",
     f"[{'9' * 5000}]", "[1.0]", "[1e3]", "[NaN]", "[true]", "[null]", '["1"]', "[[1]]", "[{}]",
     "[0, 0]", "[5, 6, 5]", "[0, -0]", '{"0": 1}', "null", "7", '"0"', "[[[[[[0]]]]]]", "[]",
     f"[{','.join(map(str, range(24)))}]", f"[{','.join(['0'] * 99999)}]",
     "[" * 9999 + "]" * 9999, '{"a":' * 9999 + "0" + "}" * 9999,
 )  # fmt: skip
-"""What may stand where the places of a client's canaries are due."""
+"""Replacements for the indices of a client's canaries."""
 
 NAMES = (
     CONTROL, MARKUP, "", "server", "cohort", "client/3", "client/00", "Client/0", "client/0 ",
     "client", "shadow/0", "../client/0", "client\\0", "x" * 3000, "\ud800", "client/\u0660",
     "client/0\n",
 )  # fmt: skip
-"""What may stand where a client's name is due."""
+"""Replacements for a client's name."""
 
 DIGESTS = (
     '""', '"0"', f'"{"0" * 24}"', f'"{"f" * 200}"', f'"{"f" * 201}"', '"F00D"', '"\\n"',
     '"0a\\n"', '"0x0a"', '" "', "24", "null", "[]", "{}", "NaN", '["00"]', json.dumps(CONTROL),
     json.dumps(MARKUP), '"\\ud800"', '"\u0660"', '"/etc/passwd"',
 )  # fmt: skip
-"""What may stand where the digest of the canaries is due."""
+"""Replacements for the digest of the canaries."""
 
 COUNTS = (
     "[]", "{}", "null", "[NaN]", "[[]]", "[{}]",
@@ -110,51 +110,51 @@ COUNTS = (
         )
     ),
 )  # fmt: skip
-"""What may stand where the counts of labels are due."""
+"""Replacements for the label counts."""
 
 
-def truths(told: dict[str, object], draw: random.Random) -> Iterator[bytes]:
-    """Every spoilt truth, as JSON."""
-    members = told["members"]
+def truths(truth: dict[str, object], rng: random.Random) -> Iterator[bytes]:
+    """Iterate over damaged truths, as JSON."""
+    members = truth["members"]
     assert isinstance(members, dict)
     for place, values in (
-        (("members", "client/1"), PLACES),
-        (("members",), (*PLACES, "{}", '{"client/0": {"places": [0]}}')),
+        (("members", "client/1"), INDICES),
+        (("members",), (*INDICES, "{}", '{"client/0": {"places": [0]}}')),
         (("canaries",), DIGESTS),
         (("counts",), COUNTS),
     ):
         for value in values:
-            yield put(told, place, value)
+            yield replace_value(truth, place, value)
     for name in NAMES:
-        yield renamed(told, ("members", "client/2"), name)
-        yield json.dumps(told | {"members": members | {name: []}}).encode()
-    # One place with two clients, and with all.
-    yield json.dumps(told | {"members": members | {"client/1": members["client/0"]}}).encode()
-    yield json.dumps(told | {"members": {who: [3] for who in members}}).encode()
-    # One client has what two were to have, two have what one was to have.
+        yield rename_key(truth, ("members", "client/2"), name)
+        yield json.dumps(truth | {"members": members | {name: []}}).encode()
+    # One canary of two clients, and of all.
+    yield json.dumps(truth | {"members": members | {"client/1": members["client/0"]}}).encode()
+    yield json.dumps(truth | {"members": {who: [3] for who in members}}).encode()
+    # One client has the canaries of two, and two have those of one.
     both = [*members["client/0"], *members["client/1"]]
-    yield json.dumps(told | {"members": {"client/0": both}}).encode()
+    yield json.dumps(truth | {"members": {"client/0": both}}).encode()
     parts = {"client/0": members["client/0"][:2], "client/1": members["client/0"][2:]}
-    yield json.dumps(told | {"members": parts}).encode()
-    # Counts of all, and of a stranger besides.
+    yield json.dumps(truth | {"members": parts}).encode()
+    # Counts of all clients, and of an unknown party.
     every = [{"round": 0, "party": who, "labels": [1, 2, 3]} for who in members]
     stranger = {"round": 0, "party": "nobody", "labels": [1, 1, 1]}
     for counts in (every, [*every, stranger], [*every, every[0]], every[:2]):
-        yield json.dumps(told | {"counts": counts}).encode()
-    # Who got which is the other way about, and said twice: what stands last is in force.
+        yield json.dumps(truth | {"counts": counts}).encode()
+    # Members in reverse order of clients, and given twice: the last one takes effect.
     yield json.dumps(
-        told | {"members": dict(zip(members, [*members.values()][::-1], strict=True))}
+        truth | {"members": dict(zip(members, [*members.values()][::-1], strict=True))}
     ).encode()
-    yield json.dumps(told).replace('"members": {', '"members": {"client/0": [-1], ').encode()
-    yield json.dumps(told)[:-1].encode() + b', "members": {}}'
+    yield json.dumps(truth).replace('"members": {', '"members": {"client/0": [-1], ').encode()
+    yield json.dumps(truth)[:-1].encode() + b', "members": {}}'
     for name in ("members", "canaries", "counts", "accuracy"):
-        yield json.dumps({key: value for key, value in told.items() if key != name}).encode()
-    for path in leaves(told):
-        yield put(told, path, draw.choice(VALUES))
+        yield json.dumps({key: value for key, value in truth.items() if key != name}).encode()
+    for path in value_paths(truth):
+        yield replace_value(truth, path, rng.choice(VALUES))
 
 
 def audited(run: Path, out: Path) -> None:
-    """An audit that can be told: every figure is a number."""
+    """Run an audit and check that every figure is finite."""
     found = audit(PLAN, out, recording=run, resources=HERE)
     assert found.findings or found.refusals
     for finding in found.findings:
@@ -163,20 +163,20 @@ def audited(run: Path, out: Path) -> None:
     assert all(line.bound is None or line.bound.epsilon >= 0 for line in epsilon_lines(found))
 
 
-def canaries(home: Path, _: Files) -> Tally:
-    """Every change to what a truth tells of canaries, each held against the plan."""
-    tally, draw = Tally(), random.Random(22)
+def canaries(home: Path, _: Files) -> CaseResults:
+    """Run all changes of the canaries in a ground truth."""
+    results, rng = CaseResults(), random.Random(22)
     run, out = with_canaries(home), home / "out"
-    whole = contents(run)
+    intact = contents(run)
     read = partial(audited, out=out)
-    tally.expect(not tally.judge("whole", run, [read]), "the whole is refused")
-    for number, spoilt in enumerate(truths(json.loads(whole[TRUTH]), draw)):
+    results.expect(not results.run_case("whole", run, [read]), "the intact run is refused")
+    for number, damaged in enumerate(truths(json.loads(intact[TRUTH]), rng)):
         shutil.rmtree(out, ignore_errors=True)
-        truth_path(run).write_bytes(spoilt)
-        case = f"canaries {number}: {spoilt[:60]!a}"
-        is_refused = tally.judge(case, run, [read])
-        # What is refused leaves nothing; what is audited leaves it where it is to.
-        tally.expect(out.exists() is not is_refused, f"{case}: out is wrong")
+        truth_path(run).write_bytes(damaged)
+        case = f"canaries {number}: {damaged[:60]!a}"
+        is_refused = results.run_case(case, run, [read])
+        # A refused truth leaves no files; an audited one only those of the audit.
+        results.expect(out.exists() is not is_refused, f"{case}: out is wrong")
         left = {name for name in files_in(home) if not name.startswith("out/")}
-        tally.expect(left == {f"run/{name}" for name in whole}, f"{case}: {left} are there")
-    return tally
+        results.expect(left == {f"run/{name}" for name in intact}, f"{case}: {left} are there")
+    return results

@@ -15,7 +15,7 @@ def refuse_with(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", refuse)
 
 
-def test_writes_text_as_utf_8_and_makes_the_folders_on_the_way(tmp_path: Path) -> None:
+def test_writes_text_as_utf_8_and_creates_parent_folders(tmp_path: Path) -> None:
     write_text(tmp_path / "a" / "b" / "c.txt", "größer\n")
     assert (tmp_path / "a" / "b" / "c.txt").read_bytes() == "größer\n".encode()
 
@@ -28,7 +28,7 @@ def test_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "mend"),
+    ("number", "remedy"),
     [
         (errno.ENOSPC, "free space"),
         (errno.EDQUOT, "quota"),
@@ -37,18 +37,18 @@ def test_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
         (errno.EIO, "check the disk"),
     ],
 )
-def test_a_disk_that_refuses_leaves_the_old_file_and_names_path_and_mend(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, mend: str
+def test_a_failed_write_leaves_the_old_file_and_names_path_and_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
 ) -> None:
     write_bytes(tmp_path / "x", b"old")
     refuse_with(number, monkeypatch)
-    with pytest.raises(OutputError, match=mend) as refusal:
+    with pytest.raises(OutputError, match=remedy) as caught:
         write_bytes(tmp_path / "x", b"new")
-    assert str(tmp_path / "x") in str(refusal.value)
+    assert str(tmp_path / "x") in str(caught.value)
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
 
-def test_a_full_disk_leaves_no_half_of_a_new_file(
+def test_a_full_disk_leaves_no_partial_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse_with(errno.ENOSPC, monkeypatch)
@@ -58,7 +58,7 @@ def test_a_full_disk_leaves_no_half_of_a_new_file(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
-def test_a_disk_that_is_truly_full_is_named(tmp_path: Path) -> None:
+def test_a_device_without_space_is_reported_as_a_full_disk(tmp_path: Path) -> None:
     # The partial file is a link to a device without room.
     partial(tmp_path / "x").symlink_to("/dev/full")
     with pytest.raises(OutputError, match="the disk is full"):
@@ -66,7 +66,7 @@ def test_a_disk_that_is_truly_full_is_named(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interruption_leaves_nothing_behind_and_goes_on(
+def test_an_interruption_is_raised_and_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(handle: int) -> None:
@@ -78,32 +78,32 @@ def test_an_interruption_leaves_nothing_behind_and_goes_on(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_where_a_folder_is_needed_is_named(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="a file stands where a folder is needed"):
+    with pytest.raises(OutputError, match="there is a file where a folder is needed"):
         write_bytes(tmp_path / "file" / "x", b"")
-    with pytest.raises(OutputError, match="a file stands where a folder is needed"):
+    with pytest.raises(OutputError, match="there is a file where a folder is needed"):
         write_bytes(tmp_path / "file" / "deeper" / "x", b"")
 
 
-def test_a_folder_where_a_file_is_needed_is_named(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
-    with pytest.raises(OutputError, match="a folder stands where a file is needed"):
+    with pytest.raises(OutputError, match="there is a folder where a file is needed"):
         write_bytes(tmp_path / "x", b"")
 
 
-def test_what_is_written_ahead_is_whole_and_refused_like_all_else(tmp_path: Path) -> None:
+def test_unflushed_files_are_complete_and_fail_like_others(tmp_path: Path) -> None:
     paths = [tmp_path / str(number) for number in range(40)]
     for path in paths:
         write_ahead(path, path.name.encode())
     flush(paths)
     flush([])
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"%d" % n for n in range(40)}
-    with pytest.raises(OutputError, match="a file stands where a folder is needed"):
+    with pytest.raises(OutputError, match="there is a file where a folder is needed"):
         write_ahead(tmp_path / "1" / "x", b"")
 
 
-def test_a_disk_that_refuses_to_flush_is_named(
+def test_a_failed_flush_is_reported_with_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_ahead(tmp_path / "x", b"1")

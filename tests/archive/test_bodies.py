@@ -32,21 +32,21 @@ def edit(folder: Path, line: int, *path: str, to: object) -> None:
         (2, ("sender",), "../x", "line 3: the party name"),
         (2, ("readers",), ["server", "a b"], "line 3: the party name"),
         (2, ("readers",), [1], "line 3: is damaged"),
-        (2, ("body", "examples"), -5, "line 3: says -5 examples"),
+        (2, ("body", "examples"), -5, "line 3: reports -5 examples"),
         (2, ("body", "delta", "name"), "../../manifest.json", "no name of a weights file"),
         (2, ("body", "delta", "name"), "/etc/passwd", "no name of a weights file"),
         (2, ("body", "delta", "name"), "0009-x.safetensors", "cannot be read"),
-        (2, ("body", "delta", "size"), 1, "bytes where 1 were written"),
+        (2, ("body", "delta", "size"), 1, "bytes, but 1 were written"),
         (2, ("body", "kind"), "broadcast", "line 3: is damaged"),
     ],
 )
-def test_a_line_that_contradicts_itself_is_refused_by_place(
+def test_an_inconsistent_line_is_refused_with_its_location(
     folder: Path, line: int, path: tuple[str, ...], to: object, why: str
 ) -> None:
     edit(folder, line, *path, to=to)
-    with pytest.raises(TranscriptError, match="r0000") as refusal:
+    with pytest.raises(TranscriptError, match="r0000") as caught:
         open_transcript(folder)
-    assert why in str(refusal.value)
+    assert why in str(caught.value)
 
 
 def test_an_update_before_the_broadcast_of_its_round_is_refused(folder: Path) -> None:
@@ -59,19 +59,19 @@ def test_an_update_before_the_broadcast_of_its_round_is_refused(folder: Path) ->
 
 @pytest.fixture
 def distilled(tmp_path: Path, manifest: Manifest) -> Path:
-    whole = DistilledSet(
+    sent = DistilledSet(
         torch.ones(3, 1, 2, 2),
         torch.tensor([[1.0, 0.0]] * 3),
         torch.tensor([0.1, 0.2, 0.3]),
         torch.tensor([1.0, 0.0, 1.0]),
     )
     recorder = Recorder(tmp_path, manifest)
-    with recorder.round() as now:
-        now.send(Message(0, client(0), frozenset({SERVER}), whole))
+    with recorder.round() as open_round:
+        open_round.send(Message(0, client(0), frozenset({SERVER}), sent))
     return tmp_path
 
 
-def test_a_distilled_set_comes_back_whole(distilled: Path) -> None:
+def test_a_distilled_set_is_read_as_written(distilled: Path) -> None:
     (message,) = open_transcript(distilled).messages
     assert isinstance(message.body, DistilledSet)
     assert message.body.inputs.shape == (3, 1, 2, 2)

@@ -1,4 +1,4 @@
-"""Whatever stands in a recording, to read it ends well or in one error with the mend."""
+"""Reading any recording succeeds or ends in one error with a remedy."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from overheard.auditing.supplies import Resources
 from overheard.core.errors import AuditError
 from overheard.core.seeds import Seed
 from overheard.report.write import write_report
-from tests.archive.hostile import CONTROL, MARKUP, Tally
+from tests.archive.hostile import CONTROL, MARKUP, CaseResults
 from tests.auditing.plans import TINY
 
 pytestmark = pytest.mark.slow
@@ -26,8 +26,8 @@ HERE = Resources(device="cpu", workers=1)
 
 
 @pytest.fixture(scope="module")
-def tallies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tally]:
-    """What came of each kind of case, with no more than 1 GiB to spare for all of them."""
+def results_by_kind(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CaseResults]:
+    """Return the results of each kind of case, with a memory limit of 1 GiB for all."""
     home = tmp_path_factory.mktemp("hostile")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "tests.archive.hostile_all", str(home)],
@@ -38,46 +38,46 @@ def tallies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tally]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return TypeAdapter(dict[str, Tally]).validate_json(done.stdout)
+    return TypeAdapter(dict[str, CaseResults]).validate_json(done.stdout)
 
 
-def test_no_recording_does_more_than_be_read_or_refused(tallies: dict[str, Tally]):
-    tally = tallies["recordings"]
-    assert tally.problems == []
-    assert tally.count == 1_935
-    # Nearly all is noticed; the rest says something else than before, and may.
-    assert tally.refused > 0.9 * tally.count
+def test_damaged_recordings_are_read_or_refused(results_by_kind: dict[str, CaseResults]):
+    results = results_by_kind["recordings"]
+    assert results.problems == []
+    assert results.count == 1_935
+    # Nearly all changes are detected; the others give another valid recording.
+    assert results.refused > 0.9 * results.count
 
 
-def test_nothing_but_a_plain_file_in_the_folder_is_opened(tallies: dict[str, Tally]):
-    tally = tallies["tricks"]
-    assert tally.problems == []
-    # 7 tricks with each of 10 files, and two folders that lead out; two of all may be.
-    assert (tally.count, tally.refused) == (72, 70)
+def test_only_regular_files_in_the_folder_are_opened(results_by_kind: dict[str, CaseResults]):
+    results = results_by_kind["tricks"]
+    assert results.problems == []
+    # 7 tricks with each of 10 files, and two folders that link outside; two are allowed.
+    assert (results.count, results.refused) == (72, 70)
 
 
-def test_nothing_that_is_imported_does_more_than_be_read_or_refused(
-    tallies: dict[str, Tally],
+def test_damaged_imports_are_read_or_refused(
+    results_by_kind: dict[str, CaseResults],
 ):
-    tally = tallies["imports"]
-    assert tally.problems == []
-    assert tally.count == 783
-    assert tally.refused > 0.9 * tally.count
+    results = results_by_kind["imports"]
+    assert results.problems == []
+    assert results.count == 783
+    assert results.refused > 0.9 * results.count
 
 
-def test_no_truth_of_canaries_does_more_than_be_audited_or_refused(
-    tallies: dict[str, Tally],
+def test_damaged_truths_are_audited_or_refused(
+    results_by_kind: dict[str, CaseResults],
 ):
-    tally = tallies["canaries"]
-    assert tally.problems == []
-    assert tally.count == 164
-    # The whole, and what says less than it, or other things that may be so.
-    assert tally.refused == 154
+    results = results_by_kind["canaries"]
+    assert results.problems == []
+    assert results.count == 164
+    # Not refused: the intact truth, and changes that give another valid truth.
+    assert results.refused == 154
 
 
-def test_there_are_thousands_of_cases(tallies: dict[str, Tally]):
+def test_there_are_thousands_of_cases(results_by_kind: dict[str, CaseResults]):
     # 1935 + 72 + 783 + 164
-    assert sum(tally.count for tally in tallies.values()) == 2_954
+    assert sum(results.count for results in results_by_kind.values()) == 2_954
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +87,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "runs" / "no_defense-seed0"
 
 
-def said_everywhere(folder: Path, text: str) -> None:
-    """Put this text wherever a recording may hold one."""
+def write_everywhere(folder: Path, text: str) -> None:
+    """Write this text to every text field of a recording."""
     path = manifest_path(folder / "transcript")
     manifest = json.loads(path.read_text()) | {
         "model": text, "framework": text, "left_out": [text], "protocol": text, "data": "",
@@ -114,9 +114,9 @@ def said_everywhere(folder: Path, text: str) -> None:
     path.write_text(json.dumps(truth))
 
 
-def test_markup_in_a_recording_is_text_in_its_report(recording: Path, tmp_path: Path):
+def test_markup_in_a_recording_is_escaped_in_its_report(recording: Path, tmp_path: Path):
     copy = shutil.copytree(recording, tmp_path / "copy")
-    said_everywhere(copy, MARKUP)
+    write_everywhere(copy, MARKUP)
     write_report(
         audit(TINY, tmp_path / "out", recording=copy, resources=HERE), tmp_path / "out", Seed(0)
     )
@@ -129,13 +129,13 @@ def test_markup_in_a_recording_is_text_in_its_report(recording: Path, tmp_path: 
 @pytest.mark.parametrize("place", ["manifest.json", "rounds", "truth.json"])
 def test_control_characters_reach_no_report(recording: Path, tmp_path: Path, place: str):
     copy = shutil.copytree(recording, tmp_path / "copy")
-    said_everywhere(copy, CONTROL)
+    write_everywhere(copy, CONTROL)
     for name in {"manifest.json", "rounds", "truth.json"} - {place}:
         there = "" if name == "truth.json" else "transcript"
-        kept, spoilt = recording / there / name, copy / there / name
-        shutil.copytree(kept, spoilt, dirs_exist_ok=True) if kept.is_dir() else shutil.copy(
-            kept, spoilt
-        )
+        intact, damaged = recording / there / name, copy / there / name
+        shutil.copytree(
+            intact, damaged, dirs_exist_ok=True
+        ) if intact.is_dir() else shutil.copy(intact, damaged)
     refused = ""
     try:
         found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)

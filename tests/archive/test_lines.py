@@ -14,7 +14,7 @@ from overheard.archive.lines import (
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 2**40))
-def test_a_line_is_one_line_and_gives_back_what_was_written(reason: str, size: int) -> None:
+def test_a_line_is_a_single_line_that_is_read_as_written(reason: str, size: int) -> None:
     line = Line(size, "client/0", ("server",), MissingLine("missing", reason))
     raw = PARSER.dump_json(line)
     assert raw.splitlines() == [raw]
@@ -22,7 +22,7 @@ def test_a_line_is_one_line_and_gives_back_what_was_written(reason: str, size: i
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_metric_keeps_every_bit(value: float) -> None:
+def test_metrics_are_stored_exactly(value: float) -> None:
     body = UpdateLine("update", StoredFile("x", 1, "y"), None, {"loss": value})
     line = Line(0, "client/0", (), body)
     assert PARSER.validate_json(PARSER.dump_json(line)) == line
@@ -40,6 +40,6 @@ def test_a_metric_keeps_every_bit(value: float) -> None:
         ' "examples": 1, "metrics": {"loss": NaN}}',
     ],
 )
-def test_a_body_that_is_none_is_refused(body: str) -> None:
+def test_an_invalid_body_is_refused(body: str) -> None:
     with pytest.raises(ValidationError):
         PARSER.validate_json(f'{{"round": 0, "sender": "a", "readers": [], "body": {body}}}')

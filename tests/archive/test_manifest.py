@@ -35,24 +35,24 @@ def edit(path: Path, **changes: object) -> None:
     path.write_text(json.dumps(whole | changes))
 
 
-def test_gives_back_what_was_written(tmp_path: Path, manifest: Manifest) -> None:
+def test_a_manifest_is_read_as_written(tmp_path: Path, manifest: Manifest) -> None:
     whole = replace(manifest, defenses=(record(Silence()),), participation=0.5)
     write_manifest(tmp_path / "transcript", whole)
     assert read_manifest(tmp_path) == whole
     assert read_manifest(tmp_path / "transcript") == whole
 
 
-def test_a_defense_is_put_down_with_its_settings_and_its_place() -> None:
+def test_a_defense_is_recorded_with_its_settings_and_enforcing_party() -> None:
     assert record(Silence()) == DefenseRecord("silence", "Silence()", "client", "the client")
 
 
-def test_says_with_what_it_was_written(manifest: Manifest) -> None:
+def test_has_format_and_software_versions(manifest: Manifest) -> None:
     assert manifest.format == 1
     assert manifest.torch.startswith("2.")
     assert manifest.overheard
 
 
-def test_a_recipe_of_before_it_named_a_loss_or_a_smoothing_is_read_as_plain(
+def test_a_recipe_without_loss_and_smoothing_is_read_with_defaults(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     write_manifest(tmp_path, manifest)
@@ -63,22 +63,22 @@ def test_a_recipe_of_before_it_named_a_loss_or_a_smoothing_is_read_as_plain(
     assert read_manifest(tmp_path) == manifest
 
 
-def test_a_newer_format_is_refused_naming_both_versions(
+def test_a_newer_format_is_refused_with_both_versions(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     write_manifest(tmp_path, manifest)
     edit(manifest_path(tmp_path), format=2, overheard="9.1", unheard_of=True)
-    with pytest.raises(TranscriptError) as refusal:
+    with pytest.raises(TranscriptError) as caught:
         read_manifest(tmp_path)
     for part in ("format 2", "overheard 9.1", manifest.overheard, "to 1", "upgrade"):
-        assert part in str(refusal.value)
+        assert part in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("changes", "place"),
     [
         ({"rounds": "4"}, "rounds"),
-        ({"rounds": -1}, "0 rounds or more"),
+        ({"rounds": -1}, "rounds must be 0 or more"),
         ({"unknown": 1}, "unknown"),
         ({"task": {"shape": [2], "class_names": ["one"]}}, "2 classes or more"),
         ({"recipe": {"rate": 0.1, "epochs": 1, "batch": 4, "x": 1}}, "recipe.x"),
@@ -89,31 +89,31 @@ def test_a_newer_format_is_refused_naming_both_versions(
         ({"format": True}, "format"),
     ],
 )
-def test_a_damaged_manifest_is_refused_naming_the_place(
+def test_a_damaged_manifest_is_refused_with_the_location(
     tmp_path: Path, manifest: Manifest, changes: dict[str, object], place: str
 ) -> None:
     write_manifest(tmp_path, manifest)
     edit(manifest_path(tmp_path), **changes)
-    with pytest.raises(TranscriptError, match="is damaged") as refusal:
+    with pytest.raises(TranscriptError, match="is damaged") as caught:
         read_manifest(tmp_path)
-    assert place in str(refusal.value)
-    assert str(manifest_path(tmp_path)) in str(refusal.value)
+    assert place in str(caught.value)
+    assert str(manifest_path(tmp_path)) in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000])
-def test_what_is_no_manifest_at_all_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_content_that_is_no_manifest_is_refused(tmp_path: Path, content: bytes) -> None:
     manifest_path(tmp_path).write_bytes(content)
     with pytest.raises(TranscriptError, match="is damaged"):
         read_manifest(tmp_path)
 
 
-def test_a_folder_without_a_transcript_is_named(tmp_path: Path) -> None:
+def test_a_folder_without_a_transcript_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TranscriptError, match="holds no transcript"):
         read_manifest(tmp_path / "nowhere")
 
 
-def test_only_what_differs_is_named_with_both_values(manifest: Manifest) -> None:
+def test_differences_name_only_differing_fields_with_both_values(manifest: Manifest) -> None:
     other = replace(manifest, seed=4, torch="1.0")
     assert differences(manifest, manifest) == ()
-    assert differences(manifest, other, WRITERS) == ("seed (there 3, here 4)",)
+    assert differences(manifest, other, WRITERS) == ("seed (stored 3, given 4)",)
     assert len(differences(manifest, other)) == 2

@@ -12,11 +12,11 @@ from overheard.archive.npz import LONGEST_HEADER, ArrayHeader, read_content, rea
 KINDS = st.sampled_from(["|u1", "<i8", ">f4", "<f8", "<U3", ">U2", "|b1", "<M8[ns]"])
 
 
-def told(head: bytes, numbers: bytes = b"") -> io.BytesIO:
+def stream_of(head: bytes, numbers: bytes = b"") -> io.BytesIO:
     return io.BytesIO(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + numbers)
 
 
-def plain(shape: str) -> bytes:
+def header_text(shape: str) -> bytes:
     return f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
 
 
@@ -27,7 +27,7 @@ def plain(shape: str) -> bytes:
     st.booleans(),
     st.sampled_from([(1, 0), (2, 0)]),
 )
-def test_what_numpy_writes_is_read_as_numpy_reads_it(
+def test_arrays_written_by_numpy_are_read_as_numpy_reads_them(
     array: np.ndarray, is_fortran: bool, version: tuple[int, int]
 ) -> None:
     stream = io.BytesIO()
@@ -42,32 +42,32 @@ def test_what_numpy_writes_is_read_as_numpy_reads_it(
     assert read.tobytes() == ordered.tobytes()
 
 
-def test_lengths_as_python_2_wrote_them_are_read() -> None:
-    assert read_header(told(plain("(3L, 2L)")).read).shape == (3, 2)
+def test_shapes_written_by_python_2_are_read() -> None:
+    assert read_header(stream_of(header_text("(3L, 2L)")).read).shape == (3, 2)
 
 
 @pytest.mark.parametrize("numbers", [b"12345", b"1234567"])
-def test_more_or_fewer_numbers_than_told_are_refused(numbers: bytes) -> None:
-    stream = told(plain("(2, 3)"), numbers)
+def test_content_longer_or_shorter_than_its_header_is_refused(numbers: bytes) -> None:
+    stream = stream_of(header_text("(2, 3)"), numbers)
     header = read_header(stream.read)
-    assert header == ArrayHeader("|u1", False, (2, 3), 10 + len(plain("(2, 3)")))
+    assert header == ArrayHeader("|u1", False, (2, 3), 10 + len(header_text("(2, 3)")))
     with pytest.raises(ValueError, match=r"longer than its header|cut short"):
         read_content(stream.read, header, np.dtype("u1"))
 
 
-def test_a_header_may_be_long_and_no_longer() -> None:
-    padded = plain("(1,)")[:-1].ljust(LONGEST_HEADER - 1) + b"\n"
-    assert read_header(told(padded).read).shape == (1,)
-    with pytest.raises(ValueError, match="16385 bytes, 16384 at most"):
-        read_header(told(b" " + padded).read)
+def test_headers_up_to_the_limit_are_read() -> None:
+    padded = header_text("(1,)")[:-1].ljust(LONGEST_HEADER - 1) + b"\n"
+    assert read_header(stream_of(padded).read).shape == (1,)
+    with pytest.raises(ValueError, match="16385 bytes, at most 16384"):
+        read_header(stream_of(b" " + padded).read)
 
 
 @given(st.binary(max_size=40), st.integers(0, 120))
-def test_any_other_bytes_are_a_value_error_or_a_header(junk: bytes, place: int) -> None:
-    whole = told(plain("(12, 3)")).getvalue()
-    spoilt = whole[:place] + junk + whole[place + len(junk) :]
+def test_damaged_headers_raise_a_value_error_or_are_valid(junk: bytes, place: int) -> None:
+    whole = stream_of(header_text("(12, 3)")).getvalue()
+    damaged = whole[:place] + junk + whole[place + len(junk) :]
     try:
-        header = read_header(io.BytesIO(spoilt).read)
+        header = read_header(io.BytesIO(damaged).read)
     except ValueError:
         return
     assert all(length >= 0 for length in header.shape)

@@ -5,7 +5,7 @@ from safetensors.torch import save
 from overheard.archive.pieces import pieces
 
 
-def test_are_what_safetensors_writes_to_the_byte_whatever_kinds_and_names() -> None:
+def test_buffers_equal_the_bytes_of_safetensors_for_all_types_and_names() -> None:
     weights = {
         "z": torch.arange(6.0).reshape(2, 3),
         "a": torch.tensor(1.5),
@@ -18,14 +18,14 @@ def test_are_what_safetensors_writes_to_the_byte_whatever_kinds_and_names() -> N
     assert b"".join(pieces({})) == save({})
 
 
-def test_tensors_that_share_memory_or_lie_across_it_come_out_whole() -> None:
+def test_shared_and_transposed_tensors_are_written_correctly() -> None:
     whole = torch.arange(6.0).reshape(2, 3)
     shared = {"row": whole[1], "across": whole.T, "again": whole.requires_grad_()}
     apart = {name: one.detach().clone().contiguous() for name, one in shared.items()}
     assert b"".join(pieces(shared)) == save(apart)
 
 
-def test_refuses_what_no_weights_can_be() -> None:
+def test_refuses_invalid_weights() -> None:
     with pytest.raises(ValueError, match="'w' holds NaN"):
         pieces({"w": torch.tensor([1.0, float("nan")])})
     with pytest.raises(ValueError, match="no floating-point"):

@@ -12,12 +12,12 @@ from overheard.core.messages import Broadcast, Message, Missing, Update
 from overheard.core.parties import COHORT, SERVER, client
 
 
-def test_gives_back_what_was_said_in_the_order_sent(
-    folder: Path, said: tuple[Message, ...]
+def test_messages_are_read_in_the_order_sent(
+    folder: Path, messages: tuple[Message, ...]
 ) -> None:
     found = open_transcript(folder).messages
     assert [(m.round, m.sender, m.readers, type(m.body)) for m in found] == [
-        (m.round, m.sender, m.readers, type(m.body)) for m in said
+        (m.round, m.sender, m.readers, type(m.body)) for m in messages
     ]
     first, missing, update, last = (message.body for message in found)
     assert isinstance(first, Broadcast)
@@ -30,18 +30,18 @@ def test_gives_back_what_was_said_in_the_order_sent(
     assert torch.equal(last.weights["bias"], torch.tensor([8.5]))
 
 
-def test_what_was_stored_can_be_listened_to(folder: Path) -> None:
+def test_a_stored_transcript_can_be_observed(folder: Path) -> None:
     view = open_transcript(folder).seen_by(SERVER)
-    # One update alone is the mean of all.
+    # A single update is the mean of all.
     assert view.updates(COHORT)[0].delta["bias"].tolist() == [8.0]
     assert open_transcript(folder).seen_by(client(1)).senders() == ()
 
 
-def test_one_round_can_be_read_alone(folder: Path) -> None:
+def test_a_single_round_can_be_read(folder: Path) -> None:
     assert [message.sender for message in read_round(folder, 1)] == [SERVER]
 
 
-def test_a_transcript_is_complete_with_its_closing_round_and_not_before(folder: Path) -> None:
+def test_a_transcript_is_complete_only_with_its_closing_round(folder: Path) -> None:
     assert committed_rounds(folder) == 2
     assert is_complete(folder)
     messages_path(folder / "transcript", 1).unlink()
@@ -49,31 +49,29 @@ def test_a_transcript_is_complete_with_its_closing_round_and_not_before(folder: 
     assert not is_complete(folder)
 
 
-def test_a_round_that_was_not_committed_is_not_heard(folder: Path) -> None:
+def test_an_uncommitted_round_is_not_read(folder: Path) -> None:
     messages_path(folder / "transcript", 1).unlink()
     assert {message.round for message in open_transcript(folder).messages} == {0}
 
 
 def test_a_gap_among_the_rounds_is_refused(folder: Path) -> None:
     messages_path(folder / "transcript", 0).unlink()
-    with pytest.raises(TranscriptError, match="lacks round 0 yet has later ones"):
+    with pytest.raises(TranscriptError, match="has no round 0 but later ones"):
         open_transcript(folder)
 
 
-def test_a_transcript_can_be_moved_and_read_without_its_run(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_transcript_can_be_read_without_its_run(folder: Path, tmp_path: Path) -> None:
     shutil.move(folder / "transcript", tmp_path / "handed over")
     assert len(open_transcript(tmp_path / "handed over").messages) == 4
 
 
-def test_no_transcript_is_named(tmp_path: Path) -> None:
+def test_a_missing_transcript_is_reported(tmp_path: Path) -> None:
     assert committed_rounds(tmp_path) == 0
     with pytest.raises(TranscriptError, match="holds no transcript"):
         open_transcript(tmp_path)
 
 
-def test_a_weights_file_cut_short_is_refused_when_the_transcript_is_opened(
+def test_a_truncated_weights_file_is_refused_on_opening(
     folder: Path,
 ) -> None:
     file = next(iter(folder.rglob("*update*")))
@@ -82,22 +80,22 @@ def test_a_weights_file_cut_short_is_refused_when_the_transcript_is_opened(
         open_transcript(folder)
 
 
-def test_a_weights_file_that_is_a_link_out_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_weights_file_that_links_outside_is_refused(folder: Path, tmp_path: Path) -> None:
     file = next(iter(folder.rglob("*update*")))
     shutil.move(file, tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(TranscriptError, match="leads out of the transcript's folder"):
+    with pytest.raises(TranscriptError, match="links to outside of the transcript's folder"):
         open_transcript(folder)
 
 
-def test_damaged_lines_are_named(folder: Path) -> None:
+def test_a_damaged_line_is_reported_with_its_number(folder: Path) -> None:
     file = messages_path(folder / "transcript", 0)
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(TranscriptError, match=r"messages\.jsonl line 3: is damaged"):
         open_transcript(folder)
 
 
-def test_verifying_counts_the_files_and_finds_one_flipped_bit(folder: Path) -> None:
+def test_verification_counts_files_and_detects_a_flipped_bit(folder: Path) -> None:
     # A broadcast, an update, a closing broadcast.
     assert verify(folder) == 3
     file = next(iter(folder.rglob("*update*")))

@@ -30,15 +30,15 @@ def snapshot(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_message_is_on_the_disk_as_soon_as_it_was_sent_and_counts_when_the_round_closes(
+def test_messages_are_written_when_sent_and_count_when_the_round_closes(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     recorder = Recorder(tmp_path, manifest)
-    with recorder.round() as said:
-        back = said.send(broadcast(0))
-        assert isinstance(back.body, Broadcast)
-        assert isinstance(back.body.weights, StoredWeights)
-        assert torch.equal(back.body.weights["w"], START["w"])
+    with recorder.round() as open_round:
+        stored = open_round.send(broadcast(0))
+        assert isinstance(stored.body, Broadcast)
+        assert isinstance(stored.body.weights, StoredWeights)
+        assert torch.equal(stored.body.weights["w"], START["w"])
         assert open_transcript(tmp_path).messages == ()
         assert recorder.committed() == 0
     assert recorder.committed() == 1
@@ -47,31 +47,31 @@ def test_a_message_is_on_the_disk_as_soon_as_it_was_sent_and_counts_when_the_rou
 
 def test_an_aggregate_keeps_its_cohort(tmp_path: Path, manifest: Manifest) -> None:
     cohort = frozenset({client(1), client(0)})
-    with Recorder(tmp_path, manifest).round() as said:
-        said.send(broadcast(0))
-        said.send(Message(0, COHORT, TO_SERVER, Aggregate(START, cohort, 7)))
+    with Recorder(tmp_path, manifest).round() as open_round:
+        open_round.send(broadcast(0))
+        open_round.send(Message(0, COHORT, TO_SERVER, Aggregate(START, cohort, 7)))
     body = open_transcript(tmp_path).messages[1].body
     assert isinstance(body, Aggregate)
     assert (body.cohort, body.examples) == (cohort, 7)
 
 
-def test_a_round_that_was_broken_off_is_dropped_and_said_again(
+def test_an_interrupted_round_is_dropped_and_recorded_again(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     recorder = Recorder(tmp_path, manifest)
 
     def break_off() -> None:
-        with recorder.round() as said:
-            said.send(broadcast(0))
-            said.send(update(torch.ones(2)))
+        with recorder.round() as open_round:
+            open_round.send(broadcast(0))
+            open_round.send(update(torch.ones(2)))
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         break_off()
     assert recorder.committed() == 0
     again = Recorder(tmp_path, manifest)
-    with again.round() as said:
-        said.send(broadcast(0))
+    with again.round() as open_round:
+        open_round.send(broadcast(0))
     names = sorted(path.name for path in round_folder(tmp_path / "transcript", 0).iterdir())
     assert names == ["0000-server-broadcast.safetensors", "messages.jsonl"]
 
@@ -83,57 +83,55 @@ def test_an_empty_round_counts(tmp_path: Path, manifest: Manifest) -> None:
     assert open_transcript(tmp_path).messages == ()
 
 
-def test_two_parties_whose_names_look_alike_keep_their_files_apart(
+def test_parties_with_similar_names_have_separate_files(
     tmp_path: Path, manifest: Manifest
 ) -> None:
-    alike = [Party("client/3"), Party("client-3"), Party("Client/3")]
-    with Recorder(tmp_path, manifest).round() as said:
-        said.send(broadcast(0))
-        for number, sender in enumerate(alike):
+    senders = [Party("client/3"), Party("client-3"), Party("Client/3")]
+    with Recorder(tmp_path, manifest).round() as open_round:
+        open_round.send(broadcast(0))
+        for number, sender in enumerate(senders):
             delta = Update({"w": torch.full((2,), float(number))})
-            said.send(Message(0, sender, TO_SERVER, delta))
+            open_round.send(Message(0, sender, TO_SERVER, delta))
     view = open_transcript(tmp_path).seen_by(SERVER)
-    assert [view.updates(one)[0].delta["w"][0].item() for one in alike] == [0.0, 1.0, 2.0]
+    assert [view.updates(one)[0].delta["w"][0].item() for one in senders] == [0.0, 1.0, 2.0]
 
 
-def test_another_run_in_the_folder_is_named_by_what_differs_and_left_alone(
+def test_another_run_in_the_folder_is_refused_with_differences_and_left_unchanged(
     folder: Path, manifest: Manifest
 ) -> None:
     before = snapshot(folder)
-    with pytest.raises(OutputError) as refusal:
+    with pytest.raises(OutputError) as caught:
         Recorder(folder, replace(manifest, seed=4, model="mlp"))
-    assert "seed (there 3, here 4)" in str(refusal.value)
-    assert "model (there 'linear', here 'mlp')" in str(refusal.value)
-    assert "choose another folder" in str(refusal.value)
+    assert "seed (stored 3, given 4)" in str(caught.value)
+    assert "model (stored 'linear', given 'mlp')" in str(caught.value)
+    assert "choose another folder" in str(caught.value)
     assert snapshot(folder) == before
 
 
-def test_other_versions_may_open_a_complete_run_yet_not_go_on_with_one(
+def test_other_versions_can_open_a_complete_run_but_not_continue_one(
     folder: Path, manifest: Manifest
 ) -> None:
     newer = replace(manifest, torch="99.0")
     assert Recorder(folder, newer).committed() == 2
     messages_path(folder / "transcript", 1).unlink()
-    with pytest.raises(OutputError, match=r"torch .there '2.*here '99\.0'"):
+    with pytest.raises(OutputError, match=r"torch .stored '2.*given '99\.0'"):
         Recorder(folder, newer)
 
 
-def test_a_folder_with_other_things_in_it_is_refused(
-    tmp_path: Path, manifest: Manifest
-) -> None:
+def test_a_folder_with_other_files_is_refused(tmp_path: Path, manifest: Manifest) -> None:
     (tmp_path / "transcript").mkdir()
     (tmp_path / "transcript" / "thesis.tex").write_text("dear")
-    with pytest.raises(OutputError, match=r"holds 'thesis\.tex' and no manifest"):
+    with pytest.raises(OutputError, match=r"has 'thesis\.tex' and no manifest"):
         Recorder(tmp_path, manifest)
 
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, manifest: Manifest) -> None:
     (tmp_path / "run").write_text("")
-    with pytest.raises(OutputError, match="a file stands where a folder is needed"):
+    with pytest.raises(OutputError, match="there is a file where a folder is needed"):
         Recorder(tmp_path / "run", manifest)
 
 
-def test_what_a_kill_left_of_a_manifest_is_no_hindrance(
+def test_a_partial_manifest_of_a_killed_run_is_replaced(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     (tmp_path / "transcript").mkdir()
@@ -149,9 +147,9 @@ def test_a_full_disk_stops_the_round_and_leaves_it_uncommitted(
         raise OSError(28, os.strerror(28))
 
     def fill_up() -> None:
-        with Recorder(tmp_path, manifest).round() as said:
-            said.send(broadcast(0))
-            said.send(update(torch.ones(2)))
+        with Recorder(tmp_path, manifest).round() as open_round:
+            open_round.send(broadcast(0))
+            open_round.send(update(torch.ones(2)))
             monkeypatch.setattr(os, "fsync", full)
 
     with pytest.raises(OutputError, match="the disk is full"):
@@ -164,7 +162,7 @@ def test_a_full_disk_stops_the_round_and_leaves_it_uncommitted(
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        (broadcast(1), "a message of round 1 was sent in round 0"),
+        (broadcast(1), "a message of round 1 was recorded in round 0"),
         (update(torch.ones(3)), "are not those of the broadcast"),
         (update(torch.tensor([1.0, float("nan")])), "only finite weights"),
         (update(torch.ones(2), loss=float("nan")), "the metric 'loss' is nan"),
@@ -172,13 +170,13 @@ def test_a_full_disk_stops_the_round_and_leaves_it_uncommitted(
         (Message(0, client(0), frozenset({Party("a b")}), Missing("late")), "rename the party"),
     ],
 )
-def test_what_no_reader_could_take_is_not_written(
+def test_invalid_messages_are_not_written(
     tmp_path: Path, manifest: Manifest, message: Message, why: str
 ) -> None:
-    with Recorder(tmp_path, manifest).round() as said:
-        said.send(broadcast(0))
+    with Recorder(tmp_path, manifest).round() as open_round:
+        open_round.send(broadcast(0))
         with pytest.raises(ValueError, match=why):
-            said.send(message)
+            open_round.send(message)
     assert len(open_transcript(tmp_path).messages) == 1
 
 
@@ -186,8 +184,8 @@ def test_an_update_before_any_broadcast_is_not_written(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     with (
-        Recorder(tmp_path, manifest).round() as said,
+        Recorder(tmp_path, manifest).round() as open_round,
         pytest.raises(ValueError, match="before any broadcast"),
     ):
-        said.send(update(torch.ones(2)))
+        open_round.send(update(torch.ones(2)))
     assert open_transcript(tmp_path).messages == ()

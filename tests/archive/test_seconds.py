@@ -7,32 +7,32 @@ from overheard.archive.seconds import Seconds, read_seconds, write_seconds
 from overheard.core.errors import TranscriptError
 
 
-def test_gives_back_what_was_written_to_the_last_bit(tmp_path: Path) -> None:
+def test_run_times_are_read_exactly_as_written(tmp_path: Path) -> None:
     for seconds in (Seconds(0.1 + 0.2, 1 / 3), Seconds(7.0, None)):
         write_seconds(tmp_path / "run", seconds)
         assert read_seconds(tmp_path / "run") == seconds
 
 
-def test_stands_apart_from_what_two_runs_have_alike() -> None:
+def test_is_stored_outside_of_transcript_and_truth() -> None:
     run = Path("run")
     assert seconds_path(run).parent == run
     assert seconds_path(run) != truth_path(run)
     assert not seconds_path(run).is_relative_to(transcript_folder(run))
 
 
-def test_what_nobody_measured_is_no_time_and_not_zero(tmp_path: Path) -> None:
+def test_an_unmeasured_run_time_is_none(tmp_path: Path) -> None:
     assert read_seconds(tmp_path) is None
 
 
-def test_what_one_part_did_not_measure_the_sum_does_not_know() -> None:
+def test_a_sum_with_an_unmeasured_processor_time_is_unmeasured() -> None:
     assert Seconds(1.0, 0.5) + Seconds(2.0, 0.25) == Seconds(3.0, 0.75)
     assert Seconds(1.0, 0.5) + Seconds(2.0, None) == Seconds(3.0, None)
     assert Seconds(1.0, None) + Seconds(2.0, 0.5) == Seconds(3.0, None)
 
 
 @pytest.mark.parametrize(("wall", "cores"), [(-0.1, 0.0), (1.0, -0.1)])
-def test_no_clock_runs_backwards(wall: float, cores: float) -> None:
-    with pytest.raises(ValueError, match="seconds are 0 or more"):
+def test_refuses_negative_times(wall: float, cores: float) -> None:
+    with pytest.raises(ValueError, match="seconds must be 0 or more"):
         Seconds(wall, cores)
 
 
@@ -50,13 +50,13 @@ def test_no_clock_runs_backwards(wall: float, cores: float) -> None:
         "\xff\xfe",
     ],
 )
-def test_a_damaged_file_is_named_and_how_to_mend_it(tmp_path: Path, content: str) -> None:
+def test_a_damaged_file_is_reported_with_a_remedy(tmp_path: Path, content: str) -> None:
     seconds_path(tmp_path).write_bytes(content.encode("latin-1"))
     with pytest.raises(TranscriptError, match=r"seconds\.json is damaged: .*delete it"):
         read_seconds(tmp_path)
 
 
-def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
+def test_a_folder_in_its_place_is_reported(tmp_path: Path) -> None:
     seconds_path(tmp_path).mkdir()
     with pytest.raises(TranscriptError, match=r"seconds\.json cannot be read"):
         read_seconds(tmp_path)

@@ -11,7 +11,7 @@ from overheard.core.parties import client
 from overheard.core.truth import GroundTruth
 
 
-def test_gives_back_what_was_written(tmp_path: Path) -> None:
+def test_a_truth_is_read_as_written(tmp_path: Path) -> None:
     counts = {(0, client(3)): torch.tensor([4, 0, 1]), (2, client(0)): torch.tensor([0, 0, 7])}
     truth = GroundTruth(counts, {0: 0.1, 1: 1 / 3}, {client(3): (2, 5), client(0): (1,)})
     write_truth(tmp_path, truth)
@@ -23,7 +23,7 @@ def test_gives_back_what_was_written(tmp_path: Path) -> None:
     assert all(torch.equal(found.counts[key], counts[key]) for key in counts)
 
 
-def test_gives_back_who_is_who_and_what_they_are_like(tmp_path: Path) -> None:
+def test_users_and_attributes_are_read_as_written(tmp_path: Path) -> None:
     users = {client(0): "u017", client(1): "Zoë <b>"}
     attributes = {"age": {"u017": "20s"}, "gender": {}}
     truth = GroundTruth({}, {}, users=users, attributes=attributes)
@@ -33,7 +33,7 @@ def test_gives_back_who_is_who_and_what_they_are_like(tmp_path: Path) -> None:
     assert found.attributes == attributes
 
 
-def test_gives_back_which_records_were_put_in_and_that_no_counts_are_told(
+def test_members_are_read_as_written_without_label_counts(
     tmp_path: Path,
 ) -> None:
     truth = GroundTruth({}, {}, members={client(0): (0, 4), client(1): ()}, canaries="0a3f")
@@ -41,28 +41,34 @@ def test_gives_back_which_records_were_put_in_and_that_no_counts_are_told(
     found = read_truth(tmp_path)
     assert (found.members, found.canaries) == (truth.members, "0a3f")
     assert not found.are_counts_told
-    with pytest.raises(NeedsError, match="does not say how many examples of each label"):
+    with pytest.raises(NeedsError, match="has no label counts"):
         found.label_counts(client(0), (0,))
 
 
 @pytest.mark.parametrize("canaries", ["<b>", "xyz", "0" * 201, 7])
-def test_no_name_of_canaries_but_a_digest_is_read(tmp_path: Path, canaries: object) -> None:
-    told = {"counts": [], "accuracy": [], "canaries": canaries}
-    truth_path(tmp_path).write_text(json.dumps(told))
+def test_refuses_a_canary_digest_that_is_none(tmp_path: Path, canaries: object) -> None:
+    stored_truth = {"counts": [], "accuracy": [], "canaries": canaries}
+    truth_path(tmp_path).write_text(json.dumps(stored_truth))
     with pytest.raises(TranscriptError, match="is damaged"):
         read_truth(tmp_path)
 
 
-@pytest.mark.parametrize("places", [[-1], [0, 0], [4, 1, 4], [2**63, 2**63]])
-def test_members_are_different_places_from_0_on(tmp_path: Path, places: list[int]) -> None:
-    told = {"counts": [], "accuracy": [], "members": {"client/0": [7], "client/1": places}}
-    truth_path(tmp_path).write_text(json.dumps(told))
-    with pytest.raises(TranscriptError, match="different places of records, from 0 on"):
+@pytest.mark.parametrize("indices", [[-1], [0, 0], [4, 1, 4], [2**63, 2**63]])
+def test_refuses_members_that_are_no_distinct_indices(
+    tmp_path: Path, indices: list[int]
+) -> None:
+    stored_truth = {
+        "counts": [],
+        "accuracy": [],
+        "members": {"client/0": [7], "client/1": indices},
+    }
+    truth_path(tmp_path).write_text(json.dumps(stored_truth))
+    with pytest.raises(TranscriptError, match="distinct indices of records, from 0"):
         read_truth(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\x1b[31m", "a\nb", "\u202egpj"])
-def test_a_name_that_commands_a_terminal_or_fills_a_page_is_neither_written_nor_read(
+def test_unprintable_or_long_names_are_neither_written_nor_read(
     tmp_path: Path, name: str
 ) -> None:
     for truth in (
@@ -71,12 +77,12 @@ def test_a_name_that_commands_a_terminal_or_fills_a_page_is_neither_written_nor_
         GroundTruth({}, {}, attributes={"age": {name: "20s"}}),
         GroundTruth({}, {}, attributes={"age": {"u017": name}}),
     ):
-        with pytest.raises(DataError, match=r"is no name of a .*; rename it in the data"):
+        with pytest.raises(DataError, match=r"is no valid name of a .*; rename it in the data"):
             write_truth(tmp_path, truth)
         stored = {"users": dict(truth.users), "attributes": dict(truth.attributes)}
-        whole = json.dumps({"counts": [], "accuracy": [], **stored})
-        truth_path(tmp_path).write_text(whole)
-        with pytest.raises(TranscriptError, match="is no name of a"):
+        text = json.dumps({"counts": [], "accuracy": [], **stored})
+        truth_path(tmp_path).write_text(text)
+        with pytest.raises(TranscriptError, match="is no valid name of a"):
             read_truth(tmp_path)
 
 
@@ -84,13 +90,13 @@ def test_stands_outside_the_transcript(tmp_path: Path) -> None:
     assert truth_path(tmp_path).parent == tmp_path
 
 
-def test_a_truth_that_was_kept_back_is_named(tmp_path: Path) -> None:
+def test_a_missing_truth_is_reported(tmp_path: Path) -> None:
     assert not has_truth(tmp_path)
-    with pytest.raises(TranscriptError, match="can be attacked, not scored"):
+    with pytest.raises(TranscriptError, match="claims cannot be scored"):
         read_truth(tmp_path)
 
 
-def test_a_truth_that_says_nothing_of_shifts_and_users_has_none(tmp_path: Path) -> None:
+def test_shifts_and_users_are_optional(tmp_path: Path) -> None:
     truth_path(tmp_path).write_text('{"counts": [], "accuracy": []}')
     found = read_truth(tmp_path)
     assert found.shifts == found.users == found.attributes == {}

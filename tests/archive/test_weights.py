@@ -15,28 +15,28 @@ from overheard.archive.weights import (
 )
 from overheard.core.errors import TranscriptError
 
-# Neither in the order of the alphabet nor of the sizes: the model's order is its own.
+# In an order that is neither alphabetical nor by size.
 WEIGHTS = {"b": torch.tensor([1.0, 2.0]), "c": torch.tensor(3.0), "a": torch.ones(2, 3)}
 
 
-def put(path: Path, content: bytes) -> StoredWeights:
+def write_weights(path: Path, content: bytes) -> StoredWeights:
     path.write_bytes(content)
     return StoredWeights(path, shapes_of(WEIGHTS))
 
 
 @pytest.fixture
 def weights(tmp_path: Path) -> StoredWeights:
-    return put(tmp_path / "x.safetensors", stored(WEIGHTS))
+    return write_weights(tmp_path / "x.safetensors", stored(WEIGHTS))
 
 
-def test_gives_back_every_tensor_in_the_models_order(weights: StoredWeights) -> None:
+def test_tensors_are_read_in_the_models_order(weights: StoredWeights) -> None:
     assert list(weights) == ["b", "c", "a"]
     assert len(weights) == 3
     assert all(torch.equal(weights[name], WEIGHTS[name]) for name in WEIGHTS)
     assert shapes_of(weights) == shapes_of(WEIGHTS)
 
 
-def test_asking_for_a_name_reads_nothing(weights: StoredWeights) -> None:
+def test_checking_for_a_name_reads_nothing(weights: StoredWeights) -> None:
     weights.path.unlink()
     assert "a" in weights
     assert "z" not in weights
@@ -44,30 +44,32 @@ def test_asking_for_a_name_reads_nothing(weights: StoredWeights) -> None:
         weights["z"]
 
 
-def test_changing_a_tensor_that_was_read_leaves_the_file(weights: StoredWeights) -> None:
+def test_changing_a_tensor_does_not_change_the_file(weights: StoredWeights) -> None:
     weights["b"][0] = 7.0
     assert torch.equal(weights["b"], WEIGHTS["b"])
 
 
-def test_a_tensor_outlives_its_file(weights: StoredWeights) -> None:
-    kept = weights["b"]
+def test_a_tensor_remains_after_its_file_is_deleted(weights: StoredWeights) -> None:
+    tensor = weights["b"]
     weights.path.unlink()
-    assert torch.equal(kept, WEIGHTS["b"])
+    assert torch.equal(tensor, WEIGHTS["b"])
 
 
 @given(st.sampled_from([torch.float16, torch.bfloat16, torch.float32, torch.float64]))
-def test_every_kind_of_float_is_kept_in_the_file_and_read_as_models_compute(
-    tmp_path_factory: pytest.TempPathFactory, kind: torch.dtype
+def test_every_float_type_is_stored_and_read_as_float32(
+    tmp_path_factory: pytest.TempPathFactory, dtype: torch.dtype
 ) -> None:
     path = tmp_path_factory.mktemp("w") / "x.safetensors"
-    weights = put(path, stored({name: tensor.to(kind) for name, tensor in WEIGHTS.items()}))
-    assert load_file(path)["b"].dtype == kind
+    weights = write_weights(
+        path, stored({name: tensor.to(dtype) for name, tensor in WEIGHTS.items()})
+    )
+    assert load_file(path)["b"].dtype == dtype
     assert torch.equal(weights["b"], torch.tensor([1.0, 2.0]))
 
 
-def test_numbers_that_nothing_computes_with_are_refused(tmp_path: Path) -> None:
+def test_unsupported_float_types_are_refused(tmp_path: Path) -> None:
     small = {name: tensor.to(torch.float8_e4m3fn) for name, tensor in WEIGHTS.items()}
-    weights = put(tmp_path / "x.safetensors", save(small))
+    weights = write_weights(tmp_path / "x.safetensors", save(small))
     with pytest.raises(
         TranscriptError, match=r"x\.safetensors: 'b' holds torch\.float8_e4m3fn"
     ):
@@ -75,7 +77,7 @@ def test_numbers_that_nothing_computes_with_are_refused(tmp_path: Path) -> None:
     assert flaw_of(torch.tensor([1e300], dtype=torch.float64)) is not None
 
 
-def test_tensors_that_share_memory_or_lie_crosswise_are_written_apart(tmp_path: Path) -> None:
+def test_shared_and_transposed_tensors_are_written_separately(tmp_path: Path) -> None:
     base = torch.arange(6.0).reshape(3, 2)
     path = tmp_path / "x.safetensors"
     path.write_bytes(stored({"one": base, "same": base, "across": base.T}))
@@ -92,56 +94,56 @@ def test_the_same_tensors_give_the_same_bytes() -> None:
 def test_weights_that_are_not_finite_are_neither_written_nor_read(
     tmp_path: Path, bad: float
 ) -> None:
-    spoilt = WEIGHTS | {"b": torch.tensor([1.0, bad])}
+    invalid = WEIGHTS | {"b": torch.tensor([1.0, bad])}
     with pytest.raises(ValueError, match="'b' holds NaN or infinity"):
-        stored(spoilt)
-    weights = put(tmp_path / "x.safetensors", save(spoilt))
+        stored(invalid)
+    weights = write_weights(tmp_path / "x.safetensors", save(invalid))
     with pytest.raises(TranscriptError, match=r"x\.safetensors: 'b' holds NaN or infinity"):
         weights["b"]
     assert torch.equal(weights["a"], WEIGHTS["a"])
 
 
-def test_whole_numbers_are_no_weights(tmp_path: Path) -> None:
-    spoilt = WEIGHTS | {"b": torch.tensor([1, 2])}
-    assert flaw_of(spoilt["b"]) == "holds torch.int64, no floating-point numbers"
+def test_integers_are_refused(tmp_path: Path) -> None:
+    invalid = WEIGHTS | {"b": torch.tensor([1, 2])}
+    assert flaw_of(invalid["b"]) == "holds torch.int64, no floating-point numbers"
     with pytest.raises(ValueError, match=r"torch\.int64"):
-        stored(spoilt)
-    weights = put(tmp_path / "x.safetensors", save(spoilt))
+        stored(invalid)
+    weights = write_weights(tmp_path / "x.safetensors", save(invalid))
     with pytest.raises(TranscriptError, match=r"'b' holds torch\.int64"):
         weights["b"]
 
 
 def test_another_shape_than_the_broadcasts_is_refused(tmp_path: Path) -> None:
-    weights = put(tmp_path / "x.safetensors", stored(WEIGHTS | {"b": torch.ones(3)}))
-    with pytest.raises(TranscriptError, match=r"'b' is of shape \(3,\), the broadcast's of"):
+    weights = write_weights(tmp_path / "x.safetensors", stored(WEIGHTS | {"b": torch.ones(3)}))
+    with pytest.raises(TranscriptError, match=r"'b' has shape \(3,\), the broadcast has"):
         weights["b"]
 
 
 def test_other_names_than_the_broadcasts_are_refused(tmp_path: Path) -> None:
     renamed = {"b": torch.ones(2), "c": torch.tensor(1.0), "z": torch.ones(2, 3)}
-    weights = put(tmp_path / "x.safetensors", stored(renamed))
-    with pytest.raises(TranscriptError, match=r"lacks \['a'\], has \['z'\] besides"):
+    weights = write_weights(tmp_path / "x.safetensors", stored(renamed))
+    with pytest.raises(TranscriptError, match=r"missing \['a'\], extra \['z'\]"):
         weights["b"]
 
 
 @given(st.integers(0, 200))
-def test_a_file_cut_short_anywhere_is_refused(
+def test_a_truncated_file_is_refused(
     tmp_path_factory: pytest.TempPathFactory, length: int
 ) -> None:
     content = stored(WEIGHTS)
     assert len(content) > 200
-    weights = put(tmp_path_factory.mktemp("w") / "x.safetensors", content[:length])
+    weights = write_weights(tmp_path_factory.mktemp("w") / "x.safetensors", content[:length])
     with pytest.raises(TranscriptError, match="damaged or cut short"):
         weights["b"]
 
 
-def test_a_file_that_went_away_is_named(weights: StoredWeights) -> None:
+def test_a_deleted_file_is_reported(weights: StoredWeights) -> None:
     weights.path.unlink()
     with pytest.raises(TranscriptError, match="damaged or cut short"):
         weights["b"]
 
 
-def test_a_pickle_is_refused_unopened(tmp_path: Path) -> None:
+def test_a_pickle_is_refused(tmp_path: Path) -> None:
     torch.save(WEIGHTS, tmp_path / "x.safetensors")
     with pytest.raises(TranscriptError, match="damaged or cut short"):
         StoredWeights(tmp_path / "x.safetensors", shapes_of(WEIGHTS))["b"]

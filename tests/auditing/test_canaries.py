@@ -168,7 +168,9 @@ def test_what_the_truth_leaves_out_is_not_measured(ran: Ran, tmp_path: Path) -> 
     assert {one.cell.question for one in found.findings} == {"membership"}
     assert {one.cell.question for one in found.refusals} == {"label_shares"}
     (why,) = {one.missing for one in found.refusals}
-    assert why == ("the truth does not say how many examples of each label are held",)
+    assert why == (
+        "the ground truth has no label counts: ask another question, or add the counts",
+    )
 
 
 def test_without_a_truth_canaries_are_claimed_of_and_nothing_is_bounded(

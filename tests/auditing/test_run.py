@@ -325,8 +325,9 @@ def test_tells_what_was_audited(small: Done):
     assert small.found.title == "Three clients"
     assert small.found.class_names == tuple("0123456789")
     assert small.found.subject == (
-        "3 clients with 20 to 30 examples each of digits, shared out by dirichlet; model "
-        "logistic; 2 rounds of FedAvg, 1 local epoch of sgd at rate 0.1 with batches of 10"
+        "3 clients with 20 to 30 examples each of digits, partitioned by dirichlet; model "
+        "logistic; 2 rounds of FedAvg, 1 local epoch of sgd at learning rate 0.1 with batches "
+        "of 10"
     )
     assert small.found.plan == SMALL.toml()
     assert {"overheard", "torch", "python"} <= set(small.found.versions)

@@ -108,9 +108,9 @@ def test_the_work_is_counted(named: Done):
 
 def test_tells_of_whom_the_attacker_knows_what(named: Done):
     assert named.found.subject.endswith(
-        "; clients stand for users, and the attacker has a random 50% of each one's records, "
-        "each as a shadow device in the run; of 1 clients it has nothing; 1 users that it has "
-        "records of take no part, as it knows"
+        "; clients stand for users, and the attacker has a random 50% of each user's examples, "
+        "each on a shadow device in the run; it has no examples of 1 client; it also has "
+        "examples of 1 user known to take no part"
     )
 
 
@@ -162,7 +162,7 @@ def test_where_nobody_is_said_to_be_anybody_a_claim_about_senders_is_refused(tmp
     assert found.findings == ()
     assert not any(run.is_control for run in found.arms)
     whys = {one.cell.attack: one.missing[0] for one in found.refusals}
-    assert "give the run's clients users (data.people in a plan" in whys["likeness"]
+    assert "assign users to clients (data.people in a plan" in whys["likeness"]
     (why,) = (why for attack, why in whys.items() if attack.startswith(UNDER_ONE))
     assert "prior examples of two users or more" in why
     assert len(found.refusals) == 12

@@ -65,7 +65,7 @@ def test_every_mistake_of_a_plan_at_once(overheard: Command, plan: Path, tmp_pat
     said = overheard("audit", plan, "--out", tmp_path / "out")
     assert_mendable(
         said,
-        f"{plan}: 3 to mend",
+        f"{plan}: 3 errors to fix",
         "data.clinets: Extra inputs are not permitted",
         "training.rounds: Input should be a valid integer",
         "training.model: name one of",

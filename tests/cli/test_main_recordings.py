@@ -62,8 +62,8 @@ def terminal_codes(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (with_nan, ("holds NaN or infinity", "record it anew")),
-        (cut_short, ("cut short or changed", "copy the transcript anew")),
+        (with_nan, ("holds NaN or infinity", "record it again")),
+        (cut_short, ("cut short or changed", "copy the whole transcript again")),
         (newer, ("is of format 99", "upgrade overheard")),
         (renamed_party, ("messages.jsonl line", "rename the party")),
         (terminal_codes, (r"\x1b]0;owned\x07", "name the data the run was about")),
@@ -108,7 +108,9 @@ def test_the_command_itself_ends_with_the_code_and_without_a_traceback(
         check=False,
     )
     said = Said(done.returncode, "", done.stderr)
-    assert_mendable(said, str(path), "was altered after it was written", "anew, whole")
+    assert_mendable(
+        said, str(path), "was altered after it was written", "copy the whole transcript again"
+    )
 
 
 def test_canaries_are_drawn_for_each_client_and_the_next_step_is_told(

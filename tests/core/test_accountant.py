@@ -1,4 +1,4 @@
-"""No epsilon is below the exact one where that is known, nor far above it without sampling."""
+"""Recomputed epsilons are never below the exact one, and close to it without sampling."""
 
 import math
 import sys
@@ -21,9 +21,7 @@ from tests.core.closed_epsilon import closed_epsilon
 @pytest.mark.parametrize(
     ("noise_multiplier", "rounds"), [(1.0, 1), (5.0, 100), (50.0, 1000), (1e3, 4), (0.5, 3)]
 )
-def test_epsilon_is_that_of_the_closed_formula_for_composed_gaussians(
-    noise_multiplier: float, rounds: int
-) -> None:
+def test_gaussian_epsilon_equals_the_closed_form(noise_multiplier: float, rounds: int) -> None:
     # T Gaussians of multiplier z are together mu-GDP with mu = sqrt(T) / z.
     exact = closed_epsilon(math.sqrt(rounds) / noise_multiplier, 1e-5)
     assert gaussian_epsilon(noise_multiplier, rounds, 1e-5) == pytest.approx(
@@ -33,7 +31,7 @@ def test_epsilon_is_that_of_the_closed_formula_for_composed_gaussians(
 
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
 @pytest.mark.parametrize("noise_multiplier", [1.0, 2.0, 5.0])
-def test_one_round_with_sampling_lies_between_the_exact_and_what_holds_without(
+def test_sampled_epsilon_lies_between_the_exact_one_and_that_without_sampling(
     rate: float, noise_multiplier: float
 ) -> None:
     # Balle, Barthe and Gaboardi 2018, Theorem 10, tight for replacing one of a sample drawn
@@ -43,7 +41,7 @@ def test_one_round_with_sampling_lies_between_the_exact_and_what_holds_without(
     assert exact <= sampled_epsilon(noise_multiplier, 1, 1e-5, rate) <= without
 
 
-def test_a_sample_of_everybody_hides_nobody() -> None:
+def test_sampling_all_clients_does_not_lower_epsilon() -> None:
     # Renyi divergences bound a Gaussian less tightly than its exact curve.
     exact = closed_epsilon(math.sqrt(20) / 2, 1e-5)
     assert exact <= sampled_epsilon(2.0, 20, 1e-5, 1.0) <= 1.1 * exact
@@ -51,20 +49,22 @@ def test_a_sample_of_everybody_hides_nobody() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 20])
-def test_to_ask_fewer_never_costs_more(rounds: int) -> None:
-    # Up to half of the clients: the bound is loose, and drops again where all are asked.
+def test_a_lower_sampling_rate_gives_a_lower_epsilon(rounds: int) -> None:
+    # Up to half of the clients: the bound is loose, and lower again at a rate of 1.
     found = [sampled_epsilon(2.0, rounds, 1e-5, rate) for rate in (0.01, 0.1, 0.25, 0.5)]
     assert found == sorted(found)
     assert len(set(found)) == 4
 
 
-def test_an_epsilon_is_told_rounded_up_and_one_past_all_use_as_such() -> None:
+def test_epsilons_are_rounded_up_and_meaningless_ones_marked() -> None:
     assert [told(epsilon) for epsilon in (0.0, 1.001, 50.0)] == ["0.00", "1.01", "50.00"]
     assert told(50.001) == "50.01 (no protection)"
     assert told(1000.1) == told(math.inf) == "above 1000 (no protection)"
 
 
-def test_without_the_accountant_the_mend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_the_accountant_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     with pytest.raises(PlanError, match=r"pip install 'overheard\[dp\]'"):
         gaussian_epsilon(1.0, 1, 1e-5)
@@ -75,7 +75,7 @@ def test_without_the_accountant_the_mend_is_named(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("noise_multiplier", "rounds"), [(1.0, 1), (5.0, 100), (50.0, 1000), (0.5, 3)]
 )
-def test_renyi_divergences_bound_the_exact_epsilon_from_above_and_no_tighter_than_pld(
+def test_renyi_epsilon_is_above_the_exact_one_and_above_pld(
     noise_multiplier: float, rounds: int
 ) -> None:
     exact = closed_epsilon(math.sqrt(rounds) / noise_multiplier, 1e-5)
@@ -84,8 +84,8 @@ def test_renyi_divergences_bound_the_exact_epsilon_from_above_and_no_tighter_tha
     assert gaussian_epsilon(noise_multiplier, rounds, 1e-5) <= loose
 
 
-def test_what_replaces_a_client_is_reckoned_from_clip_noise_rounds_and_delta() -> None:
-    # Moved by 2 clips: mu = sqrt(4) * 2 / 4 = 1, and 2 / 4 of one round.
+def test_replacing_a_client_has_a_sensitivity_of_two_clips() -> None:
+    # Sensitivity 2 clips: mu = sqrt(4) * 2 / 4 = 1, and 2 / 4 of one round.
     found = account(Mechanism(4.0, 3.0, 1e-5, "client", "client"), Run(4, 1.0)).recomputed
     assert found is not None
     assert found.pld == pytest.approx(closed_epsilon(1.0, 1e-5), rel=1e-3)
@@ -95,7 +95,7 @@ def test_what_replaces_a_client_is_reckoned_from_clip_noise_rounds_and_delta() -
 
 
 @pytest.mark.slow
-def test_local_steps_count_as_rounds_do() -> None:
+def test_local_steps_count_like_rounds() -> None:
     often = Mechanism(4.0, 1.0, 1e-5, "client", "client", moves=1.0, unit="record", steps=4)
     once = Mechanism(4.0, 1.0, 1e-5, "client", "client", moves=1.0, unit="record")
     one, other = account(often, Run(3, 1.0)), account(once, Run(12, 1.0))
@@ -107,7 +107,7 @@ def test_local_steps_count_as_rounds_do() -> None:
 
 
 @pytest.mark.slow
-def test_a_draw_of_clients_lowers_epsilon_only_where_it_counts() -> None:
+def test_sampling_lowers_epsilon_only_if_it_is_secret() -> None:
     run = Run(20, 0.1, sampling_rate=0.1)
     secret = account(Mechanism(4.0, 1.0, 1e-5, "server", "client", is_drawn=True), run)
     known = account(Mechanism(4.0, 1.0, 1e-5, "client", "client"), run)
@@ -119,15 +119,15 @@ def test_a_draw_of_clients_lowers_epsilon_only_where_it_counts() -> None:
     assert known.recomputed.pld == secret.recomputed.pld
 
 
-def test_no_noise_comes_to_infinity_and_is_no_error() -> None:
+def test_epsilon_without_noise_is_infinite() -> None:
     found = account(Mechanism(0.0, 1.0, 1e-5, "server", "client", is_drawn=True), Run(2, 1.0))
     assert found.recomputed is not None
     assert found.recomputed.pld == found.recomputed.rdp == math.inf
 
 
-def test_without_an_accountant_nothing_is_recomputed_and_nothing_fails(
+def test_without_the_accountant_nothing_is_recomputed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    held = account(Mechanism(4.0, 1.0, 1e-5, "client", "client"), Run(2, 1.0))
-    assert held.recomputed is None
+    accounted = account(Mechanism(4.0, 1.0, 1e-5, "client", "client"), Run(2, 1.0))
+    assert accounted.recomputed is None

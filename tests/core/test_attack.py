@@ -1,4 +1,4 @@
-"""Whether an attack can run is decided by what it hears and knows."""
+"""An attack can run if the view and the knowledge meet its needs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,18 +50,18 @@ ALL = Knowledge(
 
 
 GUESSING = Prior(recipes=(Recipe(rate=0.2, epochs=1, batch=1),))
-"""Of one who does not know how clients train, and has an idea."""
+"""An attacker without the recipe that has one candidate recipe."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Greedy(Attack[LabelShares]):
-    """Needs everything there is where weights are sent."""
+    """Has every need except distilled sets."""
 
     name: ClassVar[str] = "greedy"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset(NEEDS) - {DISTILLED}
-    source: ClassVar[str] = "ours"
+    source: ClassVar[str] = "test"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -72,12 +72,12 @@ class Greedy(Attack[LabelShares]):
 @final
 @dataclass(frozen=True, slots=True)
 class Modest(Attack[LabelShares]):
-    """Needs nothing at all."""
+    """Has no needs."""
 
     name: ClassVar[str] = "modest"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset[Need]()
-    source: ClassVar[str] = "ours"
+    source: ClassVar[str] = "test"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -85,16 +85,16 @@ class Modest(Attack[LabelShares]):
         return {}
 
 
-def heard(*messages: Message) -> View:
+def server_view(*messages: Message) -> View:
     return Transcript(messages).seen_by(SERVER)
 
 
 BROADCAST = Message(0, SERVER, frozenset({ONE}), Broadcast(WEIGHTS))
 UPDATE = Message(0, ONE, frozenset({SERVER}), Update(WEIGHTS, 1))
-WHOLE = heard(BROADCAST, UPDATE)
+WHOLE = server_view(BROADCAST, UPDATE)
 
 
-def test_lacks_nothing_where_all_is_heard_and_known():
+def test_all_needs_can_be_met():
     assert missing_needs(Greedy(), WHOLE, ONE, ALL) == ()
     check_needs(Greedy(), WHOLE, ONE, ALL)
 
@@ -124,11 +124,11 @@ def test_lacks_nothing_where_all_is_heard_and_known():
         "no recipe",
         "another loss",
         "no records",
-        "nobody",
-        "one to name",
+        "no users",
+        "one candidate",
     ],
 )
-def test_names_the_one_thing_that_is_not_known(knowledge: Knowledge, need: Need):
+def test_names_the_one_need_that_is_not_met(knowledge: Knowledge, need: Need):
     assert missing_needs(Greedy(), WHOLE, ONE, knowledge) == (need.words,)
 
 
@@ -140,7 +140,7 @@ class OnSets(Attack[LabelShares]):
     name: ClassVar[str] = "on_sets"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset({DISTILLED})
-    source: ClassVar[str] = "ours"
+    source: ClassVar[str] = "test"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -148,46 +148,48 @@ class OnSets(Attack[LabelShares]):
         return {}
 
 
-def test_a_distilled_set_is_held_against_the_servers_of_the_same_round():
+def test_a_distilled_set_needs_the_servers_of_the_same_round():
     body = DistilledSet(torch.ones(1, 1), torch.ones(1, 2), torch.ones(1), torch.ones(1))
-    own = Message(1, ONE, frozenset({SERVER}), body)
-    for round, lacks in ((1, ()), (0, (DISTILLED.words,))):
+    from_client = Message(1, ONE, frozenset({SERVER}), body)
+    for round, missing in ((1, ()), (0, (DISTILLED.words,))):
         shared = Message(round, SERVER, frozenset({ONE}), body)
-        assert missing_needs(OnSets(), heard(own, shared), ONE, ALL) == lacks
-    assert missing_needs(OnSets(), heard(UPDATE), ONE, ALL) == (DISTILLED.words,)
+        assert missing_needs(OnSets(), server_view(from_client, shared), ONE, ALL) == missing
+    assert missing_needs(OnSets(), server_view(UPDATE), ONE, ALL) == (DISTILLED.words,)
 
 
-def test_who_has_no_idea_how_clients_train_lacks_the_guesses_too():
+def test_without_recipe_and_candidate_recipes_both_are_missing():
     assert missing_needs(Greedy(), WHOLE, ONE, replace(ALL, recipe=None)) == (
         RECIPE.words,
         RECIPES.words,
     )
 
 
-def test_names_the_updates_of_a_target_that_is_not_heard():
+def test_updates_are_missing_for_a_target_without_updates():
     assert missing_needs(Greedy(), WHOLE, client(2), ALL) == (UPDATES.words,)
 
 
-def test_needs_the_broadcast_of_a_round_in_which_the_target_spoke():
+def test_needs_the_broadcast_of_a_round_with_an_update():
     another = Message(1, SERVER, frozenset({ONE}), Broadcast(WEIGHTS))
-    assert missing_needs(Greedy(), heard(UPDATE), ONE, ALL) == (BROADCASTS.words,)
-    assert missing_needs(Greedy(), heard(another, UPDATE), ONE, ALL) == (BROADCASTS.words,)
+    assert missing_needs(Greedy(), server_view(UPDATE), ONE, ALL) == (BROADCASTS.words,)
+    assert missing_needs(Greedy(), server_view(another, UPDATE), ONE, ALL) == (
+        BROADCASTS.words,
+    )
 
 
-def test_the_cohort_is_heard_through_its_aggregate_alone():
+def test_an_aggregate_counts_as_an_update_of_the_cohort_only():
     summed = Aggregate(WEIGHTS, frozenset({ONE, client(2)}))
-    view = heard(BROADCAST, Message(0, COHORT, frozenset({SERVER}), summed))
+    view = server_view(BROADCAST, Message(0, COHORT, frozenset({SERVER}), summed))
     assert missing_needs(Greedy(), view, COHORT, ALL) == ()
     assert missing_needs(Greedy(), view, ONE, ALL) == (UPDATES.words,)
 
 
 def test_an_attack_that_needs_nothing_can_always_run():
-    assert missing_needs(Modest(), heard(), ONE, Knowledge(2)) == ()
+    assert missing_needs(Modest(), server_view(), ONE, Knowledge(2)) == ()
 
 
 def test_the_refusal_names_attack_target_and_every_missing_need():
     with pytest.raises(NeedsError) as refused:
-        check_needs(Greedy(), heard(), ONE, Knowledge(2))
+        check_needs(Greedy(), server_view(), ONE, Knowledge(2))
     message = str(refused.value)
     assert message.startswith("greedy on client/1 needs ")
     for need in (UPDATES, AUXILIARY, MODEL, RECIPE, USERS):

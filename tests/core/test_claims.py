@@ -1,4 +1,4 @@
-"""Claims that can be answers, and those that cannot."""
+"""Valid and invalid claims of label shares."""
 
 import math
 
@@ -29,7 +29,7 @@ from overheard.questions.label_shares.claim import SUM_SLACK, LabelShares
     ],
     ids=str,
 )
-def test_refuses_shares_that_are_none(shares: list[float]):
+def test_refuses_invalid_shares(shares: list[float]):
     with pytest.raises(ClaimError, match="sum to 1"):
         LabelShares(torch.tensor(shares))
 
@@ -42,7 +42,7 @@ def test_takes_shares_that_sum_to_1_up_to_rounding(shares: list[float]):
     assert claim.numbers() == pytest.approx(tuple(shares))
 
 
-def test_refuses_verdicts_that_are_not_one_a_label():
+def test_refuses_a_number_of_verdicts_other_than_the_number_of_labels():
     with pytest.raises((ClaimError, TypeCheckError)):  # the types are checked in tests only
         LabelShares(torch.tensor([0.5, 0.5]), torch.tensor([True]))
 
@@ -51,13 +51,13 @@ def test_a_share_of_zero_is_no_verdict():
     assert LabelShares(torch.tensor([1.0, 0.0])).absent is None
 
 
-def test_negative_weights_count_as_nothing():
+def test_negative_weights_count_as_zero():
     # (3, -5, 1) -> (3, 0, 1) / 4
     assert normalised(torch.tensor([3.0, -5.0, 1.0])).tolist() == [0.75, 0.0, 0.25]
 
 
 @pytest.mark.parametrize("weights", [[0.0, 0.0], [-1.0, -2.0], [math.nan, 1.0]], ids=str)
-def test_weights_that_say_nothing_mean_all_alike(weights: list[float]):
+def test_weights_without_a_positive_sum_give_uniform_shares(weights: list[float]):
     assert normalised(torch.tensor(weights)).tolist() == [0.5, 0.5]
 
 

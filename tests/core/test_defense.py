@@ -14,42 +14,42 @@ from overheard.core.parties import SERVER
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 
-MOMENT = Moment(0, SERVER, Seed(0))
+CONTEXT = Moment(0, SERVER, Seed(0))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Nothing(Defense):
     name: ClassVar[str] = "nothing"
-    source: ClassVar[str] = "ours"
+    source: ClassVar[str] = "test"
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "anybody"
 
 
-def test_each_hook_gives_back_the_very_thing_it_was_given():
+def test_each_hook_returns_its_argument():
     data = Examples(torch.zeros(1, 1), torch.zeros(1, dtype=torch.long))
     training = Training(lambda: nn.Linear(1, 2), Recipe(rate=0.1, epochs=1, batch=1))
     update = Update({"w": torch.ones(2)}, 1)
     aggregate = Aggregate({"w": torch.ones(2)}, frozenset(), 1)
-    assert Nothing().on_data(data, MOMENT) is data
+    assert Nothing().on_data(data, CONTEXT) is data
     assert Nothing().on_training(training) is training
-    assert Nothing().on_update(update, MOMENT) is update
-    assert Nothing().on_aggregate(aggregate, MOMENT) is aggregate
+    assert Nothing().on_update(update, CONTEXT) is update
+    assert Nothing().on_aggregate(aggregate, CONTEXT) is aggregate
 
 
-def test_promises_and_masks_nothing_by_itself():
+def test_has_no_formal_promise_and_no_masking_by_default():
     assert Nothing().promise(Run(rounds=3, participation=1.0)) == "no formal promise"
     assert not Nothing.masks_updates
 
 
 @pytest.mark.parametrize("since", [0, 4])
-def test_what_a_client_holds_it_holds_neither_from_before_the_run_nor_from_later(since: int):
+def test_refuses_data_replaced_before_round_1_or_in_the_future(since: int):
     former = Former(Examples(torch.zeros(1, 1), torch.zeros(1, dtype=torch.long)), since)
-    with pytest.raises(ValueError, match="since round 1 to 3"):
+    with pytest.raises(ValueError, match="in round 1 to 3"):
         Moment(3, SERVER, Seed(0), former)
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.1, float("nan")])
-def test_a_sampling_rate_is_a_chance(rate: float):
-    with pytest.raises(ValueError, match="sampling rate"):
+def test_refuses_a_sampling_rate_out_of_range(rate: float):
+    with pytest.raises(ValueError, match="sampling_rate"):
         Run(rounds=1, participation=1.0, sampling_rate=rate)

@@ -1,4 +1,4 @@
-"""What stands in a package is found, and what is misnamed refused."""
+"""Plugins in a package are found, and misnamed ones refused."""
 
 import sys
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class {name}(Defense):
 
 
 class Shop:
-    """A package on disk, to put modules into."""
+    """A package on disk to write modules into."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,11 +53,11 @@ def test_finds_the_one_class_of_each_module_in_order_of_their_names(shop: Shop):
 
 
 def test_skips_a_private_module(shop: Shop):
-    shop.put("_shelf", "raise RuntimeError('looked at')")
+    shop.put("_shelf", "raise RuntimeError('imported')")
     assert discover(shop.open(), Defense) == {}
 
 
-def test_a_class_that_is_only_imported_counts_where_it_is_defined(shop: Shop):
+def test_an_imported_class_counts_only_where_it_is_defined(shop: Shop):
     shop.put("apple", DEFENSE.format(name="Apple", says="apple"))
     shop.put(
         "pear", "from corner_shop.apple import Apple\n" + DEFENSE.format(name="P", says="pear")
@@ -82,7 +82,7 @@ def test_refuses_a_module_with_two(shop: Shop):
         "apple", DEFENSE.format(name="A", says="apple") + DEFENSE.format(name="B", says="b")
     )
     with pytest.raises(
-        TypeError, match=r"corner_shop\.apple must define one Defense, defines 2"
+        TypeError, match=r"corner_shop\.apple must define one Defense, but defines 2"
     ):
         discover(shop.open(), Defense)
 
@@ -95,7 +95,7 @@ def test_refuses_a_module_with_none(shop: Shop):
 
 def test_refuses_a_class_that_is_not_named_as_its_file(shop: Shop):
     shop.put("apple", DEFENSE.format(name="Apple", says="pear"))
-    with pytest.raises(TypeError, match="holds a Defense named 'pear'"):
+    with pytest.raises(TypeError, match="defines a Defense named 'pear'"):
         discover(shop.open(), Defense)
 
 

@@ -11,7 +11,7 @@ from overheard.core.examples import Examples
 THREE = Examples(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), torch.tensor([2, 0, 2]))
 
 
-def test_counts_each_label_also_those_nobody_bears():
+def test_counts_labels_without_examples_as_zero():
     assert THREE.counts(4).tolist() == [1, 0, 2, 0]
     assert len(THREE) == 3
 

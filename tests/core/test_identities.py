@@ -1,4 +1,4 @@
-"""Claims of who somebody is that can be answers, and those that cannot."""
+"""Valid and invalid claims about identity, same sender and attributes."""
 
 import math
 
@@ -13,7 +13,7 @@ from overheard.questions.attribute.claim import Attribute
 from overheard.questions.identity.claim import Identity
 from overheard.questions.same_sender.claim import SameSender
 
-WHO = ("ann", "bob")
+USERS = ("ann", "bob")
 
 
 @pytest.mark.parametrize(
@@ -21,15 +21,23 @@ WHO = ("ann", "bob")
     [
         ((), []),
         (("ann", "ann"), [0.1, 0.2]),
-        (WHO, [0.1]),
-        (WHO, [0.1, 0.2, 0.3]),
-        (WHO, [math.nan, 0.2]),
-        (WHO, [math.inf, 0.2]),
-        (WHO, [0.1, -math.inf]),
+        (USERS, [0.1]),
+        (USERS, [0.1, 0.2, 0.3]),
+        (USERS, [math.nan, 0.2]),
+        (USERS, [math.inf, 0.2]),
+        (USERS, [0.1, -math.inf]),
     ],
-    ids=["nobody", "twice", "too few", "too many", "no number", "infinite", "below all"],
+    ids=[
+        "no candidates",
+        "repeated",
+        "too few",
+        "too many",
+        "NaN",
+        "infinite",
+        "minus infinity",
+    ],
 )
-def test_refuses_scores_that_rank_nobody(users: tuple[str, ...], scores: list[float]) -> None:
+def test_refuses_invalid_scores(users: tuple[str, ...], scores: list[float]) -> None:
     with pytest.raises(ClaimError):
         Identity(users, torch.tensor(scores))
     with pytest.raises(ClaimError):
@@ -37,7 +45,7 @@ def test_refuses_scores_that_rank_nobody(users: tuple[str, ...], scores: list[fl
 
 
 @given(st.lists(st.floats(-1000, 1000, width=32), min_size=1, max_size=6))
-def test_any_finite_scores_rank_ties_too(scores: list[float]) -> None:
+def test_takes_any_finite_scores(scores: list[float]) -> None:
     users = tuple(f"user {number}" for number in range(len(scores)))
     claim = Identity(users, torch.tensor(scores))
     assert claim.candidates() == users
@@ -46,17 +54,17 @@ def test_any_finite_scores_rank_ties_too(scores: list[float]) -> None:
 
 
 @pytest.mark.parametrize("unseen", [-0.01, 1.01, math.nan])
-def test_refuses_a_chance_that_is_none(unseen: float) -> None:
+def test_refuses_an_invalid_probability(unseen: float) -> None:
     with pytest.raises(ClaimError, match="an unseen user lies in"):
-        Identity(WHO, torch.zeros(2), unseen)
+        Identity(USERS, torch.zeros(2), unseen)
 
 
 @pytest.mark.parametrize("unseen", [0.0, 0.5, 1.0])
-def test_tells_the_chance_that_it_is_none_of_them(unseen: float) -> None:
-    assert Identity(WHO, torch.zeros(2), unseen).none_of_them() == unseen
+def test_returns_the_probability_of_an_unknown_user(unseen: float) -> None:
+    assert Identity(USERS, torch.zeros(2), unseen).none_of_them() == unseen
 
 
-def test_a_link_is_to_other_targets() -> None:
+def test_the_candidates_of_a_link_are_other_targets() -> None:
     claim = SameSender((client(3), client(5)), torch.tensor([0.25, -1.0]))
     assert claim.candidates() == (client(3), client(5))
     assert claim.numbers() == (0.25, -1.0)
@@ -73,16 +81,16 @@ def test_a_link_is_to_other_targets() -> None:
         (("left", "right"), [math.nan, 1.0]),
         (("left", "right"), [1.0]),
     ],
-    ids=["no choice", "one twice", "above 1", "below 0", "no number", "too few"],
+    ids=["one value", "repeated", "above 1", "below 0", "NaN", "too few"],
 )
-def test_refuses_probabilities_that_are_none(
+def test_refuses_invalid_probabilities(
     values: tuple[str, ...], probabilities: list[float]
 ) -> None:
     with pytest.raises(ClaimError):
         Attribute("hand", values, torch.tensor(probabilities))
 
 
-def test_an_attribute_is_a_choice_between_its_values() -> None:
+def test_the_candidates_of_an_attribute_are_its_values() -> None:
     claim = Attribute("hand", ("left", "right"), torch.tensor([0.25, 0.75]))
     assert claim.candidates() == ("left", "right")
     assert claim.numbers() == (0.25, 0.75)

@@ -1,4 +1,4 @@
-"""Parts of installed packages are found, and what does not fit is left out with one warning."""
+"""Plugins of installed packages are found; those that do not fit cause one warning."""
 
 import sys
 import warnings
@@ -25,7 +25,7 @@ class {name}(Fruit):
         return "sweet"
 """
 
-OURS = FRUIT.format(name="Apple", says="apple")
+BUILT_IN = FRUIT.format(name="Apple", says="apple")
 
 
 class Fruit(ABC):
@@ -38,13 +38,13 @@ class Fruit(ABC):
 
 
 class Market:
-    """A folder on the path, to install packages into."""
+    """A folder on the import path to install packages into."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def install(self, name: str, entries: str, *, version: str = "1.2", **modules: str) -> None:
-        """Lay down modules, and a distribution with these entry points."""
+        """Write modules and a distribution with these entry points."""
         for module, text in modules.items():
             (self.folder / f"{module}.py").write_text(text)
         info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
@@ -56,7 +56,7 @@ class Market:
         invalidate_caches()
 
     def fruits(self, check: Callable[[type[Fruit]], object] = bool) -> Kind[Fruit]:
-        """Fruits, as they are found now."""
+        """Return a new registry of fruits."""
         return Kind("fruits", Fruit, "tests_core_orchard", check=check)
 
 
@@ -69,7 +69,7 @@ def market(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Market]:
     orchard = tmp_path / "tests_core_orchard"
     orchard.mkdir()
     (orchard / "__init__.py").touch()
-    (orchard / "apple.py").write_text(OURS)
+    (orchard / "apple.py").write_text(BUILT_IN)
     _installed.cache_clear()
     yield Market(tmp_path)
     _installed.cache_clear()
@@ -80,26 +80,28 @@ def market(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Market]:
         del sys.modules[module]
 
 
-def told(
+def names_and_warnings(
     market: Market, **kind: Callable[[type[Fruit]], object]
 ) -> tuple[list[str], list[str]]:
-    """The names of all fruits, and all warnings, where they are asked for twice."""
+    """Return the names of all fruits and all warnings of two look-ups."""
     fruits = market.fruits(**kind)
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         names = list(fruits.parts())
         assert list(fruits.parts()) == names
-    assert all(one.category is PluginWarning for one in heard)
-    return names, [str(one.message) for one in heard]
+    assert all(one.category is PluginWarning for one in caught)
+    return names, [str(one.message) for one in caught]
 
 
-def test_finds_parts_of_installed_packages_beside_ours_and_knows_where_from(market: Market):
+def test_finds_built_in_plugins_and_those_of_installed_packages_with_their_origin(
+    market: Market,
+):
     market.install(
         "fruit-basket",
         "[overheard.fruits]\nplum = market_plum:Plum\n[overheard.pans]\niron = no.such:Pan\n",
         market_plum=FRUIT.format(name="Plum", says="plum"),
     )
-    assert told(market) == (["apple", "plum"], [])
+    assert names_and_warnings(market) == (["apple", "plum"], [])
     fruits = market.fruits()
     assert fruits.parts()["plum"]().taste() == "sweet"
     assert fruits.origin("plum") == Origin("fruit-basket", "1.2")
@@ -125,7 +127,7 @@ def test_finds_parts_of_installed_packages_beside_ours_and_knows_where_from(mark
         (
             "plum = market_plum:Plum",
             FRUIT.format(name="Plum", says="prune"),
-            "is named 'prune': entry and class take the same name",
+            "has the name 'prune': give the entry point and the class one name",
         ),
         (
             "plum = market_plum:Plum",
@@ -140,19 +142,19 @@ def test_finds_parts_of_installed_packages_beside_ours_and_knows_where_from(mark
         ),
     ],
 )
-def test_one_warning_tells_what_is_left_out_and_why(
+def test_one_warning_says_what_is_left_out_and_why(
     market: Market, entry: str, module: str, reason: str
 ):
     market.install("fruit-basket", f"[overheard.fruits]\n{entry}\n", market_plum=module)
-    names, (warning,) = told(market)
+    names, (warning,) = names_and_warnings(market)
     assert names == ["apple"]
     assert "fruit-basket 1.2" in warning
     assert reason in warning
-    assert "To mend it, " in warning
+    assert "To fix this, " in warning
     assert market.fruits().origin("apple") is None
 
 
-def test_a_part_that_the_check_refuses_is_left_out(market: Market):
+def test_a_plugin_that_fails_the_check_is_left_out(market: Market):
     def refuse(part: type[Fruit]) -> None:
         raise ValueError("no\nstone")
 
@@ -161,28 +163,28 @@ def test_a_part_that_the_check_refuses_is_left_out(market: Market):
         "[overheard.fruits]\nplum = market_plum:Plum\n",
         market_plum=FRUIT.format(name="Plum", says="plum"),
     )
-    names, (warning,) = told(market, check=refuse)
+    names, (warning,) = names_and_warnings(market, check=refuse)
     assert names == ["apple"]
     assert "ValueError: no stone" in warning
 
 
-def test_of_two_packages_with_one_name_the_first_in_the_alphabet_has_it(market: Market):
+def test_the_alphabetically_first_package_wins_a_plugin_name(market: Market):
     for name in ("b-basket", "a-basket"):
         market.install(
             name,
             f"[overheard.fruits]\nplum = market_{name[0]}:Plum\n",
             **{f"market_{name[0]}": FRUIT.format(name="Plum", says="plum")},
         )
-    names, (warning,) = told(market)
+    names, (warning,) = names_and_warnings(market)
     assert names == ["apple", "plum"]
     assert "b-basket 1.2" in warning
     assert "the name is taken by a-basket 1.2" in warning
     assert market.fruits().origin("plum") == Origin("a-basket", "1.2")
 
 
-def test_a_package_is_not_imported_before_its_kind_is_asked_for(market: Market):
+def test_a_package_is_not_imported_for_another_registry(market: Market):
     market.install(
         "pans", "[overheard.pans]\niron = market_pan:Iron\n", market_pan="raise OSError"
     )
-    assert told(market) == (["apple"], [])
+    assert names_and_warnings(market) == (["apple"], [])
     assert "market_pan" not in sys.modules

@@ -12,7 +12,7 @@ def labelled(*labels: int) -> Examples:
     return Examples(torch.zeros(len(labels), 1), torch.tensor(labels, dtype=torch.long))
 
 
-def test_auxiliary_shares_are_what_one_who_hears_nothing_may_expect():
+def test_auxiliary_shares_are_the_shares_of_the_auxiliary_labels():
     # two of label 0, none of 1, two of 2
     shares = Knowledge(3, auxiliary=labelled(0, 2, 2, 0)).auxiliary_shares()
     assert shares is not None
@@ -20,22 +20,22 @@ def test_auxiliary_shares_are_what_one_who_hears_nothing_may_expect():
 
 
 @pytest.mark.parametrize("auxiliary", [None, labelled()])
-def test_without_auxiliary_examples_there_is_nothing_to_expect(auxiliary: Examples | None):
+def test_without_auxiliary_examples_there_are_no_shares(auxiliary: Examples | None):
     assert Knowledge(3, auxiliary=auxiliary).auxiliary_shares() is None
 
 
 @pytest.mark.parametrize("classes", [1, 0, -1])
-def test_refuses_a_task_without_a_choice(classes: int):
+def test_refuses_fewer_than_two_labels(classes: int):
     with pytest.raises(ValueError, match="2 labels or more"):
         Knowledge(classes)
 
 
-def test_no_defenses_and_unknown_defenses_are_different_things():
+def test_no_defenses_differ_from_unknown_defenses():
     assert Knowledge(2).defenses is None
     assert Knowledge(2, defenses=()).defenses == ()
 
 
-def test_nobody_is_known_and_nothing_is_public_unless_it_is_told():
+def test_by_default_no_user_and_no_background_is_known():
     assert Knowledge(2).people == KnownUsers()
     assert Knowledge(2).people.examples() == {}
     assert Knowledge(2).background is None

@@ -1,4 +1,4 @@
-"""Of whom something is known there are prior examples, and each is known in one way."""
+"""Every known user has prior examples, as a candidate or in the holdout."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from overheard.core.parties import shadow
 SOME = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
 
 
-def test_a_user_may_be_named_or_takes_no_part() -> None:
-    with pytest.raises(ValueError, match=r"none of those with priors, got \['ann'\]"):
+def test_refuses_a_user_who_is_both_candidate_and_holdout() -> None:
+    with pytest.raises(ValueError, match=r"both priors and holdout: \['ann'\]"):
         KnownUsers({"ann": SOME, "bob": SOME}, {"ann": SOME})
 
 
 @pytest.mark.parametrize(
-    "told",
+    "given",
     [
         {"devices": {shadow(0): "eva"}},
         {"embeddings": {"eva": torch.zeros(3)}},
@@ -26,18 +26,18 @@ def test_a_user_may_be_named_or_takes_no_part() -> None:
     ],
     ids=["device", "embedding", "attribute"],
 )
-def test_of_whom_there_is_no_prior_nothing_is_known(told: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"nothing is known of \['eva'\]: give prior examples"):
-        KnownUsers({"ann": SOME}, {"bob": SOME}, **told)
-    KnownUsers({"ann": SOME}, {"eva": SOME}, **told)
+def test_refuses_knowledge_of_a_user_without_prior_examples(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"users without prior examples: \['eva'\]"):
+        KnownUsers({"ann": SOME}, {"bob": SOME}, **given)
+    KnownUsers({"ann": SOME}, {"eva": SOME}, **given)
 
 
-def test_those_who_may_be_named_come_first() -> None:
+def test_candidates_come_before_holdout_users() -> None:
     known = KnownUsers({"cem": SOME, "ann": SOME}, {"bob": SOME})
     assert list(known.examples()) == ["cem", "ann", "bob"]
     assert all(one is SOME for one in known.examples().values())
 
 
-def test_at_first_nobody_is_known() -> None:
+def test_by_default_no_user_is_known() -> None:
     assert KnownUsers().examples() == {}
     assert KnownUsers().devices == {}

@@ -1,4 +1,4 @@
-"""A mechanism says who is covered by its noise, and what is wrong with it."""
+"""A mechanism knows which observers its noise covers and whether it has a flaw."""
 
 from dataclasses import replace
 from math import inf, nan
@@ -12,23 +12,23 @@ LOCAL = Mechanism(1.0, 2.0, 1e-5, "client", "client")
 CENTRAL = replace(LOCAL, noised_at="server")
 
 
-def test_noise_at_the_client_covers_it_from_everybody() -> None:
+def test_noise_at_the_client_covers_all_observers() -> None:
     assert all(LOCAL.covers(who) for who in ((), (SERVER,), (client(1), client(2))))
 
 
-def test_noise_at_the_server_leaves_the_server_and_its_company_what_has_none() -> None:
+def test_noise_at_the_server_does_not_cover_the_server_and_colluders() -> None:
     assert CENTRAL.covers(())
     assert CENTRAL.covers((client(1), client(2)))
     assert not CENTRAL.covers((SERVER,))
     assert not CENTRAL.covers((client(1), SERVER))
 
 
-def test_noise_for_a_sensitivity_that_nobody_enforces_is_a_flaw() -> None:
+def test_an_unenforced_clip_is_a_flaw() -> None:
     assert LOCAL.flaw == ""
     assert replace(LOCAL, bounded_at=None).flaw == UNENFORCED
 
 
-def test_an_invalid_accounting_and_missing_noise_are_flaws_too() -> None:
+def test_invalid_accounting_and_missing_noise_are_flaws() -> None:
     assert replace(LOCAL, unproven="a query of it is free").flaw == "a query of it is free"
     assert replace(LOCAL, noise_multiplier=0.0).flaw == "it adds no noise"
 
@@ -48,6 +48,6 @@ def test_an_invalid_accounting_and_missing_noise_are_flaws_too() -> None:
         {"stated": nan},
     ],
 )
-def test_settings_of_no_mechanism_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"no mechanism has such|an epsilon is 0 or more"):
+def test_refuses_settings_out_of_range(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"settings out of range|an epsilon must be 0 or more"):
         replace(LOCAL, **wrong)  # type: ignore[arg-type]

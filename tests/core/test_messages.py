@@ -1,4 +1,4 @@
-"""What messages say by themselves."""
+"""Messages and updates of weights."""
 
 from dataclasses import FrozenInstanceError
 
@@ -9,7 +9,7 @@ from overheard.core.messages import Update, moved
 from overheard.core.parties import client
 
 
-def test_moved_weights_are_the_start_plus_the_delta():
+def test_applying_an_update_adds_its_delta():
     start = {"a": torch.tensor([1.0, 2.0]), "b": torch.tensor([[3.0]])}
     delta = {"b": torch.tensor([[-1.0]]), "a": torch.tensor([0.5, -2.0])}
     end = moved(start, delta)
@@ -18,19 +18,19 @@ def test_moved_weights_are_the_start_plus_the_delta():
     assert end["b"].tolist() == [[2.0]]
 
 
-def test_moving_changes_neither_start_nor_delta():
+def test_applying_an_update_changes_neither_start_nor_delta():
     start, delta = {"a": torch.tensor([1.0])}, {"a": torch.tensor([2.0])}
     moved(start, delta)
     assert start["a"].tolist() == [1.0]
     assert delta["a"].tolist() == [2.0]
 
 
-def test_refuses_a_delta_that_lacks_a_weight():
+def test_refuses_a_delta_without_one_of_the_weights():
     with pytest.raises(KeyError, match="a"):
         moved({"a": torch.zeros(1)}, {})
 
 
-def test_metrics_left_out_cannot_be_written_into_by_another_update():
+def test_default_metrics_cannot_be_changed():
     update = Update({})
     with pytest.raises(TypeError):
         update.metrics["loss"] = 1.0  # type: ignore[index]

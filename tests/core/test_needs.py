@@ -1,4 +1,4 @@
-"""A need says what it is, and anyone may define one."""
+"""Needs have distinct descriptions, and plugins may define their own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ MET = Need("two classes", lambda view, target, knowledge: knowledge.classes == 2
 @final
 @dataclass(frozen=True, slots=True)
 class Foreign(Attack[LabelShares]):
-    """Has needs of its own beside ours."""
+    """Has built-in needs and needs of its own."""
 
     name: ClassVar[str] = "foreign"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset({LATE, MODEL, MET, UPDATES, EARLY})
-    source: ClassVar[str] = "ours"
+    source: ClassVar[str] = "test"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -35,12 +35,12 @@ class Foreign(Attack[LabelShares]):
         return {}
 
 
-def test_each_need_says_in_other_words_what_is_missing():
+def test_each_need_has_its_own_description():
     assert len({need.words for need in NEEDS}) == len(NEEDS)
     assert all(" " in need.words for need in NEEDS)
 
 
-def test_needs_of_others_are_asked_by_their_own_check_and_named_after_ours():
+def test_needs_of_plugins_are_checked_and_named_after_built_in_ones():
     missing = missing_needs(Foreign(), NOTHING, client(0), Knowledge(2))
     assert missing == (UPDATES.words, MODEL.words, "a clear sky", "zeal")
     assert "two classes" in missing_needs(Foreign(), NOTHING, client(0), Knowledge(3))

@@ -67,7 +67,7 @@ def test_takes_a_plain_name_as_it_is(name: str):
 
 
 @given(st.text())
-def test_whatever_is_taken_is_of_plain_letters_and_no_path_upwards(name: str):
+def test_accepted_names_have_plain_letters_and_are_no_path_upwards(name: str):
     try:
         taken = party(name)
     except ValueError:
@@ -80,21 +80,21 @@ def test_whatever_is_taken_is_of_plain_letters_and_no_path_upwards(name: str):
 
 
 @given(st.integers(0, 10**9))
-def test_the_name_of_every_client_is_a_partys(number: int):
+def test_client_names_are_valid(number: int):
     assert party(client(number)) == f"client/{number}"
 
 
 @given(st.integers(0, 10**9))
-def test_a_shadow_device_is_a_party_that_is_told_from_all_others(number: int):
+def test_shadow_devices_are_valid_and_differ_from_clients(number: int):
     assert party(shadow(number)) == f"shadow/{number}"
     assert is_shadow(shadow(number))
     assert not is_shadow(client(number))
 
 
-def test_who_is_only_called_alike_is_no_shadow_device():
+def test_similar_names_are_no_shadow_devices():
     assert not any(map(is_shadow, (SERVER, COHORT, party("shadow"), party("shadows/1"))))
 
 
-def test_the_names_of_the_house_are_parties():
+def test_server_and_cohort_are_valid_names():
     assert party(SERVER) == "server"
     assert party(COHORT) == "cohort"

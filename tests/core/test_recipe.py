@@ -1,4 +1,4 @@
-"""Recipes that can be followed, and how many steps they take."""
+"""Valid and invalid recipes, and their number of steps."""
 
 import math
 from typing import Any
@@ -44,23 +44,23 @@ def test_every_example_is_seen_once_an_epoch(examples: int, batch: int, epochs: 
         ({"momentum": 1.0}, "momentum"),
         ({"momentum": -0.1}, "momentum"),
         ({"momentum": math.nan}, "momentum"),
-        ({"momentum": 0.9, "optimizer": "adam"}, "leave it out for adam"),
+        ({"momentum": 0.9, "optimizer": "adam"}, "remove it for adam"),
         ({"weight_decay": -1e-4}, "weight_decay"),
         ({"weight_decay": math.nan}, "weight_decay"),
         ({"weight_decay": math.inf}, "weight_decay"),
         ({"label_smoothing": -0.1}, "label_smoothing"),
         ({"label_smoothing": 1.0}, "label_smoothing"),
         ({"label_smoothing": math.nan}, "label_smoothing"),
-        ({"label_smoothing": 0.1, "loss": "squared_error"}, "leave it out for squared_error"),
+        ({"label_smoothing": 0.1, "loss": "squared_error"}, "remove it for squared_error"),
     ],
     ids=str,
 )
-def test_refuses_a_training_that_cannot_be(settings: dict[str, Any], word: str):
+def test_refuses_settings_out_of_range(settings: dict[str, Any], word: str):
     whole: dict[str, Any] = {"rate": 0.1, "epochs": 1, "batch": 8} | settings
     with pytest.raises(ValueError, match=word):
         Recipe(**whole)
 
 
-def test_its_repr_is_its_whole_record():
+def test_its_repr_has_all_settings():
     recipe = Recipe(rate=0.1, epochs=2, batch=8, momentum=0.9, label_smoothing=0.1)
     assert eval(repr(recipe)) == recipe

@@ -1,4 +1,4 @@
-"""Scores beside their blind guesses."""
+"""Scores compared with uninformed guesses."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ GUESSES = st.dictionaries(st.text(), st.floats(-1e6, 1e6), min_size=1)
         ("higher", 1.5, 1.0, 0.5),
     ],
 )
-def test_gain_is_the_way_beyond_the_best_blind_guess(
+def test_gain_is_the_improvement_over_the_best_uninformed_guess(
     better: Better, value: float, blind: float, gain: float
 ):
     score = Score("figure", value, better, {"a": 0.5, "b": 1.0}, {})
@@ -26,19 +26,19 @@ def test_gain_is_the_way_beyond_the_best_blind_guess(
     assert score.gain == gain
 
 
-def test_where_nobody_can_guess_there_is_no_gain():
+def test_without_uninformed_guesses_there_is_no_gain():
     score = Score("null_precision", 0.9, "higher", {}, {"told": 1.0})
     assert score.blind is None
     assert score.gain is None
 
 
-def test_a_guess_that_was_told_the_truth_is_not_to_be_beaten():
+def test_informed_guesses_do_not_affect_the_gain():
     score = Score("l1", 0.2, "lower", {"uniform": 0.5}, {"told": 0.0})
     assert score.gain == pytest.approx(0.3)
 
 
 @given(st.floats(-1e6, 1e6), GUESSES, st.sampled_from(["lower", "higher"]))
-def test_a_claim_gains_only_if_it_beats_every_blind_guess(
+def test_a_gain_is_positive_only_above_every_uninformed_guess(
     value: float, blinds: dict[str, float], better: Better
 ):
     gain = Score("figure", value, better, blinds, {}).gain

@@ -1,4 +1,4 @@
-"""Seeds: the same place, the same draws; another place, others."""
+"""Equal paths give equal seeds; different paths give different ones."""
 
 import pytest
 import torch
@@ -25,13 +25,13 @@ def test_children_on_different_paths_differ(
     assert (Seed(value).child(*one) == Seed(value).child(*other)) == (one == other)
 
 
-def test_a_number_and_its_spelling_are_different_places():
+def test_a_number_and_its_text_are_different_paths():
     assert Seed(0).child("client", 3) != Seed(0).child("client", "3")
     assert Seed(0).child("a", "b") != Seed(0).child("ab")
     assert Seed(0).child("a", "b") != Seed(0).child("a").child("b")
 
 
-def test_children_of_neighbouring_seeds_share_no_draw():
+def test_children_of_neighbouring_seeds_differ():
     draws = [
         torch.rand(4, generator=Seed(root).child("x", number).generator())
         for root in range(10)
@@ -54,7 +54,7 @@ def test_the_draws_of_a_thousand_children_are_uncorrelated_with_their_number():
     assert abs(float(draws.mean()) - 0.5) < 4 * (1 / 12 / 1000) ** 0.5
 
 
-def test_drawing_moves_nobody_elses_draws():
+def test_draws_do_not_affect_other_draws():
     before = Seed(7).child("a").numpy().random(3)
     Seed(7).child("b").numpy().random(1000)
     torch.rand(5)

@@ -1,4 +1,4 @@
-"""A transcript whole."""
+"""A transcript's parties and views."""
 
 from overheard.core.messages import Message, Missing
 from overheard.core.parties import SERVER, client
@@ -7,7 +7,7 @@ from overheard.core.transcript import Transcript
 LATE = Missing("late")
 
 
-def test_parties_are_all_who_sent_or_could_read_sorted():
+def test_parties_are_all_senders_and_readers_sorted():
     transcript = Transcript(
         (
             Message(0, client(2), frozenset({SERVER}), LATE),
@@ -18,11 +18,11 @@ def test_parties_are_all_who_sent_or_could_read_sorted():
     assert transcript.parties() == (client(1), client(2), client(5), SERVER)
 
 
-def test_where_nothing_was_said_there_is_nobody_and_nothing_to_see():
+def test_an_empty_transcript_has_no_parties_and_empty_views():
     assert Transcript(()).parties() == ()
     assert Transcript(()).seen_by(SERVER).messages == ()
 
 
-def test_a_view_keeps_the_order_in_which_things_were_sent():
+def test_a_view_keeps_the_order_of_messages():
     messages = tuple(Message(n, client(n), frozenset({SERVER}), LATE) for n in (3, 1, 2))
     assert Transcript(messages).seen_by(SERVER).messages == messages

@@ -1,4 +1,4 @@
-"""What observers can read, and what that adds up to."""
+"""What observers can read, and the mean updates that follow from it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -25,7 +25,7 @@ ONE, TWO = client(1), client(2)
 NOBODY = frozenset[Party]()
 
 
-def said(number: int, sender: Party, readers: set[Party], body: Body) -> Message:
+def message(number: int, sender: Party, readers: set[Party], body: Body) -> Message:
     return Message(number, sender, frozenset(readers), body)
 
 
@@ -34,28 +34,30 @@ def update(value: float, examples: int | None = None) -> Update:
 
 
 def broadcast(number: int) -> Message:
-    return said(number, SERVER, {ONE, TWO}, Broadcast({"w": torch.tensor([float(number)])}))
+    return message(number, SERVER, {ONE, TWO}, Broadcast({"w": torch.tensor([float(number)])}))
 
 
 OPEN = Transcript(
     (
         broadcast(0),
-        said(0, ONE, {SERVER}, update(1.0, 1)),
-        said(0, TWO, {SERVER}, update(5.0, 3)),
+        message(0, ONE, {SERVER}, update(1.0, 1)),
+        message(0, TWO, {SERVER}, update(5.0, 3)),
         broadcast(1),
-        said(1, TWO, {SERVER}, Missing("late")),
-        said(1, ONE, {SERVER}, update(2.0, 1)),
+        message(1, TWO, {SERVER}, Missing("late")),
+        message(1, ONE, {SERVER}, update(2.0, 1)),
         broadcast(2),
     )
 )
-"""Two rounds and the closing broadcast; client 2 answers in the first only."""
+"""Two rounds and the closing broadcast; client 2 replies in the first only."""
 
 MASKED = Transcript(
     (
         broadcast(0),
         Message(0, ONE, NOBODY, update(1.0, 1)),
         Message(0, TWO, NOBODY, update(5.0, 3)),
-        said(0, COHORT, {SERVER}, Aggregate({"w": torch.tensor([4.0])}, frozenset({ONE, TWO}))),
+        message(
+            0, COHORT, {SERVER}, Aggregate({"w": torch.tensor([4.0])}, frozenset({ONE, TWO}))
+        ),
     )
 )
 
@@ -79,7 +81,7 @@ def test_the_broadcast_of_each_round_is_read_by_sender_and_readers():
         }
 
 
-def test_a_stranger_hears_nothing():
+def test_an_outsider_reads_nothing():
     view = OPEN.seen_by(Party("stranger"))
     assert view.messages == ()
     assert view.rounds() == ()
@@ -87,13 +89,13 @@ def test_a_stranger_hears_nothing():
     assert view.updates(COHORT) == {}
 
 
-def test_colluding_observers_pool_what_each_of_them_reads():
+def test_colluding_observers_pool_their_messages():
     assert MASKED.seen_by(SERVER).senders() == ()
     assert MASKED.seen_by(SERVER, TWO).senders() == (TWO,)
     assert MASKED.seen_by(ONE, TWO).senders() == (ONE, TWO)
 
 
-def test_listening_to_some_rounds_hears_these_only():
+def test_a_view_of_some_rounds_has_only_their_messages():
     view = OPEN.seen_by(SERVER).during((1,))
     assert view.rounds() == (1,)
     assert view.observers == {SERVER}
@@ -102,7 +104,7 @@ def test_listening_to_some_rounds_hears_these_only():
     assert OPEN.seen_by(SERVER).during(()).messages == ()
 
 
-def test_the_cohorts_update_is_the_mean_by_size_where_single_ones_are_read():
+def test_the_cohorts_update_is_the_size_weighted_mean_of_readable_updates():
     cohort = OPEN.seen_by(SERVER).updates(COHORT)
     # round 0: (1 * 1 + 3 * 5) / 4 = 4; round 1: client 1 alone
     assert cohort[0].delta["w"].item() == 4.0
@@ -111,13 +113,13 @@ def test_the_cohorts_update_is_the_mean_by_size_where_single_ones_are_read():
     assert cohort[1].examples == 1
 
 
-def test_the_cohorts_update_is_the_aggregate_where_that_is_read():
+def test_the_cohorts_update_is_the_aggregate_if_readable():
     cohort = MASKED.seen_by(SERVER).updates(COHORT)
     assert cohort[0].delta["w"].item() == 4.0
     assert cohort[0].examples is None
 
 
-def test_an_observers_own_part_is_taken_out_of_the_aggregate():
+def test_an_observers_update_is_subtracted_from_the_aggregate():
     # The server colludes with client 2, which sent 5. Sizes hidden: 4 is the plain mean of two,
     # so the other sent 2 * 4 - 5 = 3.
     cohort = MASKED.seen_by(SERVER, TWO).updates(COHORT)
@@ -125,46 +127,46 @@ def test_an_observers_own_part_is_taken_out_of_the_aggregate():
     assert cohort[0].examples is None
 
 
-def test_by_sizes_where_the_aggregate_tells_how_many_examples_there_are():
+def test_updates_are_subtracted_by_size_if_the_aggregate_has_the_total():
     # 4 of 4 examples, 3 of them with 5: the other sent (4 * 4 - 3 * 5) / 1 = 1.
-    *said_before, last = MASKED.messages
+    *earlier, last = MASKED.messages
     assert isinstance(last.body, Aggregate)
-    told = replace(last, body=replace(last.body, examples=4))
-    cohort = Transcript((*said_before, told)).seen_by(SERVER, TWO).updates(COHORT)
+    with_total = replace(last, body=replace(last.body, examples=4))
+    cohort = Transcript((*earlier, with_total)).seen_by(SERVER, TWO).updates(COHORT)
     assert cohort[0].delta["w"].item() == pytest.approx(1.0)
     assert cohort[0].examples == 1
 
 
-def test_an_observers_own_part_is_left_out_of_the_mean_of_single_updates():
+def test_an_observers_update_is_left_out_of_the_mean_of_updates():
     cohort = OPEN.seen_by(SERVER, TWO).updates(COHORT)
     assert {n: update.delta["w"].item() for n, update in cohort.items()} == {0: 1.0, 1: 2.0}
-    # In round 1 client 1 alone answered: it is told of nobody but itself.
+    # In round 1 only client 1 replied, so that it can read no other update.
     assert OPEN.seen_by(SERVER, ONE).heard(COHORT) == (0,)
 
 
-def test_hidden_sizes_weigh_alike():
-    # one size hidden: (1 + 5) / 2 = 3, and the size of the whole is unknown
+def test_updates_of_hidden_size_have_equal_weight():
+    # one size hidden: (1 + 5) / 2 = 3, and the total is unknown
     mean = mean_update([update(1.0, 1), update(5.0, None)])
     assert mean.delta["w"].item() == 3.0
     assert mean.examples is None
 
 
-def test_clients_who_all_say_to_have_nothing_weigh_alike():
+def test_updates_have_equal_weight_if_all_sizes_are_zero():
     mean = mean_update([update(1.0, 0), update(5.0, 0)])
     assert mean.delta["w"].item() == 3.0
     assert mean.examples == 0
 
 
-def test_a_client_that_says_to_have_nothing_weighs_nothing_beside_others():
+def test_an_update_of_size_zero_has_no_weight_among_others():
     assert mean_update([update(1.0, 0), update(5.0, 2)]).delta["w"].item() == 5.0
 
 
-def test_refuses_the_mean_of_nothing():
+def test_refuses_the_mean_of_no_updates():
     with pytest.raises(ValueError, match="at least one client"):
         mean_update([])
 
 
-SAID = st.lists(
+SENT_UPDATES = st.lists(
     st.tuples(
         st.lists(st.floats(-1e3, 1e3, width=32), min_size=3, max_size=3), st.integers(1, 1000)
     ),
@@ -173,22 +175,22 @@ SAID = st.lists(
 )
 
 
-@given(SAID)
-def test_the_mean_is_the_float64_one_rounded_once(spoken: list[tuple[list[float], int]]):
-    total = sum(size for _, size in spoken)
+@given(SENT_UPDATES)
+def test_the_mean_is_the_float64_one_rounded_once(sent: list[tuple[list[float], int]]):
+    total = sum(size for _, size in sent)
     exact = sum(
-        (torch.tensor(values, dtype=torch.float64) * (size / total) for values, size in spoken),
+        (torch.tensor(values, dtype=torch.float64) * (size / total) for values, size in sent),
         start=torch.zeros(3, dtype=torch.float64),
     )
-    mean = mean_update([Update({"w": torch.tensor(v)}, n) for v, n in spoken])
+    mean = mean_update([Update({"w": torch.tensor(v)}, n) for v, n in sent])
     assert mean.delta["w"].dtype == torch.float32
     assert torch.equal(mean.delta["w"], exact.float())
     assert mean.examples == total
 
 
-@given(SAID, st.randoms())
-def test_the_same_order_gives_the_same_bits_and_another_the_same_number(spoken, random):
-    updates = [Update({"w": torch.tensor(v)}, n) for v, n in spoken]
+@given(SENT_UPDATES, st.randoms())
+def test_the_order_of_updates_affects_only_rounding(sent, random):
+    updates = [Update({"w": torch.tensor(v)}, n) for v, n in sent]
     first, again = mean_update(updates), mean_update(updates)
     assert torch.equal(first.delta["w"], again.delta["w"])
     random.shuffle(updates)
@@ -209,7 +211,9 @@ MESSAGES = st.lists(
 
 
 @given(MESSAGES, st.frozensets(PARTIES, min_size=1))
-def test_one_rule_sent_it_or_can_read_it(messages: list[Message], pool: frozenset[Party]):
+def test_observers_read_what_one_of_them_sent_or_can_read(
+    messages: list[Message], pool: frozenset[Party]
+):
     view = Transcript(messages).seen_by(*pool)
     expected = [m for m in messages if any(who == m.sender or who in m.readers for who in pool)]
     assert list(view.messages) == expected
@@ -217,73 +221,73 @@ def test_one_rule_sent_it_or_can_read_it(messages: list[Message], pool: frozense
 
 
 @given(MESSAGES, st.frozensets(PARTIES, min_size=1), st.frozensets(PARTIES, min_size=1))
-def test_who_pools_with_more_never_reads_less(messages, few, more):
+def test_more_colluders_never_read_less(messages, few, more):
     transcript = Transcript(messages)
     ids = {id(m) for m in transcript.seen_by(*few).messages}
     assert ids <= {id(m) for m in transcript.seen_by(*few, *more).messages}
 
 
-def test_a_client_hears_the_others_in_what_moves_the_global_model():
-    rival = OPEN.seen_by(ONE)
-    # The model goes 0, 1, 2: a mean of 1 each round, of two clients who weigh alike. Its own
+def test_a_client_infers_the_others_mean_from_two_broadcasts():
+    view = OPEN.seen_by(ONE)
+    # The model goes 0, 1, 2: a mean of 1 each round, of two clients of equal weight. Its own
     # updates are 1 and 2, so the other sent 2 * 1 - 1 = 1 and 2 * 1 - 2 = 0.
-    rest = rival.updates(COHORT)
+    rest = view.updates(COHORT)
     assert {n: update.delta["w"].item() for n, update in rest.items()} == {0: 1.0, 1: 0.0}
     assert {update.examples for update in rest.values()} == {None}
-    # What round 2 came to was never broadcast.
-    assert rival.heard(COHORT) == (0, 1)
-    assert rival.cohort_sizes() == {0: 1, 1: 1}
+    # The model after round 2 was never broadcast.
+    assert view.heard(COHORT) == (0, 1)
+    assert view.cohort_sizes() == {0: 1, 1: 1}
 
 
 THREE = client(3)
 AMONG_THREE = Transcript(
     (
         Message(0, SERVER, frozenset({ONE, TWO, THREE}), Broadcast({"w": torch.tensor([1.0])})),
-        said(0, ONE, {SERVER}, update(1.0, 1)),
-        said(0, TWO, {SERVER}, update(4.0, 1)),
-        said(0, THREE, {SERVER}, update(4.0, 1)),
+        message(0, ONE, {SERVER}, update(1.0, 1)),
+        message(0, TWO, {SERVER}, update(4.0, 1)),
+        message(0, THREE, {SERVER}, update(4.0, 1)),
         Message(1, SERVER, frozenset({ONE, TWO}), Broadcast({"w": torch.tensor([4.0])})),
     )
 )
-"""One round, whose mean is 3; client 3 is not asked again."""
+"""One round, whose mean is 3; client 3 does not take part again."""
 
 
-def test_colluding_clients_take_out_what_each_of_them_sent():
-    # The mean is 3, of three. Client 1 alone takes out 1: 8 for two, or 4 each. With client 2
-    # it takes out 1 and 4: 4 for one.
+def test_colluding_clients_subtract_all_their_updates():
+    # The mean of three is 3. Client 1 alone subtracts 1: 8 for two, or 4 each. With client 2
+    # it subtracts 1 and 4: 4 for one.
     for observers, others in (((ONE,), 2), ((ONE, TWO), 1)):
         view = AMONG_THREE.seen_by(*observers)
         assert view.updates(COHORT)[0].delta["w"].item() == 4.0
         assert view.cohort_sizes() == {0: others}
 
 
-def test_where_all_clients_observe_there_is_no_rest():
+def test_if_all_clients_observe_there_is_no_other_update():
     assert AMONG_THREE.seen_by(ONE, TWO, THREE).updates(COHORT) == {}
 
 
-def test_who_does_not_hear_what_a_round_came_to_hears_nothing_of_it():
+def test_without_the_next_broadcast_a_client_infers_nothing():
     assert AMONG_THREE.seen_by(THREE).heard(COHORT) == ()
     assert AMONG_THREE.seen_by(THREE).updates(COHORT) == {}
 
 
-def test_who_sent_the_broadcasts_does_not_learn_of_others_by_them():
+def test_the_sender_of_broadcasts_infers_nothing_from_them():
     broadcasts = Transcript((broadcast(0), broadcast(1)))
     assert broadcasts.seen_by(SERVER).heard(COHORT) == ()
-    # One who hears them and sent nothing learns what all did: the mean as it is.
+    # An observer that reads them and sent no update infers the mean of all.
     assert broadcasts.seen_by(ONE).updates(COHORT)[0].delta["w"].item() == 1.0
 
 
-def test_a_round_heard_alone_is_heard_to_its_end():
+def test_a_view_of_one_round_includes_its_closing_broadcast():
     alone = OPEN.seen_by(ONE).during((0,))
     assert alone.updates(COHORT)[0].delta["w"].item() == 1.0
-    # The broadcast after it is no message of a round that is listened to.
+    # The closing broadcast is not among the messages of the view.
     assert alone.rounds() == (0,)
     assert list(alone.broadcasts()) == [0]
     assert alone.during((0,)).heard(COHORT) == (0,)
     assert alone.during((1,)).heard(COHORT) == ()
 
 
-def test_of_weights_that_lie_on_a_disk_only_those_asked_for_are_read():
+def test_only_the_requested_tensors_are_read_from_disk():
     @final
     class Watched(Mapping[str, torch.Tensor]):
         read: ClassVar = list[str]()
@@ -307,7 +311,7 @@ def test_of_weights_that_lie_on_a_disk_only_those_asked_for_are_read():
         )
     ).seen_by(ONE)
     delta = view.updates(COHORT)[0].delta
-    # The type checker of the tests looks at the first tensor of a mapping, and at no other.
+    # In tests the runtime type checker reads the first tensor of a mapping, and no other.
     assert (list(delta), len(delta), "b" in Watched.read) == (["a", "b"], 2, False)
     assert delta["b"].item() == -1.0  # 2 * (1 - 1) - 1
 
@@ -317,26 +321,26 @@ def test_of_weights_that_lie_on_a_disk_only_those_asked_for_are_read():
         st.lists(st.floats(-8, 8, width=32), min_size=2, max_size=2), min_size=2, max_size=6
     )
 )
-def test_of_clients_of_one_size_the_rest_is_their_mean(sent: list[list[float]]):
+def test_for_equal_sizes_the_inferred_update_is_the_others_mean(sent: list[list[float]]):
     everyone = [client(number) for number in range(len(sent))]
     updates = [Update({"w": torch.tensor(numbers)}, 5) for numbers in sent]
     start, readers = torch.tensor([0.5, -0.5]), frozenset(everyone)
     end = start + mean_update(updates).delta["w"]
-    rival = Transcript(
+    view = Transcript(
         (
             Message(0, SERVER, readers, Broadcast({"w": start})),
             *(
-                Message(0, who, frozenset({SERVER}), said_)
-                for who, said_ in zip(everyone, updates, strict=True)
+                Message(0, who, frozenset({SERVER}), update_)
+                for who, update_ in zip(everyone, updates, strict=True)
             ),
             Message(1, SERVER, readers, Broadcast({"w": end})),
         )
     ).seen_by(everyone[0])
-    rest = rival.updates(COHORT)[0].delta["w"]
+    rest = view.updates(COHORT)[0].delta["w"]
     assert torch.allclose(rest, mean_update(updates[1:]).delta["w"], atol=1e-4)
 
 
-def test_what_is_heard_is_what_can_be_read():
+def test_rounds_with_updates_are_the_rounds_of_readable_updates():
     views = (
         *(OPEN.seen_by(*who) for who in ((SERVER,), (ONE,), (SERVER, ONE), (ONE, TWO))),
         *(MASKED.seen_by(*who) for who in ((SERVER,), (SERVER, TWO), (TWO,))),
@@ -346,7 +350,7 @@ def test_what_is_heard_is_what_can_be_read():
             assert view.heard(sender) == tuple(sorted(view.updates(sender)))
 
 
-def test_what_is_looked_up_is_what_the_messages_say():
+def test_look_ups_agree_with_the_messages():
     view = OPEN.seen_by(SERVER)
     assert view.senders() == (ONE, TWO)
     assert view.heard(ONE) == (0, 1)
@@ -357,7 +361,7 @@ def test_what_is_looked_up_is_what_the_messages_say():
     later = view.during((1,))
     assert later.heard(TWO) == ()
     assert list(later.broadcasts()) == [1]
-    # What is handed out is the asker's own: to change it changes no view.
+    # Results are copies: changing them does not change the view.
     view.updates(ONE).clear()
     view.broadcasts().clear()
     assert len(view.updates(ONE)) == 2

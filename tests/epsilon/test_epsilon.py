@@ -1,4 +1,4 @@
-"""Broken claims are told from those that hold, and from those that nobody put to the test."""
+"""The verdicts on violated, holding and untested claims."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -31,14 +31,14 @@ from tests.auditing.claiming import LOCAL, audit_of, released
 CENTRAL = DpFedavg(clip=1.0, noise_multiplier=4.0).mechanism()
 
 
-def towards_server(told: Audit) -> EpsilonLine:
-    (line,) = (one for one in epsilon_lines(told) if one.observers == (SERVER,))
+def server_result(audited: Audit) -> EpsilonLine:
+    (line,) = (one for one in epsilon_lines(audited) if one.observers == (SERVER,))
     return line
 
 
-def test_noise_a_tenth_of_what_is_claimed_is_a_violation() -> None:
-    # 10 is claimed, which comes to mu = 2 / 10, and 1 is applied, which comes to mu = 2.
-    line = towards_server(audit_of(replace(LOCAL, noise_multiplier=10.0), released(1.0)))
+def test_a_tenth_of_the_claimed_noise_is_a_violation() -> None:
+    # The claimed multiplier 10 gives mu = 2 / 10, the actual one, 1, gives mu = 2.
+    line = server_result(audit_of(replace(LOCAL, noise_multiplier=10.0), released(1.0)))
     assert line.standing == "violated"
     assert line.bound is not None
     assert line.ceiling is not None
@@ -48,9 +48,9 @@ def test_noise_a_tenth_of_what_is_claimed_is_a_violation() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise_multiplier", [0.5, 1.0, 2.0, 10.0])
-def test_noise_as_claimed_holds(noise_multiplier: float) -> None:
+def test_a_claim_with_the_claimed_noise_holds(noise_multiplier: float) -> None:
     mechanism = replace(LOCAL, noise_multiplier=noise_multiplier)
-    line = towards_server(audit_of(mechanism, released(noise_multiplier)))
+    line = server_result(audit_of(mechanism, released(noise_multiplier)))
     assert line.standing == "holds"
     assert line.bound is not None
     assert line.ceiling is not None
@@ -58,38 +58,36 @@ def test_noise_as_claimed_holds(noise_multiplier: float) -> None:
 
 
 @pytest.mark.slow
-def test_a_stated_epsilon_that_attacks_exceed_is_violated_without_any_accountant(
+def test_a_stated_epsilon_can_be_violated_without_the_accountant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     stated = replace(LOCAL, stated=0.5)
-    assert towards_server(audit_of(stated, released(1.0))).standing == "violated"
-    assert towards_server(audit_of(stated, released(100.0))).standing == "holds"
-    assert towards_server(audit_of(LOCAL, released(1.0))).standing == "unaccounted"
+    assert server_result(audit_of(stated, released(1.0))).standing == "violated"
+    assert server_result(audit_of(stated, released(100.0))).standing == "holds"
+    assert server_result(audit_of(LOCAL, released(1.0))).standing == "unaccounted"
 
 
-def test_a_stated_epsilon_below_what_the_noise_comes_to_is_called_so() -> None:
-    # mu = 2 / 10 comes to an epsilon of 0.7 at a delta of 1e-5.
+def test_a_stated_epsilon_below_the_recomputed_one_is_overclaimed() -> None:
+    # mu = 2 / 10 gives an epsilon of 0.7 at a delta of 1e-5.
     noisy = replace(LOCAL, noise_multiplier=10.0)
-    assert towards_server(audit_of(replace(noisy, stated=0.1))).standing == "overclaimed"
-    assert towards_server(audit_of(replace(noisy, stated=1.0))).standing == "unasked"
+    assert server_result(audit_of(replace(noisy, stated=0.1))).standing == "overclaimed"
+    assert server_result(audit_of(replace(noisy, stated=1.0))).standing == "unasked"
 
 
 @pytest.mark.slow
-def test_an_epsilon_stated_for_a_round_is_held_against_a_round_and_bounds_no_run() -> None:
-    a_round = replace(LOCAL, noise_multiplier=10.0, stated=1.0, stated_for="round")
+def test_an_epsilon_per_round_is_compared_per_round_and_does_not_bound_the_run() -> None:
+    per_round = replace(LOCAL, noise_multiplier=10.0, stated=1.0, stated_for="round")
     long = Run(400, 1.0)
-    line = towards_server(audit_of(a_round, run=long))
+    line = server_result(audit_of(per_round, run=long))
     assert line.standing == "unasked"
     assert line.ceiling is not None
     assert line.ceiling > 10
-    for_all = replace(a_round, stated_for="run")
-    assert towards_server(audit_of(for_all, run=long)).standing == "overclaimed"
+    per_run = replace(per_round, stated_for="run")
+    assert server_result(audit_of(per_run, run=long)).standing == "overclaimed"
 
 
-def test_noise_at_the_server_promises_the_server_nothing_and_the_models_readers_something() -> (
-    None
-):
+def test_noise_at_the_server_covers_readers_of_models_but_not_the_server() -> None:
     server, readers = epsilon_lines(audit_of(CENTRAL, released(4.0)))
     assert (server.observers, server.standing, server.ceiling) == ((SERVER,), "uncovered", inf)
     assert server.bound is not None
@@ -97,26 +95,26 @@ def test_noise_at_the_server_promises_the_server_nothing_and_the_models_readers_
     assert readers.ceiling == pytest.approx(2.01, abs=0.1)
 
 
-def test_who_listens_without_the_server_takes_the_place_of_the_models_readers() -> None:
-    asked = audit_of(CENTRAL, released(4.0, observers=(client(1),)))
-    assert [(line.observers, line.standing) for line in epsilon_lines(asked)] == [
+def test_an_audited_client_replaces_the_readers_of_models() -> None:
+    with_client = audit_of(CENTRAL, released(4.0, observers=(client(1),)))
+    assert [(line.observers, line.standing) for line in epsilon_lines(with_client)] == [
         ((SERVER,), "uncovered"),
         ((client(1),), "holds"),
     ]
 
 
 @pytest.mark.slow
-def test_an_epsilon_for_clients_that_come_or_go_is_held_against_two_of_them() -> None:
-    # Released at mu = 2 for a replaced client, which proves an epsilon of some 3; stated are
-    # 2 for one that is left out, which a replacement may exceed up to 4, and 1, up to 2.
-    comes_or_goes = replace(LOCAL, moves=1.0, stated=2.0)
-    line = towards_server(audit_of(comes_or_goes, released(1.0)))
+def test_an_epsilon_for_adding_or_removing_a_client_counts_twice_for_replacing() -> None:
+    # Released at mu = 2 for a replaced client, which proves an epsilon of some 3. Stated for a
+    # removed client are 2, which allows 4 for a replaced one, and 1, which allows 2.
+    add_or_remove = replace(LOCAL, moves=1.0, stated=2.0)
+    line = server_result(audit_of(add_or_remove, released(1.0)))
     assert line.bound is not None
     assert line.ceiling is not None
     assert line.ceiling < line.bound.epsilon < 2 * line.ceiling
     assert line.standing != "violated"
-    for settings in (replace(comes_or_goes, stated=1.0), replace(LOCAL, stated=2.0)):
-        assert towards_server(audit_of(settings, released(1.0))).standing == "violated"
+    for settings in (replace(add_or_remove, stated=1.0), replace(LOCAL, stated=2.0)):
+        assert server_result(audit_of(settings, released(1.0))).standing == "violated"
 
 
 @pytest.mark.slow
@@ -128,41 +126,45 @@ def test_an_epsilon_for_clients_that_come_or_go_is_held_against_two_of_them() ->
         replace(LOCAL, unproven="sparse vectors are accounted for wrongly"),
     ],
 )
-def test_a_flawed_mechanism_promises_nothing_whatever_was_measured(flawed: Mechanism) -> None:
-    line = towards_server(audit_of(flawed, released(10.0)))
+def test_a_flawed_mechanism_is_flawed_whatever_was_measured(flawed: Mechanism) -> None:
+    line = server_result(audit_of(flawed, released(10.0)))
     assert (line.standing, line.ceiling) == ("flawed", inf)
 
 
 @pytest.mark.slow
-def test_what_was_not_measured_never_holds() -> None:
-    heard = released(1.0)
-    refused = Refusal(heard.cell, client(0), ("an update of the target",))
-    assert towards_server(audit_of(LOCAL)).standing == "unasked"
-    assert towards_server(audit_of(LOCAL, refusals=(refused,))).standing == "refused"
-    unlike = towards_server(audit_of(LOCAL, heard, are_alike=False))
+def test_an_unmeasured_claim_never_holds() -> None:
+    finding = released(1.0)
+    refused = Refusal(finding.cell, client(0), ("an update of the target",))
+    assert server_result(audit_of(LOCAL)).standing == "unasked"
+    assert server_result(audit_of(LOCAL, refusals=(refused,))).standing == "refused"
+    unlike = server_result(audit_of(LOCAL, finding, are_alike=False))
     assert (unlike.standing, unlike.bound) == ("unlike", None)
-    untold = replace(heard, true=(), is_checked=False)
-    unchecked = towards_server(audit_of(LOCAL, untold))
+    unchecked_finding = replace(finding, true=(), is_checked=False)
+    unchecked = server_result(audit_of(LOCAL, unchecked_finding))
     assert (unchecked.standing, unchecked.bound) == ("unchecked", None)
 
 
 @pytest.mark.slow
-def test_a_draw_counts_towards_one_observer_without_the_server() -> None:
-    held = account(CENTRAL, Run(20, 0.1, sampling_rate=0.1))
-    assert held.recomputed is not None
-    assert ceiling_of(held, ()) == ceiling_of(held, (client(0),)) == held.recomputed.drawn
-    assert ceiling_of(held, (client(0), client(1))) == held.recomputed.pld
+def test_sampling_counts_against_one_observer_other_than_the_server() -> None:
+    accounted = account(CENTRAL, Run(20, 0.1, sampling_rate=0.1))
+    assert accounted.recomputed is not None
+    assert (
+        ceiling_of(accounted, ())
+        == ceiling_of(accounted, (client(0),))
+        == accounted.recomputed.drawn
+    )
+    assert ceiling_of(accounted, (client(0), client(1))) == accounted.recomputed.pld
     stated = account(
         replace(CENTRAL, noised_at="client", stated=0.01), Run(20, 0.1, sampling_rate=0.1)
     )
     assert ceiling_of(stated, (client(0),)) == 0.01
-    assert ceiling_of(stated, (SERVER,)) == held.recomputed.pld
+    assert ceiling_of(stated, (SERVER,)) == accounted.recomputed.pld
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Boast(Defense):
-    """Says a noise multiplier of 20, and applies next to nothing."""
+    """States a noise multiplier of 20, but adds almost no noise."""
 
     name: ClassVar[str] = "boast"
     source: ClassVar[str] = "made up"
@@ -192,15 +194,15 @@ LEARNED = Plan(
     arms=(BOAST, HONEST),
     threats=(ThreatPlan(attacks=(LossMembership(),), by_round=False),),
 )
-"""Clients learn by heart."""
+"""Models that memorize their training data."""
 
 
 @pytest.mark.slow
-def test_a_run_that_adds_less_noise_than_it_says_is_found_out_and_an_honest_one_is_not(
+def test_a_run_with_less_noise_than_stated_is_violated_and_an_honest_one_holds(
     tmp_path: Path,
 ) -> None:
-    told = audit(LEARNED, tmp_path, resources=Resources(workers=1))
-    lines = [line for line in epsilon_lines(told) if line.observers == (SERVER,)]
+    audited = audit(LEARNED, tmp_path, resources=Resources(workers=1))
+    lines = [line for line in epsilon_lines(audited) if line.observers == (SERVER,)]
     assert [(line.arm, line.standing) for line in lines] == [
         ("boast", "violated"),
         ("honest", "holds"),

@@ -1,4 +1,4 @@
-"""What is claimed, recomputed and measured of epsilon stands side by side, with a verdict."""
+"""The report's table and sentences on epsilon."""
 
 import json
 import sys
@@ -22,20 +22,20 @@ from tests.worlds.audits import HOSTILE
 WEAK = replace(LOCAL, noise_multiplier=10.0)
 
 
-def cells(told: Audit) -> dict[str, str]:
-    """Those of the line towards the server."""
-    lines = [line for line in epsilon_lines(told) if line.observers == (SERVER,)]
+def cells(audited: Audit) -> dict[str, str]:
+    """Return the cells of the line for the server."""
+    lines = [line for line in epsilon_lines(audited) if line.observers == (SERVER,)]
     (line,) = epsilon_table(lines).lines
     return dict(zip(HEADS, line, strict=True))
 
 
-def test_the_three_figures_stand_side_by_side() -> None:
-    told = cells(audit_of(replace(LOCAL, noise_multiplier=4.0, stated=9.0), released(4.0)))
-    assert told["Claimed"] == "9"
-    # mu = 2 / 4: the closed formula comes to 1.993, and Renyi divergences to more.
-    assert told["Recomputed: PLD / RDP"].startswith("2.00 / 2.1")
-    assert float(told["Measured: at least"]) <= 2.0
-    assert told["Verdict"].startswith("holds as far as measured (peek, 250 records of clients")
+def test_a_line_has_claimed_recomputed_and_measured_epsilon() -> None:
+    audited = cells(audit_of(replace(LOCAL, noise_multiplier=4.0, stated=9.0), released(4.0)))
+    assert audited["Claimed"] == "9"
+    # mu = 2 / 4: the closed form is 1.993; Renyi divergences give more.
+    assert audited["Recomputed: PLD / RDP"].startswith("2.00 / 2.1")
+    assert float(audited["Measured: lower bound"]) <= 2.0
+    assert audited["Verdict"].startswith("holds as far as measured (peek, 250 members")
     for part in (
         "multiplier 4",
         "added by the client",
@@ -46,24 +46,26 @@ def test_the_three_figures_stand_side_by_side() -> None:
         "sampling rate 1",
         "delta 1e-05",
     ):
-        assert part in told["Mechanism"]
+        assert part in audited["Mechanism"]
 
 
-def test_the_attack_that_proves_most_is_called_as_readers_see_it() -> None:
-    told = audit_of(WEAK, released(1.0))
+def test_the_best_attack_is_named_by_its_label() -> None:
+    audited = audit_of(WEAK, released(1.0))
     findings = tuple(
-        replace(one, cell=replace(one.cell, label="peeking twice")) for one in told.findings
+        replace(one, cell=replace(one.cell, label="peeking twice")) for one in audited.findings
     )
-    assert "(peeking twice, " in cells(replace(told, findings=findings))["Verdict"]
+    assert "(peeking twice, " in cells(replace(audited, findings=findings))["Verdict"]
 
 
-def test_a_violation_is_said_in_the_table_in_a_sentence_and_in_the_document() -> None:
-    told = audit_of(WEAK, released(1.0))
-    assert cells(told)["Verdict"].startswith("violated: attacks prove more (peek")
-    (sentence,) = epsilon_words(epsilon_lines(told))
-    assert "does not hold towards the server: peek proves an epsilon of" in sentence
-    assert "Claims that do not hold" in page(told, arms(told, Seed(0)))
-    line = json.loads(as_json(told, ()))["epsilon"][0]
+def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None:
+    audited = audit_of(WEAK, released(1.0))
+    assert cells(audited)["Verdict"].startswith(
+        "violated: attacks prove a larger epsilon (peek"
+    )
+    (sentence,) = epsilon_words(epsilon_lines(audited))
+    assert "does not hold against the server: peek proves an epsilon of" in sentence
+    assert "Claims that do not hold" in page(audited, arms(audited, Seed(0)))
+    line = json.loads(as_json(audited, ()))["epsilon"][0]
     assert (line["verdict"], line["observers"], line["claimed"]) == (
         "violated", ["server"], None,
     )  # fmt: skip
@@ -72,75 +74,75 @@ def test_a_violation_is_said_in_the_table_in_a_sentence_and_in_the_document() ->
     assert line["pld"] <= line["rdp"]
 
 
-def test_what_holds_raises_no_alarm() -> None:
-    told = audit_of(WEAK, released(10.0))
-    assert epsilon_words(epsilon_lines(told)) == ()
-    assert "Claims that do not hold" not in page(told, arms(told, Seed(0)))
+def test_a_claim_that_holds_has_no_sentence() -> None:
+    audited = audit_of(WEAK, released(10.0))
+    assert epsilon_words(epsilon_lines(audited)) == ()
+    assert "Claims that do not hold" not in page(audited, arms(audited, Seed(0)))
 
 
-def test_a_claim_below_what_the_noise_comes_to_is_told_with_both() -> None:
+def test_an_overclaim_is_reported_with_both_figures() -> None:
     (sentence,) = epsilon_words(epsilon_lines(audit_of(replace(WEAK, stated=0.1)))[:1])
     assert "epsilon 0.1 is claimed, 0.7" in sentence
 
 
-def test_so_little_noise_that_nobody_is_protected_is_said_to_be_so() -> None:
+def test_a_meaningless_epsilon_is_reported_as_such() -> None:
     idle = replace(LOCAL, noise_multiplier=0.01)
-    told = cells(audit_of(idle, released(0.01, outsiders=200)))
-    assert told["Verdict"].startswith("holds as far as measured, and protects nobody (")
-    assert told["Recomputed: PLD / RDP"] == "> 1000 / > 1000"
+    audited = cells(audit_of(idle, released(0.01, outsiders=200)))
+    assert audited["Verdict"].startswith("holds as far as measured, but protects nobody (")
+    assert audited["Recomputed: PLD / RDP"] == "> 1000 / > 1000"
 
 
 @pytest.mark.slow
-def test_who_reads_what_has_no_noise_yet_is_told_that_nothing_is_promised() -> None:
-    told = cells(audit_of(DpFedavg().mechanism()))
-    assert told["Verdict"].startswith("promises nothing to this observer")
-    assert "added by the server" in told["Mechanism"]
+def test_an_observer_of_unnoised_values_has_no_guarantee() -> None:
+    audited = cells(audit_of(DpFedavg().mechanism()))
+    assert audited["Verdict"].startswith("guarantees nothing against this observer")
+    assert "added by the server" in audited["Mechanism"]
 
 
 @pytest.mark.slow
-def test_noise_for_a_sensitivity_that_nobody_enforces_promises_nothing() -> None:
-    told = cells(audit_of(replace(LOCAL, bounded_at=None)))
-    assert told["Verdict"] == (
-        "promises nothing: its noise is calibrated to a sensitivity that nobody enforces"
+def test_an_unenforced_clip_guarantees_nothing() -> None:
+    audited = cells(audit_of(replace(LOCAL, bounded_at=None)))
+    assert audited["Verdict"] == (
+        "guarantees nothing: its noise is calibrated to a sensitivity that nobody enforces"
     )
-    assert "enforced by nobody" in told["Mechanism"]
+    assert "enforced by nobody" in audited["Mechanism"]
 
 
-def test_what_was_not_asked_says_what_to_add() -> None:
+def test_an_unmeasured_epsilon_says_what_to_add() -> None:
     assert "add data.candidates" in cells(audit_of(WEAK))["Verdict"]
     assert "canaries" in cells(audit_of(WEAK, released(1.0), are_alike=False))["Verdict"]
 
 
 @pytest.mark.slow
-def test_a_draw_stands_beside_what_holds_without() -> None:
-    drawn = audit_of(DpFedavg(1.0, 4.0).mechanism(), run=Run(20, 0.1, sampling_rate=0.1))
-    # Of 2.24 see `sampled_epsilon`.
-    assert cells(drawn)["Recomputed: PLD / RDP"].endswith("; drawn: 2.25")
-    assert "sampling rate 0.1" in cells(drawn)["Mechanism"]
+def test_epsilon_with_sampling_is_shown_besides() -> None:
+    sampled = audit_of(DpFedavg(1.0, 4.0).mechanism(), run=Run(20, 0.1, sampling_rate=0.1))
+    # For 2.24 see `sampled_epsilon`.
+    assert cells(sampled)["Recomputed: PLD / RDP"].endswith("; with sampling: 2.25")
+    assert "sampling rate 0.1" in cells(sampled)["Mechanism"]
 
 
-def test_without_an_accountant_the_line_to_install_it_stands_there(
+def test_without_the_accountant_the_table_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    told = cells(audit_of(WEAK, released(1.0)))
-    assert told["Verdict"].startswith("not recomputed: ")
-    assert "pip install 'overheard[dp]'" in told["Verdict"]
-    assert told["Recomputed: PLD / RDP"] == "–"
+    audited = cells(audit_of(WEAK, released(1.0)))
+    assert audited["Verdict"].startswith("not recomputed: ")
+    assert "pip install 'overheard[dp]'" in audited["Verdict"]
+    assert audited["Recomputed: PLD / RDP"] == "–"
 
 
 def test_names_from_outside_are_escaped() -> None:
-    told = audit_of(
+    audited = audit_of(
         replace(WEAK, unproven=HOSTILE), released(1.0), settings=f"{HOSTILE}\u202e(clip=1.0)"
     )
     violated = audit_of(WEAK, released(1.0, attack=HOSTILE), settings=HOSTILE)
-    for one in (told, violated):
+    for one in (audited, violated):
         html = page(one, arms(one, Seed(0)))
         assert HOSTILE not in html
         assert "\u202e" not in html
         assert html.count("&lt;script&gt;alert(1)") > 1
 
 
-def test_a_report_without_mechanisms_does_not_speak_of_epsilon(small: Audit) -> None:
-    assert "Claimed against measured" not in page(small, arms(small, Seed(0)))
+def test_a_report_without_mechanisms_has_no_section_on_epsilon(small: Audit) -> None:
+    assert "Claimed and measured epsilon" not in page(small, arms(small, Seed(0)))
     assert json.loads(as_json(small, ()))["epsilon"] == []

@@ -80,10 +80,10 @@ def test_knows_whether_it_looks_back(tmp_path: Path):
         (f'{EPSILON}claims_hold = true\nstraddles = "pass"', ["epsilons.0.straddles: Extra"]),
         (
             f'{LEAK}no_beter_than = "x"\n{COST}bytes_at_most = -1',
-            ["2 to mend", "leaks.0.no_beter_than: Extra inputs", "costs.0.bytes_at_most"],
+            ["2 errors to fix", "leaks.0.no_beter_than: Extra inputs", "costs.0.bytes_at_most"],
         ),
         ("[[leaks", ["not TOML"]),
-        ("since = 2024-01-01", ["dates have no place in a policy"]),
+        ("since = 2024-01-01", ["a policy must not contain dates"]),
     ],
 )
 def test_tells_every_mistake_with_its_place(text: str, mistakes: list[str], tmp_path: Path):

@@ -1,25 +1,25 @@
-"""Scores are told as their question says."""
+"""Scores are displayed as their question defines."""
 
 import pytest
 
 from overheard.plans.kinds import measure, questions
 
 
-def test_total_variation_is_half_of_l1_in_percent() -> None:
+def test_l1_is_displayed_as_total_variation_in_percent() -> None:
     # l1 0.16 -> half of it, 0.08, in percent.
     assert measure("label_shares", "l1").tell(0.16) == "8.0\u00a0%"
 
 
-def test_pairs_told_apart_are_counted_of_a_hundred() -> None:
+def test_an_auc_is_displayed_per_hundred_pairs() -> None:
     assert measure("shift", "auc").tell(0.934) == "93\u00a0of\u00a0100"
 
 
-def test_one_name_of_a_score_is_told_as_either_question_says() -> None:
+def test_scores_of_one_name_differ_between_questions() -> None:
     shares, changes = measure("label_shares", "coverage"), measure("shift", "coverage")
     assert shares.title != changes.title
 
 
-def test_a_score_that_its_question_does_not_list_is_told_on_its_own_scale() -> None:
+def test_an_unlisted_score_is_displayed_on_its_own_scale() -> None:
     assert measure("label_shares", "js").tell(0.25) == "0.25"
 
 

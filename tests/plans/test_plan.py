@@ -1,4 +1,4 @@
-"""Plans are read strictly, and every mistake is told at once with its place."""
+"""Plans are validated strictly, and all errors are listed with their locations."""
 
 import tomllib
 from pathlib import Path
@@ -45,11 +45,11 @@ attacks = ["decaf"]
 
 
 def mistakes_in(text: str) -> dict[str, str]:
-    """What parse_plan says about each place."""
+    """Return the errors of parse_plan by location."""
     with pytest.raises(PlanError) as refused:
         parse_plan(text, "plan.toml")
     first, *lines = str(refused.value).splitlines()
-    assert first == f"plan.toml: {len(lines)} to mend"
+    assert first == f"plan.toml: {len(lines)} error{'s' if len(lines) > 1 else ''} to fix"
     return dict(line.strip().split(": ", maxsplit=1) for line in lines)
 
 
@@ -57,7 +57,7 @@ def with_line(line: str, after: str = "clients = 3") -> str:
     return GOOD.replace(after, f"{after}\n{line}")
 
 
-def test_the_built_in_plan_is_a_plan():
+def test_the_default_plan_is_valid():
     plan = built_in_plan()
     assert plan.data.source.name == "digits"
     assert plan.arms[0].defenses == ()
@@ -66,12 +66,12 @@ def test_the_built_in_plan_is_a_plan():
 @pytest.mark.parametrize(
     "plan", [SMALL, TINY, built_in_plan()], ids=["small", "tiny", "built in"]
 )
-def test_a_plan_written_as_toml_is_read_back_the_same(plan: Plan):
+def test_a_plan_is_read_as_written(plan: Plan):
     assert parse_plan(plan.toml(), "plan.toml") == plan
     assert parse_plan(plan.toml(), "plan.toml").toml() == plan.toml()
 
 
-def test_the_resolved_plan_spells_out_every_default():
+def test_the_written_plan_has_all_defaults():
     tables = tomllib.loads(parse_plan(GOOD, "plan.toml").toml())
     assert tables["training"]["optimizer"] == "sgd"
     assert tables["data"]["split"] == {"kind": "dirichlet", "alpha": 1.0}
@@ -87,7 +87,7 @@ def test_one_number_of_examples_is_a_range_of_one():
     assert plan.data.sizes == (25, 25)
 
 
-def test_arms_that_are_all_defended_get_an_undefended_one_first():
+def test_an_undefended_arm_is_added_first():
     arms = '[[arms]]\nname = "dropout"\ndefenses = ["dropout"]\n'
     plan = parse_plan(arms + GOOD, "plan.toml")
     assert [arm.name for arm in plan.arms] == ["no defense", "dropout"]
@@ -99,48 +99,48 @@ distillation = { kind = "flip", samples = 10, optimizer = "sgd" }
 """
 
 
-def test_an_arm_in_which_distilled_data_travel_is_read_and_written_back():
+def test_an_arm_with_distillation_is_read_as_written():
     plan = parse_plan(FLIP + GOOD, "plan.toml")
     assert [arm.name for arm in plan.arms] == ["no defense", "FLiP 10"]
     assert plan.arms[1].distillation == Flip(samples=10, optimizer="sgd")
     assert parse_plan(plan.toml(), "p") == plan
 
 
-def test_distilled_data_have_no_weights_to_defend():
-    told = mistakes_in(FLIP + 'defenses = ["dropout"]\n' + GOOD)
-    assert "make two arms" in told["arms.0"]
+def test_refuses_defenses_with_distillation():
+    error = mistakes_in(FLIP + 'defenses = ["dropout"]\n' + GOOD)
+    assert "make two arms" in error["arms.0"]
 
 
-def test_what_a_distillation_cannot_be_is_told_with_its_place():
-    told = mistakes_in(FLIP.replace("samples = 10", "samples = 0") + GOOD)
-    assert "samples, steps, batch and at_once are 1 or more" in told["arms.0.distillation"]
+def test_invalid_settings_of_a_distillation_are_reported_with_their_location():
+    error = mistakes_in(FLIP.replace("samples = 10", "samples = 0") + GOOD)
+    assert "samples, steps, batch and at_once are 1 or more" in error["arms.0.distillation"]
 
 
-def test_distilled_data_have_no_name_of_the_undefended_arm():
-    told = mistakes_in(FLIP.replace("FLiP 10", "no defense") + GOOD)
-    assert "rename this one" in told["arms"]
+def test_refuses_distillation_in_the_arm_named_no_defense():
+    error = mistakes_in(FLIP.replace("FLiP 10", "no defense") + GOOD)
+    assert "rename this arm" in error["arms"]
 
 
-def test_an_arm_of_its_own_length_has_data_that_stay():
+def test_refuses_an_arm_with_own_rounds_and_changing_data():
     arm = '[[arms]]\nname = "long"\nrounds = 9\n'
     plan = parse_plan(arm + GOOD, "p")
     assert [plan.rounds_of(one) for one in plan.arms] == [9]
-    assert "data that change" in mistakes_in(arm + with_line("refresh_every = 1"))["plan"]
+    assert "changing data" in mistakes_in(arm + with_line("refresh_every = 1"))["plan"]
 
 
-def test_no_shadow_device_distils():
+def test_refuses_shadow_devices_with_distillation():
     plan = of_people("shadow_devices = true") + "\n" + FLIP
-    with pytest.raises(PlanError, match="no shadow device takes part"):
+    with pytest.raises(PlanError, match="cannot take part in distillation"):
         parse_plan(plan, "p")
 
 
-def test_an_undefended_arm_of_another_name_is_enough():
+def test_an_undefended_arm_may_have_another_name():
     assert [arm.name for arm in parse_plan('[[arms]]\nname = "plain"\n' + GOOD, "p").arms] == [
         "plain"
     ]
 
 
-def test_an_unknown_key_is_told_with_its_place():
+def test_an_unknown_key_is_reported_with_its_location():
     assert mistakes_in(with_line("clinets = 3"))["data.clinets"].startswith("Extra inputs")
     assert set(mistakes_in("topic = 1\n" + GOOD)) == {"topic"}
     assert set(mistakes_in(with_line("by_rounds = true", 'attacks = ["decaf"]'))) == {
@@ -187,7 +187,7 @@ def test_an_unknown_key_is_told_with_its_place():
         ("[[threats]]", '[[threats]]\nknows = ["truth"]', "threats.0.knows.0"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_place(right: str, wrong: str, place: str):
+def test_a_wrong_value_is_reported_with_its_location(right: str, wrong: str, place: str):
     assert right in GOOD
     assert list(mistakes_in(GOOD.replace(right, wrong))) == [place]
 
@@ -210,11 +210,11 @@ def test_a_wrong_value_is_told_with_its_place(right: str, wrong: str, place: str
         ('arms = [{name = "twice", defenses = ["dropout", "dropout"]}]', "arms.0.defenses"),
     ],
 )
-def test_wrong_seeds_and_arms_are_told_with_their_place(top: str, place: str):
+def test_wrong_seeds_and_arms_are_reported_with_their_location(top: str, place: str):
     assert list(mistakes_in(top + "\n" + GOOD)) == [place]
 
 
-def test_every_mistake_is_told_at_once():
+def test_all_errors_are_reported_at_once():
     text = "seeds = [1, 1]\ntopic = 1\n" + (
         GOOD.replace("clients = 3", 'clients = "3"')
         .replace("alpha = 1", "alpha = -1")
@@ -231,7 +231,7 @@ def test_every_mistake_is_told_at_once():
     }
 
 
-def test_tables_that_are_missing_are_told():
+def test_missing_tables_are_reported():
     assert set(mistakes_in("")) == {"data", "training", "threats"}
 
 
@@ -242,7 +242,7 @@ def test_tables_that_are_missing_are_told():
         ("a = 1\na = 2", "not TOML"),
         ("a = " + "[" * 5000 + "]" * 5000, "not TOML"),
         ("a = 1" + "0" * 5000, "not TOML"),
-        ("title = 2024-01-01\n" + GOOD, "dates have no place"),
+        ("title = 2024-01-01\n" + GOOD, "a plan must not contain dates"),
     ],
     ids=["open table", "key twice", "deep", "long number", "date"],
 )
@@ -260,19 +260,19 @@ def test_refuses_files_that_cannot_be_read(tmp_path: Path):
         assert str(path) in str(refused.value)
 
 
-def test_reads_a_file_and_names_it_in_its_mistakes(tmp_path: Path):
+def test_errors_name_the_file(tmp_path: Path):
     path = tmp_path / "plan.toml"
     path.write_text(GOOD, encoding="utf-8")
     assert read_plan(path) == parse_plan(GOOD, "x")
     path.write_text("", encoding="utf-8")
-    with pytest.raises(PlanError, match=f"^{path}: 3 to mend"):
+    with pytest.raises(PlanError, match=f"^{path}: 3 errors to fix"):
         read_plan(path)
 
 
 @pytest.mark.parametrize(("client", "number"), [(3, 1), (0, 2)])
-def test_refuses_a_shift_of_no_client_or_in_no_round(client: int, number: int):
+def test_refuses_a_shift_of_an_unknown_client_or_round(client: int, number: int):
     shift = DataShift(client=client, round=number, shares=(1.0,))
-    with pytest.raises(ValueError, match="lies outside of 3 clients and 2 rounds"):
+    with pytest.raises(ValueError, match="is out of range: there are 3 clients and 2 rounds"):
         Plan(
             data=DATA.model_copy(update={"shifts": (shift,)}),
             training=TRAINING,
@@ -302,28 +302,28 @@ def shift(settings: str, rounds: int = 9) -> str:
         ("over = 8", "plan", "rounds are numbered from 0 to 8"),
     ],
 )
-def test_a_shift_that_cannot_be_is_told_with_its_place(settings: str, place: str, words: str):
+def test_an_invalid_shift_is_reported_with_its_location(settings: str, place: str, words: str):
     mistakes = mistakes_in(shift(settings))
     assert list(mistakes) == [place]
     assert words in mistakes[place]
 
 
-def test_refuses_a_shift_that_comes_while_another_is_under_way():
+def test_refuses_overlapping_shifts_of_a_client():
     first = "{ client = 0, round = 1, over = 3 }"
     text = with_line(f"shifts = [{first}, {{ client = 0, round = 3 }}]")
-    said = mistakes_in(text.replace("rounds = 2", "rounds = 9"))["plan"]
-    assert "data.shifts: client 0 shifts once a round at most" in said
+    mistakes = mistakes_in(text.replace("rounds = 2", "rounds = 9"))["plan"]
+    assert "data.shifts: client 0 shifts once a round at most" in mistakes
 
 
-def test_every_setting_of_a_shift_is_read_and_written_back():
+def test_all_settings_of_a_shift_are_read_as_written():
     settings = "weights = [1, 2.5], over = 3, distortion = 0.5"
     plan = parse_plan(shift(settings), "p")
     assert plan.schedule == Schedule(
         9, None, (DataShift(0, 2, None, (1.0, 2.5), 3, distortion=0.5),)
     )
     assert parse_plan(plan.toml(), "p") == plan
-    stranger = parse_plan(shift("new_user = true, shares = [100, 0]"), "p")
-    assert stranger.schedule.shifts == (DataShift(0, 2, (100.0, 0.0), new_user=True),)
+    plan_with_new_user = parse_plan(shift("new_user = true, shares = [100, 0]"), "p")
+    assert plan_with_new_user.schedule.shifts == (DataShift(0, 2, (100.0, 0.0), new_user=True),)
 
 
 def test_refuses_two_kinds_of_auxiliary_examples():
@@ -331,7 +331,7 @@ def test_refuses_two_kinds_of_auxiliary_examples():
     assert "not both" in mistakes_in(text)["data"]
 
 
-def test_an_attack_is_called_by_all_that_sets_it_apart():
+def test_attack_names_have_targets_and_knowledge():
     def named(**fields: Any) -> str:
         threat = ThreatPlan(attacks=(Decaf(),), **fields)
         return threat.named(threat.attacks[0])
@@ -344,7 +344,7 @@ def test_an_attack_is_called_by_all_that_sets_it_apart():
     )
 
 
-def test_about_the_cohort_an_observing_client_asks_about_the_others():
+def test_an_observing_clients_cohort_is_named_the_other_clients():
     def named(*observers: str) -> str:
         threat = ThreatPlan(attacks=(Decaf(),), observers=observers, about="cohort")
         return threat.named(threat.attacks[0])
@@ -353,7 +353,7 @@ def test_about_the_cohort_an_observing_client_asks_about_the_others():
     assert named("client/0") == named("server", "client/0") == "decaf, about the other clients"
 
 
-def test_where_auxiliary_examples_come_from_is_part_of_the_name():
+def test_attack_names_have_the_source_of_auxiliary_examples():
     one = ThreatPlan(attacks=(Decaf(),), auxiliary_from=FashionMnist(), auxiliary_shift=0.5)
     assert one.named(Decaf()) == (
         "decaf, auxiliary examples from fashion_mnist, auxiliary examples distorted by 0.5"
@@ -371,13 +371,13 @@ def test_where_auxiliary_examples_come_from_is_part_of_the_name():
         ("auxiliary_shift = nan", "threats.0.auxiliary_shift", "less than or equal to 1"),
         ('auxiliary_from = "nowhere"', "threats.0.auxiliary_from", "name one of"),
         ('auxiliary_shift = 0.5\nknows = ["model"]', "threats.0", "add 'auxiliary' to knows"),
-        ('auxiliary_from = "digits"', "plan", "threats.0.auxiliary_from: say how many"),
+        ('auxiliary_from = "digits"', "plan", "threats.0.auxiliary_from: give the number"),
     ],
 )
-def test_auxiliary_examples_that_cannot_be_are_told(line: str, place: str, words: str):
-    (told,) = mistakes_in(f"{GOOD}{line}\n").items()
-    assert told[0] == place
-    assert words in told[1]
+def test_invalid_auxiliary_examples_are_reported(line: str, place: str, words: str):
+    (error,) = mistakes_in(f"{GOOD}{line}\n").items()
+    assert error[0] == place
+    assert words in error[1]
 
 
 PEOPLED = GOOD.replace('{ kind = "dirichlet", alpha = 1 }', '"by_user"').replace(
@@ -389,7 +389,7 @@ def of_people(line: str) -> str:
     return PEOPLED.replace("[data.people]", f"[data.people]\n{line}")
 
 
-def test_every_setting_of_people_is_read_and_written_back():
+def test_all_settings_of_people_are_read_as_written():
     settings = (
         'prior = "chronological_within_labels"\nshare = 0.25\nrecords = 20\nunseen = 1\n'
         "holdout = 2\nshadow_devices = true\nper_label = 3"
@@ -406,7 +406,7 @@ def test_every_setting_of_people_is_read_and_written_back():
     assert parse_plan(plan.toml(), "p").toml() == plan.toml()
 
 
-def test_what_is_left_out_of_people_is_a_chronological_half():
+def test_people_have_defaults():
     people = parse_plan(PEOPLED, "p").data.people
     assert people is not None
     assert people == People()
@@ -427,23 +427,28 @@ def test_what_is_left_out_of_people_is_a_chronological_half():
         ("known = 3", "data.people.known", "Extra inputs"),
     ],
 )
-def test_what_cannot_be_of_people_is_told_with_its_place(line: str, place: str, words: str):
-    (told,) = mistakes_in(of_people(line)).items()
-    assert told[0] == place
-    assert words in told[1]
+def test_invalid_settings_of_people_are_reported_with_their_location(
+    line: str, place: str, words: str
+):
+    (error,) = mistakes_in(of_people(line)).items()
+    assert error[0] == place
+    assert words in error[1]
 
 
-def test_people_are_for_splits_that_go_by_users():
-    said = mistakes_in(PEOPLED.replace('"by_user"', '"iid"'))
-    assert list(said) == ["data"]
-    assert "by iid a client stands for no user: take a split that goes by users" in said["data"]
+def test_people_need_a_split_by_users():
+    mistakes = mistakes_in(PEOPLED.replace('"by_user"', '"iid"'))
+    assert list(mistakes) == ["data"]
+    assert (
+        "with the split iid clients do not stand for users: choose a split by users"
+        in mistakes["data"]
+    )
 
 
-def test_a_client_that_is_a_person_does_not_become_another():
+def test_refuses_a_new_user_of_a_client_with_people():
     shifts = "shifts = [{ client = 0, round = 1, new_user = true }]"
-    said = mistakes_in(PEOPLED.replace("clients = 3", f"clients = 3\n{shifts}"))
-    assert list(said) == ["data"]
-    assert "a client is one person throughout: leave new_user out" in said["data"]
+    mistakes = mistakes_in(PEOPLED.replace("clients = 3", f"clients = 3\n{shifts}"))
+    assert list(mistakes) == ["data"]
+    assert "a client stands for one user in all rounds: remove new_user" in mistakes["data"]
     # Its data may shift.
     other = shifts.replace("new_user = true", "weights = [1, 2]")
     parse_plan(PEOPLED.replace("clients = 3", f"clients = 3\n{other}"), "p")
@@ -452,18 +457,29 @@ def test_a_client_that_is_a_person_does_not_become_another():
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ('about = "cohort"', "pseudonyms a round hide single clients: take about = 'clients'"),
-        ('observers = ["server", "client/0"]', "a client knows its own: take observers = ["),
-        ('observers = ["client/0"]', "a client knows its own: take observers = ['server']"),
+        (
+            'about = "cohort"',
+            "pseudonyms by round are for single clients: set about = 'clients'",
+        ),
+        (
+            'observers = ["server", "client/0"]',
+            "hide clients from the server only: set observers = [",
+        ),
+        (
+            'observers = ["client/0"]',
+            "hide clients from the server only: set observers = ['server']",
+        ),
     ],
 )
-def test_pseudonyms_a_round_are_kept_from_the_server_about_clients(lines: str, words: str):
-    said = mistakes_in(f'{GOOD}pseudonyms = "round"\n{lines}\n')
-    assert list(said) == ["threats.0"]
-    assert words in said["threats.0"]
+def test_pseudonyms_by_round_need_the_server_as_observer_and_clients_as_targets(
+    lines: str, words: str
+):
+    mistakes = mistakes_in(f'{GOOD}pseudonyms = "round"\n{lines}\n')
+    assert list(mistakes) == ["threats.0"]
+    assert words in mistakes["threats.0"]
 
 
-def test_how_long_a_pseudonym_lasts_is_part_of_the_name():
+def test_attack_names_have_the_pseudonyms():
     threats = (
         ThreatPlan(attacks=(Decaf(),)),
         ThreatPlan(attacks=(Decaf(),), pseudonyms="round"),
@@ -473,12 +489,12 @@ def test_how_long_a_pseudonym_lasts_is_part_of_the_name():
     assert names == ["decaf", "decaf, one pseudonym a round"]
 
 
-def test_who_a_cohort_is_cannot_be_asked():
-    with pytest.raises(ValueError, match="resemblance: a cohort is no person: take about ="):
+def test_refuses_to_identify_a_cohort():
+    with pytest.raises(ValueError, match="resemblance: a cohort has no identity: set about ="):
         ThreatPlan(attacks=(Decaf(), Resemblance()), about="cohort")
 
 
-def test_the_same_attack_may_be_tried_with_other_knowledge_and_by_others():
+def test_an_attack_may_occur_with_other_knowledge_or_observers():
     threats = (
         ThreatPlan(attacks=(BiasInversion(),)),
         ThreatPlan(attacks=(BiasInversion(),), knows=("auxiliary", "model")),
@@ -487,7 +503,7 @@ def test_the_same_attack_may_be_tried_with_other_knowledge_and_by_others():
     Plan(data=DATA, training=TRAINING, threats=threats)
 
 
-def test_the_same_threat_by_the_same_observers_in_another_order_is_refused():
+def test_refuses_a_threat_repeated_with_reordered_observers():
     one = ThreatPlan(attacks=(BiasInversion(),), observers=("client/0", "server"))
     other = ThreatPlan(attacks=(BiasInversion(),), observers=("server", "client/0"))
     with pytest.raises(ValueError, match="given more than once: bias_inversion by client/0"):
@@ -499,13 +515,13 @@ def test_a_plan_cannot_be_changed():
         TINY.title = "other"  # type: ignore[misc]
 
 
-def test_arms_made_in_python_are_checked_alike():
+def test_arms_are_validated_in_python_too():
     with pytest.raises(ValueError, match="given more than once"):
         ArmPlan(name="twice", defenses=(Dropout(), Dropout()))
     assert OPEN.defenses == ()
 
 
-def test_its_json_schema_knows_every_table():
+def test_the_json_schema_has_every_table():
     schema = Plan.model_json_schema()
     assert set(schema["properties"]) == {
         "title",
@@ -530,7 +546,7 @@ def test_its_json_schema_knows_every_table():
 KEYS = st.sampled_from(
     ["data", "training", "threats", "arms", "seeds", "title", "source", "split", "clients"]
 ) | st.text(max_size=5)
-LEAVES = (
+VALUES = (
     st.integers()
     | st.floats()
     | st.booleans()
@@ -539,7 +555,7 @@ LEAVES = (
     | st.sampled_from(["digits", "iid", "mlp", "decaf", "server", "none"])
 )
 TABLES = st.recursive(
-    LEAVES,
+    VALUES,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
     max_leaves=12,
 )
@@ -565,7 +581,7 @@ def test_any_text_is_a_plan_or_a_plan_error(text: str):
     parsed(text)
 
 
-PLACES = st.sampled_from(
+LOCATIONS = st.sampled_from(
     [
         ("title",),
         ("seeds",),
@@ -582,14 +598,12 @@ PLACES = st.sampled_from(
 
 @pytest.mark.slow
 @settings(max_examples=250, deadline=None)
-@given(PLACES, TABLES)
-def test_any_value_at_any_place_of_a_good_plan_is_a_plan_or_a_plan_error(
-    place: tuple[str, ...], value: Any
-):
+@given(LOCATIONS, TABLES)
+def test_any_change_of_a_value_gives_a_plan_or_a_plan_error(place: tuple[str, ...], value: Any):
     tables: Any = tomllib.loads(GOOD)
-    *way, last = place
+    *parents, last = place
     table = tables
-    for step in way:
+    for step in parents:
         table = table[step]
     table[last] = value
     plan = parsed(tomli_w.dumps(tables))
@@ -597,25 +611,25 @@ def test_any_value_at_any_place_of_a_good_plan_is_a_plan_or_a_plan_error(
         assert parse_plan(plan.toml(), "again") == plan
 
 
-def test_a_label_says_of_an_attack_only_what_is_true_of_it():
+def test_a_label_has_only_what_affects_the_attack():
     noisy = ArmPlan(name="noisy", defenses=(Noise(deviation=0.1),))
     bare = ArmPlan(name="bare")
     knows = ("auxiliary", "model", "recipe", "defenses")
     threat = ThreatPlan(
         attacks=(Decaf(), Amortised()), knows=knows, virtual=VirtualPlan(clients=300)
     )
-    # Decaf never reads the defenses and trains no virtual client.
+    # Decaf uses neither the defenses nor virtual clients.
     assert threat.label(Decaf(), noisy) == "decaf"
     assert threat.label(Amortised(), bare) == "amortised, with 300 virtual clients"
     assert (
         threat.label(Amortised(), noisy)
         == "amortised, adapting to the defenses, with 300 virtual clients"
     )
-    # The full name, which seeds and policies go by, tells all that sets the threat apart.
+    # The full name, which seeds and policies use, has all differences between threats.
     assert threat.named(Decaf()) == "decaf, knowing the defenses, with 300 virtual clients"
 
 
-def test_who_hears_shadow_devices_adapts_where_the_arm_defends_them():
+def test_attacks_on_shadow_devices_adapt_if_the_arm_defends_them():
     attack = ReidentifyMlp(updates="shadow")
     threat = ThreatPlan(attacks=(attack,))
     for are_defended in (False, True):
@@ -625,12 +639,12 @@ def test_who_hears_shadow_devices_adapts_where_the_arm_defends_them():
         assert threat.adapts(attack, arm) is are_defended
 
 
-def test_the_table_of_a_plan_tells_what_is_audited_and_escapes_its_title():
+def test_the_html_of_a_plan_describes_it_and_escapes_its_title():
     plan = built_in_plan().model_copy(update={"title": "<script>\x1b"})
     page = plan._repr_html_()
     assert "&lt;script&gt;\\x1b" in page
     for part in (
-        "digits, 10 clients, shared out by dirichlet<",
+        "digits, 10 clients, partitioned by dirichlet<",
         "<td>arm local DP</td><td>local_dp(noise_multiplier=0.2)</td>",
         "<td>arm no defense</td><td>no defense</td>",
         "<td>threat by the server</td><td>decaf; mean_softmax; bias_inversion</td>",

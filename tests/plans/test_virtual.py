@@ -1,4 +1,4 @@
-"""Virtual clients as a plan has them, and as an attack is told of them."""
+"""Virtual clients in a plan, and the prior and names that follow from them."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ def with_virtual(line: str) -> str:
     return f"{GOOD}\n[threats.virtual]\n{line}\n"
 
 
-def test_the_prior_says_what_the_plan_says():
+def test_the_prior_has_the_plans_settings():
     assert FULL.prior == Prior(
         (Dirichlet(alpha=0.1), Iid()),
         (10, 20),
@@ -36,7 +36,7 @@ def test_the_prior_says_what_the_plan_says():
     assert VirtualPlan().prior == Prior()
 
 
-def test_a_recipe_takes_over_each_setting_of_its_plan():
+def test_a_recipe_has_all_settings_of_its_plan():
     settings = {
         "rate": 0.1,
         "epochs": 2,
@@ -48,7 +48,7 @@ def test_a_recipe_takes_over_each_setting_of_its_plan():
     assert RecipePlan(**settings).recipe == Recipe(**settings)
 
 
-def test_it_is_read_from_a_plan_and_written_back():
+def test_virtual_clients_are_read_as_written():
     text = with_virtual(
         'clients = 300\nsplits = ["iid", { kind = "dirichlet", alpha = 0.1 }]\n'
         "examples = [10, 20]"
@@ -65,25 +65,25 @@ def test_it_is_read_from_a_plan_and_written_back():
     ("line", "place", "words"),
     [
         ("clients = 0", "threats.0.virtual.clients", "greater than or equal to 1"),
-        ('splits = ["by_user"]', "threats.0.virtual.splits", "goes by users"),
-        ("examples = [20, 10]", "threats.0.virtual.examples", "runs backwards"),
+        ('splits = ["by_user"]', "threats.0.virtual.splits", "splits by users"),
+        ("examples = [20, 10]", "threats.0.virtual.examples", "is reversed"),
         ("recipes = [{ rate = -1 }]", "threats.0.virtual.recipes.0", "rate must be above 0"),
-        ("recipes = [{ rate = 0.1 }]", "threats.0", "take 'recipe' out of knows"),
+        ("recipes = [{ rate = 0.1 }]", "threats.0", "remove 'recipe' from knows"),
         ("client = 3", "threats.0.virtual.client", "Extra inputs"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_place(line: str, place: str, words: str):
-    (told,) = mistakes_in(with_virtual(line)).items()
-    assert told[0] == place
-    assert words in told[1]
+def test_a_wrong_value_is_reported_with_its_location(line: str, place: str, words: str):
+    (error,) = mistakes_in(with_virtual(line)).items()
+    assert error[0] == place
+    assert words in error[1]
 
 
-def test_splits_by_user_made_in_python_are_refused_alike():
-    with pytest.raises(ValueError, match="goes by users"):
+def test_splits_by_user_are_refused_in_python_too():
+    with pytest.raises(ValueError, match="splits by users"):
         VirtualPlan(splits=(ByUser(),))
 
 
-def test_a_threat_is_called_by_whatever_its_virtual_clients_differ_in():
+def test_attack_names_have_the_settings_of_virtual_clients():
     plans = (
         VirtualPlan(),
         VirtualPlan(clients=300),
@@ -104,11 +104,11 @@ def test_a_threat_is_called_by_whatever_its_virtual_clients_differ_in():
         "dirichlet(alpha=0.1) or iid, expecting 10 to 20 examples, guessing "
         "recipe(rate=0.1) or recipe(rate=0.01, epochs=2, optimizer=adam)"
     )
-    # So one plan may have them all.
+    # Names are unique, so that one plan can have all threats.
     assert Plan(data=DATA, training=TRAINING, threats=threats).threats == threats
 
 
-def test_the_threat_that_the_documentation_shows_is_a_threat():
+def test_the_threat_in_the_documentation_is_valid():
     page = (Path(__file__).parents[2] / "docs" / "threat-models.md").read_text()
     found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     assert found is not None

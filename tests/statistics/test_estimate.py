@@ -1,4 +1,4 @@
-"""Intervals are what they say."""
+"""Bootstrap intervals have the right width and coverage."""
 
 import numpy as np
 import pytest
@@ -11,20 +11,20 @@ from overheard.statistics.estimate import estimate
 SEED = Seed(3)
 
 
-def test_values_that_are_all_alike_leave_nothing_to_doubt():
-    alike = estimate(np.full(6, 0.7), np.array([0, 0, 0, 1, 1, 2]), SEED)
-    assert (alike.mean, alike.low, alike.high) == pytest.approx((0.7, 0.7, 0.7))
+def test_equal_values_have_an_interval_of_width_zero():
+    equal = estimate(np.full(6, 0.7), np.array([0, 0, 0, 1, 1, 2]), SEED)
+    assert (equal.mean, equal.low, equal.high) == pytest.approx((0.7, 0.7, 0.7))
 
 
-def test_two_values_of_one_seed_are_drawn_between_their_ends():
+def test_the_interval_of_two_values_spans_both():
     # Of two draws from {0, 1} a quarter are (0, 0) and a quarter (1, 1): the 2.5 % and
     # 97.5 % points are the ends.
     two = estimate(np.array([0.0, 1.0]), np.array([0, 0]), SEED)
     assert (two.mean, two.low, two.high) == (0.5, 0.0, 1.0)
 
 
-def test_runs_that_differ_widen_the_interval_more_than_targets_that_do():
-    # Ten values 0 and ten 1. As 2 runs of ten each, whole runs are drawn: in a quarter of the
+def test_differences_between_runs_widen_the_interval_more_than_those_within():
+    # Ten values 0 and ten 1. As 2 runs of ten each, runs are resampled: in a quarter of the
     # draws both are the same one, and the ends are 0 and 1. As ten runs of (0, 1) each, 20
     # independent coins would give 0.5 +- 1.96 * 0.5 / sqrt(20) = 0.28 to 0.72.
     values = np.repeat([0.0, 1.0], 10)
@@ -43,16 +43,16 @@ def test_the_interval_lies_within_the_values_and_around_their_mean(
     drawn: list[tuple[float, int]],
 ):
     values = np.array([value for value, _ in drawn])
-    told = estimate(values, np.array([cluster for _, cluster in drawn]), SEED)
-    assert told.low is not None
-    assert told.high is not None
+    result = estimate(values, np.array([cluster for _, cluster in drawn]), SEED)
+    assert result.low is not None
+    assert result.high is not None
     slack = 1e-9
-    assert values.min() - slack <= told.low <= told.mean + slack
-    assert told.mean - slack <= told.high <= values.max() + slack
+    assert values.min() - slack <= result.low <= result.mean + slack
+    assert result.mean - slack <= result.high <= values.max() + slack
 
 
 @pytest.mark.slow
-def test_the_interval_covers_the_true_mean_about_as_often_as_it_says():
+def test_the_interval_has_about_its_nominal_coverage():
     # 24 runs of 4 targets; runs differ by a standard deviation of 1, targets by 1. Of 200
     # simulated audits 95 % = 190 should cover 0; its standard deviation is 3, and a percentile
     # bootstrap over 24 clusters is a little short of its level, by 2 % or so.
@@ -60,29 +60,29 @@ def test_the_interval_covers_the_true_mean_about_as_often_as_it_says():
     clusters, covered, audits = np.repeat(np.arange(24), 4), 0, 200
     for number in range(audits):
         values = generator.normal(size=24)[clusters] + generator.normal(size=96)
-        told = estimate(values, clusters, Seed(number))
-        assert told.low is not None
-        assert told.high is not None
-        covered += told.low <= 0 <= told.high
+        result = estimate(values, clusters, Seed(number))
+        assert result.low is not None
+        assert result.high is not None
+        covered += result.low <= 0 <= result.high
     assert 0.88 <= covered / audits <= 0.98
 
 
-def test_what_is_one_persons_is_drawn_whole():
-    # Two people of one run, ten values 0 and ten 1: in a quarter of the draws one is twice.
+def test_all_values_of_a_user_are_resampled_together():
+    # Two users, ten values 0 and ten 1: in half of the draws one user is drawn twice.
     values, run = np.repeat([0.0, 1.0], 10), np.zeros(20, dtype=np.int64)
     people = np.repeat([0, 1], 10)
-    told = estimate(values, run, SEED, people)
-    assert (told.mean, told.low, told.high) == (0.5, 0.0, 1.0)
+    result = estimate(values, run, SEED, people)
+    assert (result.mean, result.low, result.high) == (0.5, 0.0, 1.0)
     apart = estimate(values, run, SEED)
     assert apart.low is not None
     assert apart.low > 0.2
 
 
-def test_people_who_are_each_their_own_are_drawn_as_values_are():
+def test_users_with_one_value_each_are_resampled_like_values():
     values, run = np.arange(6.0), np.array([0, 0, 0, 1, 1, 1])
     assert estimate(values, run, SEED, np.arange(6)) == estimate(values, run, SEED)
 
 
-def test_one_person_alone_has_no_interval_however_many_values():
-    told = estimate(np.arange(6.0), np.zeros(6, dtype=np.int64), SEED, np.zeros(6, np.int64))
-    assert (told.mean, told.low, told.high) == (2.5, None, None)
+def test_a_single_user_has_no_interval():
+    result = estimate(np.arange(6.0), np.zeros(6, dtype=np.int64), SEED, np.zeros(6, np.int64))
+    assert (result.mean, result.low, result.high) == (2.5, None, None)

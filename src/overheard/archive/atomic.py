@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all."""
+"""Atomic writing of files."""
 
 import errno
 import os
@@ -18,18 +18,18 @@ _MENDS = {
     errno.EACCES: "you may not write there: choose another folder or ask for the permission",
     errno.EPERM: "you may not write there: choose another folder or ask for the permission",
     errno.EROFS: "that disk is read-only: choose another folder",
-    errno.ENOTDIR: "a file stands where a folder is needed: move it or choose another folder",
-    errno.EEXIST: "a file stands where a folder is needed: move it or choose another folder",
-    errno.EISDIR: "a folder stands where a file is needed: move it or choose another folder",
+    errno.ENOTDIR: "there is a file where a folder is needed: move it or choose another folder",
+    errno.EEXIST: "there is a file where a folder is needed: move it or choose another folder",
+    errno.EISDIR: "there is a folder where a file is needed: move it or choose another folder",
     errno.ENAMETOOLONG: "the name is too long for that disk: choose a shorter path",
 }
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Put this content under this name; makes the folders on the way.
+    """Write a file atomically; creates missing parent folders.
 
-    The content goes to `.<name>.part` beside it, is flushed to the disk and then renamed, so
-    whoever looks finds the old file or the new one, never a half, even after a power cut.
+    The content is written to `.<name>.part` beside it, flushed to the disk and then renamed.
+    Readers find the old file or the new one, never a part, even after a power cut.
 
     Raises:
         OutputError: if the disk or the permissions do not allow it; nothing is left behind.
@@ -43,15 +43,16 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_ahead(
     path: Path, *content: bytes | memoryview, past_cache: PastCache | None = None
 ) -> None:
-    """As `write_bytes`, piece by piece, though a power cut may take it before `flush`.
+    """Write a file as `write_bytes` does, but without flushing it: call `flush` later.
 
-    To flush takes some 6 ms a file, one by one, and 2 ms a file for the ten of a round
-    together (ext4 on a virtual disk).
+    A power cut before `flush` may lose the file. Flushing takes some 6 ms per file one by one,
+    and 2 ms per file for the ten files of a round together (ext4 on a virtual disk).
 
     Args:
         path: of the file.
-        content: of the file, one after the other.
-        past_cache: what writes it, where nobody reads it soon; None = as ever.
+        content: chunks of the content, in order.
+        past_cache: writes past the page cache, for files that are not read soon; None = write
+            normally.
 
     """
     with _told_and_cleared(path):
@@ -59,42 +60,42 @@ def write_ahead(
 
 
 def flush(paths: Sequence[Path]) -> None:
-    """Make these files last; the folder's own list lasts once `write_bytes` wrote there.
+    """Flush files to the disk; `write_bytes` flushes the folder entry.
 
     Raises:
-        OutputError: if the disk refuses.
+        OutputError: if flushing fails.
 
     """
-    # The threads but wait: disks flush many files at once about as fast as one.
+    # Threads, since disks flush many files at once about as fast as one.
     with ThreadPoolExecutor(FLUSHED_AT_ONCE) as threads:
-        for path, flushed in [(path, _begun(threads, path)) for path in paths]:
+        for path, future in [(path, _begun(threads, path)) for path in paths]:
             try:
-                flushed.result() if flushed else _flush(path)
+                future.result() if future else _flush(path)
             except OSError as error:
                 raise output_error(path, error) from error
 
 
 def write_text(path: Path, content: str) -> None:
-    """Put this text under this name as UTF-8; all else as `write_bytes`."""
+    """Write text as UTF-8, as `write_bytes` does."""
     write_bytes(path, content.encode())
 
 
 def partial(path: Path) -> Path:
-    """Where a file stands while it is being written."""
+    """Return the path of a file while it is being written."""
     return path.with_name(f".{path.name}.part")
 
 
 def output_error(path: Path, error: OSError) -> OutputError:
-    """Say what went wrong at this place, and the mend."""
-    mend = _MENDS.get(
+    """Return an error with the path, the cause and a remedy."""
+    remedy = _MENDS.get(
         error.errno or 0, f"{error.strerror or error}: check the disk and the path"
     )
-    return OutputError(f"cannot write {path}: {mend}")
+    return OutputError(f"cannot write {path}: {remedy}")
 
 
 @contextmanager
 def _told_and_cleared(path: Path) -> Iterator[None]:
-    """Leave no part behind whatever happens, and tell the user what may be mended."""
+    """On any error remove the partial file; turn an `OSError` into an `OutputError`."""
     part = partial(path)
     try:
         yield
@@ -127,7 +128,7 @@ def _write(
 
 
 def _flush(path: Path) -> None:
-    """Flush a file or, so that a rename lasts, a folder; only POSIX can, unopened to write."""
+    """Flush a file, or a folder so that a rename persists; does nothing unless on POSIX."""
     if os.name != "posix":
         return
     handle = os.open(path, os.O_RDONLY)
@@ -138,7 +139,7 @@ def _flush(path: Path) -> None:
 
 
 def _begun(threads: ThreadPoolExecutor, path: Path) -> Future[None] | None:
-    """The flushing under way; None where the program is ending and begins no more threads."""
+    """Start flushing a file; return None if the interpreter is shutting down."""
     try:
         return threads.submit(_flush, path)
     except RuntimeError:
@@ -146,7 +147,7 @@ def _begun(threads: ThreadPoolExecutor, path: Path) -> Future[None] | None:
 
 
 def _discard(part: Path) -> None:
-    # The first error is the one to tell; that the rest cannot be removed follows from it.
+    # The original error is reported; a failure to remove the partial file follows from it.
     try:
         part.unlink(missing_ok=True)
     except OSError:

@@ -1,4 +1,4 @@
-"""Turns a stored line and the file beside it into the message that was sent."""
+"""Reads a message from its stored line and the tensor file beside it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,39 +36,39 @@ DISTILLED = ("inputs", "labels", "rates", "counts")
 
 
 MOST_EXAMPLES = 2**53
-"""No client has as many; up to here every number is one of float64, as which means weigh it."""
+"""Exclusive upper bound of a client's example count: float64 represents smaller integers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinePlace:
-    """A line of a transcript: where an error stands."""
+    """The location of a line in a transcript, for error messages."""
 
     transcript: Path
     round: int
     number: int
 
     def refuse(self, why: str) -> TranscriptError:
-        """Say that this line cannot be read, and why."""
+        """Return an error that this line cannot be read, with the reason."""
         path = messages_path(self.transcript, self.round)
         return TranscriptError(f"{path} line {self.number}: {spelled(why)}")
 
 
 def message_of(line: Line, place: LinePlace, shapes: Shapes | None) -> Message:
-    """What was said, its weights left on the disk.
+    """Return the message of a line; its weights stay on disk until they are accessed.
 
     Args:
-        line: as read from the place.
-        place: where it stands.
-        shapes: of the model as broadcast in this round, by this very line if it is one; None
-            before that.
+        line: the line.
+        place: its location.
+        shapes: of the tensors in this round's broadcast, which may be this line; None if there
+            was no broadcast yet.
 
     Raises:
-        TranscriptError: if the line contradicts itself, its place or its file.
+        TranscriptError: if the line contradicts itself, its location or its file.
 
     """
     if line.round != place.round:
         raise place.refuse(
-            f"is of round {line.round}: move it to that round's folder, or record anew"
+            f"is of round {line.round}: move it to that round's folder, or record again"
         )
     file = stored_file(line.body)
     try:
@@ -84,53 +84,53 @@ def message_of(line: Line, place: LinePlace, shapes: Shapes | None) -> Message:
 
 
 def shapes_in(body: BroadcastLine) -> Shapes:
-    """The model's tensors as a broadcast declares them."""
+    """Return the tensor shapes that a broadcast declares."""
     return {parameter.name: parameter.shape for parameter in body.parameters}
 
 
-def _checked(file: StoredFile, place: LinePlace) -> Path:
-    """Where the file is, if it has the size that was written down."""
-    path = weights_path(place.transcript, place.round, file.name)
-    size = size_inside(path, place.transcript)
+def _checked(file: StoredFile, location: LinePlace) -> Path:
+    """Return the path of a file after checking that it has the recorded size."""
+    path = weights_path(location.transcript, location.round, file.name)
+    size = size_inside(path, location.transcript)
     if size != file.size:
         raise TranscriptError(
-            f"{path} has {size} bytes where {file.size} were written: it was cut short or "
-            "changed; copy the transcript anew, whole"
+            f"{path} has {size} bytes, but {file.size} were written: it was cut short or "
+            "changed; copy the whole transcript again"
         )
     return path
 
 
 def _body_of(
     body: BodyLine,
-    place: LinePlace,
+    location: LinePlace,
     shapes: Shapes | None,
     path: Path | None,
 ) -> Body:
     if isinstance(body, MissingLine):
         return Missing(body.reason)
     if isinstance(body, EvaluationLine):
-        return Evaluation(body.metrics, _size(body.examples, place))
-    assert path is not None, "all else comes with a file"
+        return Evaluation(body.metrics, _size(body.examples, location))
+    assert path is not None, "all other messages have a file"
     if isinstance(body, DistilledLine):
         return _distilled(path)
     if shapes is None:
-        raise place.refuse("comes before the round's broadcast: record broadcasts too")
+        raise location.refuse("comes before the round's broadcast: record broadcasts too")
     if isinstance(body, BroadcastLine):
         return Broadcast(StoredWeights(path, shapes), body.config)
-    delta, examples = StoredWeights(path, shapes), _size(body.examples, place)
+    delta, examples = StoredWeights(path, shapes), _size(body.examples, location)
     if isinstance(body, UpdateLine):
         return Update(delta, examples, body.metrics)
     return Aggregate(delta, frozenset(party(name) for name in body.cohort), examples)
 
 
-def _size(examples: int | None, place: LinePlace) -> int | None:
+def _size(examples: int | None, location: LinePlace) -> int | None:
     if examples is not None and not 0 <= examples < MOST_EXAMPLES:
-        raise place.refuse(f"says {examples} examples: record the true size, or null")
+        raise location.refuse(f"reports {examples} examples: record the true size, or null")
     return examples
 
 
 def _distilled(path: Path) -> DistilledSet:
-    """Read at once: a distilled set is small, and has no names by which to fetch its parts."""
+    """Read a distilled set at once, as it is small."""
     read = read_tensors(path, DISTILLED)
     inputs, labels, rates, counts = (read[name] for name in DISTILLED)
     if not (
@@ -141,7 +141,7 @@ def _distilled(path: Path) -> DistilledSet:
     ):
         raise TranscriptError(
             f"{path}: inputs {tuple(inputs.shape)}, labels {tuple(labels.shape)}, rates "
-            f"{tuple(rates.shape)} and counts {tuple(counts.shape)} are no distilled set: "
-            "record one label row, one rate and one count for each input"
+            f"{tuple(rates.shape)} and counts {tuple(counts.shape)} do not match: record one "
+            "label row, one rate and one count for each input"
         )
     return DistilledSet(inputs, labels, rates, counts)

@@ -1,10 +1,12 @@
-"""Where everything stands in a run's folder.
+"""The layout of a run's folder.
 
-`transcript/manifest.json` says what was run. `transcript/rounds/r0003/` holds, for each message
-of round 3, its tensors (`0001-client-3-update.safetensors`) and, written last, the list of them
-all (`messages.jsonl`): its presence commits the round. `truth.json` stands beside the
-transcript, so that the one can be handed out without the other, and so does `seconds.json`,
-which says how long the run took.
+- `transcript/manifest.json` describes the run.
+- `transcript/rounds/r0003/` has the tensors of each message of round 3, such as
+  `0001-client-3-update.safetensors`, and the list of messages, `messages.jsonl`. The list is
+  written last: its presence commits the round.
+- `truth.json` has the ground truth, outside of the transcript, so that the transcript can be
+  shared without it.
+- `seconds.json` has the run time.
 """
 
 import re
@@ -16,87 +18,87 @@ from overheard.core.errors import TranscriptError
 from overheard.core.parties import Party
 
 LARGEST = 2**28
-"""Bytes of a JSON file at most: some 900,000 messages in a round. A file without content may
-promise far more, as it takes no room on the disk."""
+"""Largest JSON file in bytes: some 900,000 messages in a round. A sparse file can claim to be
+far larger without using the disk."""
 
 _WEIGHTS_NAME = re.compile(r"[0-9]{4,9}-[A-Za-z0-9_.-]{1,160}\.safetensors")
 
 
 def truth_path(folder: Path) -> Path:
-    """Where a run's folder holds the ground truth."""
+    """Return the path of the ground truth of a run."""
     return folder / "truth.json"
 
 
 def seconds_path(folder: Path) -> Path:
-    """Where a run's folder says how long it took."""
+    """Return the path of the run time of a run."""
     return folder / "seconds.json"
 
 
 def transcript_folder(folder: Path) -> Path:
-    """Where a run's folder holds the transcript; a transcript handed over alone is itself."""
+    """Return the transcript's folder, given it or the folder of its run."""
     return folder if is_there(manifest_path(folder)) else folder / "transcript"
 
 
 def manifest_path(transcript: Path) -> Path:
-    """Where a transcript says what was run."""
+    """Return the path of a transcript's manifest."""
     return transcript / "manifest.json"
 
 
 def round_folder(transcript: Path, number: int) -> Path:
-    """Where a transcript holds what was said in a round."""
+    """Return the folder of a round in a transcript."""
     return transcript / "rounds" / f"r{number:04d}"
 
 
 def messages_path(transcript: Path, number: int) -> Path:
-    """Where a round lists its messages."""
+    """Return the path of the message list of a round."""
     return round_folder(transcript, number) / "messages.jsonl"
 
 
-def weights_name(place: int, sender: Party, kind: str) -> str:
-    """Name the file of the tensors in one message.
+def weights_name(index: int, sender: Party, kind: str) -> str:
+    """Return the name of the tensor file of a message.
 
-    The message's place in its round makes the name its own, whatever parties are called and
-    whether or not the disk tells "a" from "A"; the rest is for those who look.
+    The index of the message in its round makes the name unique, even on case-insensitive disks.
+    Sender and kind are there for human readers.
     """
-    return f"{place:04d}-{sender.replace('/', '-')}-{kind}.safetensors"
+    return f"{index:04d}-{sender.replace('/', '-')}-{kind}.safetensors"
 
 
 def weights_path(transcript: Path, number: int, name: str) -> Path:
-    """Where a round holds the tensors that one of its messages names.
+    """Return the path of a tensor file of a round.
 
     Raises:
-        TranscriptError: if the name, which comes from the outside, is no plain file name.
+        TranscriptError: if the name, which is untrusted, is no plain file name.
 
     """
     if not _WEIGHTS_NAME.fullmatch(name):
         raise TranscriptError(
             f"{messages_path(transcript, number)} names the file "
             f"{spelled(repr(name))}, which is no name of a weights file in the same folder: "
-            "get the transcript anew from where it came"
+            "get the transcript again from its source"
         )
     return round_folder(transcript, number) / name
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is something under this name.
+    """Return whether a path exists.
 
     Raises:
-        TranscriptError: if the permission to look is missing.
+        TranscriptError: if the permission to check is missing.
 
     """
     try:
         return path.exists()
     except OSError as error:
         raise TranscriptError(
-            f"{path} cannot be looked at ({error.strerror}): ask for the permission to read it"
+            f"{path} cannot be accessed ({error.strerror}): ask for the permission to read it"
         ) from error
 
 
 def size_inside(path: Path, transcript: Path) -> int:
-    """How many bytes a file of the transcript has.
+    """Return the size in bytes of a file in a transcript.
 
     Raises:
-        TranscriptError: if it is missing, no plain file, or a link leads out of the folder.
+        TranscriptError: if it is missing, no regular file, or linked to outside of the folder.
 
     """
     try:
@@ -104,37 +106,35 @@ def size_inside(path: Path, transcript: Path) -> int:
         inside = path.resolve().is_relative_to(transcript.resolve())
     except (OSError, RuntimeError) as error:
         raise TranscriptError(
-            f"{path} cannot be read ({error}): copy the transcript anew, whole"
+            f"{path} cannot be read ({error}): copy the whole transcript again"
         ) from error
     if not inside:
         raise TranscriptError(
-            f"{path} leads out of the transcript's folder: put the file itself there, no link"
+            f"{path} links to outside of the transcript's folder: replace it by the file itself"
         )
     if not stat.S_ISREG(status.st_mode):
-        raise TranscriptError(
-            f"{path} cannot be read, it is no plain file: copy it anew, whole"
-        )
+        raise TranscriptError(f"{path} cannot be read, it is no regular file: copy it again")
     return status.st_size
 
 
 def read_inside(path: Path, transcript: Path) -> bytes:
-    """Everything in a JSON file of the transcript; refused as in `size_inside`, or if huge."""
+    """Read a JSON file of a transcript; raises as `size_inside`, and if it is too large."""
     size = size_inside(path, transcript)
     if size > LARGEST:
         raise TranscriptError(
-            f"{path} has {size} bytes, {LARGEST} at most can be read: get the transcript anew "
-            "from where it came"
+            f"{path} has {size} bytes, but at most {LARGEST} are read: get the transcript "
+            "again from its source"
         )
     try:
         return path.read_bytes()
     except OSError as error:
         raise TranscriptError(
-            f"{path} cannot be read ({error}): check the permissions, or copy it anew"
+            f"{path} cannot be read ({error}): check the permissions, or copy it again"
         ) from error
 
 
 def committed_rounds(folder: Path) -> int:
-    """How many rounds of a run are written whole; 0 where there is no transcript yet.
+    """Return the number of committed rounds of a run; 0 if it has no transcript yet.
 
     Raises:
         TranscriptError: if a round is missing before the last.
@@ -149,7 +149,6 @@ def committed_rounds(folder: Path) -> int:
     found = sum(1 for _ in transcript.glob("rounds/*/messages.jsonl"))
     if found != count:
         raise TranscriptError(
-            f"{transcript} lacks round {count} yet has later ones: copy the transcript anew, "
-            "whole"
+            f"{transcript} has no round {count} but later ones: copy the whole transcript again"
         )
     return count

@@ -1,4 +1,4 @@
-"""One message as a line of a round's `messages.jsonl`; its tensors stand beside it."""
+"""The lines of a round's `messages.jsonl`, one per message; tensors are in separate files."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
@@ -10,7 +10,7 @@ _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A safetensors file beside the line, with what tells whether it is still the same."""
+    """A safetensors file of a message, with its size and digest to verify it."""
 
     name: str
     size: int
@@ -28,7 +28,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class BroadcastLine:
-    """A broadcast; it alone says, in the model's order, what tensors the model has."""
+    """A broadcast; it declares the model's tensors, in the model's order."""
 
     kind: Literal["broadcast"]
     weights: StoredFile
@@ -38,7 +38,7 @@ class BroadcastLine:
 
 @dataclass(frozen=True, slots=True)
 class UpdateLine:
-    """An update with its metadata in clear."""
+    """An update with its metadata."""
 
     kind: Literal["update"]
     delta: StoredFile
@@ -66,7 +66,7 @@ class DistilledLine:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationLine:
-    """Figures of the global model on a client's own data."""
+    """A client's evaluation of the global model on its own data."""
 
     kind: Literal["evaluation"]
     examples: int | None
@@ -75,7 +75,7 @@ class EvaluationLine:
 
 @dataclass(frozen=True, slots=True)
 class MissingLine:
-    """No answer."""
+    """A missing reply."""
 
     kind: Literal["missing"]
     reason: str
@@ -88,7 +88,7 @@ BodyLine = (
 
 @dataclass(frozen=True, slots=True)
 class TimesLine:
-    """When a message was sent and came, in seconds since 1970."""
+    """When a message was sent and received, in seconds since 1970."""
 
     sent: float | None
     received: float | None
@@ -96,7 +96,7 @@ class TimesLine:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Who said what kind of thing to whom."""
+    """A message: its round, sender, readers, content and times."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -108,11 +108,11 @@ class Line:
 
 
 PARSER: TypeAdapter[Line] = TypeAdapter(Line)
-"""Reads and writes one line; refuses unknown keys, wrong types, NaN and infinity."""
+"""Parses and serializes one line; rejects unknown keys, wrong types, NaN and infinity."""
 
 
 def stored_file(body: BodyLine) -> StoredFile | None:
-    """The file that a message's tensors stand in; None where it has none."""
+    """Return the tensor file of a message; None if it has none."""
     match body:
         case BroadcastLine():
             return body.weights

@@ -1,4 +1,4 @@
-"""What a transcript says about the run that it comes from."""
+"""The manifest of a transcript: which run it records, with which settings."""
 
 import json
 import platform
@@ -27,13 +27,13 @@ from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 
 FORMAT = 1
-"""Counts up whenever an older overheard could misread what this one writes."""
+"""Format version; increased whenever an older Overheard could misread the files."""
 
 MOST_FLAWS = 12
-"""Told of a damaged file at most; how many more there are is counted."""
+"""Most errors of a damaged file that a message lists; further ones are counted."""
 
 WRITERS = frozenset({"overheard", "torch", "python"})
-"""The fields that tell with what a run was made, not what it was."""
+"""The fields for software versions, which do not describe the run itself."""
 
 _OVERHEARD = version("overheard")
 _TORCH = str(torch.__version__)
@@ -41,40 +41,39 @@ _TORCH = str(torch.__version__)
 
 @dataclass(frozen=True, slots=True)
 class DefenseRecord:
-    """One defense that was in force."""
+    """One defense of a run."""
 
     name: str
     settings: str
-    """Its repr, which is its record."""
+    """Its repr."""
     enforced_at: Site
     switched_off_by: str
     mechanism: Mechanism | None = None
-    """Of the noise that it adds; None = it states none."""
+    """Its noise mechanism; None = it states none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What was run, with which settings, by which versions.
+    """The description of a run: its settings and the software that ran it.
 
     Args:
-        task: what is learned; None where a recording does not tell.
-        model: the architecture, such as "decaf_cnn" or "package.module:build"; "" where a
-            recording does not tell.
-        recipe: how clients trained; None where a recording does not tell.
-        defenses: in the order in which they acted.
-        parties: everyone who was to take part, as known at the start.
-        rounds: how many were planned; the transcript is complete once 0..rounds are
-            committed, the last of which holds the final model and no answers. None where a
-            recording does not tell: it is then as long as it is.
-        participation: share of the clients asked in a round; None where not known.
-        failure_rate: how often a client that was asked gave no answer, by design.
-        are_shadows_defended: whether defenses that clients enforce acted on shadow devices too.
-        protocol: what travels and how, with its settings; "fedavg" where weights do.
-        seed: None for a recording of a run that had none.
-        data: digest of all examples and who held them when; "" for a recording.
-        framework: that ran it, with its version.
-        left_out: tensors of the model that are no floating-point numbers, by name: they
-            travelled, and are not in the transcript.
+        task: the learning task; None if unknown, as for a recording.
+        model: the architecture, such as "decaf_cnn" or "package.module:build"; "" if unknown.
+        recipe: how clients trained; None if unknown.
+        defenses: in the order in which they were applied.
+        parties: all parties expected to take part, as known at the start.
+        rounds: number of planned rounds; the transcript is complete once rounds 0..rounds are
+            committed. The last has the final model and no replies. None = unknown, as for a
+            recording; any number of rounds is then complete.
+        participation: share of the clients selected in a round; None if unknown.
+        failure_rate: simulated probability that a selected client does not reply.
+        are_shadows_defended: whether client-side defenses applied to shadow devices too.
+        protocol: the protocol with its settings; "fedavg" if clients send weights.
+        seed: None for a recording of a run without a seed.
+        data: digest of all examples and their partition by round; "" for a recording.
+        framework: that ran the federation, with its version.
+        left_out: names of model tensors that are no floating-point numbers; they were sent but
+            are not in the transcript.
 
     """
 
@@ -102,15 +101,15 @@ class Manifest:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        """Refuse parties whose names are unsafe and a number of rounds that cannot be."""
+        """Check the names of parties and the number of rounds."""
         for name in self.parties:
             party(name)
         if self.rounds is not None and self.rounds < 0:
-            raise ValueError(f"a run has 0 rounds or more, got {self.rounds}")
+            raise ValueError(f"rounds must be 0 or more, got {self.rounds}")
 
 
 def record(defense: Defense) -> DefenseRecord:
-    """Put down one defense as it was in force."""
+    """Return the manifest entry of a defense."""
     return DefenseRecord(
         defense.name,
         repr(defense),
@@ -123,21 +122,21 @@ def record(defense: Defense) -> DefenseRecord:
 def differences(
     there: Manifest, here: Manifest, apart_from: frozenset[str] = frozenset()
 ) -> tuple[str, ...]:
-    """Name the fields in which two runs differ, with both values."""
+    """Describe the fields in which two manifests differ, with both values."""
     return tuple(
-        f"{name} (there {spelled(repr(getattr(there, name)))}, "
-        f"here {spelled(repr(getattr(here, name)))})"
+        f"{name} (stored {spelled(repr(getattr(there, name)))}, "
+        f"given {spelled(repr(getattr(here, name)))})"
         for name in (field.name for field in fields(Manifest))
         if name not in apart_from and getattr(there, name) != getattr(here, name)
     )
 
 
 def begin(folder: Path, manifest: Manifest) -> int:
-    """Begin a run in a folder, or see that it holds the same run; tells how many rounds it has.
+    """Start a run in a folder, or continue the same run; return its number of committed rounds.
 
     Raises:
-        OutputError: if the folder holds another run, or cannot be written to; nothing in it is
-            then changed.
+        OutputError: if the folder has another run or cannot be written to; it is then left
+            unchanged.
 
     """
     transcript = folder / "transcript"
@@ -155,7 +154,7 @@ def write_manifest(transcript: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What was run, from a run's folder or a transcript's.
+    """Read the manifest of a transcript, given its folder or the folder of its run.
 
     Raises:
         TranscriptError: if there is none, or it is damaged or of a newer format.
@@ -173,68 +172,73 @@ def read_manifest(folder: Path) -> Manifest:
         return _PARSER.validate_json(content)
     except ValidationError as error:
         raise TranscriptError(
-            f"{path} is damaged: {told(error)}; copy the transcript anew, whole"
+            f"{path} is damaged: {told(error)}; copy the whole transcript again"
         ) from error
 
 
 def is_complete(folder: Path) -> bool:
-    """Whether every planned round and the closing broadcast are there.
+    """Return whether all planned rounds and the closing broadcast are committed.
 
-    A recording that does not tell how many were planned is as long as it is.
+    If the number of planned rounds is unknown, any number counts as complete.
     """
     planned = read_manifest(folder).rounds
     return planned is None or committed_rounds(folder) == planned + 1
 
 
 def told(error: ValidationError) -> str:
-    """All that is wrong with what was read, each with its place, on one line."""
-    flaws = error.errors(include_url=False, include_input=False)
-    places = [".".join(str(part) for part in flaw["loc"]) or "the whole" for flaw in flaws]
-    more = [f"and {len(flaws) - MOST_FLAWS} more"] if len(flaws) > MOST_FLAWS else []
-    told_each = [
-        f"{spelled(place)}: {spelled(flaw['msg'])}"
-        for place, flaw in zip(places[:MOST_FLAWS], flaws, strict=False)
+    """Describe all validation errors with their locations, on one line."""
+    errors = error.errors(include_url=False, include_input=False)
+    locations = [
+        ".".join(str(part) for part in flaw["loc"]) or "the document" for flaw in errors
     ]
-    return "; ".join(told_each + more)
+    more = [f"and {len(errors) - MOST_FLAWS} more"] if len(errors) > MOST_FLAWS else []
+    described = [
+        f"{spelled(location)}: {spelled(flaw['msg'])}"
+        for location, flaw in zip(locations[:MOST_FLAWS], errors, strict=False)
+    ]
+    return "; ".join(described + more)
 
 
 def _refuse_another_run(folder: Path, manifest: Manifest) -> None:
-    """Other versions may calculate other bits: they may open a run, yet not go on with it."""
+    """Raise unless the folder has the same run.
+
+    Software versions must match only if the run is to be continued, as they may change bits.
+    """
     apart_from = WRITERS if is_complete(folder) else frozenset()
     differing = differences(read_manifest(folder), manifest, apart_from)
     if differing:
         raise OutputError(
-            f"{folder} holds another run, which differs in {'; '.join(differing)}: choose "
-            "another folder, or remove this one to start anew"
+            f"{folder} has another run, which differs in {'; '.join(differing)}: choose "
+            "another folder, or remove this one to start again"
         )
 
 
 def _refuse_strangers(transcript: Path) -> None:
-    """Without a manifest there may be nothing but what a kill left of one."""
+    """Raise if a folder without manifest has files other than a partial manifest."""
     try:
         inside = [] if not transcript.exists() else sorted(transcript.iterdir())
     except OSError as error:
         raise output_error(transcript, error) from error
-    strange = [path.name for path in inside if path != partial(manifest_path(transcript))]
-    if strange:
+    others = [path.name for path in inside if path != partial(manifest_path(transcript))]
+    if others:
         raise OutputError(
-            f"{transcript} holds {strange[0]!r} and no manifest, so it is no transcript: "
-            "choose another folder, or empty this one"
+            f"{transcript} has {others[0]!r} and no manifest, so it is no transcript: choose "
+            "another folder, or empty this one"
         )
 
 
 def _refuse_newer(path: Path, content: bytes) -> None:
-    """Look at the format before all else: a newer one may differ in everything else."""
+    """Raise if the format is newer; checked first, as other fields may then differ."""
     try:
-        whole = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise TranscriptError(
-            f"{path} is damaged, it is no JSON ({spelled(str(error))}): copy the transcript "
-            "anew, whole"
+            f"{path} is damaged, it is no JSON ({spelled(str(error))}): copy the whole "
+            "transcript again"
         ) from error
-    found = whole.get("format") if isinstance(whole, dict) else None
+    found = document.get("format") if isinstance(document, dict) else None
     if isinstance(found, int) and found > FORMAT:
-        writer = spelled(str(whole.get("overheard")))
+        writer = spelled(str(document.get("overheard")))
         raise TranscriptError(
             f"{path} is of format {spelled(str(found))}, written by overheard {writer}; "
             f"overheard {_OVERHEARD} reads formats up to {FORMAT}: upgrade overheard"

@@ -1,8 +1,8 @@
-"""Reads arrays as an `.npz` holds them, from bytes that nobody vouches for.
+"""Reads NumPy arrays from the members of an untrusted `.npz` file.
 
-NumPy's own reader makes room for a header before it asks how long it is. Here nothing is
-opened, and nothing parsed as Python: whoever has a file open hands its `read` in, and holds
-what an array says of itself against what the zip says before it reads on.
+NumPy's reader allocates memory for a header before it checks its length. This one parses
+nothing as Python. Callers pass the `read` method of an open file, and compare the array's
+header with the zip directory before they read the content.
 """
 
 import lzma
@@ -19,17 +19,17 @@ import numpy as np
 from jaxtyping import Shaped
 
 LONGEST_HEADER = 2**14
-"""Bytes of an array's header at most; those of plain numbers take some hundred."""
+"""Longest header of an array in bytes; headers of plain arrays take about a hundred."""
 
 CHUNK = 2**20
-"""Bytes that are unpacked together."""
+"""Bytes to unpack at a time."""
 
 SMALL = 2**26
-"""Bytes that a file may unpack to whatever its own size."""
+"""Unpacked bytes that are allowed whatever the size of the file."""
 
 MOST_UNPACKED = 100
-"""Times its own size that a larger one may unpack to. Trained weights hardly shrink, images
-some ten times; what unpacks to a thousand times its size is made to fill a memory."""
+"""Largest ratio of unpacked to packed size for larger files. Trained weights hardly compress,
+images about ten times; a ratio of a thousand is a zip bomb."""
 
 ZIP_FAILURES = (
     OSError,
@@ -45,10 +45,10 @@ ZIP_FAILURES = (
     zlib.error,
     lzma.LZMAError,
 )
-"""What Python's reader of zips, and this one, raise where a file is damaged."""
+"""The exceptions that Python's zip reader and this module raise for a damaged file."""
 
 Read = Callable[[int], bytes]
-"""Gives so many of the next bytes; fewer only at the end."""
+"""Returns this number of next bytes; fewer only at the end."""
 
 _HEADER = re.compile(
     rb"\{'descr': '([^']{1,99})', 'fortran_order': (True|False), "
@@ -59,14 +59,14 @@ _HEADER = re.compile(
 @final
 @dataclass(frozen=True, slots=True)
 class ArrayHeader:
-    """What an array says of itself; true of it only where the file bears it out.
+    """The header of an array; untrusted until it is compared with the file.
 
     Args:
-        kind: what its numbers are, by NumPy's letters, such as `<f4`; any text of up to 99
-            characters: hold it against those that are wanted before NumPy is asked what it is.
-        is_fortran: whether its first axis is the fastest, not its last.
-        shape: each from 0 on, and as large as whoever wrote it liked.
-        start: bytes before its numbers.
+        kind: NumPy's type string, such as `<f4`; any text of up to 99 characters: compare it
+            with the expected ones before passing it to NumPy.
+        is_fortran: whether the first axis varies fastest, not the last.
+        shape: lengths of 0 or more, without an upper bound.
+        start: offset of the content in bytes.
 
     """
 
@@ -77,51 +77,49 @@ class ArrayHeader:
 
     @property
     def count(self) -> int:
-        """How many numbers there are, if all is as it says."""
+        """The number of elements according to the header."""
         return math.prod(self.shape)
 
 
 def read_header(read: Read) -> ArrayHeader:
-    """What the array says of itself; its numbers are what is read next.
+    """Read the header of an array, so that `read` is at its content.
 
     Raises:
-        ValueError: if it is no array of one plain kind, or its header is too long.
+        ValueError: if it is no array of one plain type, or its header is too long.
 
     """
     magic = read(8)
     if magic[:6] != b"\x93NUMPY" or magic[6:] not in (b"\x01\x00", b"\x02\x00"):
         raise ValueError("it is no array of format 1 or 2")
-    wide = magic[6] == 2
-    length = int.from_bytes(read(4 if wide else 2), "little")
+    is_format_2 = magic[6] == 2
+    length = int.from_bytes(read(4 if is_format_2 else 2), "little")
     if length > LONGEST_HEADER:
-        raise ValueError(f"its header has {length} bytes, {LONGEST_HEADER} at most are read")
-    said = _HEADER.fullmatch(read(length))
-    if said is None:
-        raise ValueError("it holds something else than numbers or words of one kind")
+        raise ValueError(f"its header has {length} bytes, at most {LONGEST_HEADER} are read")
+    match = _HEADER.fullmatch(read(length))
+    if match is None:
+        raise ValueError("it is no array of numbers or strings of one type")
     # Python 2 wrote some lengths as 3L.
-    parts = [part.strip() for part in said[3].decode().split(",")]
+    parts = [part.strip() for part in match[3].decode().split(",")]
     return ArrayHeader(
-        said[1].decode("latin-1"),
-        said[2] == b"True",
+        match[1].decode("latin-1"),
+        match[2] == b"True",
         tuple(int(part.removesuffix("L")) for part in parts if part),
-        (12 if wide else 10) + length,
+        (12 if is_format_2 else 10) + length,
     )
 
 
 def read_content(
     read: Read, header: ArrayHeader, kind: np.dtype[np.generic]
 ) -> Shaped[np.ndarray, "..."]:
-    """The numbers after this header, to the end of what there is.
-
-    To its very end, where a zip compares the checksum.
+    """Read the content of an array, up to the end, where a zip reader verifies its checksum.
 
     Args:
-        read: from behind the header on.
-        header: borne out by the file: the memory that it asks for is taken first.
-        kind: what NumPy calls `header.kind`.
+        read: positioned after the header.
+        header: already compared with the file: its memory is allocated first.
+        kind: the NumPy type of `header.kind`.
 
     Raises:
-        ValueError: if there are more or fewer.
+        ValueError: if there are more or fewer elements than in the header.
 
     """
     numbers = np.empty(header.count, kind)
@@ -137,7 +135,7 @@ def read_content(
 
 
 def is_bomb(unpacked: int, size: int) -> bool:
-    """Whether a file of this size that unpacks to so many bytes was made to fill a memory.
+    """Return whether a file unpacks to so many bytes, for its size, that it is a zip bomb.
 
     >>> is_bomb(10**9, 10**6), is_bomb(10**9, 10**8), is_bomb(10**6, 10)
     (True, False, False)

@@ -1,4 +1,4 @@
-"""The content of a safetensors file, as pieces that lie in memory already."""
+"""The content of a safetensors file as buffers that share memory with its tensors."""
 
 import json
 import sys
@@ -10,10 +10,10 @@ from torch import Tensor
 from overheard.archive.weights import flaw_of, stored
 
 Pieces = tuple[bytes | memoryview, ...]
-"""What stands in a file, one after the other."""
+"""The content of a file, in order."""
 
 ALIGNED = 8
-"""Bytes to whose multiple the header is filled up."""
+"""The header's length is padded to a multiple of this number of bytes."""
 
 _KINDS = {
     torch.float64: "F64",
@@ -21,14 +21,14 @@ _KINDS = {
     torch.bfloat16: "BF16",
     torch.float16: "F16",
 }
-"""How the format calls floats, in the order in which it puts their tensors."""
+"""The format's names of float types, in the order in which it stores their tensors."""
 
 
 def pieces(weights: Mapping[str, Tensor]) -> Pieces:
-    """What `stored` gives, to the byte, without a copy of any tensor that lies in memory.
+    """Return the same bytes as `stored`, without copying tensors that are on the cpu.
 
-    Of a model of a million parameters that is 4 MB, and `stored` copies them three times. The
-    pieces are the tensors' own memory: write them before anything changes there.
+    A model of a million parameters has 4 MB, which `stored` copies three times. The buffers
+    share the tensors' memory: write them before the tensors change.
 
     Raises:
         ValueError: if any tensor has a flaw.
@@ -43,7 +43,7 @@ def pieces(weights: Mapping[str, Tensor]) -> Pieces:
             raise ValueError(f"the tensor {name!r} {flaw}: only finite weights can be sent")
     order = list(_KINDS)
     names = sorted(weights, key=lambda name: (order.index(weights[name].dtype), name.encode()))
-    header, end, held = {}, 0, list[memoryview]()
+    header, end, buffers = {}, 0, list[memoryview]()
     for name in names:
         tensor = weights[name].detach().cpu().contiguous()
         start, end = end, end + tensor.numel() * tensor.element_size()
@@ -53,7 +53,7 @@ def pieces(weights: Mapping[str, Tensor]) -> Pieces:
             "data_offsets": [start, end],
         }
         if tensor.numel():
-            held.append(tensor.reshape(-1).view(torch.uint8).numpy().data)
+            buffers.append(tensor.reshape(-1).view(torch.uint8).numpy().data)
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % ALIGNED)
-    return (len(text).to_bytes(8, "little"), text, *held)
+    return (len(text).to_bytes(8, "little"), text, *buffers)

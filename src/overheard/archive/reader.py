@@ -1,4 +1,4 @@
-"""Opens a stored transcript, checks it, and leaves the weights on the disk."""
+"""Opens and verifies a stored transcript; weights stay on disk until they are accessed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ from overheard.core.transcript import Transcript
 
 
 def open_transcript(folder: Path) -> Transcript:
-    """All committed messages of a run, in the order in which they were sent.
+    """Open all committed messages of a run, in the order in which they were sent.
 
-    Reads what was said and about whom, and the size of each file; the weights are read when
-    an attack asks for them, one tensor at a time. `verify` checks every byte.
+    Reads the message lists and checks the size of each file. Weights are read when an attack
+    accesses them, one tensor at a time. `verify` checks every byte.
 
     Args:
-        folder: of the run, or the transcript alone.
+        folder: of the run or of the transcript.
 
     Raises:
-        TranscriptError: if the folder holds no transcript, or a damaged one.
+        TranscriptError: if the folder has no transcript, or a damaged one.
 
     """
     read_manifest(folder)
@@ -42,17 +42,17 @@ def open_transcript(folder: Path) -> Transcript:
 
 
 def read_round(folder: Path, number: int) -> tuple[Message, ...]:
-    """All messages of one committed round; else as `open_transcript`."""
+    """Read all messages of one committed round, as `open_transcript` does."""
     return tuple(entry.message for entry in _entries_of(transcript_folder(folder), number))
 
 
 def verify(folder: Path) -> int:
-    """Check every byte of every weights file against what was written; gives their number.
+    """Verify the digest and values of every weights file; return the number of files.
 
-    Reads the whole transcript once, a tensor at a time.
+    Reads the whole transcript, one tensor at a time.
 
     Raises:
-        TranscriptError: at the first file that was altered, or holds what no weights can be.
+        TranscriptError: at the first file that was changed or has invalid weights.
 
     """
     transcript = transcript_folder(folder)
@@ -68,7 +68,7 @@ def verify(folder: Path) -> int:
         if found != file.sha256:
             raise TranscriptError(
                 f"{path} was altered after it was written (SHA-256 {found}, written "
-                f"{spelled(file.sha256)}): copy the transcript anew, whole"
+                f"{spelled(file.sha256)}): copy the whole transcript again"
             )
         for tensors in _weights_in(entry.message):
             for name in tensors:
@@ -84,7 +84,7 @@ class _Entry:
 
 
 def _entries(transcript: Path) -> Iterator[_Entry]:
-    """Every committed message with the line it comes from, in the order sent."""
+    """Iterate over all committed messages with their lines, in the order sent."""
     for number in range(committed_rounds(transcript)):
         yield from _entries_of(transcript, number)
 
@@ -93,19 +93,19 @@ def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
     shapes: Shapes | None = None
     content = read_inside(messages_path(transcript, number), transcript)
     for count, raw in enumerate(content.splitlines(), start=1):
-        place = LinePlace(transcript, number, count)
-        line = _line_of(raw, place)
+        location = LinePlace(transcript, number, count)
+        line = _line_of(raw, location)
         if isinstance(line.body, BroadcastLine):
             shapes = shapes_in(line.body)
-        yield _Entry(line, message_of(line, place, shapes))
+        yield _Entry(line, message_of(line, location, shapes))
 
 
-def _line_of(raw: bytes, place: LinePlace) -> Line:
+def _line_of(raw: bytes, location: LinePlace) -> Line:
     try:
         return PARSER.validate_json(raw)
     except ValidationError as error:
-        raise place.refuse(
-            f"is damaged: {told(error)}; copy the transcript anew, whole"
+        raise location.refuse(
+            f"is damaged: {told(error)}; copy the whole transcript again"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Writes a run's messages to its folder as they are sent."""
+"""Records a run's messages in its folder as they are sent."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -48,11 +48,10 @@ from overheard.core.parties import Party, party
 
 @final
 class Recorder:
-    """A run's folder, open for the rounds that it lacks.
+    """Writes the missing rounds of a run to its folder.
 
-    Every message is in the folder, whole, as soon as it was sent; a round counts once it is
-    closed, and from then on outlasts a power cut. Whatever a killed run left of an open round
-    is dropped and said again.
+    Each message is written as it is sent. A round is committed when it is closed, and then
+    survives a power cut. An uncommitted round of a killed run is deleted and recorded again.
 
     >>> from tempfile import TemporaryDirectory
     >>> from overheard.archive.manifest import Manifest
@@ -61,8 +60,8 @@ class Recorder:
     >>> manifest = Manifest(Task((2,), ("a", "b")), "linear", None, (), (SERVER,), rounds=1)
     >>> with TemporaryDirectory() as folder:
     ...     recorder = Recorder(Path(folder), manifest)
-    ...     with recorder.round() as said:
-    ...         _ = said.send(Message(0, client(3), frozenset({SERVER}), Missing("late")))
+    ...     with recorder.round() as open_round:
+    ...         _ = open_round.send(Message(0, client(3), frozenset({SERVER}), Missing("late")))
     ...     recorder.committed()
     1
     """
@@ -70,16 +69,16 @@ class Recorder:
     def __init__(
         self, folder: Path, manifest: Manifest, *, past_cache: PastCache | None = None
     ) -> None:
-        """Start a run in this folder, or go on with the same run.
+        """Start a run in this folder, or continue the same run.
 
         Args:
             folder: of the run.
             manifest: of the run.
-            past_cache: what writes weights, where nobody reads them soon; None = as ever.
+            past_cache: writes weights past the page cache; None = write normally.
 
         Raises:
-            OutputError: if the folder holds another run, or cannot be written to; nothing in
-                it is then changed.
+            OutputError: if the folder has another run or cannot be written to; it is then left
+                unchanged.
 
         """
         self._transcript = folder / "transcript"
@@ -87,12 +86,12 @@ class Recorder:
         self._committed = begin(folder, manifest)
 
     def committed(self) -> int:
-        """How many rounds are closed; also the number of the round to come."""
+        """Return the number of committed rounds, which is the number of the next round."""
         return self._committed
 
     @contextmanager
     def round(self) -> Iterator["OpenRound"]:
-        """Open the next round, and close it if all went well."""
+        """Open the next round, and commit it unless an exception was raised."""
         number = self._committed
         folder = round_folder(self._transcript, number)
         try:
@@ -100,20 +99,20 @@ class Recorder:
                 shutil.rmtree(folder)
         except OSError as error:
             raise output_error(folder, error) from error
-        said = OpenRound(self._transcript, number, self._past_cache)
-        yield said
-        said.close()
+        open_round = OpenRound(self._transcript, number, self._past_cache)
+        yield open_round
+        open_round.close()
         self._committed += 1
 
 
 @final
 class OpenRound:
-    """The round that is being said; only `Recorder.round` opens one."""
+    """The round that is being recorded; only `Recorder.round` opens one."""
 
     def __init__(
         self, transcript: Path, number: int, past_cache: PastCache | None = None
     ) -> None:
-        """Begin with nothing said."""
+        """Start without messages."""
         self._transcript = transcript
         self._number = number
         self._past_cache = past_cache
@@ -122,17 +121,17 @@ class OpenRound:
         self._shapes: Shapes | None = None
 
     def send(self, message: Message) -> Message:
-        """Write a message; gives it back as a reader will find it, its weights on the disk.
+        """Write a message; return it as read from disk, with its weights on disk.
 
         Raises:
-            ValueError: if the message is of another round, names a party unfit for a file,
-                holds weights that are not finite, or of another model than was broadcast.
-            OutputError: if the folder cannot take it.
+            ValueError: if the message has another round, an invalid party name, weights that
+                are not finite, or other tensors than the broadcast.
+            OutputError: if it cannot be written.
 
         """
         if message.round != self._number:
             raise ValueError(
-                f"a message of round {message.round} was sent in round {self._number}"
+                f"a message of round {message.round} was recorded in round {self._number}"
             )
         body = self._store(message)
         line = Line(
@@ -145,13 +144,13 @@ class OpenRound:
             else TimesLine(message.times.sent, message.times.received),
         )
         self._lines.append(line)
-        place = LinePlace(self._transcript, self._number, len(self._lines))
-        return message_of(line, place, self._shapes)
+        location = LinePlace(self._transcript, self._number, len(self._lines))
+        return message_of(line, location, self._shapes)
 
     def close(self) -> None:
-        """Write down what was said: from then on the round counts.
+        """Commit the messages recorded so far.
 
-        What is said afterwards counts when it is closed again.
+        Later messages are committed by the next call.
         """
         flush(self._files)
         self._files.clear()
@@ -167,7 +166,7 @@ class OpenRound:
                 shapes = shapes_of(body.weights)
                 parameters = tuple(Parameter(name, shape) for name, shape in shapes.items())
                 file = self._put(message.sender, "broadcast", body.weights)
-                # Not before: updates of a broadcast that was refused must be refused too.
+                # Set last: if the broadcast is rejected, its updates must be rejected too.
                 self._shapes = shapes
                 return BroadcastLine("broadcast", file, parameters, dict(body.config))
             case Update():
@@ -194,13 +193,13 @@ class OpenRound:
         path = round_folder(self._transcript, self._number) / name
         write_ahead(path, *content, past_cache=self._past_cache)
         self._files.append(path)
-        for piece in content:
-            digest.update(piece)
+        for buffer in content:
+            digest.update(buffer)
         return StoredFile(name, sum(map(len, content)), digest.hexdigest())
 
     def _refuse_another_model(self, delta: Weights) -> None:
         if self._shapes is None:
-            raise ValueError("an update was sent before any broadcast")
+            raise ValueError("an update was recorded before any broadcast")
         if shapes_of(delta) != self._shapes:
             raise ValueError(
                 f"the update's tensors {shapes_of(delta)} are not those of the broadcast, "
@@ -211,5 +210,5 @@ class OpenRound:
 def _finite(metrics: Mapping[str, float]) -> dict[str, float]:
     for name, value in metrics.items():
         if not isfinite(value):
-            raise ValueError(f"the metric {name!r} is {value}: leave it out")
+            raise ValueError(f"the metric {name!r} is {value}: remove it")
     return dict(metrics)

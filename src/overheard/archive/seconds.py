@@ -1,4 +1,4 @@
-"""How long a run took, in a file of its own beside its transcript."""
+"""The run time of a run, stored in a separate file beside its transcript."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,11 @@ from overheard.core.errors import TranscriptError
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """What the clocks counted while a run went on.
+    """The wall time and processor time of a run.
 
     Args:
-        wall: seconds that passed, 0 or more.
-        cores: seconds that cores were busy, of all cores together; None = not measured.
+        wall: wall time in seconds, 0 or more.
+        cores: processor time in seconds, summed over cores; None = not measured.
 
     """
 
@@ -30,12 +30,12 @@ class Seconds:
     cores: float | None
 
     def __post_init__(self) -> None:
-        """Refuse a clock that ran backwards."""
+        """Check that times are not negative."""
         if self.wall < 0 or (self.cores is not None and self.cores < 0):
-            raise ValueError(f"seconds are 0 or more, got {self.wall} and {self.cores}")
+            raise ValueError(f"seconds must be 0 or more, got {self.wall} and {self.cores}")
 
     def __add__(self, more: "Seconds") -> "Seconds":
-        """Both together; what one of them did not measure stays unmeasured."""
+        """Add two run times; the sum of processor times needs both."""
         both = None
         if self.cores is not None and more.cores is not None:
             both = self.cores + more.cores
@@ -46,10 +46,10 @@ _PARSER = TypeAdapter(Seconds)
 
 
 def write_seconds(folder: Path, seconds: Seconds) -> None:
-    """Write beside the transcript of a run how long it took so far.
+    """Write the run time so far beside the transcript.
 
-    It stands apart from transcript and truth, which two runs of one federation have alike to
-    the byte. A power cut may take the last one.
+    It has a separate file because transcript and truth are reproducible to the byte. A power
+    cut may lose the last one.
 
     Raises:
         OutputError: if the disk or the permissions do not allow it.
@@ -59,7 +59,7 @@ def write_seconds(folder: Path, seconds: Seconds) -> None:
 
 
 def read_seconds(folder: Path) -> Seconds | None:
-    """How long a run took; None where nobody measured it.
+    """Read the run time of a run; None if it was not measured.
 
     Raises:
         TranscriptError: if the file is damaged.
@@ -73,5 +73,5 @@ def read_seconds(folder: Path) -> Seconds | None:
         return _PARSER.validate_json(content)
     except ValidationError as error:
         raise TranscriptError(
-            f"{path} is damaged: {told(error)}; delete it, and the run's time is not measured"
+            f"{path} is damaged: {told(error)}; delete it to leave the run time unknown"
         ) from error

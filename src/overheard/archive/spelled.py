@@ -1,15 +1,15 @@
-"""Text from outside, fit for an error message."""
+"""Makes untrusted text safe for an error message."""
 
 from overheard.core.spelled import spelled_out
 
 LONGEST = 1200
-"""Characters that are kept of a text: whoever wrote it may have written megabytes."""
+"""Longest text in characters that is shown in full."""
 
 
 def spelled(text: str) -> str:
-    r"""The same on one line: what does not print spelled out, the midst left out if long.
+    r"""Escape unprintable characters, and cut the middle out of a long text.
 
-    The end stays, where a message says what to mend.
+    The end is kept, as it often says how to fix an error.
 
     >>> spelled("a\x1b[31m b")
     'a\\x1b[31m b'

@@ -1,4 +1,4 @@
-"""The ground truth of a run, in a file of its own that can be kept back."""
+"""The ground truth of a run, in a separate file that need not be shared."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from overheard.core.parties import Party, party
 from overheard.core.truth import GroundTruth
 
 LONGEST_NAME = 200
-"""Characters of a user's name, or of what is told of it, at most."""
+"""Longest name of a user, attribute or value, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,12 @@ class _Stored:
 
     counts: tuple[_Counts, ...]
     accuracy: tuple[_Accuracy, ...]
-    # May be left out, so that whoever writes a truth by hand need not say that nothing shifts,
-    # and that clients are nobody in particular.
+    # Optional, for ground truths written by hand.
     shifts: tuple[_Shifts, ...] = ()
     # By party; then by attribute and user.
     users: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Places of the records in question, by party, and which records these are.
+    # Indices of member records by party, and the digest of the list of candidate records.
     members: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     canaries: Annotated[str, Field(max_length=LONGEST_NAME, pattern="^[0-9a-f]*$")] = ""
 
@@ -65,7 +64,7 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
     """Write the ground truth beside the transcript of a run.
 
     Raises:
-        DataError: if a user, or what is told of one, has a name that could not be read again.
+        DataError: if a user, an attribute or a value has an invalid name.
 
     """
     try:
@@ -74,26 +73,26 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
         raise DataError(f"{error}; rename it in the data") from error
     stored = _Stored(
         tuple(
-            _Counts(number, who, tuple(counts.tolist()))
-            for (number, who), counts in truth.counts.items()
+            _Counts(number, client, tuple(counts.tolist()))
+            for (number, client), counts in truth.counts.items()
         ),
         tuple(_Accuracy(number, share) for number, share in truth.accuracy.items()),
-        tuple(_Shifts(who, rounds) for who, rounds in truth.shifts.items()),
-        {str(who): user for who, user in truth.users.items()},
+        tuple(_Shifts(client, rounds) for client, rounds in truth.shifts.items()),
+        {str(client): user for client, user in truth.users.items()},
         {attribute: dict(values) for attribute, values in truth.attributes.items()},
-        {str(who): places for who, places in truth.members.items()},
+        {str(client): indices for client, indices in truth.members.items()},
         truth.canaries,
     )
     write_bytes(truth_path(folder), _PARSER.dump_json(stored) + b"\n")
 
 
 def has_truth(folder: Path) -> bool:
-    """Whether the ground truth of a run was written, and not kept back."""
+    """Return whether the ground truth of a run is there."""
     return is_there(truth_path(folder))
 
 
 def read_truth(folder: Path) -> GroundTruth:
-    """The ground truth of a run.
+    """Read the ground truth of a run.
 
     Raises:
         TranscriptError: if it is missing or damaged.
@@ -102,8 +101,8 @@ def read_truth(folder: Path) -> GroundTruth:
     path = truth_path(folder)
     if not has_truth(folder):
         raise TranscriptError(
-            f"{path} is not there: without it a run can be attacked, not scored; copy it from "
-            "where the run was made"
+            f"{path} is missing: attacks can run without it, but claims cannot be scored; copy "
+            "it from the run"
         )
     try:
         stored = _PARSER.validate_json(read_inside(path, folder))
@@ -112,16 +111,19 @@ def read_truth(folder: Path) -> GroundTruth:
             for entry in stored.counts
         }
         shifts = {party(entry.party): entry.rounds for entry in stored.shifts}
-        users = {party(who): user for who, user in stored.users.items()}
-        members = {party(who): places for who, places in stored.members.items()}
-        if any(min(own, default=0) < 0 or len({*own}) < len(own) for own in members.values()):
-            raise ValueError("members are different places of records, from 0 on")
+        users = {party(client): user for client, user in stored.users.items()}
+        members = {party(client): indices for client, indices in stored.members.items()}
+        if any(
+            min(indices, default=0) < 0 or len({*indices}) < len(indices)
+            for indices in members.values()
+        ):
+            raise ValueError("members must be distinct indices of records, from 0")
         _check_names(users, stored.attributes)
     except ValidationError as error:
-        raise TranscriptError(f"{path} is damaged: {told(error)}; copy it anew") from error
+        raise TranscriptError(f"{path} is damaged: {told(error)}; copy it again") from error
     except (ValueError, OverflowError, RuntimeError) as error:
         raise TranscriptError(
-            f"{path} is damaged: {spelled(str(error))}; copy it anew"
+            f"{path} is damaged: {spelled(str(error))}; copy it again"
         ) from error
     accuracy = {entry.round: entry.accuracy for entry in stored.accuracy}
     return GroundTruth(
@@ -139,9 +141,9 @@ def read_truth(folder: Path) -> GroundTruth:
 def _check_names(
     users: Mapping[Party, str], attributes: Mapping[str, Mapping[str, str]]
 ) -> None:
-    """Raise `ValueError` unless users, attributes and their values have printable, short names.
+    """Raise `ValueError` unless users, attributes and values have short, printable names.
 
-    They come from data, and go to terminals and pages.
+    The names come from data and are shown on terminals and in reports.
     """
     _check("user", users.values())
     _check("attribute", attributes)
@@ -150,10 +152,10 @@ def _check_names(
         _check(f"value of {attribute}", values.values())
 
 
-def _check(what: str, names: Iterable[str]) -> None:
+def _check(kind: str, names: Iterable[str]) -> None:
     for name in names:
         if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
             raise ValueError(
-                f"{name[:LONGEST_NAME]!r} is no name of a {what}: names are printable and have "
-                f"1 to {LONGEST_NAME} characters"
+                f"{name[:LONGEST_NAME]!r} is no valid name of a {kind}: names must be "
+                f"printable and have 1 to {LONGEST_NAME} characters"
             )

@@ -1,4 +1,4 @@
-"""Weights that stay on the disk until one of their tensors is asked for."""
+"""Weights that stay on disk until one of their tensors is accessed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,27 +14,27 @@ from overheard.archive.spelled import spelled
 from overheard.core.errors import TranscriptError
 
 COMPUTED = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
-"""The kinds of numbers that weights are."""
+"""The data types of weights."""
 
 PIECE = 2**24
-"""Numbers that are looked at together."""
+"""Elements to check at a time."""
 
 Shapes = Mapping[str, tuple[int, ...]]
-"""The tensors of a model, in its order."""
+"""The shapes of a model's tensors by name, in the model's order."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredWeights(Mapping[str, Tensor]):
-    """Tensors by name, each read from a safetensors file when it is asked for.
+    """Tensors by name, each read from a safetensors file when it is accessed.
 
-    The file is opened, mapped into memory and closed at every access, and its pages go with
-    the tensor: nothing is kept, so a transcript may be larger than memory. Take a tensor once
-    where it is used twice.
+    Each access opens the file, maps it into memory and closes it; its memory is freed with the
+    tensor. Nothing is cached, so a transcript may be larger than memory: access a tensor once
+    if you use it twice.
 
     Args:
         path: of the safetensors file.
-        shapes: what must stand in it.
+        shapes: of the tensors that it must have.
 
     """
 
@@ -45,8 +45,8 @@ class StoredWeights(Mapping[str, Tensor]):
         """Read one tensor.
 
         Raises:
-            TranscriptError: if the file is damaged, holds other tensors than it should, or
-                this one is no plain number throughout.
+            TranscriptError: if the file is damaged or has other tensors than it should, or
+                this tensor has invalid values.
 
         """
         if name not in self.shapes:
@@ -54,33 +54,32 @@ class StoredWeights(Mapping[str, Tensor]):
         return read_tensors(self.path, (name,), self.shapes)[name]
 
     def __contains__(self, name: object) -> bool:
-        """Whether the model has such a tensor; reads nothing."""
+        """Return whether the model has such a tensor; reads nothing."""
         return name in self.shapes
 
     def __iter__(self) -> Iterator[str]:
-        """Go over the names in the model's order."""
+        """Iterate over the names in the model's order."""
         return iter(self.shapes)
 
     def __len__(self) -> int:
-        """How many tensors there are."""
+        """Return the number of tensors."""
         return len(self.shapes)
 
 
 def read_tensors(
     path: Path, names: tuple[str, ...], shapes: Shapes | None = None
 ) -> dict[str, Tensor]:
-    """Map these tensors of a safetensors file into memory, checked, as float32.
+    """Read and check tensors of a safetensors file, as float32.
 
-    That is what models here compute with. Numbers of 16 bits come out as they are, those of 64
-    rounded; the file keeps their own width.
+    Models compute in float32. The conversion is exact for 16 bits, and rounds 64 bits.
 
     Args:
         path: of the file.
         names: the tensors to read.
-        shapes: all that must stand in the file; None where only the names are agreed.
+        shapes: of all tensors that the file must have; None = it must have just `names`.
 
     Raises:
-        TranscriptError: naming file, tensor and mend.
+        TranscriptError: naming the file, the tensor and a remedy.
 
     """
     try:
@@ -89,42 +88,42 @@ def read_tensors(
             read = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
         raise TranscriptError(
-            f"{path} is damaged or cut short ({spelled(str(error))}): copy the transcript "
-            "anew, whole"
+            f"{path} is damaged or cut short ({spelled(str(error))}): copy the whole "
+            "transcript again"
         ) from error
     for name, tensor in read.items():
-        called = f"{path}: {spelled(repr(name))}"
+        label = f"{path}: {spelled(repr(name))}"
         if shapes is not None and tuple(tensor.shape) != shapes[name]:
             raise TranscriptError(
-                f"{called} is of shape {tuple(tensor.shape)}, the broadcast's of "
+                f"{label} has shape {tuple(tensor.shape)}, the broadcast has "
                 f"{spelled(str(shapes[name]))}: record updates of the model that was broadcast"
             )
         flaw = flaw_of(tensor)
         if flaw:
-            raise TranscriptError(f"{called} {flaw}: leave this message out, or record it anew")
+            raise TranscriptError(f"{label} {flaw}: remove this message, or record it again")
     return {name: tensor.float() for name, tensor in read.items()}
 
 
 def flaw_of(tensor: Tensor) -> str | None:
-    """Why these cannot be weights; None if they can."""
+    """Return why a tensor is not valid as weights; None if it is valid."""
     if not tensor.is_floating_point():
         return f"holds {tensor.dtype}, no floating-point numbers"
     if tensor.dtype not in COMPUTED:
-        return f"holds {tensor.dtype}, which nothing computes with: send it as float32"
-    # A piece at a time: a mapped tensor may be larger than memory.
-    pieces = torch.split(tensor.reshape(-1), PIECE)
-    if not all(_is_finite(part.float()) for part in pieces):
+        return f"holds {tensor.dtype}, which is not supported: send it as float32"
+    # A chunk at a time, as a mapped tensor may be larger than memory.
+    chunks = torch.split(tensor.reshape(-1), PIECE)
+    if not all(_is_finite(chunk.float()) for chunk in chunks):
         return "holds NaN or infinity, as float32"
     return None
 
 
-def _is_finite(part: Tensor) -> bool:
-    # A sum is finite only if all that it sums is, and takes a fifth of the time.
-    return bool(part.sum().isfinite()) or bool(part.isfinite().all())
+def _is_finite(chunk: Tensor) -> bool:
+    # A finite sum implies finite elements, and takes a fifth of the time.
+    return bool(chunk.sum().isfinite()) or bool(chunk.isfinite().all())
 
 
 def stored(weights: Mapping[str, Tensor]) -> bytes:
-    """The content of a safetensors file with these tensors; alike for the same tensors.
+    """Serialize tensors as safetensors; equal tensors give equal bytes.
 
     Raises:
         ValueError: if any tensor has a flaw.
@@ -134,7 +133,7 @@ def stored(weights: Mapping[str, Tensor]) -> bytes:
         flaw = flaw_of(tensor)
         if flaw:
             raise ValueError(f"the tensor {name!r} {flaw}: only finite weights can be sent")
-    # Cloned, since safetensors takes no tensors that share their memory.
+    # Cloned, since safetensors rejects tensors that share memory.
     return save(
         {
             name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
@@ -144,17 +143,20 @@ def stored(weights: Mapping[str, Tensor]) -> bytes:
 
 
 def shapes_of(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
-    """The shape of each tensor, in order."""
+    """Return the shape of each tensor, in order."""
     if isinstance(weights, StoredWeights):
         return dict(weights.shapes)
     return {name: tuple(tensor.shape) for name, tensor in weights.items()}
 
 
-def _refuse_names(path: Path, found: set[str], due: set[str]) -> None:
-    if found == due:
+def _refuse_names(path: Path, found: set[str], expected: set[str]) -> None:
+    if found == expected:
         return
-    lacks, has = spelled(str(sorted(due - found))), spelled(str(sorted(found - due)))
+    missing, extra = (
+        spelled(str(sorted(expected - found))),
+        spelled(str(sorted(found - expected))),
+    )
     raise TranscriptError(
-        f"{path} holds other tensors than the broadcast: lacks {lacks}, has {has} besides: "
+        f"{path} has other tensors than the broadcast (missing {missing}, extra {extra}): "
         "record updates of the model that was broadcast"
     )

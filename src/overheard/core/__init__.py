@@ -1,1 +1,1 @@
-"""The words and the contracts; no training, no files, no printing."""
+"""The vocabulary and the contracts; no training, no files, no printing."""

@@ -1,4 +1,4 @@
-"""The epsilon of a run in which a Gaussian falls on what depends on a client or a record."""
+"""Privacy accounting: the epsilon of a run with Gaussian noise, from its settings."""
 
 import math
 from dataclasses import dataclass
@@ -9,36 +9,36 @@ from overheard.core.errors import PlanError
 from overheard.core.mechanism import Mechanism
 
 GRID = 1e-4
-"""Spacing of the accountant's privacy losses, in nats, where they spread over 1 or less."""
+"""Spacing of the PLD accountant's grid of privacy losses, in nats, for mu of 1 or less."""
 
 HOPELESS = 50.0
 """Ratio of a run's sensitivity to its noise (mu) from which epsilon exceeds 1,000.
 
-At mu epsilon is about mu^2 / 2 + mu * Phi^-1(1 - delta): over 1,000 even at delta = 0.999.
-Nothing is told by the digits of such an epsilon, and an accountant takes minutes for them."""
+Epsilon is about mu^2 / 2 + mu * Phi^-1(1 - delta): over 1,000 even at delta = 0.999. The digits
+of such an epsilon have no meaning, and an accountant takes minutes to compute them."""
 
 DRAWN_FROM = 10**6
-"""Of how many the accountant is told that a sample is drawn: only the ratio counts."""
+"""Population size given to the accountant for sampling; only the sampling rate matters."""
 
 HOLLOW = 50.0
-"""Epsilon from which nobody is protected: one client may change odds by a factor of e^50."""
+"""Epsilon above which nobody is protected: one client may change odds by a factor of e^50."""
 
-MISSING = "an epsilon takes dp-accounting: pip install 'overheard[dp]'"
-"""What to do where none can be reckoned."""
+MISSING = "computing epsilon requires dp-accounting: pip install 'overheard[dp]'"
+"""What to do where no epsilon can be computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """What a mechanism's settings come to, whatever is stated of it; all are upper bounds.
+    """Upper bounds of epsilon, recomputed from a mechanism's settings.
 
     Args:
-        pld: over the run without counting on a draw of clients, by privacy loss distributions
-            (Doroshenko et al. 2022, PoPETs); infinite without noise or beyond `HOPELESS`.
-        rdp: the same by Renyi divergences (Mironov 2017, CSF), as a check: never much below
-            `pld`, which is the tighter of the two.
-        drawn: over the run, counting on the draw of clients, by `sampled_epsilon`; None where
-            it does not count, or does not help.
-        one_round: as `pld`, of a single round.
+        pld: of the run without amplification by sampling, by privacy loss distributions
+            (Doroshenko et al. 2022, PoPETs); infinite without noise or above `HOPELESS`.
+        rdp: the same by Renyi divergences (Mironov 2017, CSF), as a check; `pld` is tighter,
+            so `rdp` is never much below it.
+        drawn: of the run with amplification by sampling clients, by `sampled_epsilon`; None
+            where sampling does not count or does not lower epsilon.
+        one_round: as `pld`, for a single round.
 
     """
 
@@ -50,7 +50,7 @@ class Recomputed:
 
 @dataclass(frozen=True, slots=True)
 class Accounted:
-    """A mechanism in a run, and what it comes to.
+    """A mechanism in a run, with its recomputed epsilon.
 
     Args:
         mechanism: as the defense states it.
@@ -67,38 +67,38 @@ class Accounted:
 def account(mechanism: Mechanism, run: Run) -> Accounted:
     """Recompute the epsilon of a mechanism from its settings alone.
 
-    Sensitivity `moves * clip`, `rounds * steps` draws of noise. Of a mechanism with a flaw it
-    tells what its noise would come to were the flaw mended.
+    The sensitivity is `moves * clip`; noise is drawn `rounds * steps` times. A flaw of the
+    mechanism is ignored: the result is what its noise would guarantee without the flaw.
     """
     if not is_installed():
         return Accounted(mechanism, run, None)
     noise, delta = mechanism.noise_multiplier / mechanism.moves, mechanism.delta
     draws = run.rounds * mechanism.steps
-    pld, drawn = gaussian_epsilon(noise, draws, delta), math.inf
+    pld, with_sampling = gaussian_epsilon(noise, draws, delta), math.inf
     if mechanism.is_drawn and run.sampling_rate < 1 and noise > 0:
-        drawn = sampled_epsilon(noise, draws, delta, run.sampling_rate)
+        with_sampling = sampled_epsilon(noise, draws, delta, run.sampling_rate)
     return Accounted(
         mechanism,
         run,
         Recomputed(
             pld,
             renyi_epsilon(noise, draws, delta),
-            drawn if drawn < pld else None,
+            with_sampling if with_sampling < pld else None,
             gaussian_epsilon(noise, mechanism.steps, delta),
         ),
     )
 
 
 def is_installed() -> bool:
-    """Whether there is an accountant: it comes with the extra `dp`."""
+    """Return whether the accountant is installed; the extra `dp` installs it."""
     return find_spec("dp_accounting") is not None
 
 
 def gaussian_epsilon(noise_multiplier: float, rounds: int, delta: float) -> float:
-    """The epsilon of a Gaussian mechanism of sensitivity 1 composed over rounds, no sampling.
+    """Compute the epsilon of a Gaussian mechanism of sensitivity 1 over rounds, no sampling.
 
-    By privacy loss distributions, rounded pessimistically; infinity without noise and beyond
-    `HOPELESS`.
+    Uses privacy loss distributions, rounded pessimistically. Returns infinity without noise and
+    above `HOPELESS`.
 
     >>> round(gaussian_epsilon(1.0, 1, 1e-5), 2)
     4.38
@@ -112,16 +112,16 @@ def gaussian_epsilon(noise_multiplier: float, rounds: int, delta: float) -> floa
         from dp_accounting.pld import PLDAccountant
     except ImportError as missing:
         raise PlanError(MISSING) from missing
-    spread = _spread(noise_multiplier, rounds)
-    if spread >= HOPELESS:
+    mu = _spread(noise_multiplier, rounds)
+    if mu >= HOPELESS:
         return math.inf
-    accountant = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE, GRID * max(1.0, spread))
+    accountant = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE, GRID * max(1.0, mu))
     accountant.compose(GaussianDpEvent(noise_multiplier), rounds)
     return float(accountant.get_epsilon(delta))
 
 
 def renyi_epsilon(noise_multiplier: float, rounds: int, delta: float) -> float:
-    """The same as `gaussian_epsilon` by Renyi divergences: looser, and reckoned another way.
+    """Compute the same as `gaussian_epsilon` by Renyi divergences, which is looser.
 
     >>> round(renyi_epsilon(1.0, 1, 1e-5), 2)
     4.73
@@ -143,16 +143,16 @@ def renyi_epsilon(noise_multiplier: float, rounds: int, delta: float) -> float:
 
 
 def _spread(noise_multiplier: float, rounds: int) -> float:
-    """The ratio of a run's sensitivity to its noise (mu)."""
+    """Return the ratio of a run's sensitivity to its noise (mu)."""
     return math.sqrt(rounds) / noise_multiplier if noise_multiplier else math.inf
 
 
 def sampled_epsilon(noise_multiplier: float, rounds: int, delta: float, rate: float) -> float:
-    """The same where a fixed share of the clients is drawn each round, and nobody knows whom.
+    """Compute the same where a fixed share of clients is sampled secretly in each round.
 
-    For one client replaced by another, and a Gaussian of sensitivity 1 to that: Wang, Balle and
-    Kasiviswanathan 2019 (AISTATS), Theorem 27, by Renyi divergences. It is an upper bound, and
-    not a tight one: near a rate of 1 it exceeds what holds without sampling.
+    Neighboring data sets differ by replacing one client, to which the Gaussian has sensitivity
+    1: Wang, Balle and Kasiviswanathan 2019 (AISTATS), Theorem 27, by Renyi divergences. The
+    upper bound is not tight: near a rate of 1 it exceeds the epsilon without sampling.
 
     >>> round(sampled_epsilon(2.0, 20, 1e-5, 0.1), 2)
     2.24
@@ -171,16 +171,16 @@ def sampled_epsilon(noise_multiplier: float, rounds: int, delta: float, rate: fl
     except ImportError as missing:
         raise PlanError(MISSING) from missing
     accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
-    drawn = math.ceil(rate * DRAWN_FROM)
+    sampled = math.ceil(rate * DRAWN_FROM)
     event = SampledWithoutReplacementDpEvent(
-        DRAWN_FROM, drawn, GaussianDpEvent(noise_multiplier)
+        DRAWN_FROM, sampled, GaussianDpEvent(noise_multiplier)
     )
     accountant.compose(event, rounds)
     return float(accountant.get_epsilon(delta))
 
 
 def told(epsilon: float) -> str:
-    """Rounded up, so that the promise is never better than what was computed.
+    """Format an epsilon, rounded up so that the guarantee is never overstated.
 
     >>> told(1.001), told(5e6)
     ('1.01', 'above 1000 (no protection)')

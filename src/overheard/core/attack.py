@@ -16,16 +16,16 @@ from overheard.core.view import View
 C = TypeVar("C", bound=Claim)
 
 Rehearsal = Literal["virtual clients", "known users", "shadow devices", "none"]
-"""On whose updates an attack learns before it claims.
+"""Whose updates an attack is trained on before it makes claims.
 
-"virtual clients", "known users": the attacker trains them itself, behind the defenses that it
-knows. "shadow devices": they take part in the run, where the arm may defend them as it does
-clients. "none": it learns from no updates of its own, or from such as no defense changed.
+"virtual clients", "known users": the attacker simulates them with the defenses that it knows.
+"shadow devices": they take part in the run, where the arm's defenses may apply to them.
+"none": the attack trains on no updates of its own, or only on undefended ones.
 """
 
 
 class Attack(ABC, Generic[C]):
-    """Turns what an observer read into a claim about each of some parties.
+    """Infers a claim about each target from an observer's view.
 
     A concrete attack is a final frozen dataclass: its fields are its settings.
     """
@@ -36,21 +36,22 @@ class Attack(ABC, Generic[C]):
     source: ClassVar[str]
     """Where the idea comes from: authors, year, section or equation."""
     orderless: ClassVar[bool] = True
-    """True if numbering the labels otherwise does no more than number its claim otherwise.
+    """True if permuting the labels merely permutes the claim.
 
-    False where a number is drawn for a place and not for a label, as the weights of a network
-    over columns of labels are, or the make-up of virtual clients: its claims then come out
-    anew, and are near to the same only as far as the method is any good.
+    False where random draws belong to label positions, such as the initial weights of a network
+    over label columns, or the label counts of virtual clients. Claims then change with a
+    permutation, less so for a better method.
     """
 
     def rehearsal(self) -> Rehearsal:
-        """Tell on whose updates it learns, with these settings."""
+        """Return whose updates the attack is trained on, with these settings."""
         return "none"
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang, where it trains no clients.
+        """Return the parts of the known training that its claims depend on.
 
-        A known defense that changes one of these parts then changes its claims.
+        Only for attacks that train no clients. A known defense that changes one of these parts
+        then changes the claims.
         """
         return frozenset()
 
@@ -58,26 +59,26 @@ class Attack(ABC, Generic[C]):
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, C]:
-        """Claim something about every target, from the view and the knowledge alone.
+        """Make a claim about every target from the view and the knowledge alone.
 
-        All targets at once, so that work they share is done once; a claim about one target
-        does not depend on which others are asked about.
+        All targets come at once, so that shared work is done once. A claim about one target
+        must not depend on which other targets are given.
         """
 
 
 def missing_needs(
     attack: Attack[C], view: View, target: Party, knowledge: Knowledge
 ) -> tuple[str, ...]:
-    """Name what the attack lacks in order to claim something about this target."""
-    ours = [need for need in NEEDS if need in attack.needs]
+    """Describe the needs of the attack that are not met for this target."""
+    built_in = [need for need in NEEDS if need in attack.needs]
     others = sorted(attack.needs.difference(NEEDS), key=lambda need: need.words)
     return tuple(
-        need.words for need in (*ours, *others) if not need.is_met(view, target, knowledge)
+        need.words for need in (*built_in, *others) if not need.is_met(view, target, knowledge)
     )
 
 
 def check_needs(attack: Attack[C], view: View, target: Party, knowledge: Knowledge) -> None:
-    """Raise `NeedsError`, naming each missing need, unless the attack can run here."""
+    """Raise `NeedsError`, naming each unmet need, unless the attack can run on this target."""
     missing = missing_needs(attack, view, target, knowledge)
     if missing:
         raise NeedsError(f"{attack.name} on {target} needs {'; '.join(missing)}")
@@ -89,13 +90,13 @@ def adapts(
     in_force: Sequence[Defense],
     are_devices_defended: bool,
 ) -> bool:
-    """Whether an attack adapts to the defenses in force, so that its claims change with them.
+    """Return whether an attack adapts to the run's defenses: its claims change with them.
 
     Args:
         attack: with its settings.
         known: the defenses that the attacker knows.
-        in_force: those of the run.
-        are_devices_defended: whether shadow devices stand behind them too.
+        in_force: the defenses of the run.
+        are_devices_defended: whether those defenses apply to shadow devices too.
 
     """
     match attack.rehearsal():

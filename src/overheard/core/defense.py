@@ -23,11 +23,11 @@ TrainingPart = Literal["model", "loss", "steps"]
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """What a client held before it last exchanged its examples.
+    """The data that a client held before its examples were last replaced.
 
     Args:
-        examples: the chunk that it held until then, before any defense changed it.
-        since: the first round in which it held what it holds now.
+        examples: the chunk held until then, before any defense changed it.
+        since: the first round with the current examples.
 
     """
 
@@ -37,17 +37,16 @@ class Former:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When and where a defense acts; its seed is its own.
+    """When and where a defense acts, with the randomness that it may use.
 
     Args:
-        round: which, from 0.
-        party: where.
-        seed: of what the defense draws.
-        former: told where data are changed; None = the client has exchanged nothing so far, as
-            the virtual clients of an attacker never do.
-        background: public examples of the task, which the party has besides its own; None =
-            there are none.
-        lasting: of what the defense draws once for the party, to be the same in every round.
+        round: round number, from 0.
+        party: the party that applies the defense.
+        seed: for random draws of this defense in this round.
+        former: given to `Defense.on_data`; None = the client's examples were never replaced,
+            as is always so for an attacker's virtual clients.
+        background: public examples of the task, available to every party; None = none.
+        lasting: for random draws that must be the same in every round for this party.
 
     """
 
@@ -59,17 +58,17 @@ class Moment:
     lasting: Seed = field(default_factory=lambda: Seed(0))
 
     def __post_init__(self) -> None:
-        """Refuse an exchange that is yet to come."""
+        """Check that the previous data were replaced in round 1 to the current one."""
         if self.former is not None and not 1 <= self.former.since <= self.round:
             raise ValueError(
-                f"a client may hold its examples since round 1 to {self.round}, got "
+                f"the examples must have been replaced in round 1 to {self.round}, got round "
                 f"{self.former.since}"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What a client is about to do: build this model, follow this recipe."""
+    """The local training of a client: its model and its recipe."""
 
     build_model: BuildModel
     recipe: Recipe
@@ -77,13 +76,13 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """As much of a run as an accountant of privacy must know.
+    """The parameters of a run that privacy accounting needs.
 
     Args:
-        rounds: how many there are.
-        participation: share of the clients asked in a round, as planned.
-        sampling_rate: the largest chance that a client was asked in a round, as any other
-            client may reckon it; 1, the worst, where nobody worked it out.
+        rounds: number of rounds.
+        participation: planned share of the clients selected in each round.
+        sampling_rate: the largest probability that a client was selected in a round, given
+            what any other client knows; 1, the worst case, where it was not computed.
 
     """
 
@@ -92,48 +91,48 @@ class Run:
     sampling_rate: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a chance that is none."""
+        """Check that the sampling rate lies in (0, 1]."""
         if not 0 < self.sampling_rate <= 1:
-            raise ValueError(f"a sampling rate lies in (0, 1], got {self.sampling_rate}")
+            raise ValueError(f"sampling_rate must lie in (0, 1], got {self.sampling_rate}")
 
 
 class Defense:
-    """Changes what is learned from or said; override the steps where it acts.
+    """Changes training data, local training, updates or aggregates.
 
-    A concrete defense is a final frozen dataclass: its fields are its settings. A hook that is
-    not overridden changes nothing.
+    A concrete defense is a final frozen dataclass: its fields are its settings. It overrides
+    the hooks where it acts; the other hooks change nothing.
     """
 
     name: ClassVar[str]
     source: ClassVar[str]
     enforced_at: ClassVar[Site]
     switched_off_by: ClassVar[str]
-    """Who could leave it out without anybody noticing."""
+    """Which party could skip the defense without being noticed."""
     changes_training: ClassVar[frozenset[TrainingPart]] = frozenset()
-    """What `on_training` changes."""
+    """The parts of local training that `on_training` changes."""
     masks_updates: ClassVar[bool] = False
-    """True if no single update can be read by anyone but its sender, only their aggregate."""
+    """True if only the sender can read its update; others can read the aggregate alone."""
 
     def on_data(self, data: Examples, moment: Moment) -> Examples:
-        """Before a client trains."""
+        """Return the examples that a client trains on; called before it trains."""
         return data
 
     def on_training(self, training: Training) -> Training:
-        """Before clients train; alike for all of them, so that a cohort trains together."""
+        """Return the local training; it is the same for all clients of a cohort."""
         return training
 
     def on_update(self, update: Update, moment: Moment) -> Update:
-        """Before a client sends."""
+        """Return the update that a client sends; called before it sends."""
         return update
 
     def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
-        """Before the server uses what it summed."""
+        """Return the aggregate that the server uses; called after aggregation."""
         return aggregate
 
     def mechanism(self) -> Mechanism | None:
-        """What it adds noise to, and how much, for an accountant; None = it has none."""
+        """Return the noise mechanism, for privacy accounting; None = the defense has none."""
         return None
 
     def promise(self, run: Run) -> str:
-        """What is formally promised for such a run, with all that the promise hangs on."""
+        """Describe the formal guarantee for such a run, with all its conditions."""
         return "no formal promise"

@@ -1,4 +1,4 @@
-"""Finds what stands in a package, so that no list of it has to be kept."""
+"""Finds the plugin classes in a package, so that no list has to be maintained."""
 
 import inspect
 from importlib import import_module
@@ -13,7 +13,7 @@ def discover(package: ModuleType, base: type[T]) -> dict[str, type[T]]:
     """Map each module's name to the one concrete subclass of `base` that it defines.
 
     Raises:
-        TypeError: if a module defines none or several, or its class bears another name.
+        TypeError: if a module defines none or several, or its class has another `name`.
 
     """
     return {
@@ -23,9 +23,9 @@ def discover(package: ModuleType, base: type[T]) -> dict[str, type[T]]:
 
 
 def module_names(package: ModuleType) -> list[str]:
-    """List the modules and packages below a package, in the order of the alphabet.
+    """List the modules and packages in a package, in alphabetical order.
 
-    Private ones, whose name begins with an underscore, are left out.
+    Names that begin with an underscore are left out.
     """
     names = sorted(info.name for info in iter_modules(package.__path__))
     return [name for name in names if not name.startswith("_")]
@@ -39,18 +39,20 @@ def concrete_class(module: ModuleType, base: type[T], name: str) -> type[T]:
 
     """
     concrete = [
-        thing
-        for thing in vars(module).values()
-        if inspect.isclass(thing)
-        and issubclass(thing, base)
-        and not inspect.isabstract(thing)
-        and thing.__module__ == module.__name__
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and issubclass(value, base)
+        and not inspect.isabstract(value)
+        and value.__module__ == module.__name__
     ]
     if len(concrete) != 1:
         raise TypeError(
-            f"{module.__name__} must define one {base.__name__}, defines {len(concrete)}"
+            f"{module.__name__} must define one {base.__name__}, but defines {len(concrete)}"
         )
     found = getattr(concrete[0], "name", None)
     if found != name:
-        raise TypeError(f"{module.__name__} holds a {base.__name__} named {found!r}")
+        raise TypeError(
+            f"{module.__name__} defines a {base.__name__} named {found!r}: name it {name!r}"
+        )
     return concrete[0]

@@ -1,48 +1,48 @@
-"""What can go wrong, as a caller may want to catch it.
+"""The errors that a caller may want to catch.
 
 AuditError
-├── PlanError            a plan or a policy asks for what there is not, or contradicts itself
-├── DataError            a data set is missing, damaged or not what its name says
-├── NeedsError           an attack needs what its threat does not grant
-├── ClaimError           an attack's answer is not a possible answer
-├── TranscriptError      a stored transcript is damaged, or of another format
-├── FindingsError        a file of findings is damaged, or of another format
-├── OutputError          an output folder cannot take what is to be written there
-└── WorkerError          a worker process died, or failed at its training
+├── PlanError            a plan or a policy is invalid or contradicts itself
+├── DataError            a data set is missing, damaged or not the one expected
+├── NeedsError           an attack needs something that its threat does not grant
+├── ClaimError           an attack's claim is not valid
+├── TranscriptError      a stored transcript is missing, damaged or of another format
+├── FindingsError        a findings file is damaged or of another format
+├── OutputError          an output file or folder cannot be written or read
+└── WorkerError          a worker process died, or its training failed
 """
 
 
 class AuditError(Exception):
-    """Base of every error that a user can mend; its message says where and how."""
+    """Base of all errors that a user can fix; the message says where and how."""
 
 
 class PlanError(AuditError):
-    """A plan or a policy asks for what there is not, or contradicts itself."""
+    """A plan or a policy is invalid or contradicts itself."""
 
 
 class DataError(AuditError):
-    """A data set is missing, damaged or not what its name says."""
+    """A data set is missing, damaged or not the one expected."""
 
 
 class NeedsError(AuditError):
-    """An attack needs what its threat does not grant."""
+    """An attack needs something that its threat does not grant."""
 
 
 class ClaimError(AuditError):
-    """An attack's answer is not a possible answer."""
+    """An attack's claim is not valid."""
 
 
 class TranscriptError(AuditError):
-    """A stored transcript is damaged, or of another format."""
+    """A stored transcript is missing, damaged or of another format."""
 
 
 class FindingsError(AuditError):
-    """A file of findings is damaged, or of another format."""
+    """A findings file is damaged or of another format."""
 
 
 class OutputError(AuditError):
-    """An output folder cannot take what is to be written there."""
+    """An output file or folder cannot be written or read."""
 
 
 class WorkerError(AuditError):
-    """A worker process died, or failed at its training."""
+    """A worker process died, or its training failed."""

@@ -1,4 +1,4 @@
-"""Labelled examples, the matter that clients learn from."""
+"""Labelled examples: the data that clients train on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Labelled examples: `inputs[i]` bears `labels[i]`.
+    """Labelled examples: `inputs[i]` has the label `labels[i]`.
 
     Inputs are float32 (images: channels x height x width, standardised; tables: columns)
     or int64 (texts: token numbers, padded with 0).
@@ -20,27 +20,28 @@ class Examples:
     labels: Int[Tensor, " examples"]
 
     def __post_init__(self) -> None:
-        """Refuse inputs and labels of different lengths."""
+        """Check that there is one label per input."""
         if len(self.inputs) != len(self.labels):
             raise ValueError(
-                f"{len(self.inputs)} inputs and {len(self.labels)} labels: one label each"
+                f"got {len(self.inputs)} inputs and {len(self.labels)} labels: give one label "
+                "per input"
             )
 
     def __len__(self) -> int:
-        """How many examples there are."""
+        """Return the number of examples."""
         return len(self.labels)
 
     def take(self, rows: Int[Tensor, " taken"] | Bool[Tensor, " examples"]) -> "Examples":
-        """The examples in these rows, in this order."""
+        """Return the examples in these rows, in this order."""
         return Examples(self.inputs[rows], self.labels[rows])
 
     def counts(self, classes: int) -> Int[Tensor, " classes"]:
-        """How many examples bear each label."""
+        """Return the number of examples of each label."""
         return self.labels.bincount(minlength=classes)
 
 
 def joined(parts: Sequence[Examples]) -> Examples:
-    """The examples of all parts, one part after another."""
+    """Concatenate examples in order."""
     return Examples(
         torch.cat([part.inputs for part in parts]), torch.cat([part.labels for part in parts])
     )

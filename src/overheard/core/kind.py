@@ -1,4 +1,4 @@
-"""A kind of part, such as attacks or defenses, and where its parts are found."""
+"""A registry of plugins of one kind, such as attacks or defenses."""
 
 import inspect
 import warnings
@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 
 class PluginWarning(UserWarning):
-    """A part of another package cannot be used and is left out."""
+    """A plugin of another package cannot be used and is left out."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The installed distribution that a part comes from.
+    """The installed distribution that a plugin comes from.
 
     Args:
         name: as in `pip install NAME`.
-        version: that is installed.
+        version: the installed version.
 
     """
 
@@ -38,27 +38,27 @@ class Origin:
         return f"{self.name} {self.version}"
 
 
-def _accept(part: type) -> None:
-    """Take every part."""
+def _accept(plugin: type) -> None:
+    """Accept every plugin."""
 
 
 @final
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """Parts of one contract: ours, each found by its file, and those of installed packages.
+    """The plugins that implement one contract: built-in ones and those of installed packages.
 
-    An installed package offers a part by an entry point of the group `overheard.KIND`, whose
-    name is the part's and whose value is `module:Class`. One that does not fit is left out with
-    a `PluginWarning`. So is one whose name is taken: ours come first, then those of packages in
-    the order of the alphabet. Entry points are read once, when parts are first asked for.
+    An installed package offers a plugin by an entry point of the group `overheard.NAME`. The
+    entry point has the plugin's name, and its value is `module:Class`. A plugin that does not
+    fit, or whose name is taken, is left out with a `PluginWarning`. Built-in plugins take
+    precedence, then packages in alphabetical order. Entry points are read once, on first use.
 
     Args:
-        name: of the kind, in the plural, such as "attacks".
-        contract: the class that each part implements.
-        package: dotted name of the package in which our parts stand, one a file.
-        room: where the package has a folder a question: the package or module in each of these
-            folders in which the parts stand. Of a module the folder names the part.
-        check: called on each part of an installed package; raises if the part does not fit.
+        name: of the registry, in the plural, such as "attacks".
+        contract: the class that each plugin implements.
+        package: dotted name of the package with the built-in plugins, one per module.
+        room: if the package has a folder per question: the package or module in each folder
+            that holds the plugins. If it is a module, its plugin is named after the folder.
+        check: called on each plugin of an installed package; raises if it does not fit.
 
     """
 
@@ -69,16 +69,16 @@ class Kind(Generic[T]):
     check: Callable[[type[T]], object] = field(default=_accept, repr=False)
 
     def parts(self) -> Mapping[str, type[T]]:
-        """Return the parts by name, in the order of the alphabet.
+        """Return the plugins by name, in alphabetical order.
 
         Raises:
-            TypeError: if a module of ours defines no part or several, or two have one name.
+            TypeError: if a built-in module does not define one plugin, or a name occurs twice.
 
         """
         return _found(self).parts
 
     def origin(self, name: str) -> Origin | None:
-        """Return the distribution that a part comes from; None if it is ours or unknown."""
+        """Return the distribution that a plugin comes from; None if built in or unknown."""
         return _found(self).origins.get(name)
 
 
@@ -89,66 +89,67 @@ class _Found(Generic[T]):
     origins: Mapping[str, Origin]
 
 
-# One answer for each kind, as long as Python runs: what is installed does not change.
+# Cached per registry for the life of the process: installed packages do not change.
 @cache
-def _found(kind: Kind[T]) -> _Found[T]:
-    parts, origins = _ours(kind), dict[str, Origin]()
-    for entry, origin in _entries(f"overheard.{kind.name}"):
-        if entry.name in parts:
+def _found(registry: Kind[T]) -> _Found[T]:
+    plugins, origins = _ours(registry), dict[str, Origin]()
+    for entry, origin in _entries(f"overheard.{registry.name}"):
+        if entry.name in plugins:
             holder = origins.get(entry.name, "overheard itself")
-            _warn(entry, origin, f"the name is taken by {holder}", "rename the part")
+            _warn(entry, origin, f"the name is taken by {holder}", "rename the plugin")
             continue
-        # A package of others may fail in any way while it is imported.
+        # Another package may fail in any way while it is imported.
         try:
-            part = _loaded(entry, kind)
+            plugin = _loaded(entry, registry)
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            _warn(entry, origin, reason, "update, mend or uninstall the package")
+            _warn(entry, origin, reason, "update, repair or uninstall the package")
             continue
-        parts[entry.name], origins[entry.name] = part, origin
-    return _Found(MappingProxyType(dict(sorted(parts.items()))), MappingProxyType(origins))
+        plugins[entry.name], origins[entry.name] = plugin, origin
+    return _Found(MappingProxyType(dict(sorted(plugins.items()))), MappingProxyType(origins))
 
 
-def _ours(kind: Kind[T]) -> dict[str, type[T]]:
-    package = import_module(kind.package)
-    if not kind.room:
-        return discover(package, kind.contract)
+def _ours(registry: Kind[T]) -> dict[str, type[T]]:
+    package = import_module(registry.package)
+    if not registry.room:
+        return discover(package, registry.contract)
     found: dict[str, type[T]] = {}
-    for folder, room in _rooms(package, kind.room):
-        parts = (
-            discover(room, kind.contract)
+    for folder, room in _rooms(package, registry.room):
+        plugins = (
+            discover(room, registry.contract)
             if hasattr(room, "__path__")
-            else {folder: concrete_class(room, kind.contract, folder)}
+            else {folder: concrete_class(room, registry.contract, folder)}
         )
-        if found.keys() & parts.keys():
-            raise TypeError(f"{room.__name__}: {sorted(found.keys() & parts.keys())} twice")
-        found |= parts
+        if found.keys() & plugins.keys():
+            twice = sorted(found.keys() & plugins.keys())
+            raise TypeError(f"{room.__name__}: plugin names {twice} occur twice: rename them")
+        found |= plugins
     return found
 
 
 def _rooms(package: ModuleType, room: str) -> Iterator[tuple[str, ModuleType]]:
     for folder in module_names(package):
-        place = f"{package.__name__}.{folder}.{room}"
-        if find_spec(place) is not None:
-            yield folder, import_module(place)
+        name = f"{package.__name__}.{folder}.{room}"
+        if find_spec(name) is not None:
+            yield folder, import_module(name)
 
 
 def _entries(group: str) -> list[tuple[EntryPoint, Origin]]:
-    """The entry points of a group, in the order of the alphabet, and who offers them."""
-    held = [pair for pair in _installed() if pair[0].group == group]
-    return sorted(held, key=lambda pair: (pair[1].name, pair[0].name))
+    """List the entry points of a group with their distributions, in alphabetical order."""
+    pairs = [pair for pair in _installed() if pair[0].group == group]
+    return sorted(pairs, key=lambda pair: (pair[1].name, pair[0].name))
 
 
-# A few milliseconds for all kinds together.
+# Takes a few milliseconds for all registries together.
 @cache
 def _installed() -> tuple[tuple[EntryPoint, Origin], ...]:
-    """All entry points of our groups, and who offers them."""
+    """List all entry points of Overheard's groups with their distributions."""
     found = dict[str, list[tuple[EntryPoint, Origin]]]()
     for distribution in distributions():
         if "[overheard." not in (distribution.read_text("entry_points.txt") or ""):
             continue
         origin = Origin(distribution.name, distribution.version)
-        # Of two of one name Python imports the one that comes first.
+        # If two distributions have one name, Python imports the first.
         if origin.name in found:
             continue
         try:
@@ -160,34 +161,36 @@ def _installed() -> tuple[tuple[EntryPoint, Origin], ...]:
         except (TypeError, ValueError) as error:
             found[origin.name] = []
             warnings.warn(
-                f"{origin}: its entry_points.txt cannot be read ({error}), and its parts are "
-                "left out. To mend it, reinstall or uninstall the package.",
+                f"{origin}: its entry_points.txt cannot be read ({error}), so its plugins are "
+                "left out. To fix this, reinstall or uninstall the package.",
                 PluginWarning,
                 stacklevel=2,
             )
     return tuple(pair for pairs in found.values() for pair in pairs)
 
 
-def _loaded(entry: EntryPoint, kind: Kind[T]) -> type[T]:
-    part: object = entry.load()
-    if not (inspect.isclass(part) and issubclass(part, kind.contract)):
-        raise TypeError(f"{entry.value} is no subclass of {kind.contract.__name__}")
-    if inspect.isabstract(part):
-        missing = ", ".join(sorted(getattr(part, "__abstractmethods__")))  # noqa: B009
+def _loaded(entry: EntryPoint, registry: Kind[T]) -> type[T]:
+    plugin: object = entry.load()
+    if not (inspect.isclass(plugin) and issubclass(plugin, registry.contract)):
+        raise TypeError(f"{entry.value} is no subclass of {registry.contract.__name__}")
+    if inspect.isabstract(plugin):
+        missing = ", ".join(sorted(getattr(plugin, "__abstractmethods__")))  # noqa: B009
         raise TypeError(f"{entry.value} is abstract: it does not define {missing}")
-    if "__dataclass_fields__" not in vars(part):
-        raise TypeError(f"{entry.value} is no dataclass, whose fields are its settings")
-    name = getattr(part, "name", None)
+    if "__dataclass_fields__" not in vars(plugin):
+        raise TypeError(f"{entry.value} is no dataclass: its settings must be dataclass fields")
+    name = getattr(plugin, "name", None)
     if name != entry.name:
-        raise TypeError(f"{entry.value} is named {name!r}: entry and class take the same name")
-    kind.check(part)
-    return part
+        raise TypeError(
+            f"{entry.value} has the name {name!r}: give the entry point and the class one name"
+        )
+    registry.check(plugin)
+    return plugin
 
 
-def _warn(entry: EntryPoint, origin: Origin, reason: str, mend: str) -> None:
+def _warn(entry: EntryPoint, origin: Origin, reason: str, remedy: str) -> None:
     warnings.warn(
         f"{origin}: its entry point {entry.name!r} ({entry.value}) in the group "
-        f"{entry.group!r} is left out, because of this: {reason}. To mend it, {mend}.",
+        f"{entry.group!r} is left out: {reason}. To fix this, {remedy}.",
         PluginWarning,
         stacklevel=2,
     )

@@ -1,4 +1,4 @@
-"""What an attacker knows before it listens."""
+"""What an attacker knows besides its view."""
 
 from dataclasses import dataclass, field
 
@@ -15,20 +15,20 @@ from overheard.core.recipe import Recipe
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What an attacker knows before it listens; None = does not know.
+    """What an attacker knows besides its view; None = unknown.
 
     Args:
-        classes: how many labels the task has.
-        build_model: gives the model with fresh weights, to be filled from a broadcast.
-        auxiliary: labelled examples of the task, disjoint from every client's and the test.
+        classes: number of labels of the task.
+        build_model: builds the model with fresh weights, to be replaced by a broadcast's.
+        auxiliary: labelled examples of the task, disjoint from clients' and test examples.
         recipe: how clients train.
-        defenses: those in force, for an attacker who adapts to them; () = none in force.
-        prior: what clients are like, as far as the attacker can tell without listening.
-        means: what it computes with.
+        defenses: the defenses of the run, for an adaptive attacker; () = there are none.
+        prior: assumptions about clients, made without the view.
+        means: the compute settings.
         people: what is known of single users; empty = nothing.
-        candidates: records of which it asks whether a target trained on them; None = none.
-        background: public examples of the task that everyone has, clients too, who may mix
-            them with their own (see `core.defense.Moment`).
+        candidates: records whose membership is asked; None = none.
+        background: public examples of the task that everyone has, clients included; defenses
+            may mix them into clients' examples (see `core.defense.Moment`).
 
     """
 
@@ -44,16 +44,16 @@ class Knowledge:
     candidates: Examples | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a task without a choice of labels."""
+        """Check that there are 2 labels or more."""
         if self.classes < 2:
-            raise ValueError(f"a task has 2 labels or more, got {self.classes}")
+            raise ValueError(f"a task needs 2 labels or more, got {self.classes}")
 
     def recipes(self) -> tuple[Recipe, ...]:
-        """How clients train: as known, else each guess; () = no idea."""
+        """Return the recipes that clients may follow: the known one, or the prior's."""
         return self.prior.recipes if self.recipe is None else (self.recipe,)
 
     def auxiliary_shares(self) -> Float[Tensor, " classes"] | None:
-        """Class shares among the auxiliary examples: what one who hears nothing may expect."""
+        """Return the class shares of the auxiliary examples, as an uninformed guess."""
         if self.auxiliary is None or not len(self.auxiliary):
             return None
         counts = self.auxiliary.counts(self.classes).float()

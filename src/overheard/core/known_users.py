@@ -1,4 +1,4 @@
-"""What an attacker knows beforehand of single users."""
+"""What an attacker knows of single users besides its view."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,21 +18,19 @@ NO_ATTRIBUTES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class KnownUsers:
-    """What an attacker knows beforehand of single users, by name.
+    """What an attacker knows of single users, by user name.
 
-    No example of it is held by any client, or stands in the test.
+    Its examples are disjoint from clients' and test examples.
 
     Args:
-        priors: prior examples of each user whom the attacker may name, in such an order that
-            an earlier piece is to a later one what all of them are to private ones, as far as
-            the attacker can tell: the earliest first, or by chance. A user may send nothing.
-        holdout: the same of users who take no part: what a user looks like whom it does not
-            know.
-        devices: shadow devices, on which the attacker lets prior examples take part in the
-            run: whom of the above each plays. Their updates are those of no user.
-        embeddings: what is known of the users above in another modality than that of the
-            examples, as one vector each.
-        attributes: values of sensitive attributes, by attribute and user, of the users above.
+        priors: prior examples of each user that the attacker may name as a candidate. Their
+            order is chronological or random, so that earlier chunks relate to later ones as all
+            of them relate to the private examples. A user need not take part in the run.
+        holdout: prior examples of users who take no part, as examples of unknown users.
+        devices: shadow devices by party, each with the user above whose prior examples it
+            trains on in the run. Their updates belong to no user.
+        embeddings: one vector per user above, from another modality than the examples.
+        attributes: values of sensitive attributes, by attribute and user above.
 
     """
 
@@ -45,15 +43,15 @@ class KnownUsers:
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
 
     def __post_init__(self) -> None:
-        """Refuse users who are known and unknown at once, and devices that play nobody."""
+        """Check that priors and holdout are disjoint and contain every user named."""
         both = self.priors.keys() & self.holdout.keys()
         if both:
-            raise ValueError(f"holdout users are none of those with priors, got {sorted(both)}")
+            raise ValueError(f"users must not be in both priors and holdout: {sorted(both)}")
         known = self.priors.keys() | self.holdout.keys()
-        told = {*self.devices.values(), *self.embeddings}.union(*self.attributes.values())
-        if told - known:
-            raise ValueError(f"nothing is known of {sorted(told - known)}: give prior examples")
+        named = {*self.devices.values(), *self.embeddings}.union(*self.attributes.values())
+        if named - known:
+            raise ValueError(f"users without prior examples: {sorted(named - known)}; add some")
 
     def examples(self) -> dict[str, Examples]:
-        """Prior examples of everyone: first whom the attacker may name, then the others."""
+        """Return the prior examples of all users: candidates first, then holdout users."""
         return {**self.priors, **self.holdout}

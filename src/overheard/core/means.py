@@ -1,4 +1,4 @@
-"""What an attacker computes with, and where it keeps what took long."""
+"""The compute settings of an attacker, and the cache of its simulations."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -10,56 +10,56 @@ from torch import Tensor
 from overheard.core.seeds import Seed
 
 OnProgress = Callable[[str, int, int], None]
-"""Told what is being done, how many pieces of it are done, and of how many."""
+"""Called with the current activity, the number of steps done and their total."""
 
 
 class Shelf(ABC):
-    """Keeps named tensors that would take long to compute again."""
+    """A cache of named tensors that take long to compute."""
 
     @abstractmethod
     def load(self, key: str) -> Mapping[str, Tensor] | None:
-        """What was saved under this key, or None."""
+        """Return the tensors saved under this key, or None."""
 
     @abstractmethod
     def save(self, key: str, tensors: Mapping[str, Tensor]) -> None:
-        """Keep these tensors, whole or not at all."""
+        """Save these tensors atomically."""
 
 
 @final
 class MemoryShelf(Shelf):
-    """Keeps them for as long as the process lives."""
+    """A tensor cache in memory, for the life of the process."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Mapping[str, Tensor]] = {}
+        self._saved: dict[str, Mapping[str, Tensor]] = {}
 
     def load(self, key: str) -> Mapping[str, Tensor] | None:
-        """What was saved under this key, or None."""
-        return self._kept.get(key)
+        """Return the tensors saved under this key, or None."""
+        return self._saved.get(key)
 
     def save(self, key: str, tensors: Mapping[str, Tensor]) -> None:
-        """Keep these tensors."""
-        self._kept[key] = dict(tensors)
+        """Save these tensors."""
+        self._saved[key] = dict(tensors)
 
 
-def unheeded(what: str, done: int, total: int) -> None:
-    """Hear of progress and do nothing."""
+def unheeded(activity: str, done: int, total: int) -> None:
+    """Ignore a report of progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What an attacker computes with, and where it keeps what took long.
+    """How an attacker simulates virtual clients: with which seed, device and cache.
 
-    None of it but `seed` and `virtual_clients` moves a number.
+    Only `seed` and `virtual_clients` affect results.
 
     Args:
-        seed: of the virtual clients: attacks with the same seed, knowledge and view share them.
-        virtual_clients: how many are trained, to learn from and to calibrate on.
-        shelf: where what is read off them is kept.
-        device: to train them on.
-        workers: processes to train them in on the cpu; None = as many as there are cores.
-        cluster: address of a Ray cluster to train them on in place of processes here;
-            "local" starts one on this machine; None = no cluster.
-        on_progress: told as they are trained.
+        seed: of the virtual clients; attacks with equal seed, knowledge and view share them.
+        virtual_clients: number of virtual clients to train, for fitting and calibration.
+        shelf: cache of the features that the simulation yields.
+        device: device to train virtual clients on.
+        workers: number of worker processes on the cpu; None = one per core.
+        cluster: address of a Ray cluster to use in place of local processes; "local" starts one
+            on this machine; None = no cluster.
+        on_progress: called while virtual clients are trained.
 
     """
 
@@ -72,11 +72,11 @@ class Means:
     on_progress: OnProgress = field(default=unheeded, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse means that are none."""
+        """Check that there is at least one virtual client and one worker."""
         if self.virtual_clients < 1 or (self.workers is not None and self.workers < 1):
             raise ValueError("virtual_clients and workers must be 1 or more")
 
     @property
     def job_device(self) -> str:
-        """Where jobs compute: machines of a cluster need not have the device of this one."""
+        """The device of training jobs; "cpu" on a cluster, whose machines may lack `device`."""
         return self.device if self.cluster is None else "cpu"

@@ -1,4 +1,4 @@
-"""What a defense that adds noise says of its mechanism, for an accountant to check."""
+"""The noise mechanism of a defense, as it states it for privacy accounting."""
 
 import math
 from dataclasses import dataclass
@@ -7,36 +7,36 @@ from typing import Literal, final
 from overheard.core.parties import SERVER, Party
 
 Unit = Literal["client", "record"]
-"""Whose data may change without its showing: all of one client's, or one record of them."""
+"""The unit of privacy: all data of one client, or one of its records."""
 
 StatedFor = Literal["run", "round"]
-"""What an epsilon is stated for: all rounds together, or each message by itself."""
+"""What a stated epsilon covers: all rounds together, or one message."""
 
 UNENFORCED = "its noise is calibrated to a sensitivity that nobody enforces"
-"""Why noise of any size covers nothing."""
+"""The flaw of a mechanism without enforced clipping: no amount of noise protects then."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """A Gaussian on what one unit of privacy may move.
+    """A Gaussian mechanism, with its unit of privacy and stated guarantee.
 
     Args:
-        noise_multiplier: standard deviation of the noise, in units of `clip`; 0 = none.
+        noise_multiplier: standard deviation of the noise, in units of `clip`; 0 = no noise.
         clip: the L2 norm to which the noise is calibrated.
         delta: of the guarantee (0..1).
-        noised_at: who adds the noise; whoever this party trusts reads all without it.
-        bounded_at: who enforces `clip`; None = nobody.
-        moves: how far a change of one unit moves what is noised, in units of `clip`: 2 where
-            one is replaced by another, 1 where one is added or left out.
-        unit: whose data may change.
-        steps: how often noise is drawn in a round, such as once a local step; 1 = once an
-            update or mean.
-        is_drawn: whether it counts that nobody but the server knows who was asked in a round.
-        stated: the epsilon that was configured or promised; None = none was.
-        stated_for: what that epsilon is about.
-        unproven: why no accounting covers the mechanism, as of a sparse vector that is
-            accounted for wrongly; "" = Gaussian composition does.
+        noised_at: the party that adds the noise; it sees the values without noise.
+        bounded_at: the party that enforces `clip`; None = nobody.
+        moves: sensitivity in units of `clip`: 2 if one unit is replaced by another, 1 if one
+            unit is added or removed.
+        unit: the unit of privacy.
+        steps: number of noise draws per round, such as one per local step; 1 = one per update
+            or mean.
+        is_drawn: whether accounting may use that only the server knows the sampled clients.
+        stated: the epsilon that was configured or promised; None = none.
+        stated_for: what that epsilon covers.
+        unproven: why no accounting covers the mechanism, such as a wrongly accounted sparse
+            vector technique; "" = Gaussian composition covers it.
 
     """
 
@@ -54,16 +54,16 @@ class Mechanism:
     unproven: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no mechanism."""
+        """Check the ranges of the settings."""
         positive = self.clip > 0 and self.moves > 0 and self.steps >= 1
         if not positive or not 0 <= self.noise_multiplier < math.inf or not 0 < self.delta < 1:
-            raise ValueError(f"no mechanism has such settings: {self}")
+            raise ValueError(f"settings out of range: {self}")
         if self.stated is not None and not self.stated >= 0:
-            raise ValueError(f"an epsilon is 0 or more, got {self.stated}")
+            raise ValueError(f"an epsilon must be 0 or more, got {self.stated}")
 
     @property
     def flaw(self) -> str:
-        """Why it guarantees nothing to anybody; "" = nothing is known to be wrong with it."""
+        """Why the mechanism guarantees nothing to anybody; "" = no flaw is known."""
         if self.unproven:
             return self.unproven
         if self.bounded_at is None:
@@ -71,8 +71,8 @@ class Mechanism:
         return "" if self.noise_multiplier > 0 else "it adds no noise"
 
     def covers(self, observers: tuple[Party, ...]) -> bool:
-        """Whether these observers, pooling what they read, read nothing before the noise.
+        """Return whether colluding observers read only noised values.
 
-        `()` stands for whoever reads the global models and nothing else.
+        `()` stands for an observer who reads only the global models.
         """
         return self.noised_at == "client" or SERVER not in observers

@@ -1,4 +1,4 @@
-"""What parties say to each other: the only thing that can leak."""
+"""The messages that parties exchange; nothing else can leak."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from torch import Tensor
 from overheard.core.parties import Party
 
 Weights = Mapping[str, Tensor]
-"""Parameters by name, as `Module.named_parameters` gives them; may be read lazily from disk."""
+"""Parameters by name, as from `Module.named_parameters`; may be read lazily from disk."""
 
 
 def moved(start: Weights, delta: Weights) -> dict[str, Tensor]:
-    """The weights that a sender of `delta` arrived at."""
+    """Return the weights that result from adding an update's `delta` to `start`."""
     return {name: weight + delta[name] for name, weight in start.items()}
 
 
@@ -24,11 +24,11 @@ NO_CONFIG: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """The global model as sent out at the start of a round.
+    """The global model as sent at the start of a round.
 
     Args:
         weights: of the global model.
-        config: what travels in clear beside them (learning rate, ...), by name, as text.
+        config: configuration sent in clear (learning rate, ...), by name, as text.
 
     """
 
@@ -38,12 +38,12 @@ class Broadcast:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One client's answer: its weights minus those it was sent.
+    """A client's update: its local weights minus the global weights.
 
     Args:
         delta: local minus global weights.
-        examples: how many examples it says it trained on; None where the protocol hides it.
-        metrics: whatever else travels in clear beside the weights (train loss, ...).
+        examples: number of training examples the client reports; None if the protocol hides it.
+        metrics: other metadata sent in clear (training loss, ...), by name.
 
     """
 
@@ -54,7 +54,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """The size-weighted mean update of a cohort, where no single update is in the clear."""
+    """The size-weighted mean update of a cohort whose single updates cannot be read."""
 
     delta: Weights
     cohort: frozenset[Party]
@@ -66,11 +66,11 @@ class DistilledSet:
     """Synthetic examples sent in place of weights (FLiP).
 
     Args:
-        inputs: as the task's, in the order in which they are learned from.
+        inputs: shaped as the task's inputs, in the order of training steps.
         labels: soft targets.
-        rates: step sizes.
-        counts: how much each counts in the mean over clients: 0 where its sender has nothing to
-            say of its class.
+        rates: learning rates of the steps.
+        counts: weight of each in the mean over clients; 0 if its sender has no example of the
+            class.
 
     """
 
@@ -82,11 +82,11 @@ class DistilledSet:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How a client says the global model does on its own data.
+    """A client's report on the global model's performance on its own data.
 
     Args:
         metrics: in clear (loss, accuracy, ...), by name.
-        examples: how many examples it says it tried; None where the protocol hides it.
+        examples: number of evaluation examples reported; None if the protocol hides it.
 
     """
 
@@ -96,7 +96,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """No answer came: a client failed, was late or was refused. Never the same as a zero."""
+    """A missing reply: the client failed, was late or was rejected. Not a zero update."""
 
     reason: str
 
@@ -106,11 +106,11 @@ Body = Broadcast | Update | Aggregate | DistilledSet | Evaluation | Missing
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When a message was sent and came, in seconds since 1970.
+    """When a message was sent and received, in seconds since 1970.
 
     Args:
-        sent: by the sender's clock; None where it does not say.
-        received: by the clock of who recorded; None where nobody looked.
+        sent: by the sender's clock; None if not recorded.
+        received: by the recorder's clock; None if not recorded.
 
     """
 
@@ -120,14 +120,14 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One thing said in one round, and the parties who can read it.
+    """A message of one round, and the parties that can read it.
 
     Args:
-        round: in which it was said, from 0 on.
-        sender: who said it.
-        readers: who else can read it.
-        body: what was said.
-        times: when; None in a simulation, which has no clock.
+        round: round number, from 0.
+        sender: the party that sent it.
+        readers: the other parties that can read it.
+        body: the content.
+        times: when it was sent and received; None in a simulation, which has no clock.
 
     """
 

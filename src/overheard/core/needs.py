@@ -1,4 +1,4 @@
-"""What attacks need: each thing says what it is, and whether it is there."""
+"""What attacks need: each need has a description and a check."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from overheard.core.view import View
 @final
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing without which an attack cannot run.
+    """A requirement without which an attack cannot run.
 
-    An attack of another package may define needs of its own, with a check of their own.
+    Attacks of other packages may define further needs.
 
     Args:
-        words: what it is, as a refusal names it.
-        is_met: whether it is there, for a claim about this target.
+        words: what is needed, as a refusal names it.
+        is_met: returns whether the need is met for a claim about this target.
 
     """
 
@@ -27,9 +27,9 @@ class Need:
 
 
 def _has_broadcasts(view: View, target: Party, knowledge: Knowledge) -> bool:
-    heard = set(view.heard(target))
-    # Of who was not heard at all, the updates are what lacks.
-    return bool(heard & view.broadcasts().keys()) or not heard
+    rounds = set(view.heard(target))
+    # Without any update the need UPDATES is not met; it alone should be named.
+    return bool(rounds & view.broadcasts().keys()) or not rounds
 
 
 def _has_distilled(view: View, target: Party, knowledge: Knowledge) -> bool:
@@ -47,14 +47,14 @@ def _may_be_cross_entropy(view: View, target: Party, knowledge: Knowledge) -> bo
 
 
 BROADCASTS: Final = Need(
-    "the broadcast of a round in which the target was heard", _has_broadcasts
+    "the broadcast of a round with an update of the target", _has_broadcasts
 )
 UPDATES: Final = Need(
     "updates of the target that the observer can read",
     lambda view, target, knowledge: bool(view.heard(target)),
 )
 DISTILLED: Final = Need(
-    "distilled sets of the target, and of the server in the same round", _has_distilled
+    "distilled sets of the target and of the server in the same round", _has_distilled
 )
 AUXILIARY: Final = Need("labelled auxiliary examples of every class", _has_auxiliary)
 MODEL: Final = Need(
@@ -66,18 +66,19 @@ RECIPE: Final = Need(
     lambda view, target, knowledge: knowledge.recipe is not None,
 )
 RECIPES: Final = Need(
-    "how clients train, or guesses at it (recipes of the virtual clients)",
+    "how clients train, or candidate recipes (recipes of the virtual clients)",
     lambda view, target, knowledge: bool(knowledge.recipes()),
 )
 CROSS_ENTROPY: Final = Need(
-    "clients who make the cross-entropy small, as far as is known", _may_be_cross_entropy
+    "clients that train with the cross-entropy loss, as far as is known",
+    _may_be_cross_entropy,
 )
 CANDIDATES: Final = Need(
-    "records to ask about (data.candidates)",
+    "candidate records (data.candidates)",
     lambda view, target, knowledge: knowledge.candidates is not None,
 )
 USERS: Final = Need(
-    "prior examples of two users or more whom it may name (data.people)",
+    "prior examples of two users or more (data.people)",
     lambda view, target, knowledge: len(knowledge.people.priors) > 1,
 )
 
@@ -93,4 +94,4 @@ NEEDS: Final = (
     CANDIDATES,
     USERS,
 )
-"""Ours, in the order in which a refusal names them; those of other packages come after."""
+"""Built-in needs, in the order in which a refusal names them; those of plugins follow."""

@@ -1,4 +1,4 @@
-"""Who takes part in a federated run."""
+"""The parties of a federated run: the server, clients and shadow devices."""
 
 import re
 from typing import NewType
@@ -8,47 +8,47 @@ Party = NewType("Party", str)
 SERVER = Party("server")
 
 COHORT = Party("cohort")
-"""All clients of a round taken as one: the subject of an aggregate. For an observer inside the
-federation: all but the observers, whose own part it can take out (see `View.updates`)."""
+"""All clients of a round as one target: those behind an aggregate. For observers among the
+clients it is all others, as they can subtract their own updates (see `View.updates`)."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(/[A-Za-z0-9][A-Za-z0-9_.-]{0,63})?")
-"""Plain names only, so that a name is safe as a file name, in a report and on a terminal."""
+"""Only plain names, so that a name is safe as a file name, in a report and on a terminal."""
 
 
 def party(name: str) -> Party:
-    """Take a name from outside, such as a recording's, as a party.
+    """Parse an untrusted name, such as a recording's, as a party.
 
     >>> party("client/3")
     'client/3'
 
     Raises:
-        ValueError: if the name has path separators beyond one, markup or control characters.
+        ValueError: if the name has several path separators, markup or control characters.
 
     """
     if not NAME.fullmatch(name):
         raise ValueError(
-            f"the party name {name!r} is not of the form 'name' or 'kind/name' with letters, "
-            "digits, '.', '_' and '-' (64 at most a part): rename the party"
+            f"the party name {name!r} must have the form 'name' or 'kind/name', each of up to "
+            "64 letters, digits, '.', '_' and '-': rename the party"
         )
     return Party(name)
 
 
 SHADOW = "shadow"
-"""What the parties are called on which a server lets examples of its own take part."""
+"""Name prefix of shadow devices: parties that train on examples of the server's choice."""
 
 
 def shadow(number: int) -> Party:
-    """Name the server's shadow device with this number, counted from 0."""
+    """Return the server's shadow device with this number, counted from 0."""
     return Party(f"{SHADOW}/{number}")
 
 
 def is_shadow(who: Party) -> bool:
-    """Whether this is a shadow device, hence nobody's."""
+    """Return whether this party is a shadow device, which belongs to no user."""
     return who.startswith(f"{SHADOW}/")
 
 
 def client(number: int) -> Party:
-    """Name the client with this number, counted from 0."""
+    """Return the client with this number, counted from 0."""
     return Party(f"client/{number}")
 
 

@@ -1,4 +1,4 @@
-"""What an attacker takes clients to be like before it listens."""
+"""An attacker's assumptions about clients, made without its view."""
 
 from dataclasses import dataclass
 
@@ -8,22 +8,21 @@ from overheard.core.split import Split
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What an attacker takes clients to be like before it listens.
+    """An attacker's assumptions about clients, made without its view.
 
-    Its virtual clients are drawn from it. What it holds wrongly it cannot unlearn by itself: an
-    estimate for clients of another kind is biased, and intervals are too narrow.
+    Virtual clients are drawn from it. Wrong assumptions bias the estimates and make intervals
+    too narrow.
 
     Args:
-        splits: how labels may be shared out; each is as likely as the others. () = the bank's
-            own mixture, from one class a client to all alike.
-        sizes: the smallest and the largest number of examples that a client may hold, all
-            scales between equally likely; None = as the sizes that are told in clear, or
-            `simulation.sizes.HIDDEN_SIZES` where none is.
-        recipes: how clients may train, each as likely, for one who does not know the recipe.
-        resampled: whether a virtual client draws its examples with replacement (bootstrap,
-            Efron 1979): virtual clients then differ by their examples as clients drawn from one
-            population do, at the price that each meets fewer different ones. Else it takes none
-            twice before all were taken once.
+        splits: possible splits of labels over clients, all equally likely; () = the default
+            mixture of the simulation, from one class per client to equal shares.
+        sizes: smallest and largest number of examples of a client, log-uniform in between;
+            None = the sizes sent in clear, else `simulation.sizes.HIDDEN_SIZES`.
+        recipes: possible recipes, all equally likely, for an attacker without the recipe.
+        resampled: whether a virtual client draws examples with replacement (bootstrap, Efron
+            1979). Virtual clients then differ by their examples as clients drawn from one
+            population do, but each has fewer distinct examples. Otherwise no example is drawn
+            again before all were drawn.
 
     """
 
@@ -33,6 +32,6 @@ class Prior:
     resampled: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse sizes that are none."""
+        """Check that sizes are an ascending range from 1."""
         if self.sizes is not None and not 1 <= self.sizes[0] <= self.sizes[1]:
             raise ValueError(f"sizes must be 1 or more, smallest first, got {self.sizes}")

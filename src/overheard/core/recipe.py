@@ -1,4 +1,4 @@
-"""How a client turns a broadcast into an update."""
+"""The local training of a client, from broadcast to update."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,30 +8,30 @@ OptimizerName = Literal["sgd", "adam", "adadelta"]
 LossName = Literal["cross_entropy", "squared_error"]
 
 LARGEST = 3e38
-"""About the largest float32, as which a number meets the weights."""
+"""About the largest float32; settings are converted to the float32 of the weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """Local training: minibatch descent on the mean loss of a batch.
 
-    The loss is the cross-entropy or, where labels are ratings in order, such as stars, the
-    squared error of the rating that the model expects: (sum over c of c softmax_c - label)^2.
-    Orekondy et al. 2018 (Gradient-Leaks, Section 5.1) have one linear output for the rating.
-    Here each rating keeps an output of its own, so that models, their last layer and what reads
-    it stay as they are; an expected rating never leaves the range of the ratings, and its slope
-    fades where the softmax is sure of itself.
+    The loss is the cross-entropy or, for labels that are ordered ratings such as stars, the
+    squared error of the model's expected rating: (sum over c of c softmax_c - label)^2.
+    Orekondy et al. 2018 (Gradient-Leaks, Section 5.1) use one linear output for the rating.
+    Here each rating has its own output, so that models, and attacks on their last layer, stay
+    unchanged. The expected rating stays in range, and its gradient vanishes as the softmax
+    saturates.
 
     Args:
         rate: the local learning rate (Adadelta: PyTorch's, which multiplies a unit-free step).
-        epochs: passes over the client's examples a round.
-        batch: examples a step; the last step of an epoch takes what is left.
-        optimizer: its state starts anew every round, as FedAvg has it.
-        momentum: of SGD only.
-        weight_decay: L2, added to the gradient as PyTorch does.
-        label_smoothing: s in the target (1 - s) one-hot + s / classes, PyTorch's definition;
-            of the cross-entropy only.
-        loss: what is made small, on average over a batch.
+        epochs: passes over the client's examples per round.
+        batch: examples per step; the last step of an epoch takes the remainder.
+        optimizer: its state is reset every round, as in FedAvg.
+        momentum: for SGD only.
+        weight_decay: L2, added to the gradient as in PyTorch.
+        label_smoothing: s in the target (1 - s) one-hot + s / classes, as in PyTorch; for the
+            cross-entropy only.
+        loss: minimized on average over a batch.
 
     """
 
@@ -45,7 +45,7 @@ class Recipe:
     loss: LossName = "cross_entropy"
 
     def __post_init__(self) -> None:
-        """Refuse a training that cannot be."""
+        """Check the ranges of the settings."""
         if not 0 < self.rate < LARGEST:
             raise ValueError(f"rate must be above 0 and below {LARGEST}, got {self.rate}")
         if self.epochs < 1 or self.batch < 1:
@@ -53,20 +53,20 @@ class Recipe:
                 f"epochs and batch must be 1 or more, got {self.epochs} and {self.batch}"
             )
         if not 0 <= self.momentum < 1:
-            raise ValueError(f"momentum lies in [0, 1), got {self.momentum}")
+            raise ValueError(f"momentum must lie in [0, 1), got {self.momentum}")
         if self.momentum and self.optimizer != "sgd":
-            raise ValueError(f"momentum is SGD's: leave it out for {self.optimizer}")
+            raise ValueError(f"momentum applies to sgd only: remove it for {self.optimizer}")
         if not 0 <= self.weight_decay < LARGEST:
             raise ValueError(
                 f"weight_decay must be 0 or more and below {LARGEST}, got {self.weight_decay}"
             )
         if not 0 <= self.label_smoothing < 1:
-            raise ValueError(f"label_smoothing lies in [0, 1), got {self.label_smoothing}")
+            raise ValueError(f"label_smoothing must lie in [0, 1), got {self.label_smoothing}")
         if self.label_smoothing and self.loss != "cross_entropy":
             raise ValueError(
-                f"label_smoothing spreads a target over classes: leave it out for {self.loss}"
+                f"label_smoothing applies to cross_entropy only: remove it for {self.loss}"
             )
 
     def steps(self, examples: int) -> int:
-        """How many optimiser steps a client of this size takes in a round."""
+        """Return the number of optimizer steps per round of a client with so many examples."""
         return self.epochs * -(-examples // self.batch)

@@ -1,4 +1,4 @@
-"""The contract of a scorer, and the score that it gives."""
+"""The contract of a scorer, and the scores that it returns."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -17,16 +17,16 @@ Better = Literal["lower", "higher"]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One figure of merit, beside what guesses that heard nothing get.
+    """A score of a claim, with the scores of uninformed and informed guesses.
 
     Args:
         name: such as "l1".
-        value: what the claim gets.
-        better: the direction of a better claim.
-        blinds: the same figure for each guess that heard nothing, by the guess's name; empty
-            where no blind guess can make such a statement.
-        references: the same figure for guesses that were told a part of the truth; no attack
-            has to beat them, yet a good one does.
+        value: score of the claim.
+        better: whether lower or higher is better.
+        blinds: scores of the uninformed guesses, by the guess's name; empty where such a guess
+            cannot be scored.
+        references: scores of guesses that use a part of the truth. An attack need not beat
+            them, but a good one does.
 
     """
 
@@ -38,7 +38,7 @@ class Score:
 
     @property
     def blind(self) -> float | None:
-        """The best of the blind guesses."""
+        """The best score among the uninformed guesses."""
         if not self.blinds:
             return None
         best = min if self.better == "lower" else max
@@ -46,7 +46,7 @@ class Score:
 
     @property
     def gain(self) -> float | None:
-        """How much better than the best blind guess; above 0 = the run leaked."""
+        """Improvement over the best uninformed guess; above 0 = the run leaked."""
         if self.blind is None:
             return None
         return self.blind - self.value if self.better == "lower" else self.value - self.blind
@@ -54,11 +54,11 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Guesses(Generic[C]):
-    """The answers to hold a claim against.
+    """Guesses to compare a claim with.
 
     Args:
-        blind: of one who heard nothing, by name; the first is the customary one.
-        told: of one who was told a part of the truth, by name.
+        blind: uninformed guesses by name; the first is the standard one.
+        told: guesses that use a part of the truth, by name.
 
     """
 
@@ -67,38 +67,37 @@ class Guesses(Generic[C]):
 
 
 class Scorer(ABC, Generic[C]):
-    """Knows one question: the true answer, the blind ones, and how far apart two are."""
+    """Scores claims about one question against the truth, and provides guesses for it."""
 
     name: ClassVar[str]
     claim: ClassVar[type[Claim]]
     headline: ClassVar[str]
-    """The name of the score by which the question is told in one sentence."""
+    """The name of the score that one-sentence summaries state."""
     source: ClassVar[str]
 
     @abstractmethod
     def truth(self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: C) -> C:
-        """The answer that the ground truth gives for these rounds.
+        """Return the true claim about a target for these rounds.
 
-        Of the claim, which is to be held against it, only what it is about is looked at, where
-        a question leaves that open: which attribute, or which others a target is compared with.
+        From `claim`, only its subject is used, where the question leaves that open: which
+        attribute it is about, or which other parties the target is compared with.
         """
 
     @abstractmethod
     def blind(self, asked: C, knowledge: Knowledge) -> Mapping[str, C]:
-        """The answers of those who heard nothing, by the guess; the customary one first.
+        """Return the uninformed guesses by name, the standard one first.
 
-        Of an answer to the same question, right or wrong, only what it is about is looked at,
-        as by `truth`.
+        From `asked`, a claim about the same question, only its subject is used, as in `truth`.
         """
 
     @abstractmethod
     def told(self, truth: C) -> Mapping[str, C]:
-        """The answers of those who were told a part of the truth, by the guess."""
+        """Return the guesses that use a part of the truth, by name."""
 
     def guesses(self, truth: C, knowledge: Knowledge) -> Guesses[C]:
-        """The answers of those who heard nothing, and of those told a part of the truth."""
+        """Return the uninformed guesses and those that use a part of the truth."""
         return Guesses(self.blind(truth, knowledge), self.told(truth))
 
     @abstractmethod
     def score(self, claim: C, truth: C, guesses: Guesses[C]) -> tuple[Score, ...]:
-        """Hold a claim, and each guess, against the truth."""
+        """Score a claim, and each guess, against the truth."""

@@ -1,8 +1,8 @@
-"""Text from outside that can do nothing but be read."""
+"""Escapes unprintable characters of untrusted text."""
 
 
 def spelled_out(text: str) -> str:
-    r"""The same, each character that does not print spelled out; so are ends of lines.
+    r"""Escape each character that is not printable, line breaks included.
 
     >>> spelled_out("a\x1b[31m b")
     'a\\x1b[31m b'

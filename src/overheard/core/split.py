@@ -9,11 +9,11 @@ from torch import Tensor
 from overheard.core.seeds import Seed
 
 Rows = Int[Tensor, " _rows"]
-"""Places of examples in a pool; clients hold differently many, so the axis binds nothing."""
+"""Indices of examples in a pool; the axis differs between clients, so its name is not bound."""
 
 
 class Split(ABC):
-    """Shares out a pool of examples among clients.
+    """Partitions a pool of examples among clients.
 
     A concrete split is a final frozen dataclass: its fields are its settings.
     """
@@ -22,9 +22,9 @@ class Split(ABC):
     source: ClassVar[str]
     """Where the idea comes from: authors, year, section."""
     keeps_users: ClassVar[bool] = False
-    """True if a client stands for one user and never holds an example of another."""
+    """True if each client stands for one user and holds examples of that user alone."""
     makes_alike: ClassVar[bool] = False
-    """True if clients hold labels alike, and chance alone says which examples of a label."""
+    """True if clients have one label distribution and get examples of a label at random."""
 
     @abstractmethod
     def assign(
@@ -35,18 +35,18 @@ class Split(ABC):
         classes: int,
         seed: Seed,
     ) -> tuple[Rows, ...]:
-        """The rows of the pool that each client holds: no row twice, `sizes[k]` for client k.
+        """Return the rows of the pool for each client: `sizes[k]` for client k, none twice.
 
         A split that `keeps_users` takes the sizes as upper bounds.
 
         Args:
             labels: of the pool.
-            users: of the pool; None where untold.
-            sizes: how many examples each client is to hold.
-            classes: how many labels the task has.
-            seed: the same seed, the same rows.
+            users: of the pool; None where unknown.
+            sizes: number of examples of each client.
+            classes: number of labels of the task.
+            seed: equal seeds give equal rows.
 
         Raises:
-            PlanError: if the pool cannot be shared out so.
+            PlanError: if the pool cannot be partitioned like this.
 
         """

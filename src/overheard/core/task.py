@@ -1,15 +1,15 @@
-"""What the federation learns: the shape of an example and the labels it may bear."""
+"""The learning task: the shape of an input and the labels."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """All that an architecture must know of the data.
+    """What a model architecture must know of the data.
 
     Args:
         shape: of one input: (channels, height, width), (columns,) or, for texts, (tokens,).
-        class_names: what label i means; public, in order of the labels.
+        class_names: the meaning of each label, in order; public.
         vocabulary: number of tokens, padding (0) included; None where inputs are numbers.
 
     """
@@ -19,13 +19,13 @@ class Task:
     vocabulary: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be learned."""
+        """Check that there are 2 classes or more and that inputs are not empty."""
         if len(self.class_names) < 2:
-            raise ValueError(f"a task has 2 classes or more, got {self.class_names}")
+            raise ValueError(f"a task needs 2 classes or more, got {self.class_names}")
         if not self.shape or min(self.shape) < 1:
-            raise ValueError(f"an input has positive lengths, got shape {self.shape}")
+            raise ValueError(f"the lengths of a shape must be 1 or more, got {self.shape}")
 
     @property
     def classes(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return len(self.class_names)

@@ -1,4 +1,4 @@
-"""What was said in a run, whole."""
+"""The complete transcript of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,14 @@ class Transcript:
     messages: Sequence[Message]
 
     def seen_by(self, *observers: Party) -> View:
-        """Keep what at least one of these parties sent or can read."""
-        pool = frozenset(observers)
+        """Return the messages that at least one of these parties sent or can read."""
+        parties = frozenset(observers)
         return View(
-            pool, tuple(m for m in self.messages if m.sender in pool or m.readers & pool)
+            parties,
+            tuple(m for m in self.messages if m.sender in parties or m.readers & parties),
         )
 
     def parties(self) -> tuple[Party, ...]:
-        """Everyone who sent or could read something, sorted."""
+        """Return all parties that sent or could read a message, sorted."""
         senders = {m.sender for m in self.messages}
         return tuple(sorted(senders.union(*(m.readers for m in self.messages))))

@@ -1,4 +1,4 @@
-"""What really was the case: read by scorers, never by attacks."""
+"""The ground truth of a run: read by scorers, never by attacks."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -24,11 +24,11 @@ NO_ATTRIBUTES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition:
-    """Who held which examples, before any defense changed or resampled them.
+    """Which client held which examples, before any defense changed or resampled them.
 
     Args:
         pool: examples of all clients.
-        rows: of the pool, by (round, client). Only for clients that answered in that round.
+        rows: of the pool, by (round, client); only for clients with a reply in that round.
 
     """
 
@@ -36,33 +36,31 @@ class Partition:
     rows: Mapping[tuple[int, Party], Rows]
 
     def renamed(self, names: Mapping[tuple[int, Party], tuple[int, Party]]) -> "Partition":
-        """Return the same, of those who are named here alone and by their new names."""
+        """Return the partition of only these (round, client) pairs, under their new names."""
         return Partition(self.pool, {new: self.rows[old] for old, new in names.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class GroundTruth:
-    """What the audited run knows of itself.
+    """The ground truth of an audited run.
 
     Args:
-        counts: how many examples of each label a client held, by (round, client), before any
-            defense changed or resampled them: what a defense is to hide is the truth that an
-            attack is held against. Only for clients that answered in that round.
+        counts: label counts of each client, by (round, client); only with a reply in that
+            round. They are counted before any defense changes the examples, since scores
+            measure what the defense is meant to hide.
         accuracy: of the global model on the test set at broadcasts, by round (0..1).
-        shifts: by client, the rounds in which what it holds changed in kind, in order: from
-            each on it trained on data of another composition or look. An exchange for fresh
-            examples of the same kind is none.
-        users: who stands behind each client that is one person.
+        shifts: by client, the rounds in which its data distribution changed, in order. New
+            examples of the same distribution are no shift.
+        users: the user of each client that stands for one user.
         attributes: values of sensitive attributes, by attribute and user.
-        members: by client, the places of the records in question that it trains on.
-        set_aside: places of records in question that count as neither trained on nor left out:
-            those of observers, who know their own, and those of whom nobody tells.
-        canaries: which records these are places among, as `data.canaries` tells lists of them
-            apart; "" = untold.
-        are_counts_told: whether `counts` and `shifts` say anything: who recorded a run may know
-            no more than which canaries were put in.
-        partition: who held which examples; None unless the run was simulated just now. No file
-            holds it.
+        members: by client, the indices of the candidate records that it trains on.
+        set_aside: indices of candidate records that count as neither members nor non-members:
+            those of observers, and those of unknown membership.
+        canaries: digest of the list of candidate records; "" = unknown.
+        are_counts_told: whether `counts` and `shifts` are known; the truth of a recorded run
+            may contain only its canaries.
+        partition: which client held which examples; None unless the run was simulated in this
+            process. It is never stored.
 
     """
 
@@ -76,109 +74,121 @@ class GroundTruth:
     canaries: str = ""
     are_counts_told: bool = True
     partition: Partition | None = field(default=None, repr=False, compare=False)
-    # Looked up for each of many targets, as the messages of a `View` are.
+    # Indexed once, as it is looked up for each of many targets.
     _rounds: Mapping[Party, frozenset[int]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Sort the rounds by who trained in them, once."""
+        """Index the rounds by the clients that trained in them."""
         rounds = defaultdict[Party, set[int]](set)
-        for number, who in self.counts:
-            rounds[who].add(number)
-        own = {who: frozenset(numbers) for who, numbers in rounds.items()}
-        object.__setattr__(self, "_rounds", own)
+        for number, party in self.counts:
+            rounds[party].add(number)
+        by_party = {party: frozenset(numbers) for party, numbers in rounds.items()}
+        object.__setattr__(self, "_rounds", by_party)
 
     def label_counts(self, target: Party, rounds: Collection[int]) -> Int[Tensor, " classes"]:
-        """Label counts of one party summed over these rounds; of all clients for `COHORT`.
+        """Return a party's label counts, summed over these rounds; all clients' for `COHORT`.
 
         Raises:
-            ValueError: if the party trained in none of them.
-            NeedsError: if no counts are told at all.
+            ValueError: if the party trained in none of the rounds.
+            NeedsError: if label counts are unknown.
 
         """
         if not self.are_counts_told:
-            raise NeedsError("the truth does not say how many examples of each label are held")
+            raise NeedsError(
+                "the ground truth has no label counts: ask another question, or add the counts"
+            )
         parties = tuple(self._rounds) if target == COHORT else (target,)
-        held = [
-            self.counts[number, who]
-            for who in parties
-            for number in sorted(self._rounds.get(who, frozenset()).intersection(rounds))
+        by_round = [
+            self.counts[number, party]
+            for party in parties
+            for number in sorted(self._rounds.get(party, frozenset()).intersection(rounds))
         ]
-        if not held:
+        if not by_round:
             raise ValueError(f"{target} trained in none of the rounds {sorted(rounds)}")
-        total = held[0].clone()
-        for counts in held[1:]:
+        total = by_round[0].clone()
+        for counts in by_round[1:]:
             total += counts
         return total
 
     def examples_of(self, target: Party, rounds: Collection[int]) -> Examples:
-        """Examples that a party held in some of these rounds, once each; anyone, for `COHORT`.
+        """Return the distinct examples that a party held in these rounds; all for `COHORT`.
 
         Raises:
-            NeedsError: if the run was not simulated, so that nobody knows them.
+            NeedsError: if the run was not simulated, so that its examples are unknown.
 
         """
         if self.partition is None:
             raise NeedsError(
-                "only the partition of a simulated run says which examples are held: simulate "
-                "the run, or ask another question"
+                "only a simulated run records which client held which examples: simulate the "
+                "run, or ask another question"
             )
         rows = [
             held
-            for (number, who), held in self.partition.rows.items()
-            if number in rounds and target in (who, COHORT)
+            for (number, party), held in self.partition.rows.items()
+            if number in rounds and target in (party, COHORT)
         ]
-        together = torch.unique(torch.cat(rows)) if rows else torch.arange(0)
-        return self.partition.pool.take(together)
+        distinct = torch.unique(torch.cat(rows)) if rows else torch.arange(0)
+        return self.partition.pool.take(distinct)
 
     def rounds_of(self, target: Party) -> frozenset[int]:
-        """The rounds in which the party trained; in which anyone did, for `COHORT`."""
+        """Return the rounds in which the party trained; any client, for `COHORT`."""
         if target == COHORT:
             return frozenset[int]().union(*self._rounds.values())
         return self._rounds.get(target, frozenset())
 
     def without(self, parties: Collection[Party]) -> "GroundTruth":
-        """The truth about all others: so `COHORT` is the rest, for those who observe."""
+        """Return the truth without these parties, so that `COHORT` means the other clients."""
         return replace(
             self,
-            counts={p: held for p, held in self.counts.items() if p[1] not in parties},
-            shifts={who: rounds for who, rounds in self.shifts.items() if who not in parties},
-            users={who: user for who, user in self.users.items() if who not in parties},
-            members={who: own for who, own in self.members.items() if who not in parties},
-            set_aside=self.set_aside.union(*(self.members.get(who, ()) for who in parties)),
+            counts={key: held for key, held in self.counts.items() if key[1] not in parties},
+            shifts={
+                party: rounds for party, rounds in self.shifts.items() if party not in parties
+            },
+            users={party: user for party, user in self.users.items() if party not in parties},
+            members={
+                party: indices
+                for party, indices in self.members.items()
+                if party not in parties
+            },
+            set_aside=self.set_aside.union(*(self.members.get(party, ()) for party in parties)),
             partition=None
             if self.partition is None
             else self.partition.renamed(
-                {held: held for held in self.partition.rows if held[1] not in parties}
+                {key: key for key in self.partition.rows if key[1] not in parties}
             ),
         )
 
     def members_of(self, target: Party) -> tuple[int, ...]:
-        """Which of the records in question the party trains on; anyone, for `COHORT`."""
+        """Return indices of candidate records the party trains on; any client, for `COHORT`."""
         if target != COHORT:
             return self.members.get(target, ())
-        return tuple(sorted({place for own in self.members.values() for place in own}))
+        return tuple(sorted({index for member in self.members.values() for index in member}))
 
     def shifts_of(self, target: Party) -> tuple[int, ...]:
-        """The rounds in which the party's data shifted; anyone's, for `COHORT`; in order."""
-        rounds = {n for who, own in self.shifts.items() if target in (who, COHORT) for n in own}
+        """Return in order the rounds in which the party's data shifted; any, for `COHORT`."""
+        rounds = {
+            number
+            for party, numbers in self.shifts.items()
+            if target in (party, COHORT)
+            for number in numbers
+        }
         return tuple(sorted(rounds))
 
 
 NO_TRUTH = GroundTruth({}, {})
-"""Of a run of which nothing is known but what was said."""
+"""The ground truth of a run of which only the transcript is known."""
 
 
 def true_user(truth: GroundTruth, target: Party) -> str:
-    """Who a target is.
+    """Return the user that a target stands for.
 
     Raises:
-        NeedsError: if the truth does not say.
+        NeedsError: if it is unknown.
 
     """
     if target not in truth.users:
         raise NeedsError(
-            f"who {target} is, the ground truth does not say: give the run's clients users "
-            "(data.people in a plan, `users` in the truth of a recording), or ask another "
-            "question"
+            f"the ground truth has no user for {target}: assign users to clients (data.people "
+            "in a plan, `users` in the truth of a recording), or ask another question"
         )
     return truth.users[target]

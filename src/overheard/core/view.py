@@ -1,4 +1,4 @@
-"""What an observer of a run can read."""
+"""The view of a run: what its observers can read."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,31 +20,30 @@ from overheard.core.parties import COHORT, Party
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The messages that some parties, pooling what they know, can read.
+    """The messages that colluding observers can read.
 
-    An attack is handed a view and never a transcript: what is not in the view
-    cannot leak through it. Only `Transcript.seen_by` makes one from a run.
+    An attack is given a view and never a transcript, so that it cannot use anything else. Only
+    `Transcript.seen_by` makes a view of a run.
 
     Args:
-        observers: who pool what they read.
+        observers: the parties that pool what they read.
         messages: those that they sent or can read.
-        closings: the broadcasts that they read just after the rounds they listen to: what a
-            round came to is told by the next one's first message.
+        closings: the next broadcast after each observed round; it has the round's new weights.
 
     """
 
     observers: frozenset[Party]
     messages: Sequence[Message]
     closings: Sequence[Message] = ()
-    # Looked up for each of many targets: 5,000 pseudonyms of a round each would read 5,000
-    # messages each.
+    # Indexed once: with 5,000 pseudonyms of a round each, every lookup would scan 5,000
+    # messages.
     _broadcasts: Mapping[int, Weights] = field(init=False, repr=False, compare=False)
     _updates: Mapping[Party, Mapping[int, Update]] = field(
         init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
-        """Sort the messages by who sent them, once."""
+        """Index the messages by sender and round."""
         broadcasts = dict[int, Weights]()
         updates = defaultdict[Party, dict[int, Update]](dict)
         for message in self.messages:
@@ -56,11 +55,11 @@ class View:
         object.__setattr__(self, "_updates", dict(updates))
 
     def rounds(self) -> tuple[int, ...]:
-        """The rounds in which something was heard, in order."""
+        """Return the rounds with a message, in order."""
         return tuple(sorted({message.round for message in self.messages}))
 
     def during(self, rounds: Collection[int]) -> "View":
-        """The same observers, hearing these rounds only, and what each of them came to."""
+        """Return the view of these rounds alone, with the closing broadcast of each."""
         after = {number + 1 for number in rounds}.difference(rounds)
         return View(
             self.observers,
@@ -73,38 +72,37 @@ class View:
         )
 
     def broadcasts(self) -> dict[int, Weights]:
-        """The global model of each round, by round."""
+        """Return the global model by round."""
         return dict(self._broadcasts)
 
     def updates(self, sender: Party) -> dict[int, Update]:
-        """What one client sent in the clear, by round.
+        """Return the updates that one client sent in the clear, by round.
 
-        For `COHORT`, all clients of the round but the observers: what the first of these tells
-        that can be read.
+        For `COHORT`, return the mean update of all clients but the observers, from the first of
+        these sources that can be read:
 
         - The aggregate.
-        - The updates of others: their size-weighted mean (plain where a size is hidden).
-        - Two broadcasts on end, for one who did not send them. FedAvg at server rate 1 moves
-          the global model by the mean update of a round, so that is w(t+1) - w(t).
+        - The updates of the others: their size-weighted mean (unweighted if a size is hidden).
+        - Two consecutive broadcasts, for observers that did not send them. FedAvg at server
+          rate 1 adds the mean update of a round to the global model: it is w(t+1) - w(t).
 
-        From the first and the third the observers' own influence is taken out (Brunner and
-        Montuoro 2024, arXiv 2409.13875, section 4.1; they have all weigh alike): with a share
-        s of the weight, rest = (mean - s own) / (1 - s). By sizes where they and their total
-        are read; else s = 1 / M a client, M being the cohort of the aggregate or the readers
-        of the broadcast. That all weigh alike is wrong where sizes differ; that all readers
-        answered, where few are asked or some fail: then too little is taken out. A round of
-        which nothing is read is left out.
+        From the first and the third source the observers' own updates are subtracted (Brunner
+        and Montuoro 2024, arXiv 2409.13875, section 4.1, with equal weights): with a share s of
+        the weight, rest = (mean - s own) / (1 - s). The shares are by size if all sizes are
+        read; otherwise s = 1 / M per client, where M counts the aggregate's cohort or the
+        broadcast's readers. Equal weights are wrong if sizes differ. M is too large if not all
+        readers replied: then too little is subtracted. Rounds without a source are left out.
         """
         if sender == COHORT:
             return {
-                number: _rest(said, self.observers)
-                for number, said in self._by_round().items()
-                if _others(said, self.observers)
+                number: _rest(messages, self.observers)
+                for number, messages in self._by_round().items()
+                if _others(messages, self.observers)
             }
         return dict(self._updates.get(sender, {}))
 
     def distilled(self, sender: Party) -> dict[int, DistilledSet]:
-        """The distilled sets that one party sent in the clear, by round."""
+        """Return the distilled sets that one party sent in the clear, by round."""
         return {
             message.round: message.body
             for message in self.messages
@@ -112,29 +110,32 @@ class View:
         }
 
     def heard(self, sender: Party) -> tuple[int, ...]:
-        """The rounds of `updates`, in order, without reading any weight."""
+        """Return the rounds of `updates`, in order; reads no weights."""
         if sender == COHORT:
             return tuple(self.cohort_sizes())
         return tuple(sorted(self._updates.get(sender, ())))
 
     def cohort_sizes(self) -> dict[int, int]:
-        """Of how many clients the update of `COHORT` is the mean, by round, as far as told."""
-        others = {n: _others(said, self.observers) for n, said in self._by_round().items()}
+        """Return the number of clients behind the update of `COHORT`, by round, where known."""
+        others = {
+            number: _others(messages, self.observers)
+            for number, messages in self._by_round().items()
+        }
         return {number: count for number, count in others.items() if count}
 
     def senders(self) -> tuple[Party, ...]:
-        """Who sent an update that can be read, in order of first appearance."""
+        """Return the parties that sent a readable update, in order of first appearance."""
         return tuple(self._updates)
 
     def _by_round(self) -> dict[int, "_Said"]:
-        ends = {
+        next_weights = {
             m.round - 1: m.body.weights
             for m in (*self.messages, *self.closings)
             if isinstance(m.body, Broadcast)
         }
         return {
             number: _Said(
-                tuple(m for m in self.messages if m.round == number), ends.get(number)
+                tuple(m for m in self.messages if m.round == number), next_weights.get(number)
             )
             for number in self.rounds()
         }
@@ -142,13 +143,13 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What was read of one round: its messages, and the weights that it came to."""
+    """The readable messages of one round, and the global weights after it."""
 
     messages: tuple[Message, ...]
     end: Weights | None
 
     def start(self) -> Message | None:
-        # Of a recording there may be another before it, for those who only evaluate.
+        # A recording may have another broadcast before it, for clients that only evaluate.
         sent = [m for m in self.messages if isinstance(m.body, Broadcast)]
         return sent[-1] if sent else None
 
@@ -159,20 +160,20 @@ class _Said:
         return {m.sender: m.body for m in self.messages if isinstance(m.body, Update)}
 
 
-def _others(said: _Said, observers: frozenset[Party]) -> int:
-    """How many clients that do not observe are told of; reads no weight."""
-    aggregate, start = said.aggregate(), said.start()
+def _others(messages: _Said, observers: frozenset[Party]) -> int:
+    """Count the other clients whose mean update can be computed; reads no weights."""
+    aggregate, start = messages.aggregate(), messages.start()
     if aggregate is not None:
         return len(aggregate.cohort - observers)
-    others = said.updates().keys() - observers
-    # Who sent the broadcast knows what it took the mean of, and that it read none of it.
-    if others or start is None or said.end is None or start.sender in observers:
+    others = messages.updates().keys() - observers
+    # An observer that sent the broadcast averaged the updates itself, and could read none.
+    if others or start is None or messages.end is None or start.sender in observers:
         return len(others)
     return len(start.readers - observers - {start.sender})
 
 
-def _rest(said: _Said, observers: frozenset[Party]) -> Update:
-    aggregate, start, updates = said.aggregate(), said.start(), said.updates()
+def _rest(messages: _Said, observers: frozenset[Party]) -> Update:
+    aggregate, start, updates = messages.aggregate(), messages.start(), messages.updates()
     if aggregate is not None:
         mean = Update(aggregate.delta, aggregate.examples)
         return _without(updates, observers, mean, aggregate.cohort)
@@ -181,8 +182,8 @@ def _rest(said: _Said, observers: frozenset[Party]) -> Update:
         return mean_update(others)
     assert start is not None
     assert isinstance(start.body, Broadcast)
-    assert said.end is not None
-    mean = Update(_Change(start.body.weights, said.end))
+    assert messages.end is not None
+    mean = Update(_Change(start.body.weights, messages.end))
     return _without(updates, observers, mean, start.readers - {start.sender})
 
 
@@ -192,24 +193,24 @@ def _without(
     mean: Update,
     cohort: frozenset[Party],
 ) -> Update:
-    """The mean update of a cohort, what observers in it sent taken out."""
-    own = [updates[who] for who in updates if who in cohort & observers]
-    if not own:
+    """Subtract the observers' updates from the mean update of a cohort."""
+    observed = [updates[party] for party in updates if party in cohort & observers]
+    if not observed:
         return mean
-    sizes = [update.examples for update in own if update.examples is not None]
+    sizes = [update.examples for update in observed if update.examples is not None]
     total = mean.examples
-    if total is not None and len(sizes) == len(own) and sum(sizes) < total:
+    if total is not None and len(sizes) == len(observed) and sum(sizes) < total:
         shares = tuple(size / total for size in sizes)
         left: int | None = total - sum(sizes)
     else:
-        shares, left = (1 / len(cohort),) * len(own), None
-    return Update(_Rest(mean.delta, tuple(update.delta for update in own), shares), left)
+        shares, left = (1 / len(cohort),) * len(observed), None
+    return Update(_Rest(mean.delta, tuple(update.delta for update in observed), shares), left)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Change(Mapping[str, Tensor]):
-    """What was added to the weights, each tensor read when it is asked for."""
+    """The difference of two models' weights, computed per tensor on access."""
 
     start: Weights
     end: Weights
@@ -227,7 +228,7 @@ class _Change(Mapping[str, Tensor]):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rest(Mapping[str, Tensor]):
-    """A mean without some of its parts, each tensor worked out when it is asked for."""
+    """A mean update without the observers' updates, computed per tensor on access."""
 
     mean: Weights
     own: tuple[Weights, ...]
@@ -248,14 +249,14 @@ class _Rest(Mapping[str, Tensor]):
 
 
 def mean_update(updates: Sequence[Update]) -> Update:
-    """The size-weighted mean of updates, tensor by tensor, as FedAvg takes it.
+    """Compute the size-weighted mean of updates, as in FedAvg.
 
-    McMahan et al. 2017, Algorithm 1: sum over k of (n_k / n) w_k. Where any size is hidden,
-    or nobody says to have any example, all weigh alike. Sums run in float64 in the order
-    given, so the same updates in the same order give the same bits.
+    McMahan et al. 2017, Algorithm 1: sum over k of (n_k / n) w_k. All weights are equal if any
+    size is hidden or all sizes are 0. Sums are float64 in the given order, so the same updates
+    in the same order give the same bits.
     """
     if not updates:
-        raise ValueError("the mean of no updates is undefined: at least one client must answer")
+        raise ValueError("the mean of no updates is undefined: at least one client must reply")
     sizes = [update.examples for update in updates]
     known = [size for size in sizes if size is not None]
     total = sum(known) if len(known) == len(sizes) else None
@@ -264,7 +265,7 @@ def mean_update(updates: Sequence[Update]) -> Update:
 
 
 def _weighted_sum(deltas: Sequence[Weights], weights: Sequence[float]) -> Mapping[str, Tensor]:
-    """One tensor at a time, so that lazily read updates never stand in memory together."""
+    """Sum one tensor at a time, so that lazily read updates are never in memory together."""
     mean = {}
     for name in deltas[0]:
         first = deltas[0][name]

@@ -1,1 +1,1 @@
-"""Epsilon as claimed, as recomputed, and as attacks prove."""
+"""Epsilon as stated, as recomputed, and as lower bounds from attacks."""

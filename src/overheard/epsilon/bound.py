@@ -1,4 +1,4 @@
-"""How large epsilon is at least, by how well records that were trained on are told apart."""
+"""Lower bounds of epsilon from the true and false positive rates of membership attacks."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,17 +13,17 @@ from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact import proportion
 
 RANKS = 32
-"""Thresholds that are tried from either end of all scores, the closer to the end the denser."""
+"""Candidate thresholds from each end of the scores, denser towards the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How many records of either kind are above one threshold.
+    """The true and false positive rates at one threshold.
 
     Args:
-        threshold: above which an attack says that a record was trained on.
-        found: the share of members above it, with its exact 95 % interval.
-        passed: that of records of nobody.
+        threshold: records with a larger score are classified as members.
+        found: true positive rate: share of members above it, with its exact 95 % interval.
+        passed: false positive rate: share of non-members above it, likewise.
 
     """
 
@@ -34,13 +34,13 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often guesses at canaries were right.
+    """Counts of guesses about the membership of canaries.
 
     Args:
-        right: guesses that are.
-        inside: canaries that are said to be in.
-        outside: canaries that are said to be out.
-        canaries: of all of which some were guessed at.
+        right: correct guesses.
+        inside: canaries guessed to be members.
+        outside: canaries guessed to be non-members.
+        canaries: all canaries, including those without a guess.
 
     """
 
@@ -52,12 +52,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class GuessEvidence:
-    """What was guessed of canaries, and how often it was right.
+    """The evidence of a bound by guesses: two thresholds and the counts of guesses.
 
     Args:
-        above: threshold above which a canary is said to be in; infinite = none is.
-        below: threshold below which one is said to be out; -infinite = none is.
-        tally: how often that was right.
+        above: canaries with a larger score are guessed to be members; infinite = none.
+        below: canaries with a smaller score are guessed to be non-members; -infinite = none.
+        tally: the counts.
 
     """
 
@@ -68,14 +68,14 @@ class GuessEvidence:
 
 @dataclass(frozen=True, slots=True)
 class EpsilonBound:
-    """What one attack proves of epsilon.
+    """A lower bound of epsilon from one attack.
 
     Args:
-        epsilon: it is at least as large (0 or more), at 95 % confidence.
-        attack: that found it.
-        evidence: what proves it.
-        members: on which the bound was reckoned.
-        outsiders: likewise.
+        epsilon: the lower bound (0 or more), at 95 % confidence.
+        attack: the attack that gives it.
+        evidence: the rates or guesses behind it.
+        members: number of member records that the bound was computed on.
+        outsiders: number of non-members, likewise.
 
     """
 
@@ -87,19 +87,19 @@ class EpsilonBound:
 
 
 def proven(found: float, passed: float, delta: float) -> float:
-    """The least epsilon at which a test may find so many and pass so few.
+    """Return the smallest epsilon that allows a test with these rates.
 
-    Of an (epsilon, delta)-private mechanism found <= e^epsilon passed + delta, and likewise of
-    the records that are not above the threshold: 1 - passed <= e^epsilon (1 - found) + delta
-    (Kairouz, Oh and Viswanath 2015, ICML, Theorem 2.1; turned into a lower bound of epsilon by
-    Jagielski, Ullman and Oprea 2020, NeurIPS, section 4). 0 where neither proves more.
+    An (epsilon, delta)-private mechanism allows TPR <= e^epsilon FPR + delta, and for records
+    below the threshold 1 - FPR <= e^epsilon (1 - TPR) + delta (Kairouz, Oh and Viswanath 2015,
+    ICML, Theorem 2.1; turned into a lower bound of epsilon by Jagielski, Ullman and Oprea 2020,
+    NeurIPS, section 4). Returns 0 if neither inequality gives more.
 
     >>> round(proven(0.8, 0.1, 0.0), 3)  # ln 8
     2.079
 
     Args:
-        found: no more than the rate of true positives (0..1).
-        passed: no less than that of false ones (above 0, at most 1).
+        found: at most the true positive rate (0..1).
+        passed: at least the false positive rate (above 0, at most 1).
         delta: of the mechanism (0..1).
 
     """
@@ -108,46 +108,45 @@ def proven(found: float, passed: float, delta: float) -> float:
 
 
 def epsilon_bound(findings: Sequence[Finding], delta: float) -> EpsilonBound | None:
-    """The lower bound of epsilon by the attacks of some observers in one arm.
+    """Compute a lower bound of epsilon from the attacks of some observers in one arm.
 
-    Attack and threshold are chosen on every other record, members and others apart, and the
-    bound is reckoned on the rest, so that the choice needs no correction. Both rates there have
-    exact intervals (Clopper and Pearson 1934) of 95 %; at the worse end of each the bound holds
-    with 95 % at least, as either end misses with 2.5 %.
+    Attack and threshold are chosen on every other member and non-member. The bound is computed
+    on the other half, so that the choice needs no correction. Both rates have exact 95 %
+    intervals (Clopper and Pearson 1934). The bound uses the unfavorable end of each; as each
+    end fails with 2.5 %, the confidence is 95 % or more.
 
-    It bounds the epsilon of single records: of a mechanism that covers all of a client's data
-    too, since a record is a part of them. Records are taken as independent given the models,
-    which of canaries need not be (`epsilon.guesses`), and those of nobody as what a
-    client's would have been (`auditing.alike`). It is cautious in that a record of nobody
-    counts once a run, however many clients are asked about. With n of either kind to reckon
-    on it never exceeds log(n / 3.7), and a stronger attack may prove more: a small bound is no
-    proof of privacy.
+    It bounds the epsilon of single records, and so that of all data of a client, which contain
+    them. Records are assumed to be independent given the models; canaries need not be with
+    `epsilon.guesses`. Members and non-members are assumed to be exchangeable
+    (`auditing.alike`). The bound is conservative: a non-member counts once per run, even if
+    several clients are targets. With n records of each kind it never exceeds log(n / 3.7), and
+    a stronger attack may prove more: a small bound is no proof of privacy.
 
     Args:
-        findings: of membership. Of each attack those from the most rounds count, of the same
-            seeds and targets alike.
+        findings: of membership, with the same seeds and targets for each attack. Only those
+            from the most rounds are used.
         delta: of the mechanism.
 
     Returns:
-        The bound; None where no finding has two records of either kind.
+        The bound; None if no finding has two members and two non-members.
 
     """
-    chosen, checked = _halves(findings, 0), _halves(findings, 1)
-    tried = [
+    selection, evaluation = _halves(findings, 0), _halves(findings, 1)
+    candidates = [
         (_bound(attack, half, threshold, delta).epsilon, attack, threshold)
-        for attack, half in chosen.items()
-        if attack in checked
+        for attack, half in selection.items()
+        if attack in evaluation
         for threshold in thresholds(half.scores)
     ]
-    if not tried:
+    if not candidates:
         return None
-    _, attack, threshold = max(tried)
-    return _bound(attack, checked[attack], threshold, delta)
+    _, attack, threshold = max(candidates)
+    return _bound(attack, evaluation[attack], threshold, delta)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Half:
-    """Half of the records; `outside` has the scores (targets, outsiders) of each run."""
+    """Scores of half of the records; `outside` has (targets, non-members) for each run."""
 
     inside: NDArray[np.float64]
     outside: tuple[NDArray[np.float64], ...]
@@ -158,8 +157,8 @@ class _Half:
 
 
 def _halves(findings: Sequence[Finding], parity: int) -> Mapping[str, _Half]:
-    """By attack, the records at even or odd places; none where a kind lacks."""
-    halves = {name: _half(own, parity) for name, own in by_attack(findings).items()}
+    """Return the records at even or odd indices by attack, if both kinds are there."""
+    halves = {name: _half(group, parity) for name, group in by_attack(findings).items()}
     return {
         name: half
         for name, half in halves.items()
@@ -168,24 +167,24 @@ def _halves(findings: Sequence[Finding], parity: int) -> Mapping[str, _Half]:
 
 
 def by_attack(findings: Sequence[Finding]) -> Mapping[str, Sequence[Finding]]:
-    """The findings of each attack from the most rounds."""
+    """Return the findings of each attack from the most rounds."""
     attacks = defaultdict[str, list[Finding]](list)
     for finding in findings:
         attacks[finding.cell.attack].append(finding)
-    return {name: _longest(own) for name, own in attacks.items()}
+    return {name: _longest(group) for name, group in attacks.items()}
 
 
 def thresholds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Some of the scores, in order: both ends, and the closer to an end the denser."""
+    """Select scores as candidate thresholds, in order and denser towards both ends."""
     levels = np.unique(scores)
     ranks = np.unique(np.geomspace(1, len(levels), RANKS).round().astype(int)) - 1
-    places = np.unique(np.concatenate([ranks, len(levels) - 1 - ranks]))
-    tried: NDArray[np.float64] = levels[places]
-    return tried
+    indices = np.unique(np.concatenate([ranks, len(levels) - 1 - ranks]))
+    selected: NDArray[np.float64] = levels[indices]
+    return selected
 
 
 def _longest(findings: Sequence[Finding]) -> list[Finding]:
-    rounds = max((one.cell.rounds for one in findings), key=lambda held: (len(held), held))
+    rounds = max((one.cell.rounds for one in findings), key=lambda these: (len(these), these))
     return [one for one in findings if one.cell.rounds == rounds]
 
 
@@ -202,7 +201,7 @@ def _half(findings: Sequence[Finding], parity: int) -> _Half:
 def _bound(attack: str, half: _Half, threshold: float, delta: float) -> EpsilonBound:
     members, outsiders = len(half.inside), sum(run.shape[1] for run in half.outside)
     found = proportion(float((half.inside > threshold).sum()), members)
-    # Of each record of nobody, the share of targets that it is taken for a record of.
+    # For each non-member, the share of targets that it is classified as a member of.
     passed = proportion(
         sum(float((run > threshold).mean(0).sum()) for run in half.outside), outsiders
     )

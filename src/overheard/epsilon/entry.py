@@ -1,12 +1,12 @@
-"""What is known of a mechanism's epsilon, as an entry of the document of findings."""
+"""The entry of a mechanism's epsilon in findings.json."""
 
 from overheard.epsilon.bound import EpsilonBound, Rates
 from overheard.epsilon.epsilon import EpsilonLine
-from overheard.findings.document import Entry, entry_of, plain
+from overheard.findings.document import Entry, plain
 
 
 def epsilon_entry(line: EpsilonLine) -> Entry:
-    """The line, its mechanism and its run, side by side."""
+    """Return the entry of an epsilon result, with its mechanism and run."""
     mechanism, found = line.accounted.mechanism, line.accounted.recomputed
     return {
         "arm": line.arm,
@@ -49,7 +49,11 @@ def _bound(bound: EpsilonBound) -> Entry:
 def _evidence(bound: EpsilonBound) -> Entry:
     evidence = bound.evidence
     if isinstance(evidence, Rates):
-        return entry_of(evidence)
+        return {
+            "threshold": plain(evidence.threshold),
+            "found": plain(evidence.found),
+            "passed": plain(evidence.passed),
+        }
     return {
         "above": plain(evidence.above),
         "below": plain(evidence.below),

@@ -1,4 +1,4 @@
-"""What is claimed of epsilon, what settings come to, and what attacks prove, side by side."""
+"""Compares epsilon as stated, as recomputed from settings, and as bounded by attacks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
 from overheard.questions.membership.scorer import MembershipScorer
 
 ROUNDING = 0.01
-"""By how much a stated epsilon may lie below the recomputed one: it may have been rounded."""
+"""How much less than the recomputed epsilon a stated one may be, because of rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpsilonLine:
-    """How a mechanism of an arm stands towards some observers.
+    """The epsilon of a mechanism in an arm against some observers, with a verdict.
 
     Args:
         arm: its name.
         defense: that has the mechanism.
-        accounted: the mechanism and what its settings come to.
-        observers: who pool what they read; () = whoever reads the global models alone.
-        ceiling: the least epsilon that is stated or recomputed for the run towards these
-            observers; infinite where nothing is guaranteed to them, None where it is unknown.
-        bound: what their attacks on membership prove; None = nothing was measured.
-        standing: what that amounts to.
-        label: what readers see of the attack that proves the bound; "" = there is no bound.
+        accounted: the mechanism and its recomputed epsilon.
+        observers: parties that pool what they read; () = readers of the global models alone.
+        ceiling: upper bound: the smallest epsilon stated or recomputed for the run and these
+            observers; infinite if nothing is guaranteed against them, None if unknown.
+        bound: lower bound from their membership attacks; None = not measured.
+        standing: the verdict.
+        label: displayed name of the attack that gives the lower bound; "" = no bound.
 
     """
 
@@ -47,27 +47,27 @@ class EpsilonLine:
 
 
 def epsilon_lines(audit: Audit) -> tuple[EpsilonLine, ...]:
-    """One line a mechanism and group of observers, arm by arm.
+    """Return one result per mechanism and group of observers, by arm.
 
-    The server always has one, and so do those who read the models alone unless some observers
-    without the server do. Each line is held at 95 % confidence by itself: among twenty at the
-    very edge of their claim one may be called violated by chance.
+    There is always one for the server. There is one for readers of the global models unless an
+    audited group of observers is without the server. Each result has 95 % confidence by itself:
+    of twenty mechanisms at the limit of their claim, one may be found violated by chance.
     """
     runs = {run.arm: run for run in audit.arms if not run.is_control}
-    listening = dict.fromkeys(
+    audited = dict.fromkeys(
         [
             *(finding.cell.observers for finding in audit.findings),
             *(refusal.cell.observers for refusal in audit.refusals),
         ]
     )
-    insiders = any(SERVER not in who for who in listening)
-    groups = dict.fromkeys([(SERVER,), *listening, *([] if insiders else [()])])
+    has_group_without_server = any(SERVER not in group for group in audited)
+    groups = dict.fromkeys([(SERVER,), *audited, *([] if has_group_without_server else [()])])
     return tuple(
-        _line(audit, run, defense, defense.accounted, who)
+        _line(audit, run, defense, defense.accounted, observers)
         for run in runs.values()
         for defense in run.defenses
         if defense.accounted is not None
-        for who in groups
+        for observers in groups
     )
 
 
@@ -78,8 +78,8 @@ def _line(
     accounted: Accounted,
     observers: tuple[Party, ...],
 ) -> EpsilonLine:
-    own = [one for one in audit.findings if _asks(one.cell, run.arm, observers)]
-    checked = [one for one in own if one.is_checked]
+    findings = [one for one in audit.findings if _asks(one.cell, run.arm, observers)]
+    checked = [one for one in findings if one.is_checked]
     bound_at = partial(_bound_at, audit, run.arm, checked)
     bound, ceiling = bound_at(accounted.mechanism.delta), ceiling_of(accounted, observers)
     is_violated = (
@@ -88,49 +88,49 @@ def _line(
         and bound.epsilon > ceiling
         and _is_disproved(accounted.mechanism, ceiling, bound_at)
     )
-    standing = _standing(accounted, observers, ceiling, bound, is_violated)
-    if standing == "unasked" and own:
-        standing = "unlike" if checked else "unchecked"
-    elif standing == "unasked" and any(
+    verdict = _standing(accounted, observers, ceiling, bound, is_violated)
+    if verdict == "unasked" and findings:
+        verdict = "unlike" if checked else "unchecked"
+    elif verdict == "unasked" and any(
         _asks(one.cell, run.arm, observers) for one in audit.refusals
     ):
-        standing = "refused"
-    label = "" if bound is None else reader_labels(one.cell for one in own)[bound.attack]
-    return EpsilonLine(run.arm, defense, accounted, observers, ceiling, bound, standing, label)
+        verdict = "refused"
+    label = "" if bound is None else reader_labels(one.cell for one in findings)[bound.attack]
+    return EpsilonLine(run.arm, defense, accounted, observers, ceiling, bound, verdict, label)
 
 
 def _bound_at(
     audit: Audit, arm: str, findings: Sequence[Finding], delta: float
 ) -> EpsilonBound | None:
-    """What attacks prove of an epsilon that goes with this delta."""
+    """Return the lower bound of epsilon from attacks at this delta."""
     runs = [run for run in audit.arms if run.arm == arm and not run.is_control]
     if not findings or not all(run.are_records_alike for run in runs):
         return None
     odds = {run.canary_odds for run in runs}
-    single = [one for one in findings if one.target != COHORT]
-    if single and len(odds) == 1 and (each := odds.pop()) is not None:
-        return bound_by_guesses(single, each, delta)
+    of_clients = [one for one in findings if one.target != COHORT]
+    if of_clients and len(odds) == 1 and (common := odds.pop()) is not None:
+        return bound_by_guesses(of_clients, common, delta)
     return epsilon_bound(findings, delta)
 
 
 def ceiling_of(accounted: Accounted, observers: tuple[Party, ...]) -> float | None:
-    """The least epsilon that is stated or recomputed for the run towards these observers.
+    """Return the smallest epsilon stated or recomputed for the run and these observers.
 
-    That clients were drawn counts towards one observer without the server, in what is stated
-    as in what is recomputed: several may know more of who was asked than the accountant allows
-    for. Infinite where nothing is guaranteed, None where nothing is known.
+    A stated or recomputed epsilon that uses sampling counts only against a single observer
+    other than the server, as several may know more of the sample than accounting allows.
+    Infinite if nothing is guaranteed, None if nothing is known.
     """
     mechanism, found = accounted.mechanism, accounted.recomputed
-    is_draw_hidden = SERVER not in observers and len(observers) < 2
+    is_sample_secret = SERVER not in observers and len(observers) < 2
     if mechanism.flaw or not mechanism.covers(observers):
         return inf
     known = list[float]()
-    is_for_them = is_draw_hidden or not mechanism.is_drawn
-    if mechanism.stated is not None and mechanism.stated_for == "run" and is_for_them:
+    is_valid = is_sample_secret or not mechanism.is_drawn
+    if mechanism.stated is not None and mechanism.stated_for == "run" and is_valid:
         known.append(mechanism.stated)
     if found is not None:
         known.append(found.pld)
-        if found.drawn is not None and is_draw_hidden:
+        if found.drawn is not None and is_sample_secret:
             known.append(found.drawn)
     return min(known, default=None)
 
@@ -158,22 +158,22 @@ def _standing(
 def _is_disproved(
     mechanism: Mechanism, ceiling: float, bound_at: Callable[[float], EpsilonBound | None]
 ) -> bool:
-    """Whether attacks tell more of a client whose data differ than this epsilon allows.
+    """Return whether attacks prove a larger epsilon, allowing for the neighboring relation.
 
-    Members and others differ in what one client holds, not in whether it takes part. An epsilon
-    for units that are added or left out covers that as one left out and another added: its
-    definition, used twice, comes to 2 epsilon and (1 + e^epsilon) delta.
+    Members and non-members differ by replacing data of a client. An epsilon for adding or
+    removing a unit covers a replacement as a removal and an addition: its definition, used
+    twice, gives 2 epsilon and (1 + e^epsilon) delta.
     """
     if mechanism.moves >= 2:
         return True
     if ceiling > -log(mechanism.delta):
-        return False  # (1 + e^epsilon) delta is 1 or more, and nothing is promised
+        return False  # (1 + e^epsilon) delta is 1 or more: nothing is guaranteed
     bound = bound_at(min((1 + exp(ceiling)) * mechanism.delta, 1.0))
     return bound is not None and bound.epsilon > 2 * ceiling
 
 
 def _is_overclaimed(accounted: Accounted) -> bool:
-    """Whether the settings come to more than is stated, however it is reckoned."""
+    """Return whether the stated epsilon is below every recomputed one."""
     stated, found = accounted.mechanism.stated, accounted.recomputed
     if stated is None or found is None:
         return False

@@ -1,4 +1,4 @@
-"""How large epsilon is at least, by guesses at what became of canaries."""
+"""Lower bounds of epsilon from guesses about the membership of randomly assigned canaries."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,40 +14,42 @@ from overheard.epsilon.bound import EpsilonBound, GuessEvidence, Tally, by_attac
 from overheard.findings.finding import Finding
 
 LEVEL = 0.05
-"""How often a bound may lie above the truth."""
+"""The probability with which a bound may exceed the true epsilon."""
 
 MOST = 50.0
-"""Epsilon beyond which nobody asks."""
+"""The largest bound that is computed."""
 
 
 def proven_by_guesses(tally: Tally, odds: float, delta: float) -> float:
-    """The largest epsilon that so many right guesses refute, at 95 % confidence; 0 = none.
+    """Return the largest epsilon that these guesses refute at 95 % confidence; 0 = none.
 
-    Each canary was put into its client, or nowhere, by a die of its own. Given the models, and
-    what became of the canaries before it, one that is said to be in is in with a chance of
-    odds e^epsilon / (1 + odds e^epsilon) at most under an (epsilon, 0)-private mechanism, and
-    one that is said to be out is out with e^epsilon / (odds + e^epsilon). So right guesses are
-    no more than a sum of two binomials, however canaries hang together (Steinke, Nasr and
-    Jagielski 2023, NeurIPS, Theorem 5.2, with odds of 1). Under an (epsilon, delta)-private one
-    a canary's chance may be larger; by how much it is so on average is at most p (1 - p) delta
-    either way, of a chance p to be in: p P - q (p P + (1 - p) Q), where it is positive, is
-    p (1 - q) times P - e^epsilon Q, which sums up to delta, and q is p or more. So it makes one
-    guess or more right, of n canaries, with a chance of 2 p (1 - p) n delta at most; the paper
-    has a finer term.
+    Each canary was assigned to its client or held out at random, independently. Take an
+    (epsilon, 0)-private mechanism, and condition on the models and on earlier canaries. A
+    canary guessed to be a member is one with probability at most
+    odds e^epsilon / (1 + odds e^epsilon). One guessed to be a non-member is one with at most
+    e^epsilon / (odds + e^epsilon). So correct guesses are bounded by a sum of two binomials,
+    however canaries depend on each other (Steinke, Nasr and Jagielski 2023, NeurIPS, Theorem
+    5.2, for odds of 1).
+
+    Under (epsilon, delta)-privacy a canary's probability may be larger, on average by at most
+    p (1 - p) delta either way, where p is the probability of being a member. For
+    p P - q (p P + (1 - p) Q), where positive, is p (1 - q) times P - e^epsilon Q, which sums to
+    delta, and q is p or more. So with n canaries it makes a guess correct with probability at
+    most 2 p (1 - p) n delta; the paper has a tighter term.
 
     >>> round(proven_by_guesses(Tally(36, 36, 0, 36), 1.0, 0.0), 3)  # ln(.9201 / .0799)
     2.444
 
     Args:
         tally: of the guesses.
-        odds: that a canary goes in.
+        odds: of a canary to be a member.
         delta: of the mechanism (0..1).
 
     """
-    beyond = 2 * odds / (1 + odds) ** 2 * tally.canaries * delta
+    delta_term = 2 * odds / (1 + odds) ** 2 * tally.canaries * delta
 
     def excess(epsilon: float) -> float:
-        return _at_least(tally, odds, epsilon) + beyond - LEVEL
+        return _at_least(tally, odds, epsilon) + delta_term - LEVEL
 
     if excess(0.0) >= 0:
         return 0.0
@@ -55,101 +57,103 @@ def proven_by_guesses(tally: Tally, odds: float, delta: float) -> float:
 
 
 def _at_least(tally: Tally, odds: float, epsilon: float) -> float:
-    """The chance of as many right guesses at least."""
-    gain = exp(epsilon)
-    inside = np.arange(tally.inside + 1)
-    there = binom.pmf(inside, tally.inside, odds * gain / (1 + odds * gain))
-    rest = binom.sf(tally.right - inside - 1, tally.outside, gain / (odds + gain))
-    return float(there @ rest)
+    """Return the probability of at least as many correct guesses."""
+    ratio = exp(epsilon)
+    right_in = np.arange(tally.inside + 1)
+    exactly = binom.pmf(right_in, tally.inside, odds * ratio / (1 + odds * ratio))
+    at_least = binom.sf(tally.right - right_in - 1, tally.outside, ratio / (odds + ratio))
+    return float(exactly @ at_least)
 
 
 def bound_by_guesses(
     findings: Sequence[Finding], odds: float, delta: float, seed: int = 0
 ) -> EpsilonBound | None:
-    """The lower bound of epsilon by the attacks of some observers on canaries.
+    """Compute a lower bound of epsilon from the attacks of some observers on canaries.
 
-    Each canary of nobody is asked of one client alone, drawn by chance, as each of a client is
-    of its own. Attack and thresholds, above which a canary is said to be in and below which
-    out, are chosen on every other canary, and the bound is reckoned on the rest.
+    A held-out canary is scored for one client, drawn at random; a member for its own client.
+    Attack and thresholds are chosen on every other canary, and the bound is computed on the
+    other half. Canaries above one threshold are guessed to be members, those below the other
+    one non-members.
 
     Args:
-        findings: of membership of single clients. Of each attack those from the most rounds
-            count, of the same seeds and targets alike.
-        odds: how many canaries a client gets for one that goes nowhere, on average.
+        findings: of membership of single clients, with the same seeds and targets for each
+            attack. Only those from the most rounds are used.
+        odds: expected number of canaries of a client per held-out canary.
         delta: of the mechanism.
-        seed: of the draw.
+        seed: of the random clients.
 
     Returns:
-        The bound; None where there are fewer than two canaries.
+        The bound; None if there are fewer than two canaries.
 
     """
-    asked = {name: _asked(own, odds, seed) for name, own in by_attack(findings).items()}
-    chosen = [
+    by_name = {name: _asked(group, odds, seed) for name, group in by_attack(findings).items()}
+    candidates = [
         (*_chosen(one.half(0), delta), name)
-        for name, one in asked.items()
+        for name, one in by_name.items()
         if len(one.scores) > 1
     ]
-    if not chosen:
+    if not candidates:
         return None
-    _, above, below, attack = max(chosen)
-    rest = asked[attack].half(1)
-    tally = rest.guessed(above, below)
+    _, above, below, attack = max(candidates)
+    evaluation = by_name[attack].half(1)
+    tally = evaluation.guessed(above, below)
     return EpsilonBound(
-        proven_by_guesses(tally, rest.odds, delta),
+        proven_by_guesses(tally, evaluation.odds, delta),
         attack,
         GuessEvidence(above, below, tally),
-        int(rest.are_in.sum()),
-        int((~rest.are_in).sum()),
+        int(evaluation.are_in.sum()),
+        int((~evaluation.are_in).sum()),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """Canaries, each asked of one client; `odds` that it was put in there."""
+    """Canaries, each scored for one client; `odds` of being a member of that client."""
 
     scores: Float[np.ndarray, " canaries"]
     are_in: Bool[np.ndarray, " canaries"]
     odds: float
 
     def half(self, parity: int) -> "_Asked":
-        """Those at even or odd places."""
+        """Return those at even or odd indices."""
         return _Asked(self.scores[parity::2], self.are_in[parity::2], self.odds)
 
     def guessed(self, above: float, below: float) -> Tally:
-        said_in = self.scores > above
-        said_out = (self.scores < below) & ~said_in
-        right = (said_in & self.are_in) | (said_out & ~self.are_in)
+        guessed_in = self.scores > above
+        guessed_out = (self.scores < below) & ~guessed_in
+        right = (guessed_in & self.are_in) | (guessed_out & ~self.are_in)
         return Tally(
-            int(right.sum()), int(said_in.sum()), int(said_out.sum()), len(self.scores)
+            int(right.sum()), int(guessed_in.sum()), int(guessed_out.sum()), len(self.scores)
         )
 
 
 def _chosen(half: _Asked, delta: float) -> tuple[float, float, float]:
-    """The epsilon that is proven by the best thresholds, and these; either may be unused."""
+    """Return the largest bound with its two thresholds; either may be unused."""
     levels = thresholds(half.scores)
 
-    def proven(above: float, below: float) -> tuple[float, float, float]:
+    def bound_at(above: float, below: float) -> tuple[float, float, float]:
         return proven_by_guesses(half.guessed(above, below), half.odds, delta), above, below
 
-    first = max(proven(float(level), -np.inf) for level in levels)
-    last = max(proven(np.inf, float(level)) for level in levels)
-    return max(first, last, proven(first[1], last[2]))
+    best_above = max(bound_at(float(level), -np.inf) for level in levels)
+    best_below = max(bound_at(np.inf, float(level)) for level in levels)
+    return max(best_above, best_below, bound_at(best_above[1], best_below[2]))
 
 
 def _asked(findings: Sequence[Finding], odds: float, seed: int) -> _Asked:
-    draw = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     runs = defaultdict[int, list[Finding]](list)
     for one in findings:
         runs[one.cell.seed].append(one)
-    # Where fewer targets were heard, the odds would be others.
+    # Runs with updates of fewer targets are left out, as their odds differ.
     targets = max(map(len, runs.values()))
     scores, are_in = [], []
-    for own in (own for own in runs.values() if len(own) == targets):
-        said = np.array([one.claimed for one in own])  # (targets, canaries)
-        true = np.array([one.true for one in own])
-        held, nobodys = (true == 1).any(0), (true == -1).all(0)
-        homes = np.where(held, true.argmax(0), draw.integers(len(own), size=true.shape[1]))
-        asked = held | nobodys
-        scores.append(said[homes, np.arange(len(homes))][asked])
-        are_in.append(held[asked])
+    for run in (run for run in runs.values() if len(run) == targets):
+        claimed = np.array([one.claimed for one in run])  # (targets, canaries)
+        true = np.array([one.true for one in run])
+        is_member, is_held_out = (true == 1).any(0), (true == -1).all(0)
+        random_clients = generator.integers(len(run), size=true.shape[1])
+        clients = np.where(is_member, true.argmax(0), random_clients)
+        is_used = is_member | is_held_out
+        scores.append(claimed[clients, np.arange(len(clients))][is_used])
+        are_in.append(is_member[is_used])
     return _Asked(np.concatenate(scores), np.concatenate(are_in), odds * targets)

@@ -1,4 +1,4 @@
-"""Tells what is claimed of epsilon beside what settings come to and what attacks prove."""
+"""The report's table and sentences on epsilon: stated, recomputed and bounded by attacks."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -15,23 +15,23 @@ from overheard.findings.names import shown, together
 HEADS = (
     "Arm",
     "Mechanism",
-    "Towards",
+    "Observers",
     "Verdict",
     "Claimed",
     "Recomputed: PLD / RDP",
-    "Measured: at least",
+    "Measured: lower bound",
 )
 
 UNITS = {"client": "all data of a client", "record": "one record of a client"}
 
 HOPELESS = 1000.0
-"""Epsilon above which its digits tell nothing."""
+"""Epsilon above which its digits have no meaning."""
 
 
 def epsilon_table(lines: Sequence[EpsilonLine]) -> Table:
-    """A line a mechanism and group of observers."""
+    """Return the table, with one line per mechanism and group of observers."""
     return Table(
-        "Epsilon: claimed, recomputed from the settings, and what attacks prove at least",
+        "Epsilon: claimed, recomputed from the settings, and lower bounds from attacks",
         HEADS,
         tuple(_cells(line) for line in lines),
         4,
@@ -39,41 +39,40 @@ def epsilon_table(lines: Sequence[EpsilonLine]) -> Table:
 
 
 def epsilon_blocks(lines: Sequence[EpsilonLine]) -> tuple[SectionBlock, ...]:
-    """The table and what stands above it; nothing where no mechanism adds noise."""
+    """Return the table with its introduction; nothing if no mechanism adds noise."""
     if not lines:
         return ()
-    return (SectionBlock("Claimed against measured", (_NOTE,), (epsilon_table(lines),)),)
+    return (SectionBlock("Claimed and measured epsilon", (_NOTE,), (epsilon_table(lines),)),)
 
 
 def epsilon_terms(lines: Sequence[EpsilonLine]) -> tuple[Term, ...]:
-    """What a reader of the table looks up; nothing where there is none."""
+    """Return the terms that explain the table; nothing if there is no table."""
     return (_TERM,) if lines else ()
 
 
 _NOTE = (
-    "What a mechanism claims, what its noise comes to by two accountants, and what attacks on "
-    "membership prove epsilon to be at least. A small measured figure is no proof of privacy; "
-    "one above what is claimed is a violation."
+    "The epsilon that a mechanism claims, the epsilon recomputed from its noise by two "
+    "accountants, and a lower bound from membership attacks. A small lower bound is no proof "
+    "of privacy; one above the claim is a violation."
 )
 
 _TERM = Term(
     "Epsilon claimed, recomputed, measured",
-    "What an observer reads is at most e to the power of epsilon times as likely under these "
-    "data of the unit as under others, but for a chance of delta. Recomputed: an upper bound "
-    "from noise, rounds and the draw of clients, without a look at the run (PLD: privacy "
-    "loss distributions, tight; RDP: Renyi divergences, looser, as a check). Measured: a "
-    "lower bound from how well the attacks of these observers tell records that were trained "
-    f"on from records of nobody, by exact intervals, at 95{SPACE}% confidence for each line; "
-    "attack and threshold were chosen on one half of the records, and the bound reckoned on "
-    "the other. It speaks of single records, of those that were asked about, and with n of "
-    "them it cannot exceed the logarithm of n over 3.7. Example counts and losses that "
-    "travel in clear are outside of every claim.",
+    "An observer's view is at most e to the power of epsilon times as likely with one data set "
+    "of the unit as with another, except with probability delta. Recomputed: an upper bound "
+    "from noise, rounds and client sampling, computed from the settings alone (PLD: privacy "
+    "loss distributions, tight; RDP: Renyi divergences, looser, as a check). Measured: a lower "
+    "bound from the true and false positive rates of these observers' membership attacks, by "
+    f"exact intervals, at 95{SPACE}% confidence for each line. Attack and threshold are chosen "
+    "on one half of the records, and the bound is computed on the other half. It applies to "
+    "the candidate records only; with n of them it cannot exceed the logarithm of n over 3.7. "
+    "Example counts and losses that are sent in clear are not covered by any claim.",
 )
 
 
 def epsilon_words(lines: Sequence[EpsilonLine]) -> tuple[str, ...]:
-    """A sentence on each claim that is broken, or that promises less than it seems to."""
-    # What holds towards nobody is said once for all observers.
+    """Return a sentence on each claim that is violated, too small or without effect."""
+    # A flawed mechanism has the same sentence for all observers.
     return tuple(dict.fromkeys(_alarm(line) for line in lines if _is_broken(line)))
 
 
@@ -87,19 +86,19 @@ def _alarm(line: EpsilonLine) -> str:
     what = f"{shown(line.arm)}: the claim of {shown(line.defense.settings)}"
     if line.standing == "flawed":
         return (
-            f"{what}, epsilon {_claimed(line)}, promises nothing to anybody: "
+            f"{what}, epsilon {_claimed(line)}, guarantees nothing to anybody: "
             f"{shown(line.accounted.mechanism.flaw)}."
         )
     if line.standing == "overclaimed" or line.bound is None or line.ceiling is None:
         return (
-            f"{what} is smaller than what its settings come to: epsilon {_claimed(line)} is "
-            f"claimed, {_recomputed(line)} recomputed (PLD / RDP)."
+            f"{what} is smaller than the epsilon of its settings: epsilon {_claimed(line)} is "
+            f"claimed, {_recomputed(line)} is recomputed (PLD / RDP)."
         )
     return (
-        f"{what} does not hold towards {_towards(line.observers)}: {shown(line.label)} "
-        f"proves an epsilon of {_floored(line.bound)} or more (95 % confidence), and "
-        f"{told(line.ceiling)} is all that there may be. Less noise is in force than is said, "
-        "or it covers less."
+        f"{what} does not hold against {_towards(line.observers)}: {shown(line.label)} "
+        f"proves an epsilon of {_floored(line.bound)} or more (95 % confidence), but the claim "
+        f"allows at most {told(line.ceiling)}. The run adds less noise than stated, or the "
+        "noise covers less."
     )
 
 
@@ -116,7 +115,7 @@ def _cells(line: EpsilonLine) -> tuple[str, ...]:
 
 
 def _mechanism(line: EpsilonLine) -> str:
-    """All that its epsilon hangs on, and who sees what before the noise."""
+    """Describe all settings that its epsilon depends on, and who adds the noise and clips."""
     mechanism, run = line.accounted.mechanism, line.accounted.run
     name, _, _ = line.defense.settings.partition("(")
     rate = run.sampling_rate if mechanism.is_drawn else 1.0
@@ -132,14 +131,14 @@ def _mechanism(line: EpsilonLine) -> str:
 
 
 def _towards(observers: tuple[Party, ...]) -> str:
-    return together(observers) if observers else "whoever reads the models alone"
+    return together(observers) if observers else "readers of the global models alone"
 
 
 def _claimed(line: EpsilonLine) -> str:
     mechanism = line.accounted.mechanism
     if mechanism.stated is None:
         return NO_FIGURE
-    return f"{mechanism.stated:g}" + (" a round" if mechanism.stated_for == "round" else "")
+    return f"{mechanism.stated:g}" + (" per round" if mechanism.stated_for == "round" else "")
 
 
 def _recomputed(line: EpsilonLine) -> str:
@@ -147,39 +146,39 @@ def _recomputed(line: EpsilonLine) -> str:
     if found is None:
         return NO_FIGURE
     both = f"{_raised(found.pld)} / {_raised(found.rdp)}"
-    return both if found.drawn is None else f"{both}; drawn: {_raised(found.drawn)}"
+    return both if found.drawn is None else f"{both}; with sampling: {_raised(found.drawn)}"
 
 
 def _raised(epsilon: float) -> str:
-    """Rounded up, so that no more is promised than holds."""
+    """Format an upper bound, rounded up so that it is never understated."""
     return "> 1000" if epsilon > HOPELESS else f"{ceil(epsilon * 100) / 100:.2f}"
 
 
 def _floored(bound: EpsilonBound) -> str:
-    """Rounded down, so that no more is said than was proven."""
+    """Format a lower bound, rounded down so that it is never overstated."""
     return f"{floor(bound.epsilon * 100) / 100:.2f}"
 
 
 def _verdict(line: EpsilonLine) -> str:
-    """What it amounts to, by whom, and what to do where nothing was measured."""
-    bound, asked = line.bound, "add data.candidates and an attack on membership"
-    idle = ", and protects nobody" if line.ceiling is not None and line.ceiling > HOLLOW else ""
-    on = (
+    """Return the verdict with the evidence, or with what to do if nothing was measured."""
+    bound, ceiling = line.bound, line.ceiling
+    idle = ", but protects nobody" if ceiling is not None and ceiling > HOLLOW else ""
+    evidence = (
         ""
         if bound is None
-        else f" ({shown(line.label)}, {bound.members:,} records of clients and "
-        f"{bound.outsiders:,} of nobody)"
+        else f" ({shown(line.label)}, {bound.members:,} members and {bound.outsiders:,} "
+        "non-members)"
     )
     return {
-        "flawed": f"promises nothing: {shown(line.accounted.mechanism.flaw)}",
-        "uncovered": "promises nothing to this observer, which reads what has no noise yet",
-        "overclaimed": "claims less than its settings come to",
-        "violated": f"violated: attacks prove more{on}",
-        "holds": f"holds as far as measured{idle}{on}",
-        "unasked": f"not asked: {asked} by this observer",
-        "refused": "not measured: no attack on membership could run",
-        "unlike": "not bounded: clients' records may differ in kind from those of nobody; "
-        "canaries do not",
-        "unchecked": "not bounded: no truth tells which records were trained on",
+        "flawed": f"guarantees nothing: {shown(line.accounted.mechanism.flaw)}",
+        "uncovered": "guarantees nothing against this observer, which reads unnoised values",
+        "overclaimed": "claims a smaller epsilon than that of its settings",
+        "violated": f"violated: attacks prove a larger epsilon{evidence}",
+        "holds": f"holds as far as measured{idle}{evidence}",
+        "unasked": "not measured: add data.candidates and a membership attack by this observer",
+        "refused": "not measured: no membership attack could run",
+        "unlike": "no lower bound: members and non-members may differ in distribution; use "
+        "canaries",
+        "unchecked": "no lower bound: the ground truth does not say which records are members",
         "unaccounted": f"not recomputed: {MISSING}",
     }[line.standing]

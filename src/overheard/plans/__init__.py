@@ -1,1 +1,1 @@
-"""What to audit, as a plan says it."""
+"""Plans of audits, and how they are read."""

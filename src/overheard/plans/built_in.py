@@ -1,4 +1,4 @@
-"""The plan of an audit that asks for nothing: real digits, ten clients, about a minute."""
+"""The default plan: real digits, ten clients, about a minute."""
 
 from importlib.resources import files
 
@@ -6,6 +6,6 @@ from overheard.plans.plan import Plan, parse_plan
 
 
 def built_in_plan() -> Plan:
-    """What `overheard audit` does when no plan is given."""
+    """Return the plan that `overheard audit` uses when none is given."""
     name = "built_in.toml"
     return parse_plan(files("overheard.plans").joinpath(name).read_text("utf-8"), name)

@@ -1,4 +1,4 @@
-"""Whose data a federation is trained on, and when they change."""
+"""The data table of a plan: the clients' data and how they change over rounds."""
 
 from typing import Annotated
 
@@ -17,28 +17,28 @@ from overheard.plans.table import CHECKS_ITSELF, StrictTable
 
 
 class DataPlan(StrictTable):
-    """Whose data are trained on.
+    """The clients' data and the attackers' auxiliary data.
 
     Args:
         source: the data set.
-        split: how its examples are shared out among the clients; left out, as `examples` then
-            is: a plan for audits of recordings, whose clients hold what they hold.
-        clients: how many there are; of a recording, how many canaries are drawn for.
-        examples: of each client: one number, or the ends of a range to draw from.
-        auxiliary_per_class: examples of each class that attackers may have, or
-        auxiliary: examples in all that attackers may have, as the population has them.
-        test: examples to measure the accuracy on; left out: all that the data set has.
-        refresh_every: rounds after which each client gets new examples of the same make-up.
-        shifts: clients whose data change in kind, when and how. Attacks that ask about shifts
-            listen besides to a control of each run: the same exchanges, and nothing shifts.
-        people: what attackers have of the users whom clients stand for; left out: nothing.
-            Attacks that ask who somebody is listen besides to a control of each run, in which
-            private examples are dealt among the clients by chance.
-        background: public examples that everyone has, for defenses that mix them in: as many
-            at most of those that the data set has or, where it has none, of users who take no
-            part; left out: all that the data set has.
-        candidates: records of which attackers ask whether a client trained on them, from the
-            first round on; left out: none.
+        split: how its examples are partitioned among the clients; omitted, together with
+            `examples`, in a plan for recordings.
+        clients: number of clients; for a recording, number of clients to draw canaries for.
+        examples: per client: one number, or the ends of a range to draw from.
+        auxiliary_per_class: number of auxiliary examples of each class for attackers, or
+        auxiliary: total number of auxiliary examples, distributed as in the population.
+        test: number of examples to measure the accuracy on; omitted: all of the data set.
+        refresh_every: rounds after which clients get new examples with the same label shares.
+        shifts: clients whose data distribution changes, when and how. Attacks on shifts also
+            run on a control of each run, with the same exchanges of examples but no shift.
+        people: prior data of the users that clients stand for; omitted: none. Attacks on
+            identity also run on a control of each run, in which private examples are
+            partitioned among the clients at random.
+        background: largest number of public examples that everyone has, for defenses that mix
+            them in, from the data set or, if it has none, from users who take no part;
+            omitted: all of the data set.
+        candidates: records whose membership attackers infer, used from the first round on;
+            omitted: none.
 
     """
 
@@ -57,12 +57,12 @@ class DataPlan(StrictTable):
 
     @property
     def shared_out(self) -> SharedOut | None:
-        """Who holds how much of which; None = the plan does not say, and simulates nothing."""
+        """How examples are partitioned; None in a plan for recordings."""
         return None if self.split is None else SharedOut(self.split, self.sizes)
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The smallest and the largest client; 0 where nothing is shared out."""
+        """The sizes of the smallest and the largest client; 0 in a plan for recordings."""
         if isinstance(self.examples, tuple):
             return self.examples
         return (self.examples or 0,) * 2
@@ -74,17 +74,20 @@ class DataPlan(StrictTable):
         if (self.split is None) != (self.examples is None):
             raise ValueError("split and examples go together: give both, or neither")
         if self.split is not None and "clients" not in self.model_fields_set:
-            raise ValueError("clients: say among how many the examples are shared out")
+            raise ValueError("clients: give the number of clients")
         if self.sizes[0] > self.sizes[1]:
-            raise ValueError(f"examples: the range {list(self.sizes)} runs backwards")
+            raise ValueError(f"examples: the range {list(self.sizes)} is reversed")
         if self.people is not None and (self.split is None or not self.split.keeps_users):
-            by = "without a split" if self.split is None else f"by {self.split.name}"
+            by = (
+                "without a split" if self.split is None else f"with the split {self.split.name}"
+            )
             raise ValueError(
-                f"people: {by} a client stands for no user: take a split that goes by users, "
-                "such as by_user"
+                f"people: {by} clients do not stand for users: choose a split by users, such "
+                "as by_user"
             )
         if self.people is not None and any(shift.new_user for shift in self.shifts):
             raise ValueError(
-                "people: a client is one person throughout: leave new_user out of the shifts"
+                "people: a client stands for one user in all rounds: remove new_user from the "
+                "shifts"
             )
         return self

@@ -1,4 +1,4 @@
-"""The kinds of parts that plans name, and the questions that attacks answer."""
+"""The registries of plugins that plans name, and the questions that attacks answer."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -21,26 +21,26 @@ from overheard.learning.model import Model
 from overheard.plans.part import settings_model
 
 
-def _fits_a_plan(part: type) -> None:
-    """Refuse a part whose settings a plan, or the schema of plans, cannot hold."""
-    settings_model(str(getattr(part, "name")), part).model_json_schema()  # noqa: B009
+def _fits_a_plan(plugin: type) -> None:
+    """Check that a plan and its JSON schema can represent the settings of a plugin."""
+    settings_model(str(getattr(plugin, "name")), plugin).model_json_schema()  # noqa: B009
 
 
-def _answers_by_its_name(part: type[Question[Any]]) -> None:
-    """Refuse a question whose findings would stand under another name."""
-    if part.name != part().scorer.name:
+def _answers_by_its_name(plugin: type[Question[Any]]) -> None:
+    """Check that a question and its scorer have the same name, which findings use."""
+    if plugin.name != plugin().scorer.name:
         raise TypeError(
-            f"the question {part.name!r} has a scorer named {part().scorer.name!r}: both take "
-            "the same name"
+            f"the question {plugin.name!r} has a scorer named {plugin().scorer.name!r}: give "
+            "both the same name"
         )
 
 
-def _is_made_of_nothing(part: type[Scorer[Any]]) -> None:
-    """Refuse a scorer that has settings: nobody could give them."""
-    part()
+def _is_made_of_nothing(plugin: type[Scorer[Any]]) -> None:
+    """Check that a scorer has no required settings, as a plan cannot give any."""
+    plugin()
 
 
-# Any: an attack answers, and a question asks, what its own claim says.
+# Any: each attack and each question has its own class of claims.
 ATTACKS = Kind[Attack[Any]](
     "attacks", Attack, "overheard.questions", "attacks", check=_fits_a_plan
 )
@@ -73,32 +73,32 @@ KINDS: tuple[Kind[Any], ...] = (
     SCORERS,
     SPLITS,
 )
-"""All of them, in the order of the alphabet."""
+"""All registries, in alphabetical order."""
 
 
 @cache
 def questions() -> Mapping[str, Question[Any]]:
     """Return every question by name.
 
-    A scorer whose claims no question takes is a question by itself: see `plain_question`.
+    A scorer without a question gets a default one: see `plain_question`.
     """
-    asked = {name: question() for name, question in QUESTIONS.parts().items()}
-    claims = {question.scorer.claim for question in asked.values()}
-    alone = [one() for one in SCORERS.parts().values() if one.claim not in claims]
-    plain = {scorer.name: plain_question(scorer) for scorer in alone}
-    return MappingProxyType(dict(sorted((plain | asked).items())))
+    defined = {name: question() for name, question in QUESTIONS.parts().items()}
+    claims = {question.scorer.claim for question in defined.values()}
+    scorers = [one() for one in SCORERS.parts().values() if one.claim not in claims]
+    plain = {scorer.name: plain_question(scorer) for scorer in scorers}
+    return MappingProxyType(dict(sorted((plain | defined).items())))
 
 
 def measure_of(row: Row) -> Measure:
-    """How the figure of a row is told to a reader."""
+    """Return how to display the score of a row."""
     return measure(row.question, row.score)
 
 
 def measure(question: str, score: str) -> Measure:
-    """How a score of a question is told; one that it does not list, on its own scale.
+    """Return how to display a score of a question; by default on its own scale.
 
     Raises:
-        KeyError: if the question is not known here.
+        KeyError: if the question is unknown.
 
     """
     return questions()[question].measure(score)
@@ -108,7 +108,7 @@ def question_of(attack: Attack[Any]) -> Question[Any]:
     """Return the question that an attack answers.
 
     Raises:
-        PlanError: if there is none that takes its claims.
+        PlanError: if there is no question for its claims.
 
     """
     return question_of_claims(attack.answers, attack.name)
@@ -118,17 +118,17 @@ def question_of_claims(claim: type[Claim], who: str) -> Question[Any]:
     """Return the question that claims of this class answer.
 
     Args:
-        claim: the class.
-        who: who makes such claims, for the error.
+        claim: the class of claims.
+        who: what makes such claims, for the error message.
 
     Raises:
-        PlanError: if there is none that takes such claims.
+        PlanError: if there is no question for such claims.
 
     """
     for question in questions().values():
         if question.scorer.claim is claim:
             return question
     raise PlanError(
-        f"{who} claims {claim.__name__}, and no question takes such claims: install the "
+        f"{who} makes claims of {claim.__name__}, for which there is no question: install the "
         "package that has the question"
     )

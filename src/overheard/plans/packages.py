@@ -1,4 +1,4 @@
-"""Which installed packages a plan takes parts from."""
+"""The installed packages whose plugins a plan uses."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,19 +19,19 @@ from overheard.plans.plan import Plan
 
 
 def packages_of(plan: Plan) -> Mapping[str, str]:
-    """Return the version of each package, by its name and in the order of the alphabet.
+    """Return the version of each package by name, in alphabetical order.
 
-    Those of the questions that the plan's attacks answer are among them; ours is not.
+    Packages of questions that the plan's attacks answer are included; Overheard itself is not.
     """
     origins = sorted(set(_origins(plan)), key=lambda origin: origin.name)
     return {origin.name: origin.version for origin in origins}
 
 
 def _origins(plan: Plan) -> Iterator[Origin]:
-    for kind, part in _parts(plan):
-        origin = kind.origin(part.name) if part is not None else None
-        # A part that was made in Python may bear the name of one that is installed.
-        if origin is not None and kind.parts()[part.name] is type(part):
+    for registry, plugin in _parts(plan):
+        origin = registry.origin(plugin.name) if plugin is not None else None
+        # An object made in Python may have the name of an installed plugin of another class.
+        if origin is not None and registry.parts()[plugin.name] is type(plugin):
             yield origin
     for threat in plan.threats:
         for attack in threat.attacks:
@@ -41,7 +41,7 @@ def _origins(plan: Plan) -> Iterator[Origin]:
                 yield origin
 
 
-# Any: a part is whatever its kind holds.
+# Any: each registry has plugins of its own type.
 def _parts(plan: Plan) -> Iterator[tuple[Kind[Any], Any]]:
     yield DATASETS, plan.data.source
     yield SPLITS, plan.data.split

@@ -1,4 +1,4 @@
-"""Lets a plan name a part of the house by its file and give its settings beside it."""
+"""Fields of a plan that name a plugin and give its settings."""
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
@@ -17,26 +17,26 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True)
 class PartOf(Generic[T]):
-    """Marks a field of a plan as one part of a kind.
+    """Marks a field of a plan as a plugin of a registry.
 
-    In a plan a part is `{kind = "decaf", calibrator = false}`, or `"decaf"` alone for the
-    default settings; in Python it is the part itself. Its settings are the fields of its
-    dataclass, each with its own type; unknown ones are refused.
+    In TOML a plugin is `{kind = "decaf", calibrator = false}`, or `"decaf"` for the default
+    settings; in Python it is the object itself. Its settings are the fields of its dataclass,
+    with their types; unknown settings are rejected.
 
     Args:
-        kind: which parts.
+        kind: the registry.
 
     """
 
     kind: Kind[T]
 
-    # Any: pydantic hands over whatever annotation this mark stands beside.
+    # Any: pydantic passes whatever annotation this marker is attached to.
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Tell pydantic to take a table with a `kind`, a name alone, or the part itself."""
-        parts = self.kind.parts()
-        models = tuple(settings_model(name, part) for name, part in parts.items())
+        """Make pydantic accept a table with a `kind`, a name, or the plugin itself."""
+        plugins = self.kind.parts()
+        models = tuple(settings_model(name, plugin) for name, plugin in plugins.items())
         choice = models[0] if len(models) == 1 else Union[models]  # noqa: UP007
         tagged = Annotated[choice, Field(discriminator="kind")] if len(models) > 1 else choice
         return core_schema.no_info_wrap_validator_function(
@@ -48,24 +48,24 @@ class PartOf(Generic[T]):
     def _take(self, value: object, validate: Callable[[object], BaseModel]) -> T:
         if isinstance(value, self.kind.contract):
             return value
-        parts = self.kind.parts()
+        plugins = self.kind.parts()
         given = {"kind": value} if isinstance(value, str) else with_tuples(value)
-        if not (isinstance(given, dict) and given.get("kind") in tuple(parts)):
+        if not (isinstance(given, dict) and given.get("kind") in tuple(plugins)):
             raise ValueError(
-                f"name one of {', '.join(parts)}, or give a table whose `kind` is one of them"
+                f"name one of {', '.join(plugins)}, or give a table whose `kind` is one of them"
             )
         table = validate(given)
-        part = parts[getattr(table, "kind")]  # noqa: B009
+        plugin = plugins[getattr(table, "kind")]  # noqa: B009
         try:
-            return part(**{name: getattr(table, name) for name in _names(part)})
+            return plugin(**{name: getattr(table, name) for name in _names(plugin)})
         except AuditError as error:
-            # As a mistake of this field, so that it is told with its place, beside the others.
+            # As an error of this field, so that it is listed with its location.
             raise ValueError(str(error)) from error
 
 
-# Any: a part is any frozen dataclass, whose type this module cannot name.
+# Any: a plugin is any frozen dataclass.
 def part_record(part: Any) -> dict[str, Any]:
-    """The table that would name this part in a plan, every setting spelled out."""
+    """Return the table of a plugin in a plan, with all settings."""
     settings = {name: getattr(part, name) for name in _names(type(part))}
     return {"kind": part.name} | {
         name: list(value) if isinstance(value, tuple) else value
@@ -75,7 +75,7 @@ def part_record(part: Any) -> dict[str, Any]:
 
 
 def label(part: Any) -> str:
-    """A short name: the part's own, with the settings that are not the default ones.
+    """Return a short label: the plugin's name with all non-default settings.
 
     >>> from overheard.questions.label_shares.attacks.decaf import Decaf
     >>> label(Decaf()), label(Decaf(calibrator=False))
@@ -90,10 +90,10 @@ def label(part: Any) -> str:
 
 
 def settings_model(name: str, part: type) -> type[BaseModel]:
-    """The table that names a part in a plan and gives its settings.
+    """Create the model of a plugin's table in a plan.
 
     Raises:
-        TypeError: if it is no dataclass, or a plan cannot hold one of its settings.
+        TypeError: if it is no dataclass, or a plan cannot represent one of its settings.
 
     """
     hints = get_type_hints(part)

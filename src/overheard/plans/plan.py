@@ -1,4 +1,4 @@
-"""What to audit: data, clients, training, defenses (arms), threats, seeds."""
+"""The plan of an audit: data, training, arms of defenses, threats and seeds."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,19 +31,19 @@ from overheard.plans.table import StrictTable, parse_table, read_table, refuse_r
 from overheard.plans.virtual import RecipePlan, VirtualPlan
 
 UNDEFENDED = "no defense"
-"""Name of the arm without defenses, which every audit has: all others are held against it."""
+"""Name of the arm without defenses, which every audit has as the reference for the others."""
 
 RunSeed = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class TrainingPlan(RecipePlan):
-    """How the federation learns: FedAvg over clients that each follow one recipe.
+    """The training of the federation: FedAvg, with one recipe for all clients.
 
     Args:
         model: the architecture.
-        rounds: how many.
-        participation: fraction of the clients asked in a round.
-        failure_rate: probability that a client which was asked does not answer.
+        rounds: number of rounds.
+        participation: fraction of the clients selected in a round.
+        failure_rate: probability that a selected client does not reply.
 
     """
 
@@ -57,13 +57,13 @@ class ArmPlan(StrictTable):
     """A variant of the federation, with these defenses in this order.
 
     Args:
-        name: what it is called.
-        defenses: in force.
-        shadows_defended: whether the attacker's shadow devices change what they learn from and
-            send by the defenses as clients do: so does an attacker who adapts. What a defense
-            makes of the training itself all follow.
-        distillation: how clients distil, where distilled data travel in place of weights.
-        rounds: how many, in place of the training's: distilled data take more of them.
+        name: of the arm.
+        defenses: applied in this order.
+        shadows_defended: whether the attacker's shadow devices apply the defenses to their data
+            and updates as clients do, as an adaptive attacker would. They always follow a
+            defense's changes of local training.
+        distillation: how clients distil, if they send distilled data in place of weights.
+        rounds: number of rounds, in place of the training's; distillation needs more.
 
     """
 
@@ -77,7 +77,7 @@ class ArmPlan(StrictTable):
     def _has_weights_to_defend(self) -> "ArmPlan":
         if self.distillation is not None and self.defenses:
             raise ValueError(
-                "defenses act on weights, and under distillation none travel: make two arms"
+                "defenses act on weights, which distillation does not send: make two arms"
             )
         return self
 
@@ -92,20 +92,20 @@ Known = Literal["auxiliary", "model", "recipe", "defenses"]
 
 
 class ThreatPlan(StrictTable):
-    """Who listens, what they know beforehand, and what they try.
+    """A threat model: observers, their knowledge, targets and attacks.
 
     Args:
         observers: parties that pool what they read.
-        attacks: tried one by one.
-        about: each client by itself, or all clients of a round as one.
-        pseudonyms: how long a sender's name lasts: for the run, so that evidence of its rounds
-            can be summed, or for a round, with updates in an order that tells nothing.
-        knows: what the attacker knows; attacks that need more are refused.
-        by_round: whether each round is also listened to alone, for error by round; a number =
-            so many rounds, evenly from the first to the last.
-        virtual: the clients that an attacker trains for itself, if it does.
-        auxiliary_from: another data set, of the same shape, classes and vocabulary, that the
-            auxiliary examples are drawn from in place of the audited one.
+        attacks: each is run by itself.
+        about: the targets: each client, or all clients of a round as a cohort.
+        pseudonyms: how long a sender keeps its name: for the run, so that evidence of its
+            rounds can be combined, or for a round, with updates in random order.
+        knows: the attacker's knowledge; attacks that need more are refused.
+        by_round: whether attacks also run on each round alone, for the error by round; a number
+            = on so many rounds, evenly spaced from the first to the last.
+        virtual: the virtual clients of attacks that simulate clients.
+        auxiliary_from: another data set to draw auxiliary examples from, of the same shape,
+            classes and vocabulary.
         auxiliary_shift: how much the auxiliary examples are distorted, from 0 to 1.
 
     """
@@ -125,39 +125,39 @@ class ThreatPlan(StrictTable):
     auxiliary_shift: Annotated[float, Field(ge=0, le=1)] = 0.0
 
     def named(self, attack: Attack[Any]) -> str:
-        """The full name of an attack in this threat, by which findings and policies know it.
+        """Return the full name of an attack in this threat, which findings and policies use.
 
-        It tells apart all threats of a plan, whether or not the attack makes use of what sets
-        them apart: `label` is what readers see.
+        It is unique among the threats of a plan, even if they do not differ for the attack.
+        Reports show `label` instead.
         """
         knows = ["knowing the defenses"] if "defenses" in self.knows else []
         words = [*self._asked_words(attack), *knows, *self._known_words()]
         return ", ".join([*words, *self.virtual.words()])
 
     def label(self, attack: Attack[Any], arm: ArmPlan) -> str:
-        """What readers see: the attack, and all that is true of it in this arm."""
-        adapts = ["adapting to the defenses"] if self.adapts(attack, arm) else []
-        words = [*self._asked_words(attack), *adapts, *self._known_words()]
-        trains = attack.rehearsal() == "virtual clients"
-        return ", ".join([*words, *(self.virtual.words() if trains else ())])
+        """Return the displayed name of an attack, with what affects it in this arm."""
+        adaptive = ["adapting to the defenses"] if self.adapts(attack, arm) else []
+        words = [*self._asked_words(attack), *adaptive, *self._known_words()]
+        simulates = attack.rehearsal() == "virtual clients"
+        return ", ".join([*words, *(self.virtual.words() if simulates else ())])
 
     def adapts(self, attack: Attack[Any], arm: ArmPlan) -> bool:
-        """Whether an attack of this threat adapts to the defenses of an arm."""
+        """Return whether an attack of this threat adapts to the defenses of an arm."""
         known = arm.defenses if "defenses" in self.knows else ()
         return adapts(attack, known, arm.defenses, arm.shadows_defended)
 
     def _asked_words(self, attack: Attack[Any]) -> list[str]:
         words = [label(attack)]
         if self.about == "cohort":
-            rival = any(who != SERVER for who in self.listeners)
-            words.append(f"about the {'other clients' if rival else 'cohort'}")
+            has_client = any(observer != SERVER for observer in self.listeners)
+            words.append(f"about the {'other clients' if has_client else 'cohort'}")
         if self.pseudonyms == "round":
             words.append("one pseudonym a round")
         return words
 
     def _known_words(self) -> list[str]:
         words = []
-        unknown = [one for one in ("auxiliary", "model", "recipe") if one not in self.knows]
+        unknown = [part for part in ("auxiliary", "model", "recipe") if part not in self.knows]
         if unknown:
             words.append(f"without {' and '.join(unknown)}")
         if self.auxiliary_from is not None:
@@ -169,27 +169,29 @@ class ThreatPlan(StrictTable):
     @model_validator(mode="after")
     def _fits_what_it_knows(self) -> "ThreatPlan":
         if self.pseudonyms == "round" and self.about == "cohort":
-            raise ValueError("pseudonyms a round hide single clients: take about = 'clients'")
+            raise ValueError(
+                "pseudonyms by round are for single clients: set about = 'clients'"
+            )
         if self.pseudonyms == "round" and self.listeners != (SERVER,):
             raise ValueError(
-                "pseudonyms a round are kept from the server, and a client knows its own: take "
-                "observers = ['server']"
+                "pseudonyms by round hide clients from the server only: set observers = "
+                "['server']"
             )
-        persons = [one.name for one in self.attacks if question_of(one).is_about_people]
-        if persons and self.about == "cohort":
+        about_people = [one.name for one in self.attacks if question_of(one).is_about_people]
+        if about_people and self.about == "cohort":
             raise ValueError(
-                f"{', '.join(persons)}: a cohort is no person: take about = 'clients'"
+                f"{', '.join(about_people)}: a cohort has no identity: set about = 'clients'"
             )
-        elsewhere = self.auxiliary_from is not None or self.auxiliary_shift
-        if elsewhere and "auxiliary" not in self.knows:
+        changes_auxiliary = self.auxiliary_from is not None or self.auxiliary_shift
+        if changes_auxiliary and "auxiliary" not in self.knows:
             raise ValueError(
-                "auxiliary_from and auxiliary_shift are for who has auxiliary examples: add "
-                "'auxiliary' to knows"
+                "auxiliary_from and auxiliary_shift need auxiliary examples: add 'auxiliary' "
+                "to knows"
             )
         if self.virtual.recipes and "recipe" in self.knows:
             raise ValueError(
-                "virtual.recipes are guesses of one who does not know how clients train: take "
-                "'recipe' out of knows"
+                "virtual.recipes are for attackers that do not know the recipe: remove "
+                "'recipe' from knows"
             )
         return self
 
@@ -206,10 +208,10 @@ class ThreatPlan(StrictTable):
 
 
 class Plan(StrictTable):
-    """An audit: every arm is simulated under every seed and meets every threat.
+    """The plan of an audit: every arm is simulated with every seed and audited by every threat.
 
-    An arm without defenses is added where none is given. The same seed deals the same data and
-    draws the same first weights in every arm, so arms differ by their defenses alone.
+    An arm without defenses is added if there is none. The same seed gives the same data
+    partition and initial weights in every arm, so that arms differ only by their defenses.
     """
 
     title: Annotated[str, Field(max_length=200)] = "Audit"
@@ -222,13 +224,13 @@ class Plan(StrictTable):
     @field_validator("arms")
     @classmethod
     def _with_undefended(cls, arms: tuple[ArmPlan, ...]) -> tuple[ArmPlan, ...]:
-        bare = [not arm.defenses and arm.distillation is None for arm in arms]
-        named = [arm.name.casefold() == UNDEFENDED for arm in arms]
-        if any(name and not one for name, one in zip(named, bare, strict=True)):
-            raise ValueError(f"{UNDEFENDED!r} is the arm without defenses: rename this one")
-        if not any(bare):
+        undefended = [not arm.defenses and arm.distillation is None for arm in arms]
+        named_so = [arm.name.casefold() == UNDEFENDED for arm in arms]
+        if any(name and not one for name, one in zip(named_so, undefended, strict=True)):
+            raise ValueError(f"{UNDEFENDED!r} is the arm without defenses: rename this arm")
+        if not any(undefended):
             arms = (ArmPlan(name=UNDEFENDED), *arms)
-        # As the folders of their runs are named, on a disk that does not tell "a" from "A".
+        # Names of run folders must differ on case-insensitive disks too.
         refuse_repeats([arm.name.casefold().replace(" ", "_") for arm in arms])
         return arms
 
@@ -255,20 +257,20 @@ class Plan(StrictTable):
         for shift in self.data.shifts:
             if shift.client >= self.data.clients or shift.round >= self.training.rounds:
                 raise ValueError(
-                    f"data.shifts: client {shift.client} at round {shift.round} lies outside "
-                    f"of {self.data.clients} clients and {self.training.rounds} rounds, "
-                    "both counted from 0"
+                    f"data.shifts: client {shift.client} or round {shift.round} is out of "
+                    f"range: there are {self.data.clients} clients and "
+                    f"{self.training.rounds} rounds, both counted from 0"
                 )
         try:
-            self.schedule  # noqa: B018 - a schedule checks itself when it is made
+            self.schedule  # noqa: B018 - a schedule validates itself when created
         except PlanError as error:
             raise ValueError(f"data.shifts: {error}") from error
         if any(arm.rounds for arm in self.arms) and (
             self.data.shifts or self.data.refresh_every is not None
         ):
             raise ValueError(
-                "arms with rounds of their own: data that change do so in rounds of the "
-                "training: leave out arms.rounds, or data.shifts and data.refresh_every"
+                "arms.rounds cannot be combined with changing data: remove arms.rounds, or "
+                "data.shifts and data.refresh_every"
             )
         people = self.data.people
         if (
@@ -277,30 +279,30 @@ class Plan(StrictTable):
             and any(arm.distillation for arm in self.arms)
         ):
             raise ValueError(
-                "data.people.shadow_devices: where distilled data travel no shadow device "
-                "takes part: leave them out, or the arms that distil"
+                "data.people.shadow_devices cannot take part in distillation: remove them, or "
+                "the arms with distillation"
             )
         count = self.data.auxiliary_per_class or self.data.auxiliary
         for number, threat in enumerate(self.threats):
             if threat.auxiliary_from is not None and count is None:
                 raise ValueError(
-                    f"threats.{number}.auxiliary_from: say how many auxiliary examples there "
-                    "are by data.auxiliary_per_class or data.auxiliary"
+                    f"threats.{number}.auxiliary_from: give the number of auxiliary examples "
+                    "by data.auxiliary_per_class or data.auxiliary"
                 )
         return self
 
     def rounds_of(self, arm: ArmPlan) -> int:
-        """How many rounds an arm runs."""
+        """Return the number of rounds of an arm."""
         return arm.rounds or self.training.rounds
 
     @property
     def schedule(self) -> Schedule:
-        """When clients exchange their examples, and which of them shift."""
+        """When clients' examples are replaced, and which clients' data shift."""
         return Schedule(self.training.rounds, self.data.refresh_every, self.data.shifts)
 
     def _repr_html_(self) -> str:
         data, training = self.data, self.training
-        split = "" if data.split is None else f", shared out by {label(data.split)}"
+        split = "" if data.split is None else f", partitioned by {label(data.split)}"
         rows = [
             ("data", f"{label(data.source)}, {data.clients} clients{split}"),
             ("training", f"{label(training.model)}, {training.rounds} rounds"),
@@ -314,28 +316,28 @@ class Plan(StrictTable):
         return html_table(self.title, (), rows)
 
     def toml(self) -> str:
-        """The plan as resolved, every default spelled out, to be read back the same."""
+        """Return the plan as TOML with all defaults, which is read back as the same plan."""
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
 
 def _distinction(arm: ArmPlan) -> str:
-    """What sets the arm apart."""
+    """Describe the defenses or the distillation of an arm."""
     if arm.distillation is not None:
         return f"distilled by {label(arm.distillation)}"
     return ", ".join(map(label, arm.defenses)) or "no defense"
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a TOML file.
+    """Read a plan from a TOML file.
 
     Raises:
-        PlanError: if the file cannot be read or is no plan; every mistake is told at once, each
-            with its place.
+        PlanError: if the file cannot be read or is no plan; it lists all errors with their
+            locations.
 
     """
     return read_table(Plan, path, "plan")
 
 
 def parse_plan(text: str, place: str) -> Plan:
-    """The plan that this TOML spells; `place` is named in errors."""
+    """Parse a plan from TOML text; errors name `place` as its source."""
     return parse_table(Plan, text, place, "plan")

@@ -1,4 +1,4 @@
-"""One sentence on what was audited."""
+"""Describes in one sentence what was audited."""
 
 from overheard.archive.manifest import Manifest
 from overheard.data.partition.candidates import Candidates
@@ -8,15 +8,15 @@ from overheard.plans.part import label
 from overheard.plans.plan import Plan
 
 _PRIORS: dict[PriorKind, str] = {
-    "random": "a random {share} of each one's records",
-    "chronological": "the earlier {share} of each one's records",
-    "chronological_within_labels": "the earlier {share} of each one's records of each label",
-    "profile": "a random {share} of all records, sorted by label: a profile a label",
+    "random": "a random {share} of each user's examples",
+    "chronological": "the earlier {share} of each user's examples",
+    "chronological_within_labels": "the earlier {share} of each user's examples of each label",
+    "profile": "a random {share} of all examples, as one profile per label",
 }
 
 
 def subject_of_plan(plan: Plan) -> str:
-    """What a simulated audit is about: data, clients, model, training."""
+    """Describe the data, clients, model and training of a simulated audit."""
     data, training = plan.data, plan.training
     assert data.shared_out is not None
     split, (low, high) = data.shared_out.split, data.shared_out.sizes
@@ -24,10 +24,11 @@ def subject_of_plan(plan: Plan) -> str:
     if split.keeps_users:
         sizes = f"up to {high}"
     return (
-        f"{data.clients} clients with {sizes} examples each of {data.source.name}, shared out "
+        f"{data.clients} clients with {sizes} examples each of {data.source.name}, partitioned "
         f"by {label(split)}; model {label(training.model)}; {training.rounds} rounds of "
-        f"FedAvg, {training.epochs} local epoch{'s' if training.epochs > 1 else ''} of "
-        f"{training.optimizer} at rate {training.rate:g} with batches of {training.batch}"
+        f"FedAvg, {training.epochs} local epoch{_plural(training.epochs)} of "
+        f"{training.optimizer} at learning rate {training.rate:g} with batches of "
+        f"{training.batch}"
         + "".join(map(_told, data.shifts))
         + _known(data.people)
         + _put_in(data.candidates)
@@ -35,7 +36,7 @@ def subject_of_plan(plan: Plan) -> str:
 
 
 def _told(shift: DataShift) -> str:
-    verb = "are exchanged" if shift.is_exchange else "shift"
+    verb = "are replaced" if shift.is_exchange else "shift"
     last = shift.last
     when = f"round {shift.round}" if shift.over == 1 else f"rounds {shift.round} to {last}"
     return f"; the data of client {shift.client} {verb} in {when}"
@@ -44,35 +45,44 @@ def _told(shift: DataShift) -> str:
 def _known(people: People | None) -> str:
     if people is None:
         return ""
-    told = _PRIORS[people.prior].format(share=f"{people.share:.0%}")
+    known = _PRIORS[people.prior].format(share=f"{people.share:.0%}")
     if people.records is not None:
-        told += f", {people.records} a user at most"
+        known += f", at most {people.records} per user"
     if people.shadow_devices:
-        told += ", each as a shadow device in the run"
+        known += ", each on a shadow device in the run"
     if people.per_label is not None:
-        told += f"; users are label-matched, {people.per_label} private examples a label"
+        known += (
+            f"; users are label-matched, with {people.per_label} private examples per label"
+        )
     if people.unseen:
-        told += f"; of {people.unseen} clients it has nothing"
+        known += f"; it has no examples of {people.unseen} client{_plural(people.unseen)}"
     if people.holdout:
-        told += f"; {people.holdout} users that it has records of take no part, as it knows"
-    return f"; clients stand for users, and the attacker has {told}"
+        known += (
+            f"; it also has examples of {people.holdout} user{_plural(people.holdout)} known "
+            "to take no part"
+        )
+    return f"; clients stand for users, and the attacker has {known}"
+
+
+def _plural(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def subject_of_recording(plan: Plan, manifest: Manifest, parties: int, rounds: int) -> str:
-    """What the audit of a recording is about; what it does not tell is the plan's word.
+    """Describe a recorded run; what its manifest does not have is taken from the plan.
 
     Args:
-        plan: what attackers were given.
-        manifest: what the recording tells of itself.
-        parties: how many sent or could read something.
-        rounds: in how many of them somebody answered.
+        plan: of the audit.
+        manifest: of the recording.
+        parties: number of parties that sent or could read a message.
+        rounds: number of rounds with a reply.
 
     """
     training = plan.training
     run_by = "" if manifest.framework == "overheard" else f" of {manifest.framework}"
-    model = manifest.model or f"not told, taken to be {label(training.model)}"
+    model = manifest.model or f"not recorded, assumed to be {label(training.model)}"
     recipe = (
-        f"a recipe not told, taken to be {training.recipe}"
+        f"a recipe not recorded, assumed to be {training.recipe}"
         if manifest.recipe is None
         else repr(manifest.recipe)
     )
@@ -89,6 +99,6 @@ def _put_in(candidates: Candidates | None) -> str:
         return ""
     wrong = ", each with a wrong label" if candidates.canaries == "mislabelled" else ""
     return (
-        f"; a die put {candidates.members} canaries into each client and "
-        f"{candidates.outsiders} nowhere, on average{wrong}"
+        f"; canaries were assigned at random, on average {candidates.members} per client and "
+        f"{candidates.outsiders} held out{wrong}"
     )

@@ -1,4 +1,4 @@
-"""What the tables of a plan have in common, and how they are read."""
+"""The base class of a plan's tables, and how TOML files are read as such tables."""
 
 import json
 import tomllib
@@ -12,13 +12,13 @@ from overheard.core.errors import AuditError, PlanError
 
 
 class StrictTable(BaseModel):
-    """A table of a plan: unknown keys and wrong types are refused."""
+    """A table of a plan; unknown keys and wrong types are rejected."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def with_tuples(value: object) -> object:
-    """A plan's arrays as the tuples that settings are: strict checks tell the two apart."""
+    """Convert lists to tuples, nested ones too; strict validation of settings needs tuples."""
     if isinstance(value, dict):
         return {key: with_tuples(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -34,29 +34,29 @@ def _as_a_mistake(value: object, validate: Callable[[object], object]) -> object
 
 
 CHECKS_ITSELF = WrapValidator(_as_a_mistake)
-"""Marks a field that is a dataclass, whose own refusal is told as a mistake with its place."""
+"""Marks a dataclass field that validates itself, so that its errors have a location."""
 
 T = TypeVar("T", bound=StrictTable)
 
 
 def refuse_repeats(names: Sequence[str]) -> None:
-    """Raise `ValueError`, naming what is given more than once."""
+    """Raise `ValueError` unless names are distinct."""
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"given more than once: {', '.join(repeated)}")
 
 
 def read_table(kind: type[T], path: Path, called: str) -> T:
-    """The table that a TOML file is.
+    """Read a TOML file as a table.
 
     Args:
-        kind: of table.
+        kind: the class of the table.
         path: of the file.
-        called: what such a file is called in errors, such as "plan".
+        called: noun for such a file in errors, such as "plan".
 
     Raises:
-        PlanError: if the file cannot be read or is no such table; every mistake is told at
-            once, each with its place.
+        PlanError: if the file cannot be read or is invalid; it lists all errors with their
+            locations.
 
     """
     try:
@@ -66,33 +66,35 @@ def read_table(kind: type[T], path: Path, called: str) -> T:
 
 
 def parse_table(kind: type[T], text: str, place: str, called: str) -> T:
-    """The table that this TOML spells; `place` is named in errors. Raises as `read_table`."""
+    """Parse TOML text as a table; errors name `place` as its source. Raises as `read_table`."""
     try:
-        # Through JSON, as there an array may stand for a tuple and yet all else is strict.
+        # Through JSON, for which strict validation accepts an array as a tuple.
         tables = json.dumps(tomllib.loads(text))
     except TypeError as error:
-        raise PlanError(f"{place}: dates have no place in a {called}: {error}") from error
+        raise PlanError(f"{place}: a {called} must not contain dates: {error}") from error
     except (ValueError, RecursionError) as error:
         raise PlanError(f"{place}: not TOML: {error}") from error
     try:
         return kind.model_validate_json(tables)
     except ValidationError as error:
         mistakes = _mistakes(error, called)
-        raise PlanError("\n".join([f"{place}: {len(mistakes)} to mend", *mistakes])) from error
+        plural = "" if len(mistakes) == 1 else "s"
+        count = f"{place}: {len(mistakes)} error{plural} to fix"
+        raise PlanError("\n".join([count, *mistakes])) from error
 
 
 def _mistakes(error: ValidationError, called: str) -> list[str]:
     found = error.errors(include_url=False, include_input=False)
-    places = [mistake["loc"] for mistake in found]
-    above = {place[:depth] for place in places for depth in range(len(place))}
+    locations = [mistake["loc"] for mistake in found]
+    parents = {location[:depth] for location in locations for depth in range(len(location))}
     lines = []
     for mistake in found:
-        # A list whose one item is wrong counts as empty besides, which would only confuse.
-        if mistake["type"] == "too_short" and mistake["loc"] in above:
+        # A list whose only item is invalid is also reported as empty, which would confuse.
+        if mistake["type"] == "too_short" and mistake["loc"] in parents:
             continue
         where = ".".join(str(step) for step in mistake["loc"]) or called
-        # Of a dataclass pydantic says it in the words of Python.
+        # For dataclasses pydantic reports unknown keys in Python's terms.
         is_unknown = mistake["type"] == "unexpected_keyword_argument"
-        said = "Extra inputs are not permitted" if is_unknown else mistake["msg"]
-        lines.append(f"  {where}: {said.removeprefix('Value error, ')}")
+        message = "Extra inputs are not permitted" if is_unknown else mistake["msg"]
+        lines.append(f"  {where}: {message.removeprefix('Value error, ')}")
     return lines

@@ -1,4 +1,4 @@
-"""What an attacker takes clients to be like, and how many virtual ones it trains."""
+"""An attacker's virtual clients: their number and the assumptions about clients."""
 
 from typing import Annotated
 
@@ -14,16 +14,16 @@ from overheard.plans.table import StrictTable
 
 
 class RecipePlan(StrictTable):
-    """How a client trains.
+    """The local training of clients.
 
     Args:
         rate: local learning rate.
-        epochs: local passes over the data a round.
-        batch: examples a local step.
+        epochs: local passes over the data per round.
+        batch: examples per local step.
         optimizer: of the clients.
         momentum: of SGD.
         weight_decay: L2.
-        loss: what is made small: "squared_error" takes labels for ratings in order.
+        loss: the loss function; "squared_error" treats labels as ordered ratings.
 
     """
 
@@ -37,7 +37,7 @@ class RecipePlan(StrictTable):
 
     @model_validator(mode="after")
     def _a_recipe(self) -> "RecipePlan":
-        self.recipe  # noqa: B018 - a recipe checks itself when it is made
+        self.recipe  # noqa: B018 - a recipe validates itself when created
         return self
 
     @property
@@ -55,15 +55,15 @@ class RecipePlan(StrictTable):
 
 
 class VirtualPlan(StrictTable):
-    """The virtual clients of an attacker that trains its own, to learn from them.
+    """The virtual clients of an attacker that simulates clients.
 
     Args:
-        clients: how many it trains, to learn from and to calibrate on.
-        splits: how it takes labels to be shared out, each as likely; left out: from one class
-            a client to all alike.
-        examples: the smallest and the largest client that it thinks of, all scales between
-            equally likely; left out: as told in clear or, where nothing is, any usual size.
-        recipes: its guesses at how clients train, each as likely, if it does not know.
+        clients: number of virtual clients to train, for fitting and calibration.
+        splits: possible splits of labels, all equally likely; omitted: a mixture from one class
+            per client to equal shares.
+        examples: smallest and largest number of examples of a client, log-uniform in between;
+            omitted: the sizes sent in clear or, if there are none, a wide default range.
+        recipes: possible recipes, all equally likely, for an attacker without the recipe.
 
     """
 
@@ -78,8 +78,8 @@ class VirtualPlan(StrictTable):
         for split in splits:
             if split.keeps_users:
                 raise ValueError(
-                    f"{split.name} goes by users, whom auxiliary examples do not tell: name a "
-                    "split that goes by labels"
+                    f"{split.name} splits by users, but auxiliary examples have none: choose a "
+                    "split by labels"
                 )
         return splits
 
@@ -87,16 +87,16 @@ class VirtualPlan(StrictTable):
     @classmethod
     def _run_forwards(cls, examples: tuple[int, int] | None) -> tuple[int, int] | None:
         if examples is not None and examples[0] > examples[1]:
-            raise ValueError(f"the range {list(examples)} runs backwards")
+            raise ValueError(f"the range {list(examples)} is reversed")
         return examples
 
     @property
     def prior(self) -> Prior:
-        """What clients are taken to be like."""
+        """The assumptions about clients."""
         return Prior(self.splits, self.examples, tuple(plan.recipe for plan in self.recipes))
 
     def words(self) -> tuple[str, ...]:
-        """What sets these virtual clients apart from those by default, for a name."""
+        """Return the parts of an attack's name for settings that differ from the defaults."""
         words = []
         if self.clients != VirtualPlan().clients:
             words.append(f"with {self.clients} virtual clients")
@@ -110,6 +110,6 @@ class VirtualPlan(StrictTable):
 
 
 def _told(plan: RecipePlan) -> str:
-    """A recipe in a name: the rate, and whatever else is not as by default."""
+    """Return a recipe's part of an attack's name: the rate and all non-default settings."""
     given = plan.model_dump(exclude_defaults=True)
     return f"recipe({', '.join(f'{name}={value}' for name, value in given.items())})"

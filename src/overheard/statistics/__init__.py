@@ -1,1 +1,1 @@
-"""Statistics over arrays: estimates with intervals, ranks, matches."""
+"""Statistics over arrays: estimates with confidence intervals, ROC curves and ranks."""

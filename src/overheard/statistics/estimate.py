@@ -1,4 +1,4 @@
-"""A figure over many targets and runs, with the interval in which it would come out again."""
+"""Means over targets and runs, with bootstrap confidence intervals."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,17 @@ from numpy.typing import NDArray
 from overheard.core.seeds import Seed
 
 DRAWS = 2000
-"""Bootstrap draws: the ends of a 95 % interval then wander by a few hundredths of its width."""
+"""Bootstrap draws: the ends of a 95 % interval then vary by a few hundredths of its width."""
 
 LEVEL = 0.95
+"""Level of confidence intervals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure, mostly a mean, over targets and seeds with its 95 % interval.
+    """An estimate over targets and seeds, mostly a mean, with its 95 % interval.
 
-    From one value alone there is no interval: low and high are None.
+    A single value has no interval: low and high are None.
     """
 
     mean: float
@@ -31,52 +32,53 @@ def estimate(
     seed: Seed,
     people: NDArray[np.int64] | None = None,
 ) -> Estimate:
-    """The mean of `values` with a two-stage bootstrap interval over `clusters`.
+    """Estimate the mean of `values` with a two-stage bootstrap interval over `clusters`.
 
     Args:
-        values: one a target.
-        clusters: the run of each.
-        seed: of the draws.
-        people: who stands behind each, where several targets of a run may be of one person:
-            people are then drawn within a run, each with all that is theirs, since what one
-            person sends clumps; None = each target stands for itself.
+        values: one per target.
+        clusters: the run of each target.
+        seed: of the bootstrap draws.
+        people: the user of each target. Users are resampled within a run, each with all their
+            targets, as values of one user are correlated; None = one user per target.
 
     """
     mean = float(values.mean())
     if people is None:
         people = np.arange(len(values))
-    whole = [_people_of(values, people, clusters == run) for run in np.unique(clusters)]
-    if sum(len(run.counts) for run in whole) < 2:
+    runs = [_people_of(values, people, clusters == run) for run in np.unique(clusters)]
+    if sum(len(run.counts) for run in runs) < 2:
         return Estimate(mean, None, None)
     generator = seed.numpy()
     sums, counts = np.zeros(DRAWS), np.zeros(DRAWS)
-    for _ in whole:
-        chosen = generator.integers(0, len(whole), DRAWS)
-        for number, run in enumerate(whole):
-            here = chosen == number
-            picks = generator.integers(0, len(run.counts), (int(here.sum()), len(run.counts)))
-            sums[here] += run.sums[picks].sum(1)  # (draws,)
-            counts[here] += run.counts[picks].sum(1)
+    for _ in runs:
+        chosen = generator.integers(0, len(runs), DRAWS)
+        for number, run in enumerate(runs):
+            is_chosen = chosen == number
+            picks = generator.integers(
+                0, len(run.counts), (int(is_chosen.sum()), len(run.counts))
+            )
+            sums[is_chosen] += run.sums[picks].sum(1)  # (draws,)
+            counts[is_chosen] += run.counts[picks].sum(1)
     return interval(mean, sums / counts)
 
 
 def interval(mean: float, draws: NDArray[np.float64]) -> Estimate:
-    """A figure with the interval that its bootstrap draws span."""
+    """Return the estimate with the percentile interval of its bootstrap draws."""
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(mean, float(low), float(high))
 
 
 @dataclass(frozen=True, slots=True)
 class _People:
-    """Sum and number of the values of each person of a run."""
+    """Sum and number of the values of each user in a run."""
 
     sums: NDArray[np.float64]
     counts: NDArray[np.int64]
 
 
 def _people_of(
-    values: NDArray[np.float64], people: NDArray[np.int64], here: NDArray[np.bool_]
+    values: NDArray[np.float64], users: NDArray[np.int64], in_run: NDArray[np.bool_]
 ) -> _People:
-    _, person = np.unique(people[here], return_inverse=True)
-    sums = np.bincount(person, values[here]).astype(np.float64)
-    return _People(sums, np.bincount(person))
+    _, index = np.unique(users[in_run], return_inverse=True)
+    sums = np.bincount(index, values[in_run]).astype(np.float64)
+    return _People(sums, np.bincount(index))

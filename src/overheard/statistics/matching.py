@@ -1,4 +1,4 @@
-"""How well scores tell pairs of the same person from pairs of two, at any threshold."""
+"""ROC curves of scores that separate pairs of the same user from pairs of different users."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ from overheard.statistics.estimate import Estimate
 from overheard.statistics.resample import Resampled, resampled
 
 STEPS = 400
-"""Thresholds of each kind of pairs at which the bootstrap looks: quantiles of its scores. The
-figures themselves are worked out at every score."""
+"""Thresholds per kind of pairs that the bootstrap uses: quantiles of the scores. The estimates
+themselves use every score as a threshold."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Pairs of a target and somebody it may be, in one run.
+    """Scored pairs of a target and a candidate, in one run.
 
     Args:
-        scores: evidence that the two are the same, larger = more.
-        same: whether they are.
-        person: who stands behind the target, from 0: what the bootstrap draws.
-        known: how many of these people are known to the attacker; they come first.
-        unknown: how many others there are.
+        scores: evidence that the two are the same user, larger = more.
+        same: whether they are the same user.
+        person: index of the target's user, which the bootstrap resamples.
+        known: number of users that the attacker knows; they have the first indices.
+        unknown: number of other users.
 
     """
 
@@ -39,18 +39,18 @@ class Matches:
 
     @property
     def has_both(self) -> bool:
-        """Whether there are pairs of both kinds."""
+        """Whether there are pairs of the same user and pairs of different users."""
         return bool(self.same.any()) and not bool(self.same.all())
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Errors by threshold, from the strictest, which lets nothing pass, to the mildest.
+    """ROC curves: rates by threshold, from the highest threshold to the lowest.
 
     Args:
-        false_alarms: the share of pairs of two persons that pass, 0 to 1.
-        hits: the share of pairs of one person that pass.
+        false_alarms: the share of pairs of different users above the threshold, from 0 to 1.
+        hits: the share of pairs of the same user above the threshold, from 0 to 1.
 
     """
 
@@ -58,34 +58,34 @@ class Curve:
     hits: Float[np.ndarray, "draws steps"]
 
     def area(self) -> Float[np.ndarray, " draws"]:
-        """The chance that a pair of one person has more evidence than one of two, ties half."""
+        """Return the area under each curve; ties count half."""
         widths = np.diff(self.false_alarms, axis=1)
         heights: Float[np.ndarray, "draws widths"] = (self.hits[:, 1:] + self.hits[:, :-1]) / 2
         areas: Float[np.ndarray, " draws"] = (widths * heights).sum(1)
         return areas
 
     def equal_error(self) -> Float[np.ndarray, " draws"]:
-        """The rate at which false alarms and misses are as frequent.
+        """Return the rate at which false positive and false negative rates are equal.
 
-        Between two thresholds the curve is taken as straight: one may choose by chance.
+        The curve is interpolated linearly between thresholds, as by a random choice of them.
         """
         excess = self.false_alarms - (1 - self.hits)  # from -1 to 1, never falling
         after = (excess >= 0).argmax(1)
-        lines, before = np.arange(len(after)), after - 1
-        low, high = excess[lines, before], excess[lines, after]
-        part = -low / (high - low)
-        start, end = self.false_alarms[lines, before], self.false_alarms[lines, after]
-        rates: Float[np.ndarray, " draws"] = start + part * (end - start)
+        draws, before = np.arange(len(after)), after - 1
+        low, high = excess[draws, before], excess[draws, after]
+        fraction = -low / (high - low)
+        start, end = self.false_alarms[draws, before], self.false_alarms[draws, after]
+        rates: Float[np.ndarray, " draws"] = start + fraction * (end - start)
         return rates
 
 
 Figure = Callable[[Curve], Float[np.ndarray, " draws"]]
 
 
-def curve(held: Matches) -> Curve:
-    """The errors at every score that occurs; one line of them."""
-    order = np.argsort(-held.scores, kind="stable")
-    ordered, same = held.scores[order], held.same[order]
+def curve(pairs: Matches) -> Curve:
+    """Compute the ROC curve with every score as a threshold; the result has one draw."""
+    order = np.argsort(-pairs.scores, kind="stable")
+    ordered, same = pairs.scores[order], pairs.same[order]
     ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)
     hits = np.cumsum(same)[ends] / same.sum()
     false = np.cumsum(~same)[ends] / (~same).sum()
@@ -93,44 +93,44 @@ def curve(held: Matches) -> Curve:
 
 
 def matching_auc(runs: Sequence[Matches], seed: Seed) -> Estimate:
-    """The area under the curve, the mean over runs, with its interval over people."""
+    """Estimate the mean AUC over runs, with its interval over users."""
     return _over_runs(runs, Curve.area, seed)
 
 
 def equal_error_rate(runs: Sequence[Matches], seed: Seed) -> Estimate:
-    """The equal error rate, the mean over runs, with its interval over people."""
+    """Estimate the mean equal error rate over runs, with its interval over users."""
     return _over_runs(runs, Curve.equal_error, seed)
 
 
-def _over_runs(runs: Sequence[Matches], figure: Figure, seed: Seed) -> Estimate:
-    value = float(np.mean([figure(curve(run))[0] for run in runs]))
-    drawn = [
-        Resampled(run.known, run.unknown, partial(_figure, figure, _passed(run)))
+def _over_runs(runs: Sequence[Matches], statistic: Figure, seed: Seed) -> Estimate:
+    value = float(np.mean([statistic(curve(run))[0] for run in runs]))
+    resampled_runs = [
+        Resampled(run.known, run.unknown, partial(_figure, statistic, _passed(run)))
         for run in runs
     ]
-    return resampled(drawn, seed, value)
+    return resampled(resampled_runs, seed, value)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Passed:
-    """How many pairs of each person pass, by threshold, from the strictest to none at all."""
+    """Numbers of pairs of each user above a threshold, from the highest to no threshold."""
 
-    same: Float[np.ndarray, "people steps"]
-    other: Float[np.ndarray, "people steps"]
+    same: Float[np.ndarray, "users steps"]
+    other: Float[np.ndarray, "users steps"]
 
 
-def _passed(held: Matches) -> _Passed:
+def _passed(pairs: Matches) -> _Passed:
     thresholds = np.unique(
-        np.concatenate([_spread(held.scores[held.same]), _spread(held.scores[~held.same])])
+        np.concatenate([_spread(pairs.scores[pairs.same]), _spread(pairs.scores[~pairs.same])])
     )
-    steps, people = len(thresholds) + 1, held.known + held.unknown
-    # The strictest that it passes comes first; what passes none comes last.
-    first = len(thresholds) - np.searchsorted(thresholds, held.scores, side="right")
-    place = held.person * steps + first
+    steps, users = len(thresholds) + 1, pairs.known + pairs.unknown
+    # The step of the highest threshold that a score reaches; the last step for none.
+    first = len(thresholds) - np.searchsorted(thresholds, pairs.scores, side="right")
+    cell = pairs.person * steps + first
     counts = [
-        np.bincount(place[kind], minlength=people * steps).reshape(people, steps)
-        for kind in (held.same, ~held.same)
+        np.bincount(cell[kind], minlength=users * steps).reshape(users, steps)
+        for kind in (pairs.same, ~pairs.same)
     ]
     return _Passed(*(table.cumsum(1).astype(np.float64) for table in counts))
 
@@ -141,23 +141,23 @@ def _spread(scores: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, " steps"]:
 
 
 def _figure(
-    figure: Figure, passed: _Passed, often: Int[np.ndarray, "draws people"]
+    statistic: Figure, passed: _Passed, multiplicity: Int[np.ndarray, "draws users"]
 ) -> Float[np.ndarray, " draws"]:
-    nothing = np.zeros((len(often), 1))
+    zero = np.zeros((len(multiplicity), 1))
     rates = []
     for table in (passed.other, passed.same):
-        counts = often.astype(np.float64) @ table  # (draws, steps)
-        # Where nobody was drawn who has pairs of this kind there is no rate.
+        counts = multiplicity.astype(np.float64) @ table  # (draws, steps)
+        # A draw without pairs of this kind has no rate.
         with np.errstate(invalid="ignore"):
-            rates.append(np.append(nothing, counts / counts[:, -1:], axis=1))
-    return figure(Curve(*rates))
+            rates.append(np.append(zero, counts / counts[:, -1:], axis=1))
+    return statistic(Curve(*rates))
 
 
 def hits_at(
     runs: Sequence[Matches], false_alarms: Float[np.ndarray, " rates"]
 ) -> Float[np.ndarray, " rates"]:
-    """The share of true pairs that pass where so many others do, the mean over runs."""
+    """Return the mean true positive rate over runs at these false positive rates."""
     curves = [curve(run) for run in runs]
-    hits = [np.interp(false_alarms, one.false_alarms[0], one.hits[0]) for one in curves]
-    means: Float[np.ndarray, " rates"] = np.mean(hits, axis=0)
+    rates = [np.interp(false_alarms, one.false_alarms[0], one.hits[0]) for one in curves]
+    means: Float[np.ndarray, " rates"] = np.mean(rates, axis=0)
     return means

@@ -1,4 +1,4 @@
-"""Where the right candidate stands in a ranking whose ties are broken by chance."""
+"""The rank of a candidate when ties are broken at random."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a candidate stands.
+    """The rank of a candidate, which is random among tied candidates.
 
     Args:
-        better: how many stand before it for certain.
-        tied: how many share its places, itself among them.
+        better: number of candidates with a better score.
+        tied: number of candidates with the same score, including itself.
 
     """
 
@@ -20,16 +20,16 @@ class Place:
     tied: int
 
     def within(self, length: int) -> float:
-        """The chance that it is among the first so many."""
+        """Return the probability that it is among the first `length` candidates."""
         return min(1.0, max(0.0, (length - self.better) / self.tied))
 
     def reciprocal_rank(self) -> float:
-        """What 1 / rank is on average over all orders of the ties."""
+        """Return the expected value of 1 / rank over all orders of the ties."""
         ranks = range(self.better + 1, self.better + self.tied + 1)
         return sum(1 / rank for rank in ranks) / self.tied
 
 
 def place(scores: Float[Tensor, " candidates"], candidate: int) -> Place:
-    """Where the candidate with this number stands; larger scores come first."""
-    own = scores[candidate]
-    return Place(int((scores > own).sum()), int((scores == own).sum()))
+    """Rank the candidate with this index; larger scores come first."""
+    score = scores[candidate]
+    return Place(int((scores > score).sum()), int((scores == score).sum()))

@@ -1,4 +1,4 @@
-"""Draws the people of runs again and again, for figures that are no mean of single findings."""
+"""Bootstrap over runs and users, for statistics that are no means of single findings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,22 +11,23 @@ from overheard.core.seeds import Seed
 from overheard.statistics.estimate import DRAWS, Estimate, interval
 
 AT_ONCE = 250
-"""Draws worked out together: a table of them by 5,000 targets then takes 10 MB."""
+"""Draws computed at a time: a table of them by 5,000 targets takes 10 MB."""
 
-Statistic = Callable[[Int[np.ndarray, "draws people"]], Float[np.ndarray, " draws"]]
-"""A figure of one run, if each of its people counts so many times; for many draws at once. NaN
-where these people tell nothing: the draw is then left out."""
+Statistic = Callable[[Int[np.ndarray, "draws users"]], Float[np.ndarray, " draws"]]
+"""A statistic of one run, given how often each user was drawn, for many draws at once. NaN if
+it is undefined for a draw: the draw is then left out."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Resampled:
-    """One run, of which a figure is told.
+    """A run with the statistic to bootstrap.
 
     Args:
-        known: how many of its people are known to the attacker; they come first.
-        unknown: how many are not. The two kinds are drawn apart, so that each keeps its number.
-        statistic: the figure.
+        known: number of users that the attacker knows; they come first.
+        unknown: number of other users. The two groups are resampled separately, so that each
+            keeps its size.
+        statistic: of the run.
 
     """
 
@@ -35,21 +36,21 @@ class Resampled:
     statistic: Statistic
 
     def once(self) -> float:
-        """The figure with each of the people counted once."""
+        """Return the statistic with each user counted once."""
         ones = np.ones((1, self.known + self.unknown), dtype=np.int64)
         return float(self.statistic(ones)[0])
 
 
 def resampled(runs: Sequence[Resampled], seed: Seed, value: float | None = None) -> Estimate:
-    """The mean of a figure over runs, with its interval by a two-stage bootstrap.
+    """Estimate the mean of a statistic over runs, with a two-stage bootstrap interval.
 
-    Runs are drawn with replacement, then people within a run, each with all that is theirs;
-    with one run, only the people. Each run weighs alike.
+    Runs are drawn with replacement, then users within each run, with all their targets. With
+    one run only users are drawn. All runs have equal weight.
 
     Args:
         runs: one or more.
         seed: of the draws.
-        value: the mean itself, where it is told more exactly than the draws tell it.
+        value: the mean itself, if known more exactly than from the runs' statistics.
 
     """
     mean = float(np.mean([run.once() for run in runs])) if value is None else value
@@ -59,18 +60,18 @@ def resampled(runs: Sequence[Resampled], seed: Seed, value: float | None = None)
     for _ in runs:
         chosen = generator.integers(0, len(runs), DRAWS)
         for number, run in enumerate(runs):
-            here = np.flatnonzero(chosen == number)
-            for start in range(0, len(here), AT_ONCE):
-                some = here[start : start + AT_ONCE]
-                total[some] += run.statistic(_drawn(run, len(some), generator))
-    told = total[np.isfinite(total)] / len(runs)
-    return interval(mean, told) if len(told) else Estimate(mean, None, None)
+            draws = np.flatnonzero(chosen == number)
+            for start in range(0, len(draws), AT_ONCE):
+                batch = draws[start : start + AT_ONCE]
+                total[batch] += run.statistic(_drawn(run, len(batch), generator))
+    means = total[np.isfinite(total)] / len(runs)
+    return interval(mean, means) if len(means) else Estimate(mean, None, None)
 
 
 def _drawn(
     run: Resampled, draws: int, generator: np.random.Generator
-) -> Int[np.ndarray, "draws people"]:
-    kinds = [size for size in (run.known, run.unknown) if size]
+) -> Int[np.ndarray, "draws users"]:
+    sizes = [size for size in (run.known, run.unknown) if size]
     return np.concatenate(
-        [generator.multinomial(size, np.full(size, 1 / size), draws) for size in kinds], 1
+        [generator.multinomial(size, np.full(size, 1 / size), draws) for size in sizes], 1
     )

@@ -1,4 +1,4 @@
-"""One way to measure a claim."""
+"""A metric that scores claims against the truth."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ C = TypeVar("C", bound=Claim)
 @final
 @dataclass(frozen=True, slots=True)
 class Yardstick(Generic[C]):
-    """One way to measure a claim.
+    """A metric that scores claims against the truth.
 
     Args:
         name: of the score.
-        better: the direction of a better claim.
-        measure: gives the figure from a claim and the truth, both in float64; None where the
-            claim makes no such statement.
-        guessable: False where a guess is perfect by saying nothing.
+        better: whether lower or higher is better.
+        measure: computes the score from a claim and the truth, in float64; None if the claim
+            makes no statement to score.
+        guessable: False if an empty guess would be perfect, so that guesses are not scored.
 
     """
 
@@ -30,7 +30,7 @@ class Yardstick(Generic[C]):
     guessable: bool = True
 
     def of_each(self, claims: Mapping[str, C], truth: C) -> dict[str, float]:
-        """Give the figure for each guess that makes such a statement."""
+        """Score each guess that makes a statement to score."""
         if not self.guessable:
             return {}
         values = {name: self.measure(claim, truth) for name, claim in claims.items()}
