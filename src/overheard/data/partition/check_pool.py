@@ -1,4 +1,4 @@
-"""Refuses what no split could share out."""
+"""A check that a pool of examples can be partitioned."""
 
 from jaxtyping import Int
 from torch import Tensor
@@ -9,18 +9,18 @@ from overheard.core.errors import PlanError
 def check_pool(
     labels: Int[Tensor, " examples"], sizes: Int[Tensor, " clients"], classes: int
 ) -> None:
-    """Refuse clients that hold nothing or, together, more than the pool.
+    """Refuse client sizes below 1, and sizes that sum to more than the pool.
 
     Raises:
-        PlanError: saying which.
-        ValueError: if a label is none.
+        PlanError: if a size is below 1, or the pool is too small.
+        ValueError: if a label is out of range.
 
     """
     if not len(sizes) or int(sizes.min()) < 1:
-        raise PlanError(f"each client needs 1 example or more, got sizes {sizes.tolist()}")
+        raise PlanError(f"each client needs at least 1 example, got sizes {sizes.tolist()}")
     if int(sizes.sum()) > len(labels):
         raise PlanError(
-            f"{len(sizes)} clients want {int(sizes.sum())} examples and {len(labels)} are "
+            f"{len(sizes)} clients need {int(sizes.sum())} examples, but {len(labels)} are "
             "left: take fewer or smaller clients, or fewer auxiliary examples"
         )
     if int(labels.min()) < 0 or int(labels.max()) >= classes:

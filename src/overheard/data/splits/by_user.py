@@ -38,7 +38,7 @@ class ByUser(Split):
     ) -> tuple[Rows, ...]:
         """Choose the users, then their examples."""
         if users is None:
-            raise PlanError("by_user: the data set names no users: take one that does")
+            raise PlanError("by_user: the data set names no users: choose one that does")
         check_pool(labels, sizes.clamp(max=1), classes)
         present = torch.from_numpy(np.unique(users.numpy()))
         if len(present) < len(sizes):
