@@ -17,10 +17,10 @@ def check_pool(
 
     """
     if not len(sizes) or int(sizes.min()) < 1:
-        raise PlanError(f"each client needs at least 1 example, got sizes {sizes.tolist()}")
+        raise PlanError(f"each client needs 1 example or more, got sizes {sizes.tolist()}")
     if int(sizes.sum()) > len(labels):
         raise PlanError(
-            f"{len(sizes)} clients need {int(sizes.sum())} examples, but {len(labels)} are "
+            f"{len(sizes)} clients want {int(sizes.sum())} examples and {len(labels)} are "
             "left: take fewer or smaller clients, or fewer auxiliary examples"
         )
     if int(labels.min()) < 0 or int(labels.max()) >= classes:
