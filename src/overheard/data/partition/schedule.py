@@ -111,7 +111,7 @@ class Schedule:
             if shift.last >= self.rounds:
                 raise PlanError(
                     f"client {shift.client} shifts in round {shift.last}, but rounds are "
-                    f"numbered 0 to {self.rounds - 1}: shift earlier, or run more rounds"
+                    f"numbered from 0 to {self.rounds - 1}: shift earlier, or run more rounds"
                 )
         ordered = sorted(self.shifts, key=lambda shift: (shift.client, shift.round))
         for earlier, later in pairwise(ordered):
