@@ -10,8 +10,8 @@ from tests.simulation.world import RECIPE, Spy, knowledge
 SIZES = (10, 60)
 
 
-def draw(virtual: int, members: int | None = None, **known):
-    return chunks_of(knowledge(virtual=virtual, **known), SIZES, members, Seed(3))
+def draw(virtual: int, members: int | None = None, **settings):
+    return chunks_of(knowledge(virtual=virtual, **settings), SIZES, members, Seed(3))
 
 
 class TestClients:
@@ -29,8 +29,8 @@ class TestClients:
     @pytest.mark.slow
     def test_follow_all_possible_recipes(self) -> None:
         prior = Prior(recipes=(RECIPE, RECIPE, RECIPE))
-        known = knowledge(virtual=60, prior=prior)
-        unknown = type(known)(3, known.build_model, known.auxiliary, None, None, prior)
+        settings = knowledge(virtual=60, prior=prior)
+        unknown = type(settings)(3, settings.build_model, settings.auxiliary, None, None, prior)
         clients = chunks_of(unknown, SIZES, None, Seed(3))[0].clients
         assert {client.recipe for client in clients} == {0, 1, 2}
 

@@ -11,7 +11,7 @@ from overheard.core.seeds import Seed
 from overheard.data.apportion import apportion
 
 SHARE = 0.2
-"""Share of the examples that is held out where a data set has no test part."""
+"""Share of the examples that is held out if a data set has no test part."""
 
 
 def stratified(

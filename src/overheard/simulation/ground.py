@@ -69,8 +69,8 @@ def ground_of(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Ground
 
     """
     broadcasts = view.broadcasts()
-    known = set(rounds) & broadcasts.keys()
-    if not rounds or len(known) < len(rounds):
+    available = set(rounds) & broadcasts.keys()
+    if not rounds or len(available) < len(rounds):
         raise ValueError(
             f"rounds must be different and have a broadcast each, got {list(rounds)}"
         )

@@ -67,7 +67,7 @@ class _Table:
 
     def __init__(self, chunks: Sequence[Chunk], rounds: Sequence[int]) -> None:
         self.read: dict[Probe, Tensor] = {}
-        self._rounds = {number: place for place, number in enumerate(rounds)}
+        self._rounds = {number: position for position, number in enumerate(rounds)}
         self._starts = [0]
         for chunk in chunks:
             self._starts.append(self._starts[-1] + len(chunk.makers()))

@@ -48,9 +48,9 @@ def test_packed_tables_and_the_files_of_uci_give_the_same(tmp_path: Path) -> Non
     for name, lines in (("train", TRAIN), ("test", TEST[1:])):
         text = header + "".join(lines).replace(", ", ",").replace(".\n", "\n")
         (packed / f"adult_{name}.csv.gz").write_bytes(gzip.compress(text.encode()))
-    one, other = Adult().load(tmp_path / "uci"), Adult().load(tmp_path / "packed")
-    assert one.train.inputs.equal(other.train.inputs)
-    assert one.test.inputs.equal(other.test.inputs)
+    from_uci, from_tables = Adult().load(tmp_path / "uci"), Adult().load(tmp_path / "packed")
+    assert from_uci.train.inputs.equal(from_tables.train.inputs)
+    assert from_uci.test.inputs.equal(from_tables.test.inputs)
 
 
 @pytest.mark.usefixtures("offline")

@@ -54,9 +54,15 @@ def test_the_latest_posts_of_each_blogger_are_the_test_part(tmp_path: Path) -> N
 
 
 def test_a_copy_of_a_blog_is_left_out(tmp_path: Path) -> None:
-    own = [f"word{n:02} again" for n in range(10)]
+    texts_of_u0 = [f"word{n:02} again" for n in range(10)]
     # u1 repeats all of u0's posts but one; u2 happens to share one with u0.
-    texts = [*own[:5], *own[:4], own[5], own[0], *own[6:]]
+    texts = [
+        *texts_of_u0[:5],
+        *texts_of_u0[:4],
+        texts_of_u0[5],
+        texts_of_u0[0],
+        *texts_of_u0[6:],
+    ]
     frame = posts(texts, ["u0"] * 5 + ["u1"] * 5 + ["u2"] * 5, [*range(5)] * 3)
     # u2 has another age group, so that two labels are left.
     frame.assign(label=[0] * 10 + [1] * 5).to_parquet(tmp_path / FILE)

@@ -245,18 +245,18 @@ def test_canaries_are_added_to_the_split_and_do_not_depend_on_it(
     assert torch.equal(same.candidates.inputs, candidate_records.inputs)
     assert torch.equal(same.candidates.labels, candidate_records.labels)
     assert torch.equal(same.auxiliary.inputs, partition.auxiliary.inputs)
-    taken = partition.auxiliary.inputs.flatten().tolist()
+    used = partition.auxiliary.inputs.flatten().tolist()
     for number in range(3):
         places, examples_held = partition.members[client(number)], partition.held(number, 0)
         assert len(examples_held) == size + len(places)
         # The last rows of each client are its canaries, with the labels of the candidates.
         assert torch.equal(examples_held.inputs[size:], candidate_records.inputs[list(places)])
         assert torch.equal(examples_held.labels[size:], candidate_records.labels[list(places)])
-        taken += examples_held.inputs.flatten().tolist()
+        used += examples_held.inputs.flatten().tolist()
     members = {place for places in partition.members.values() for place in places}
     held_out = [n for n in range(len(candidate_records)) if n not in members]
-    taken += candidate_records.inputs[held_out].flatten().tolist()
-    assert len(set(taken)) == len(taken)
+    used += candidate_records.inputs[held_out].flatten().tolist()
+    assert len(set(used)) == len(used)
     own_labels = dataset().train.labels[candidate_records.inputs.flatten().long()]
     is_right = candidate_records.labels == own_labels
     assert bool(is_right.all()) if canaries == "labelled" else not bool(is_right.any())
@@ -546,15 +546,15 @@ def test_public_examples_of_the_data_set_itself_come_first() -> None:
     assert numbers_of(draw_test_partition(ByUser(), data=own).background or own.test) == {
         *range(9000, 9040)
     }
-    some = draw_test_partition(ByUser(), data=own, background=25).background
-    assert some is not None
-    assert len(numbers_of(some)) == 25
-    assert numbers_of(some) < {*range(9000, 9040)}
+    selection = draw_test_partition(ByUser(), data=own, background=25).background
+    assert selection is not None
+    assert len(numbers_of(selection)) == 25
+    assert numbers_of(selection) < {*range(9000, 9040)}
     again = draw_test_partition(
         ByUser(), data=own, background=25, is_exchanged=True, people=People()
     )
     assert again.background is not None
-    assert again.background.inputs.equal(some.inputs)
+    assert again.background.inputs.equal(selection.inputs)
 
 
 def test_refuses_public_examples_that_have_no_source() -> None:

@@ -51,9 +51,9 @@ def test_a_vector_has_the_weekday_and_the_length() -> None:
 
 def test_a_vector_does_not_depend_on_the_texts_beside_it() -> None:
     alone = style_vectors(dated_texts("well... no!"), FITTED)[0]
-    beside = style_vectors(dated_texts("?? THE END ??", "well... no!", "", "a"), FITTED)
-    assert torch.allclose(alone, beside[1], atol=1e-4)
-    assert bool(beside.isfinite().all())
+    together = style_vectors(dated_texts("?? THE END ??", "well... no!", "", "a"), FITTED)
+    assert torch.allclose(alone, together[1], atol=1e-4)
+    assert bool(together.isfinite().all())
 
 
 def test_fitted_texts_have_mean_0_and_deviation_1() -> None:

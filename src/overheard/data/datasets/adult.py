@@ -56,15 +56,19 @@ class Adult(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `adult/adult_train.csv.gz` and `..._test.csv.gz`; otherwise UCI's files."""
-        places = ("adult/adult_train.csv.gz", "adult/adult_test.csv.gz")
-        stored = [find_file(folder, (place,)) for place in places]
+        file_names = ("adult/adult_train.csv.gz", "adult/adult_test.csv.gz")
+        stored = [find_file(folder, (file_name,)) for file_name in file_names]
         if stored[0] is not None and stored[1] is not None:
             return _dataset(stored[0], read_table(stored[0]), stored[1], read_table(stored[1]))
         try:
             train = find_file(folder, (f"adult/{TRAIN.file}",)) or fetch(TRAIN)
             test = find_file(folder, (f"adult/{TEST.file}",)) or fetch(TEST)
         except DataError as failure:
-            missing = [place for place, path in zip(places, stored, strict=True) if not path]
+            missing = [
+                file_name
+                for file_name, path in zip(file_names, stored, strict=True)
+                if not path
+            ]
             raise DataError(f"{failure}; {where_to_put(folder, missing)}") from failure
         header = (*COLUMNS, INCOME)
         # The first line of UCI's test file is not a row.

@@ -52,15 +52,15 @@ class AgNews(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `ag_news/*.parquet` or, without them, the published files."""
-        train_place = "ag_news/ag_news_train.parquet"
-        places = (train_place, "ag_news/ag_news_train_subset.parquet")
-        test_place = "ag_news/ag_news_test.parquet"
-        train_path = find_file(folder, places)
-        test_path = find_file(folder, (test_place,))
+        train_file = "ag_news/ag_news_train.parquet"
+        train_files = (train_file, "ag_news/ag_news_train_subset.parquet")
+        test_file = "ag_news/ag_news_test.parquet"
+        train_path = find_file(folder, train_files)
+        test_path = find_file(folder, (test_file,))
         if train_path is not None and test_path is not None:
             train, test = read_table(train_path), read_table(test_path)
         else:
-            missing = places[1:] if train_path is None else (test_place,)
+            missing = train_files[1:] if train_path is None else (test_file,)
             try:
                 train_path = find_file(folder, (f"ag_news/{TRAIN.file}",)) or fetch(TRAIN)
                 test_path = find_file(folder, (f"ag_news/{TEST.file}",)) or fetch(TEST)

@@ -92,8 +92,8 @@ class Cifar10(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `cifar10/cifar10.npz`, `cifar10_subset/...`, or else the published archive."""
-        whole = image_dataset(*_parts(folder), CLASS_NAMES, self.shrink)
-        return _kept(whole, self.only) if self.only else whole
+        dataset = image_dataset(*_parts(folder), CLASS_NAMES, self.shrink)
+        return _kept(dataset, self.only) if self.only else dataset
 
 
 def _parts(folder: Path | None) -> tuple[Pictures, Pictures]:
@@ -112,7 +112,7 @@ def _parts(folder: Path | None) -> tuple[Pictures, Pictures]:
     return read_batches(archive, train), read_batches(archive, ["test_batch"])
 
 
-def _kept(whole: Dataset, only: tuple[str, ...]) -> Dataset:
+def _kept(dataset: Dataset, only: tuple[str, ...]) -> Dataset:
     """Select the examples of these classes, renumbered in this order."""
     numbers = torch.full((len(CLASS_NAMES),), -1)
     for number, name in enumerate(only):
@@ -122,7 +122,7 @@ def _kept(whole: Dataset, only: tuple[str, ...]) -> Dataset:
         labels = numbers[part.labels]
         return Examples(part.inputs[labels >= 0], labels[labels >= 0])
 
-    return Dataset(select(whole.train), select(whole.test), Task(whole.task.shape, only))
+    return Dataset(select(dataset.train), select(dataset.test), Task(dataset.task.shape, only))
 
 
 def read_batches(archive: Path, batches: list[str]) -> Pictures:

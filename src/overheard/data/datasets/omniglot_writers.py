@@ -38,8 +38,8 @@ class OmniglotWriters(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `omniglot_writers/omniglot_writers.npz`; no download in this form."""
-        place = "omniglot_writers/omniglot_writers.npz"
-        path = need_file(folder, (place,), self.source)
+        file_name = "omniglot_writers/omniglot_writers.npz"
+        path = need_file(folder, (file_name,), self.source)
         class_names = read_names(path, "class_names")
         user_names = read_names(path, "user_names")
         pixels = read_pixels(path, "x", SHAPE)[..., None]

@@ -256,12 +256,12 @@ def _first_held(
 def _asked_about(
     dataset: Dataset,
     candidates: Candidates,
-    held: tuple[Rows, ...],
+    client_rows: tuple[Rows, ...],
     free: Bool[Tensor, " examples"],
     seed: Seed,
 ) -> CandidateSet:
     """Draw candidate records from the clients' examples and from unused ones."""
-    return ask_about(candidates, held, free, _held_once(dataset), seed, dataset.records)
+    return ask_about(candidates, client_rows, free, _held_once(dataset), seed, dataset.records)
 
 
 def _with_canaries(

@@ -37,8 +37,8 @@ def draw(
     # Within each stratum, client k takes the rows after those of clients 0 to k - 1.
     starts = (sizes.cumsum(0) - sizes) + counts.cumsum(0) - counts  # (clients, strata)
     drawn = []
-    for number, (first, wanted) in enumerate(zip(starts, counts, strict=True)):
-        rows = by_stratum[_ranges(first, wanted)]
+    for number, (first, lengths) in enumerate(zip(starts, counts, strict=True)):
+        rows = by_stratum[_ranges(first, lengths)]
         shuffle = seed.child("client", number).generator()
         drawn.append(rows[torch.randperm(len(rows), generator=shuffle)])
     return tuple(drawn)

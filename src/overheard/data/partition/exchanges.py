@@ -130,13 +130,13 @@ class _Table:
         self.hands = tuple(_Hand(rows) for rows in first)
         self._dataset = dataset
         self._classes = dataset.task.classes
-        labels, held = dataset.train.labels, torch.cat(first)
+        labels, held_rows = dataset.train.labels, torch.cat(first)
         # The stratum of each row: its label or, if clients are users, user * classes + label.
         self._kinds = labels if users is None else users * self._classes + labels
         self._untouched = free.clone()
-        self._untouched[held] = False
+        self._untouched[held_rows] = False
         self._met = torch.zeros(int(self._kinds.max()) // self._classes + 1, dtype=torch.bool)
-        self._met[self._kinds[held] // self._classes] = True
+        self._met[self._kinds[held_rows] // self._classes] = True
         self._copies = list[_Copies]()
         self._shifts = dict[Party, tuple[int, ...]]()
 
@@ -211,15 +211,15 @@ class _Table:
         return Holdings(pool, pool_rows, self._shifts)
 
     def _of_stranger(
-        self, unused_counts: Int[Tensor, " strata"], held: Rows, number: int, seed: Seed
+        self, unused_counts: Int[Tensor, " strata"], old_rows: Rows, number: int, seed: Seed
     ) -> Int[Tensor, " strata"]:
         """Return the remaining counts of a random user that is new and has enough examples."""
         by_user = unused_counts.reshape(-1, self._classes)  # (users, classes)
-        candidates = ((by_user.sum(1) >= len(held)) & ~self._met).nonzero().flatten()
+        candidates = ((by_user.sum(1) >= len(old_rows)) & ~self._met).nonzero().flatten()
         if not len(candidates):
             raise PlanError(
                 f"client {number} shifts to a user whom no client has been, but none of these "
-                f"users has {len(held)} examples: take fewer or smaller clients"
+                f"users has {len(old_rows)} examples: take fewer or smaller clients"
             )
         index = torch.randint(
             len(candidates), (), generator=seed.child("user", number).generator()
@@ -256,17 +256,17 @@ def _shifted(
 ) -> Int[Tensor, " strata"]:
     """Return the count of each stratum among `size` examples after a shift."""
     by_user = before.double().reshape(-1, classes)  # (users, classes)
-    place = f"the shift of client {shift.client} in round {shift.round}"
+    description = f"the shift of client {shift.client} in round {shift.round}"
     if shift.shares is not None:
         # If clients are users, all examples of a client are in its user's row.
         is_held = by_user.sum(1, keepdim=True) > 0
-        by_user = is_held * shares_of(shift.shares, place)
+        by_user = is_held * shares_of(shift.shares, description)
     if shift.weights is not None:
-        by_user = by_user * weights_of(shift.weights, place)
+        by_user = by_user * weights_of(shift.weights, description)
         if not bool(by_user.any()):
             raise PlanError(
-                f"{place}: the weights of all labels that the client holds are 0: raise one of "
-                "them"
+                f"{description}: the weights of all labels that the client holds are 0: raise "
+                "one of them"
             )
     return apportion(by_user.flatten(), size)
 

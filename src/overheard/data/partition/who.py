@@ -44,7 +44,7 @@ class Who:
 
 
 def who_is_known(
-    dataset: Dataset, split: Parted, held: Sequence[Rows], people: People, seed: Seed
+    dataset: Dataset, split: Parted, client_rows: Sequence[Rows], people: People, seed: Seed
 ) -> Who:
     """Identify the user behind each client, and choose the users whom the attacker knows.
 
@@ -56,11 +56,11 @@ def who_is_known(
 
     """
     if people.prior == "profile":
-        return _profiles(dataset, split, held)
+        return _profiles(dataset, split, client_rows)
     assert dataset.users is not None
     owners = {
         client(number): int(dataset.users[rows[0]])
-        for number, rows in enumerate(held)
+        for number, rows in enumerate(client_rows)
         if len(rows)
     }
     priors = {user: rows for user, rows in split.prior.items() if len(rows)}
@@ -92,17 +92,17 @@ def who_is_known(
     )
 
 
-def exchanged(held: Sequence[Rows], seed: Seed) -> tuple[Rows, ...]:
+def exchanged(client_rows: Sequence[Rows], seed: Seed) -> tuple[Rows, ...]:
     """Permute examples and sizes among clients at random.
 
     The permutation control of identity attacks: neither the examples of a client nor their
     number reveal its user. The number must be permuted too, since it shows in an update as the
     number of steps.
     """
-    pooled = torch.cat(tuple(held))
+    pooled = torch.cat(tuple(client_rows))
     permuted = pooled[torch.randperm(len(pooled), generator=seed.generator())]
-    order = torch.randperm(len(held), generator=seed.child("sizes").generator())
-    return tuple(torch.split(permuted, [len(held[index]) for index in order.tolist()]))
+    order = torch.randperm(len(client_rows), generator=seed.child("sizes").generator())
+    return tuple(torch.split(permuted, [len(client_rows[index]) for index in order.tolist()]))
 
 
 def _seen(
@@ -155,7 +155,7 @@ def _embeddings(dataset: Dataset, rows: Mapping[int, Rows]) -> dict[int, Tensor]
     return means
 
 
-def _profiles(dataset: Dataset, split: Parted, held: Sequence[Rows]) -> Who:
+def _profiles(dataset: Dataset, split: Parted, client_rows: Sequence[Rows]) -> Who:
     """Return one profile per label, from all prior examples of that label."""
     labels, classes = dataset.train.labels, dataset.task.classes
     if classes > MOST_PROFILES:
@@ -164,7 +164,9 @@ def _profiles(dataset: Dataset, split: Parted, held: Sequence[Rows]) -> Who:
             f"most {MOST_PROFILES} are allowed: take another prior"
         )
     pooled = torch.cat(list(split.prior.values())).sort().values
-    counts = torch.stack([labels[rows].bincount(minlength=classes) for rows in held]).double()
+    counts = torch.stack(
+        [labels[rows].bincount(minlength=classes) for rows in client_rows]
+    ).double()
     shares = counts / counts.sum(1, keepdim=True).clamp(min=1)  # (clients, labels)
     lift = shares / (counts.sum(0) / counts.sum()).clamp(min=1e-12)
     names = dataset.task.class_names
@@ -172,7 +174,7 @@ def _profiles(dataset: Dataset, split: Parted, held: Sequence[Rows]) -> Who:
     return Who(
         {
             client(number): names[int(lift[number].argmax())]
-            for number, rows in enumerate(held)
+            for number, rows in enumerate(client_rows)
             if len(rows)
         },
         {},

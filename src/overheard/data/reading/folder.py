@@ -27,38 +27,38 @@ def data_folder(given: Path | None) -> Path | None:
     return folder
 
 
-def find_file(folder: Path | None, places: Sequence[str]) -> Path | None:
+def find_file(folder: Path | None, file_names: Sequence[str]) -> Path | None:
     """Return the first of these files, such as `mnist/mnist.npz`, that is in the folder.
 
     A file directly in the folder, without the sub-folder, is found too.
     """
     if folder is None:
         return None
-    for place in places:
-        for path in (folder / place, folder / Path(place).name):
+    for file_name in file_names:
+        for path in (folder / file_name, folder / Path(file_name).name):
             if path.is_file():
                 return path
     return None
 
 
-def need_file(folder: Path | None, places: Sequence[str], origin: str) -> Path:
+def need_file(folder: Path | None, file_names: Sequence[str], origin: str) -> Path:
     """Return the first of these files that is in the folder.
 
     Raises:
         DataError: if there is none; the message says by `origin` where to get it.
 
     """
-    found = find_file(folder, places)
+    found = find_file(folder, file_names)
     if found is None:
-        raise DataError(f"{where_to_put(folder, places)}; it comes from {origin}")
+        raise DataError(f"{where_to_put(folder, file_names)}; it comes from {origin}")
     return found
 
 
-def where_to_put(folder: Path | None, places: Sequence[str]) -> str:
+def where_to_put(folder: Path | None, file_names: Sequence[str]) -> str:
     """Return a hint that says which file to put where."""
     if folder is None:
         return (
-            f"no data folder is set: put {places[0]} into one and name the folder "
+            f"no data folder is set: put {file_names[0]} into one and name the folder "
             f"with --data DIR or {VARIABLE}"
         )
-    return f"{places[0]} is not in {folder}: put it at {folder / places[0]}"
+    return f"{file_names[0]} is not in {folder}: put it at {folder / file_names[0]}"

@@ -64,8 +64,8 @@ def mnist_like(
         DataError: if neither is available, or a file is damaged.
 
     """
-    places = (f"{files.name}/{files.name}.npz",)
-    stored = find_file(folder, places)
+    file_names = (f"{files.name}/{files.name}.npz",)
+    stored = find_file(folder, file_names)
     if stored is not None:
         return image_dataset(
             read_pictures(stored, "train", (SIDE, SIDE), len(class_names)),
@@ -81,7 +81,7 @@ def mnist_like(
             folder, files.name, files.test_images, files.test_labels, len(class_names)
         )
     except DataError as failure:
-        raise DataError(f"{failure}; {where_to_put(folder, places)}") from failure
+        raise DataError(f"{failure}; {where_to_put(folder, file_names)}") from failure
     return image_dataset(train, test, class_names, shrink)
 
 

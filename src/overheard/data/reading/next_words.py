@@ -64,11 +64,13 @@ def next_words(tokens: Int64[Tensor, "texts tokens"], settings: WindowSettings) 
         before = tokens[:, max(0, position - settings.context) : position]
         windows[:, number, : before.shape[1]] = before
     next_tokens = tokens[:, settings.stride :: settings.stride]  # (texts, positions)
-    known = next_tokens >= RESERVED
-    if not bool(known.any()):
+    is_known = next_tokens >= RESERVED
+    if not bool(is_known.any()):
         raise DataError(
             f"no text has a word of the vocabulary at position {settings.stride} or a multiple "
             "of it: use a smaller stride, or more tokens"
         )
     numbers = torch.arange(len(tokens))[:, None].expand_as(next_tokens)
-    return Windows(Examples(windows[known], next_tokens[known] - RESERVED), numbers[known])
+    return Windows(
+        Examples(windows[is_known], next_tokens[is_known] - RESERVED), numbers[is_known]
+    )

@@ -120,10 +120,10 @@ def _label_numbers(
     class_names: tuple[str, ...],
 ) -> Int64[np.ndarray, " examples"]:
     if labels.dtype.kind == "U":
-        known = np.isin(labels, class_names)
-        if not known.all():
+        is_known = np.isin(labels, class_names)
+        if not is_known.all():
             raise DataError(
-                f"{path}: '{name}' holds the label {str(labels[~known][0])!r}, which no "
+                f"{path}: '{name}' holds the label {str(labels[~is_known][0])!r}, which no "
                 "training example has: remove or correct it"
             )
         order = np.argsort(class_names)

@@ -117,7 +117,7 @@ def _as_numbers(column: pd.Series) -> pd.Series:
     """Return the column as numbers if it has only numbers and spellings of a missing one."""
     if pd.api.types.is_numeric_dtype(column):
         return column
-    known = column[~column.isin(MISSING) & column.notna()]
-    if not len(known) or pd.to_numeric(known, errors="coerce").isna().any():
+    present = column[~column.isin(MISSING) & column.notna()]
+    if not len(present) or pd.to_numeric(present, errors="coerce").isna().any():
         return column
     return pd.to_numeric(column, errors="coerce")

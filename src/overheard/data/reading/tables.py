@@ -207,10 +207,10 @@ def _plain(path: Path, column: pd.Series) -> pd.Series:
                 f"{path}: column {column.name!r} has infinity: leave the cell empty"
             )
         return column.astype(np.float64)
-    known = column.dropna()
-    if len(known) and known.map(lambda cell: isinstance(cell, date)).all():
+    present = column.dropna()
+    if len(present) and present.map(lambda cell: isinstance(cell, date)).all():
         return column.map(lambda cell: cell.isoformat(), na_action="ignore")
-    if not known.map(lambda cell: isinstance(cell, str)).all():
+    if not present.map(lambda cell: isinstance(cell, str)).all():
         raise DataError(
             f"{path}: column {column.name!r} has neither numbers, strings nor dates: convert "
             "or drop it"
@@ -225,12 +225,12 @@ def _numbers(
         raise DataError(
             f"{path}: column {fit.name!r} has strings among its numbers: correct it"
         )
-    known = fit.to_numpy(np.float64)
-    known = known[~np.isnan(known)]
-    if not len(known):
+    present = fit.to_numpy(np.float64)
+    present = present[~np.isnan(present)]
+    if not len(present):
         raise DataError(f"{path}: column {fit.name!r} is empty: drop it")
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, deviation = known.mean(), known.std()
+        mean, deviation = present.mean(), present.std()
     if not np.isfinite(deviation):
         raise DataError(
             f"{path}: column {fit.name!r} has numbers too large to standardise: rescale it"

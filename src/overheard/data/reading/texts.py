@@ -145,4 +145,4 @@ def _as_is(words: list[str]) -> list[str]:
 
 
 def _numbered(words: list[str]) -> Vocabulary:
-    return Vocabulary({word: RESERVED + place for place, word in enumerate(words)})
+    return Vocabulary({word: RESERVED + rank for rank, word in enumerate(words)})

@@ -81,8 +81,8 @@ def _within(
     count = torch.zeros_like(left)
     while missing := size - int(count.sum()):
         room = left - count
-        wanted = torch.where(room > 0, shares, 0.0)
-        if not float(wanted.sum()) > 0:
-            wanted = room.double()
-        count = count + apportion(wanted, missing).minimum(room)
+        weights = torch.where(room > 0, shares, 0.0)
+        if not float(weights.sum()) > 0:
+            weights = room.double()
+        count = count + apportion(weights, missing).minimum(room)
     return count

@@ -65,8 +65,8 @@ class Quantity(Split):
         queue: list[int] = []
         counts = torch.zeros(len(sizes), classes, dtype=torch.long)
         for number, size in enumerate(sizes.tolist()):
-            wanted = apportion(torch.ones(self.classes_per_client), size)
-            for need in wanted.tolist():
+            label_counts = apportion(torch.ones(self.classes_per_client), size)
+            for need in label_counts.tolist():
                 is_possible = ((left >= need) & (counts[number] == 0)).tolist()
                 if not any(is_possible[label] for label in queue):
                     queue += torch.randperm(classes, generator=generator).tolist()
