@@ -52,13 +52,7 @@ class Probe(ABC):
 
     @abstractmethod
     def read(self, scene: Scene, deltas: Sequence[Weights]) -> Float[Tensor, "clients ..."]:
-        """Return the reading of each client, in the order of `deltas`.
-
-        Args:
-            scene: the context of the round.
-            deltas: local minus broadcast weights, by client.
-
-        """
+        """Return the reading of each client; `deltas` are local minus broadcast weights."""
 
 
 def scene_seed(seed: Seed, round: int) -> Seed:

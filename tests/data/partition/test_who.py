@@ -117,9 +117,13 @@ def test_a_user_with_one_example_takes_part_but_is_unknown() -> None:
 
 
 def test_refuses_too_few_users() -> None:
-    with pytest.raises(PlanError, match="of 3 clients 2 are unseen and 1 have prior examples"):
+    with pytest.raises(
+        PlanError, match="of 3 clients 2 are unseen, and 1 of the others have prior"
+    ):
         participants_of(SIX, People(unseen=2), (0, 1, 2))
-    with pytest.raises(PlanError, match="of 2 clients 0 are unseen and 0 have prior examples"):
+    with pytest.raises(
+        PlanError, match="of 2 clients 0 are unseen, and 0 of the others have prior"
+    ):
         participants_of(persons([0, 1], [0, 0]), People(), (0, 1))
     with pytest.raises(PlanError, match="3 holdout users are needed, but 2 users with prior"):
         participants_of(SIX, People(holdout=3), (0, 1, 2, 3))

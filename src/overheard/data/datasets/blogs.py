@@ -80,7 +80,7 @@ class Blogs(DataSource):
             "next_word"; None = 20,000, or 5,000 for "next_word".
         tokens: the number of words that are read of a post.
         context: the most words in a window.
-        stride: words between labels in a post.
+        stride: every `stride`-th word of a post is a label.
 
     """
 

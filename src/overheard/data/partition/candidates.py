@@ -90,7 +90,7 @@ def ask_about(
     Args:
         settings: the number of candidates.
         held: the rows of each client.
-        free: marks rows that the attacker does not have, including those of clients.
+        free: marks rows that are unused or held by clients.
         unique: marks rows whose content occurs once. A copy could be member and non-member.
         seed: of the draws.
         records: the record from which each example was cut; None = one record per example.

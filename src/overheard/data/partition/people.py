@@ -31,7 +31,7 @@ class People:
         records: the largest number of prior records per user; None = all. Chronological ones
             nearest to the private ones are taken, within labels in the same share per label.
         unseen: the number of clients whose users the attacker does not know.
-        holdout: the number of known users who take no part.
+        holdout: the number of users who take no part and are known to take none.
         shadow_devices: whether each prior, including those of holdout users, takes part in the
             run as a shadow device of the attacker.
         per_label: label-matched users: the number of private and of prior examples that each

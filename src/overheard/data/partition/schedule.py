@@ -16,7 +16,7 @@ MOST_CLIENTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class DataShift:
-    """A distribution shift: from a round on, a client holds as many fresh examples.
+    """A distribution shift: fresh examples, as many as before, replace those of a client.
 
     Properties that are not given do not change. With only a client and a round, fresh examples
     of the same distribution replace the old ones: the control of a shift.

@@ -114,9 +114,9 @@ def _seen(
     seen = [user for user in taking_part if user in priors and user not in unseen]
     if len(seen) < 2:
         raise PlanError(
-            f"people: of {len(taking_part)} clients {len(unseen)} are unseen and {len(seen)} "
-            "have prior examples, but at least 2 clients must have some: take more clients or "
-            "fewer unseen ones"
+            f"people: of {len(taking_part)} clients {len(unseen)} are unseen, and {len(seen)} "
+            "of the others have prior examples, but at least 2 are needed: take more clients "
+            "or fewer unseen ones"
         )
     return seen
 

@@ -13,7 +13,7 @@ from overheard.core.errors import DataError
 from overheard.data.reading.arrays import LARGEST
 
 MAGIC = 0x0800
-"""Two zero bytes, then 8 for unsigned bytes, then the number of axes, which is added."""
+"""Two zero bytes, then 8 for unsigned bytes; the number of axes is added."""
 
 
 def read_idx(path: Path, axes: int) -> UInt8[np.ndarray, "..."]:

@@ -17,8 +17,8 @@ class WindowSettings:
 
     Args:
         context: the most words in a window.
-        stride: words between labels. The first label is word `stride`, counted from 0, so that
-            a window has `stride` words or more, or `context` if that is less.
+        stride: every `stride`-th word is a label. The first is word `stride`, counted from 0,
+            so that a window has `stride` words or more, or `context` if that is less.
 
     """
 

@@ -42,7 +42,7 @@ class TableColumns:
     attributes: tuple[str, ...] = ()
 
     def named(self) -> tuple[str, ...]:
-        """Return the named columns, which are not inputs by default."""
+        """Return the names of all columns with a meaning of their own."""
         single = (self.label, self.user, self.text, self.time)
         return (*(column for column in single if column is not None), *self.attributes)
 
