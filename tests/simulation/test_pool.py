@@ -14,9 +14,9 @@ def test_each_half_is_augmented_from_its_own_examples() -> None:
     inputs = torch.zeros(30, 1)
     inputs[split.halves[0]] = 100.0
     inputs[split.halves[1]] = -100.0
-    training_pool = pool_of(Examples(inputs, labels), split, Seed(1))
-    for half, value in zip(training_pool.halves, (100.0, -100.0), strict=True):
-        half_examples = training_pool.examples.take(half)
+    result = pool_of(Examples(inputs, labels), split, Seed(1))
+    for half, value in zip(result.halves, (100.0, -100.0), strict=True):
+        half_examples = result.examples.take(half)
         assert half_examples.counts(3).tolist() == [pool.ENOUGH] * 3
         assert torch.allclose(half_examples.inputs, torch.tensor(value))
 
@@ -25,8 +25,6 @@ def test_enough_examples_are_not_augmented() -> None:
     labels = torch.arange(900) % 3
     split = part(labels, 3, Seed(0))
     examples = Examples(torch.arange(900.0).unsqueeze(1), labels)
-    training_pool = pool_of(examples, split, Seed(1))
-    rows_used = [
-        training_pool.examples.inputs[half].flatten().long() for half in training_pool.halves
-    ]
+    result = pool_of(examples, split, Seed(1))
+    rows_used = [result.examples.inputs[half].flatten().long() for half in result.halves]
     assert all(map(torch.equal, rows_used, split.halves))

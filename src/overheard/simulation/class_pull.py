@@ -88,10 +88,10 @@ def common_factors(
 
 
 def _features(
-    scene: Scene, cohort: Iterable[Weights]
+    context: Scene, cohort: Iterable[Weights]
 ) -> Iterator[Float[Tensor, "examples features"]]:
     return features_of_cohort(
-        scene.build_model, cohort, scene.held_out.inputs, device=scene.device
+        context.build_model, cohort, context.held_out.inputs, device=context.device
     )
 
 
@@ -110,14 +110,14 @@ def _pulls(
     features: Float[Tensor, "examples features"],
     weights: Weights,
     layer: LastLayer,
-    scene: Scene,
+    context: Scene,
 ) -> Float[Tensor, "classes gradients columns"]:
     """Return the class gradients: entry (k, c) is that of class c on row k."""
     rows = _with_bias(weights, layer)
     inputs = features.double()
     if layer.bias is not None:
         inputs = torch.cat((inputs, inputs.new_ones(len(inputs), 1)), 1)
-    labels = scene.held_out.labels.cpu()
+    labels = context.held_out.labels.cpu()
     errors = -(inputs @ rows.T).softmax(1)  # (examples, classes)
     errors[torch.arange(len(labels)), labels] += 1
     return torch.stack([_mean_of(errors, inputs, labels == c) for c in range(len(rows))], 1)

@@ -162,8 +162,8 @@ def _share(records: int, share: float) -> int:
 
 def _copies(dataset: Dataset, private: Bool[Tensor, " examples"]) -> Bool[Tensor, " examples"]:
     """Mark the training examples whose content equals that of a private or test example."""
-    keys = content_keys(dataset.train.inputs)
-    return torch.isin(keys, torch.cat([keys[private], content_keys(dataset.test.inputs)]))
+    hashes = content_keys(dataset.train.inputs)
+    return torch.isin(hashes, torch.cat([hashes[private], content_keys(dataset.test.inputs)]))
 
 
 def _matched(
