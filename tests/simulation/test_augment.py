@@ -70,17 +70,17 @@ def test_a_text_loses_tokens_and_swaps_neighbours_but_gains_none() -> None:
     originals = texts()
     result = augmented(originals, 200, Seed(0))
     copies = result.inputs[len(originals) :]
-    copies_of_label_0 = copies[(copies >= 5).any(1)]
-    assert len(copies_of_label_0) == 99  # 198 copies of the two texts of label 0, in turn
-    for copy in copies_of_label_0.tolist():
+    copies_of_first = copies[(copies >= 5).any(1)]
+    assert len(copies_of_first) == 99  # 198 copies of the two texts of label 0, in turn
+    for copy in copies_of_first.tolist():
         tokens = [token for token in copy if token]
         assert copy == tokens + [0] * (7 - len(tokens))
         assert len(set(tokens)) == len(tokens)
         assert set(tokens) <= {5, 6, 7, 8, 9}
         # No token moves back by more than 1.5 positions.
         assert all(later > earlier - 2 for earlier, later in pairwise(tokens))
-    assert any(copy != sorted(copy) for copy in copies_of_label_0[:, :2].tolist())
-    assert (copies_of_label_0 == 0).sum() > 2 * len(copies_of_label_0)
+    assert any(copy != sorted(copy) for copy in copies_of_first[:, :2].tolist())
+    assert (copies_of_first == 0).sum() > 2 * len(copies_of_first)
 
 
 def test_no_text_loses_all_tokens() -> None:

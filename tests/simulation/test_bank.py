@@ -64,7 +64,7 @@ class TestSimulation:
     def test_clients_of_one_half_never_train_on_the_other(self) -> None:
         # Examples of half 1 and held-out ones are 0: training on them changes no weight of the
         # first layer. Training on half 0 does.
-        without_noise = blobs(20)
+        examples = blobs(20)
         seed = (
             knowledge()
             .means.seed.child(
@@ -72,10 +72,10 @@ class TestSimulation:
             )
             .child("parting")
         )
-        split = part(without_noise.labels, CLASSES, seed)
-        inputs = torch.zeros_like(without_noise.inputs)
-        inputs[split.halves[0]] = without_noise.inputs[split.halves[0]]
-        attacker = knowledge(auxiliary=Examples(inputs, without_noise.labels))
+        split = part(examples.labels, CLASSES, seed)
+        inputs = torch.zeros_like(examples.inputs)
+        inputs[split.halves[0]] = examples.inputs[split.halves[0]]
+        attacker = knowledge(auxiliary=Examples(inputs, examples.labels))
         simulation = build_bank(run(), attacker, (0,), [Raw()])
         has_changed = simulation.read[Raw()][:, 0, :20].abs().sum(1) > 0
         assert has_changed.equal(simulation.halves == 0)
@@ -118,8 +118,8 @@ class TestReadUpdates:
             name: part.view_as(weight)
             for (name, weight), part in zip(start.items(), parts, strict=True)
         }
-        messages = Message(0, client(9), frozenset({SERVER}), Update(delta, 5))
-        view_with_update = View(view.observers, (*view.messages, messages))
+        message = Message(0, client(9), frozenset({SERVER}), Update(delta, 5))
+        view_with_update = View(view.observers, (*view.messages, message))
         read = read_updates(view_with_update, client(9), attacker, (0,), [Answers()])[Answers()]
         assert torch.allclose(read[0], simulation.read[Answers()][5, 0], atol=1e-5)
 
@@ -150,8 +150,8 @@ class TestReadableRounds:
 class TestMedianCohortSize:
     def test_is_taken_from_the_aggregate(self) -> None:
         cohort = frozenset(map(client, range(7)))
-        messages = Message(0, COHORT, frozenset({SERVER}), Aggregate({}, cohort))
-        assert cohort_members(View(frozenset({SERVER}), (messages,)), (0,)) == 7
+        message = Message(0, COHORT, frozenset({SERVER}), Aggregate({}, cohort))
+        assert cohort_members(View(frozenset({SERVER}), (message,)), (0,)) == 7
 
     def test_is_taken_from_the_updates(self) -> None:
         assert cohort_members(run(), (0, 1)) == 3

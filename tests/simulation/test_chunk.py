@@ -29,8 +29,8 @@ class TestClients:
     @pytest.mark.slow
     def test_follow_all_possible_recipes(self) -> None:
         prior = Prior(recipes=(RECIPE, RECIPE, RECIPE))
-        settings = knowledge(virtual=60, prior=prior)
-        unknown = type(settings)(3, settings.build_model, settings.auxiliary, None, None, prior)
+        attacker = knowledge(virtual=60, prior=prior)
+        unknown = type(attacker)(3, attacker.build_model, attacker.auxiliary, None, None, prior)
         clients = chunks_of(unknown, SIZES, None, Seed(3))[0].clients
         assert {client.recipe for client in clients} == {0, 1, 2}
 

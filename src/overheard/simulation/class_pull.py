@@ -31,10 +31,10 @@ factors would be infinite. Squares of this bound fit float32."""
 class ClassPull(Probe):
     """Fit the change of the last layer by the mean gradient of each class.
 
-    A gradient step on an example of class c changes row k of the last layer by
-    rate * (1{k = c} - p_k) h, where p is the output of the model and h its features. The mean
-    of (1{k = c} - p_k) h over held-out examples of class c is the *class gradient* of c on
-    row k. Ridge regression of the change of row k on its class gradients gives one factor per
+    Let p be the output of the model on an example of class c, and h its features. A gradient
+    step changes row k of the last layer by rate * (1{k = c} - p_k) h. The mean of
+    (1{k = c} - p_k) h over held-out examples of class c is the *class gradient* of c on row k.
+    Ridge regression of the change of row k on its class gradients gives one factor per
     class. A second fit of all rows has common factors, which are proportional to the label
     shares as far as class gradients stay constant. Class gradients are taken at the broadcast,
     and as the mean of those at the broadcast and at the client's model (trapezoid rule).

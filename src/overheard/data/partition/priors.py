@@ -44,9 +44,9 @@ def part_users(
     examples whatever the limit.
 
     No prior example has the content of any private or test example, since the attacker would
-    then hold what it is to infer. Such copies are 1 to 2 % of the prior examples of WISDM. Of
-    the blogs' windows of ten words, such as the opening of a letter, they are 1 to 2 % (the
-    user's own in three of four cases), and of whole posts less than 0.1 %.
+    then hold what it is to infer. Such copies are 1 to 2 % of the prior examples of WISDM, and
+    less than 0.1 % of whole blog posts. They are 1 to 2 % of the blogs' windows of ten words,
+    such as the opening of a letter; three of four are copies of the user's own.
 
     Takes 0.1 s for the 350,000 windows of the blogs.
 

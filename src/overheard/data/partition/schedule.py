@@ -90,9 +90,9 @@ class Schedule:
 
     Args:
         rounds: the number of rounds.
-        refresh_every: in every round but 0 whose number is a multiple of this, each client gets
-            fresh examples with the same label counts and distortion, unless it is in the middle
-            of a shift. None = never.
+        refresh_every: rounds between refreshes. In each round that is a multiple of this, but
+            0, clients get fresh examples with the same label counts and distortion. A client in
+            the middle of a shift is left out. None = never.
         shifts: exchanges that change the distribution of a client's data.
 
     """
