@@ -82,12 +82,12 @@ IID = '[data.split]\nkind = "dirichlet"\nalpha = 0.5\n'
         (
             IID,
             '[data.split]\nkind = "shares"\ncompositions = [[0.5, 0.5], [1, 0], [0, 1]]\n',
-            ("has 2 shares, the task has 10 labels: give one share a label",),
+            ("has 2 shares, the task has 10 labels: give one share per label",),
         ),
         (
             IID,
             '[data.split]\nkind = "shares"\ncompositions = [[' + "0.05, " * 20 + "]]\n",
-            ("1 compositions for 3 clients: give one each",),
+            ("1 compositions for 3 clients: give one per client",),
         ),
         (IID, '[data.split]\nkind = "by_user"\n', ("user",)),
         ("clients = 3", "clients = 900", ("900 clients want", "take fewer or smaller clients")),

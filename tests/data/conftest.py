@@ -1,4 +1,4 @@
-"""A world in which nothing can be fetched, and small files of every kind."""
+"""Fixtures for tests without network, and a writer of IDX files."""
 
 import gzip
 import struct
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every fetch fails as it does without a network, so that no test waits for one."""
+    """Make every download fail at once, as without a network."""
 
     def unreachable(*_: object, **__: object) -> str:
         raise OSError("no network")
@@ -22,7 +22,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def write_idx() -> Callable[[Path, np.ndarray], Path]:
-    """Writes bytes as a gzipped IDX file."""
+    """Return a function that writes bytes as a gzipped IDX file."""
 
     def write(path: Path, array: np.ndarray) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)

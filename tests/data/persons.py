@@ -1,4 +1,4 @@
-"""Data sets of persons, small enough to say by hand who has what."""
+"""Small data sets of users, for expected values worked out by hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def persons(
     test: Sequence[float] = (-1.0,),
     task: Task = TASK,
 ) -> Dataset:
-    """Examples of these users; the single input of each is its own number, from 0."""
+    """Return examples of these users; the single input of each is its own number, from 0."""
     numbers = torch.arange(float(len(users))) if inputs is None else torch.tensor(inputs)
     return Dataset(
         Examples(numbers[:, None], torch.tensor(labels)),
@@ -53,9 +53,9 @@ _RECORDS = st.builds(
 
 @st.composite
 def records(draw: st.DrawFn) -> list[tuple[int, int, int, int]]:
-    """Records of one user and one time each, the examples of all in any order.
+    """Draw the examples of records of one user and one time each, in any order.
 
-    Of each example user, label, time and record.
+    Each example is given as user, label, time and record.
     """
     drawn = draw(st.lists(_RECORDS, min_size=1, max_size=40))
     flat = [
@@ -67,6 +67,6 @@ def records(draw: st.DrawFn) -> list[tuple[int, int, int, int]]:
 
 
 def peopled(examples: list[tuple[int, int, int, int]]) -> Dataset:
-    """The data set of drawn records: run-time checks draw too, so not within the drawing."""
+    """Return the data set of drawn records, outside the strategy, as type checks draw too."""
     users, labels, times, numbers = zip(*examples, strict=True)
     return persons(users, labels, times=times, records=numbers)

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from overheard.data.apportion import apportion
 
 
-def test_the_largest_remainders_get_what_is_left() -> None:
+def test_the_largest_remainders_are_rounded_up() -> None:
     # 7 * (.5, .3, .2) = (3.5, 2.1, 1.4): 3 + 2 + 1 = 6, and one more for remainder .5.
     assert apportion(torch.tensor([0.5, 0.3, 0.2]), 7).tolist() == [4, 2, 1]
 
 
-def test_of_equal_remainders_the_first_wins() -> None:
+def test_the_first_of_equal_remainders_is_rounded_up() -> None:
     assert apportion(torch.ones(3), 4).tolist() == [2, 1, 1]
 
 
@@ -19,7 +19,7 @@ def test_of_equal_remainders_the_first_wins() -> None:
     weights=st.lists(st.floats(0, 100), min_size=1, max_size=8).filter(lambda w: sum(w) > 1e-3),
     total=st.integers(0, 1000),
 )
-def test_counts_sum_to_the_total_and_miss_no_share_by_one(
+def test_counts_sum_to_the_total_and_differ_from_exact_shares_by_less_than_one(
     weights: list[float], total: int
 ) -> None:
     counts = apportion(torch.tensor(weights, dtype=torch.float64), total)
@@ -29,6 +29,6 @@ def test_counts_sum_to_the_total_and_miss_no_share_by_one(
 
 
 @pytest.mark.parametrize("weights", [[0.0, 0.0], [1.0, -1.0], [float("nan"), 1.0]])
-def test_weights_that_are_no_shares_are_refused(weights: list[float]) -> None:
+def test_refuses_invalid_weights(weights: list[float]) -> None:
     with pytest.raises(ValueError, match="weights"):
         apportion(torch.tensor(weights), 3)

@@ -12,11 +12,11 @@ def examples(inputs: torch.Tensor, labels: list[int]) -> Examples:
     return Examples(inputs, torch.tensor(labels, dtype=torch.long))
 
 
-GOOD = examples(torch.zeros(3, 2), [0, 1, 0])
+VALID = examples(torch.zeros(3, 2), [0, 1, 0])
 
 
 @pytest.mark.parametrize(
-    ("train", "said"),
+    ("train", "message"),
     [
         (examples(torch.zeros(0, 2), []), "no examples"),
         (examples(torch.zeros(1, 3), [0]), "shape"),
@@ -27,26 +27,26 @@ GOOD = examples(torch.zeros(3, 2), [0, 1, 0])
         (Examples(torch.zeros(1, 2), torch.tensor([1], dtype=torch.int32)), "int64"),
     ],
 )
-def test_examples_that_do_not_fit_the_task_are_refused(train: Examples, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        Dataset(train, GOOD, TASK)
-    with pytest.raises(ValueError, match=said):
-        Dataset(GOOD, train, TASK)
+def test_refuses_examples_that_do_not_fit_the_task(train: Examples, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Dataset(train, VALID, TASK)
+    with pytest.raises(ValueError, match=message):
+        Dataset(VALID, train, TASK)
 
 
-def test_tokens_outside_the_vocabulary_are_refused() -> None:
+def test_refuses_tokens_outside_the_vocabulary() -> None:
     task = Task((2,), ("a", "b"), vocabulary=5)
-    good = examples(torch.tensor([[1, 4]]), [0])
-    assert Dataset(good, good, task).task.vocabulary == 5
+    valid = examples(torch.tensor([[1, 4]]), [0])
+    assert Dataset(valid, valid, task).task.vocabulary == 5
     with pytest.raises(ValueError, match="between 0 and 4"):
-        Dataset(good, examples(torch.tensor([[1, 5]]), [0]), task)
+        Dataset(valid, examples(torch.tensor([[1, 5]]), [0]), task)
 
 
 @pytest.mark.parametrize(
     ("users", "names"), [([0, 1], ()), ([0, 1, -1], ()), ([0, 1, 2], ("x",))]
 )
-def test_users_that_do_not_fit_the_examples_are_refused(
+def test_refuses_users_that_do_not_fit_the_examples(
     users: list[int], names: tuple[str, ...]
 ) -> None:
     with pytest.raises(ValueError, match="users"):
-        Dataset(GOOD, GOOD, TASK, torch.tensor(users), names)
+        Dataset(VALID, VALID, TASK, torch.tensor(users), names)

@@ -1,6 +1,6 @@
-"""What every data source promises, found by walking the folder.
+"""Checks of every data source in the package.
 
-Those that need files run where OVERHEARD_DATA names a folder that has them.
+Sources that need files are tested if OVERHEARD_DATA names a folder that has them.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from overheard.testing.require import require_part
 SOURCES = DATASETS.parts()
 
 WITHOUT_FOLDER = ("digits", "own")
-"""Sources that never look into the data folder, and so can always be loaded."""
+"""Sources that do not use the data folder, and so can always be loaded."""
 
 
 VARIANTS: Mapping[str, DataSource] = MappingProxyType(
@@ -33,11 +33,11 @@ VARIANTS: Mapping[str, DataSource] = MappingProxyType(
         "wisdm_yz": Wisdm(axes="yz"),
     }
 )
-"""Settings under which a source gives other fields than by default."""
+"""Settings under which a source returns other fields than by default."""
 
 
-def made(name: str, scratch: Path) -> DataSource:
-    """The source with its default settings; `own` has none and gets a small file."""
+def make_source(name: str, scratch: Path) -> DataSource:
+    """Return the source with default settings; `own` has none and gets a small file."""
     if name in VARIANTS:
         return VARIANTS[name]
     if name != "own":
@@ -50,13 +50,13 @@ def made(name: str, scratch: Path) -> DataSource:
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Dataset]:
-    """Loads a source once for all tests; skips those whose files are absent."""
+    """Return a function that loads a source once, and skips it if its files are missing."""
 
     @cache
     def load(name: str) -> Dataset | DataError:
         folder = data_folder(None)
         try:
-            return made(name, tmp_path_factory.mktemp(name)).load(folder)
+            return make_source(name, tmp_path_factory.mktemp(name)).load(folder)
         except DataError as failure:
             absent = "put it at" in str(failure) or folder is None
             if name in WITHOUT_FOLDER or not absent:
@@ -72,10 +72,10 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Dataset]
     return load_or_skip
 
 
-EACH = pytest.mark.parametrize("name", [*SOURCES, *VARIANTS])
+FOR_EACH_SOURCE = pytest.mark.parametrize("name", [*SOURCES, *VARIANTS])
 
 
-@EACH
+@FOR_EACH_SOURCE
 @pytest.mark.parametrize("check", DATASET_CHECKS)
 @pytest.mark.usefixtures("offline")
 def test_every_dataset(
@@ -85,25 +85,23 @@ def test_every_dataset(
 
 
 @pytest.mark.parametrize("name", [*SOURCES, *VARIANTS])
-def test_every_source_is_a_value_that_says_where_its_data_come_from(
-    name: str, tmp_path: Path
-) -> None:
-    require_part(made(name, tmp_path))
+def test_every_source_is_a_value_and_names_its_origin(name: str, tmp_path: Path) -> None:
+    require_part(make_source(name, tmp_path))
 
 
-def test_a_source_is_checked_as_a_whole_too() -> None:
+def test_the_check_of_a_whole_source_passes() -> None:
     check_dataset(SOURCES["digits"]())
 
 
 @pytest.mark.usefixtures("offline")
-def test_a_class_of_blogs_is_never_called_by_a_word(loaded: Callable[[str], Dataset]) -> None:
+def test_class_names_of_blogs_contain_no_real_word(loaded: Callable[[str], Dataset]) -> None:
     names = loaded("blogs_next_word").task.class_names
     assert names == tuple(f"word {rank}" for rank in range(1, len(names) + 1))
 
 
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("name", [name for name in SOURCES if name not in WITHOUT_FOLDER])
-def test_absent_files_are_told_with_the_place_to_put_them(name: str, tmp_path: Path) -> None:
+def test_missing_files_are_reported_with_where_to_put_them(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"put it at {tmp_path}/\w+/\w+\.\w+"):
         SOURCES[name]().load(tmp_path)
     with pytest.raises(DataError, match="with --data DIR or OVERHEARD_DATA"):

@@ -1,4 +1,4 @@
-"""What every split promises, found by walking the folder."""
+"""Checks of every split in the package."""
 
 from collections.abc import Callable
 
@@ -18,8 +18,8 @@ from overheard.testing.split import (
 )
 
 
-def made(name: str) -> SplitOf:
-    """The split with its default settings; `shares` has none and gets a row a client."""
+def make_split(name: str) -> SplitOf:
+    """Return a split with default settings; `shares` has none and gets a row per client."""
 
     def split_of(clients: int) -> Split:
         if name == "shares":
@@ -35,15 +35,15 @@ def made(name: str) -> SplitOf:
 def test_each_client_gets_its_size_and_no_row_is_held_twice(
     name: str, sizes: list[int], seed: int
 ) -> None:
-    gives_each_client_its_size_and_no_row_twice(made(name), sizes, Seed(seed))
+    gives_each_client_its_size_and_no_row_twice(make_split(name), sizes, Seed(seed))
 
 
 @pytest.mark.parametrize("name", SPLITS.parts())
 @pytest.mark.parametrize("check", SPLIT_CHECKS)
 def test_every_split(name: str, check: Callable[[SplitOf], None]) -> None:
-    require_part(made(name)(2))
-    check(made(name))
+    require_part(make_split(name)(2))
+    check(make_split(name))
 
 
-def test_a_split_is_checked_as_a_whole_too() -> None:
+def test_the_check_of_a_whole_split_passes() -> None:
     check_split(SPLITS.parts()["iid"]())

@@ -8,14 +8,14 @@ from overheard.core.seeds import Seed
 from overheard.data.holdout import held_out_fifth, latest, stratified
 
 
-def test_each_stratum_gives_in_proportion() -> None:
-    # 60 + 30 + 10, 20 held out: 12 + 6 + 2.
+def test_examples_are_held_out_in_proportion_from_each_stratum() -> None:
+    # 20 of 60 + 30 + 10 are held out: 12 + 6 + 2.
     strata = torch.tensor([0] * 60 + [1] * 30 + [2] * 10)
     held_out = stratified(strata, 20, Seed(0))
     assert strata[held_out].bincount().tolist() == [12, 6, 2]
 
 
-def test_the_choice_is_the_seeds() -> None:
+def test_the_choice_depends_on_the_seed() -> None:
     strata = torch.zeros(100, dtype=torch.long)
     assert stratified(strata, 20, Seed(1)).equal(stratified(strata, 20, Seed(1)))
     assert not stratified(strata, 20, Seed(1)).equal(stratified(strata, 20, Seed(2)))
@@ -32,6 +32,6 @@ def test_a_fifth_is_held_out() -> None:
     assert int(held_out_fifth(torch.arange(50) % 2, Seed(0), Path("x.npz")).sum()) == 10
 
 
-def test_two_examples_are_too_few() -> None:
+def test_refuses_to_hold_out_of_two_examples() -> None:
     with pytest.raises(DataError, match=r"x.npz has 2 examples"):
         held_out_fifth(torch.tensor([0, 1]), Seed(0), Path("x.npz"))

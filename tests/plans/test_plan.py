@@ -295,7 +295,7 @@ def shift(settings: str, rounds: int = 9) -> str:
     [
         ("shares = [0.5, 0.2]", "data.shifts.0", "sum to 1"),
         ("weights = [-1, 2]", "data.shifts.0", "0 or more each and not all 0"),
-        ("weights = [1, 2], shares = [0.5, 0.5]", "data.shifts.0", "without shares"),
+        ("weights = [1, 2], shares = [0.5, 0.5]", "data.shifts.0", "be combined with shares"),
         ("over = 0", "data.shifts.0.over", "greater than or equal to 1"),
         ("distortion = 1.5", "data.shifts.0.distortion", "less than or equal to 1"),
         ('new_user = "yes"', "data.shifts.0.new_user", "valid boolean"),
@@ -312,7 +312,7 @@ def test_refuses_overlapping_shifts_of_a_client():
     first = "{ client = 0, round = 1, over = 3 }"
     text = with_line(f"shifts = [{first}, {{ client = 0, round = 3 }}]")
     mistakes = mistakes_in(text.replace("rounds = 2", "rounds = 9"))["plan"]
-    assert "data.shifts: client 0 shifts once a round at most" in mistakes
+    assert "data.shifts: client 0 has overlapping shifts in rounds 1" in mistakes
 
 
 def test_all_settings_of_a_shift_are_read_as_written():
@@ -416,14 +416,14 @@ def test_people_have_defaults():
     ("line", "place", "words"),
     [
         ('prior = "earlier"', "data.people.prior", "'random', 'chronological'"),
-        ("share = 1.0", "data.people", "share lies between 0 and 1, got 1.0"),
-        ("share = nan", "data.people", "share lies between 0 and 1"),
+        ("share = 1.0", "data.people", "share must lie between 0 and 1, got 1.0"),
+        ("share = nan", "data.people", "share must lie between 0 and 1"),
         ("records = 0", "data.people.records", "greater than or equal to 1"),
         ("unseen = -1", "data.people.unseen", "greater than or equal to 0"),
         ("holdout = 1.5", "data.people.holdout", "valid integer"),
         ('shadow_devices = "yes"', "data.people.shadow_devices", "valid boolean"),
         ("per_label = 0", "data.people.per_label", "greater than or equal to 1"),
-        ('prior = "profile"\nunseen = 1', "data.people", "a profile is no user: leave out"),
+        ('prior = "profile"\nunseen = 1', "data.people", "does not name users: leave out"),
         ("known = 3", "data.people.known", "Extra inputs"),
     ],
 )

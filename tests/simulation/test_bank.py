@@ -26,45 +26,45 @@ from overheard.simulation.parting import part
 from tests.simulation.world import CLASSES, CLIENTS, Raw, blobs, broadcast, knowledge, run
 
 
-class TestBank:
-    def test_says_what_each_virtual_client_held(self) -> None:
-        bank = build_bank(
+class TestSimulation:
+    def test_has_the_label_counts_of_each_virtual_client(self) -> None:
+        simulation = build_bank(
             run(), knowledge(prior=Prior((Quantity(2),), (10, 10))), (0,), [Raw()]
         )
-        assert bank.counts.shape == (40, CLASSES)
-        assert bank.sizes.tolist() == [10] * 40
+        assert simulation.counts.shape == (40, CLASSES)
+        assert simulation.sizes.tolist() == [10] * 40
         # Two labels of three, five each.
-        assert bank.shares.sort(1).values.tolist() == [[0.0, 0.5, 0.5]] * 40
-        assert bank.shares.dtype == torch.float64
-        assert bank.rounds == (0,)
+        assert simulation.shares.sort(1).values.tolist() == [[0.0, 0.5, 0.5]] * 40
+        assert simulation.shares.dtype == torch.float64
+        assert simulation.rounds == (0,)
 
-    def test_says_of_a_cohort_what_all_members_held(self) -> None:
+    def test_has_the_label_counts_of_whole_cohorts(self) -> None:
         prior = Prior((Quantity(2),), (10, 10))
-        bank = build_bank(run(), knowledge(prior=prior), (0,), [Raw()], members=4)
-        assert bank.sizes.tolist() == [40] * 40
-        assert bank.read[Raw()].shape == (40, 1, 43)
+        simulation = build_bank(run(), knowledge(prior=prior), (0,), [Raw()], members=4)
+        assert simulation.sizes.tolist() == [40] * 40
+        assert simulation.read[Raw()].shape == (40, 1, 43)
 
-    def test_hangs_on_the_seed_of_the_means_and_on_no_attack(self) -> None:
-        known = knowledge()
-        other = replace(known, means=replace(known.means, seed=Seed(1)))
+    def test_depends_on_the_seed_of_the_means_and_on_no_attack(self) -> None:
+        attacker = knowledge()
+        other = replace(attacker, means=replace(attacker.means, seed=Seed(1)))
         first, again, second = (
-            build_bank(run(), k, (0,), [Raw()]) for k in (known, knowledge(), other)
+            build_bank(run(), k, (0,), [Raw()]) for k in (attacker, knowledge(), other)
         )
         assert first.read[Raw()].equal(again.read[Raw()])
         assert not first.counts.equal(second.counts)
 
-    def test_is_another_one_for_an_attacker_who_adapts_to_noise(self) -> None:
-        known = knowledge()
-        plain = build_bank(run(), known, (0,), [Raw()]).read[Raw()]
-        noisy = build_bank(run(), replace(known, defenses=(Noise(3.0),)), (0,), [Raw()])
-        # Updates of a deviation well below 1, and noise of 3: its deviation prevails.
-        assert float(plain.std()) < 1
+    def test_differs_for_an_attacker_who_knows_of_noise(self) -> None:
+        attacker = knowledge()
+        without_noise = build_bank(run(), attacker, (0,), [Raw()]).read[Raw()]
+        noisy = build_bank(run(), replace(attacker, defenses=(Noise(3.0),)), (0,), [Raw()])
+        # Updates have a deviation well below 1, so the noise of deviation 3 dominates.
+        assert float(without_noise.std()) < 1
         assert float(noisy.read[Raw()].std()) == pytest.approx(3.0, rel=0.1)
 
-    def test_clients_of_one_half_learn_nothing_of_the_other(self) -> None:
-        # Examples of half 1 and those held out are 0: who learns from them alone moves no
-        # weight of the first layer; of half 0 everyone does.
-        plain = blobs(20)
+    def test_clients_of_one_half_never_train_on_the_other(self) -> None:
+        # Examples of half 1 and held-out ones are 0: training on them changes no weight of the
+        # first layer. Training on half 0 does.
+        examples = blobs(20)
         seed = (
             knowledge()
             .means.seed.child(
@@ -72,108 +72,110 @@ class TestBank:
             )
             .child("parting")
         )
-        parting = part(plain.labels, CLASSES, seed)
-        inputs = torch.zeros_like(plain.inputs)
-        inputs[parting.halves[0]] = plain.inputs[parting.halves[0]]
-        known = knowledge(auxiliary=Examples(inputs, plain.labels))
-        bank = build_bank(run(), known, (0,), [Raw()])
-        moved = bank.read[Raw()][:, 0, :20].abs().sum(1) > 0
-        assert moved.equal(bank.halves == 0)
+        split = part(examples.labels, CLASSES, seed)
+        inputs = torch.zeros_like(examples.inputs)
+        inputs[split.halves[0]] = examples.inputs[split.halves[0]]
+        attacker = knowledge(auxiliary=Examples(inputs, examples.labels))
+        simulation = build_bank(run(), attacker, (0,), [Raw()])
+        has_changed = simulation.read[Raw()][:, 0, :20].abs().sum(1) > 0
+        assert has_changed.equal(simulation.halves == 0)
 
-    def test_too_few_examples_are_refused(self) -> None:
+    def test_refuses_too_few_examples(self) -> None:
         with pytest.raises(NeedsError, match="grant more auxiliary examples"):
             build_bank(run(), knowledge(auxiliary=blobs(2)), (0,), [Raw()])
 
     @pytest.mark.parametrize(("probes", "members"), [([], None), ([Raw()], 0)])
-    def test_wants_something_to_read_and_somebody_to_read_it_off(self, probes, members) -> None:
+    def test_refuses_no_probes_and_empty_cohorts(self, probes, members) -> None:
         with pytest.raises(ValueError, match="1 probe or more"):
             build_bank(run(), knowledge(), (0,), probes, members=members)
 
-    def test_tells_clients_apart_by_what_they_hold(self) -> None:
-        # It leaks: whoever holds one class alone raises that class's bias most.
-        known = knowledge(prior=Prior((Quantity(1),)), virtual=30)
-        bank = build_bank(run(), known, (0,), [LastLayerChange()])
-        bias = bank.read[LastLayerChange()][:, 0, :, -1]
-        assert bias.argmax(1).equal(bank.counts.argmax(1))
+    def test_readings_reveal_the_label_of_a_client(self) -> None:
+        # Leakage: a client with a single class raises the bias of that class most.
+        attacker = knowledge(prior=Prior((Quantity(1),)), virtual=30)
+        simulation = build_bank(run(), attacker, (0,), [LastLayerChange()])
+        bias = simulation.read[LastLayerChange()][:, 0, :, -1]
+        assert bias.argmax(1).equal(simulation.counts.argmax(1))
 
-    def test_tells_nothing_apart_where_all_hold_the_same(self) -> None:
-        known = knowledge(prior=Prior((Quantity(CLASSES),), (30, 30)), virtual=30)
-        bank = build_bank(run(), known, (0,), [LastLayerChange()])
-        assert bank.counts.unique(dim=0).tolist() == [[10, 10, 10]]
+    def test_counts_do_not_differ_if_all_clients_hold_the_same(self) -> None:
+        attacker = knowledge(prior=Prior((Quantity(CLASSES),), (30, 30)), virtual=30)
+        simulation = build_bank(run(), attacker, (0,), [LastLayerChange()])
+        assert simulation.counts.unique(dim=0).tolist() == [[10, 10, 10]]
 
 
 class TestReadUpdates:
-    def test_reads_what_the_target_sent(self) -> None:
-        # Everybody sends 0.1 everywhere.
+    def test_reads_the_updates_of_the_target(self) -> None:
+        # All updates are 0.1 everywhere.
         read = read_updates(run(), CLIENTS[1], knowledge(), (1, 0), [LastLayerChange(), Raw()])
         assert torch.allclose(read[Raw()], torch.full((2, 43), 0.1))
         assert read[LastLayerChange()].shape == (2, CLASSES, 6)
 
-    def test_an_update_is_read_as_a_virtual_client_of_the_same_update_is(self) -> None:
-        known, view = knowledge(), run()
-        bank = build_bank(view, known, (0,), [Raw(), Answers()])
-        start, flat = broadcast(0), bank.read[Raw()][5, 0]
+    def test_real_and_virtual_clients_are_read_alike(self) -> None:
+        attacker, view = knowledge(), run()
+        simulation = build_bank(view, attacker, (0,), [Raw(), Answers()])
+        start, flat = broadcast(0), simulation.read[Raw()][5, 0]
         parts = flat.split([weight.numel() for weight in start.values()])
         delta = {
             name: part.view_as(weight)
             for (name, weight), part in zip(start.items(), parts, strict=True)
         }
-        said = Message(0, client(9), frozenset({SERVER}), Update(delta, 5))
-        heard = View(view.observers, (*view.messages, said))
-        read = read_updates(heard, client(9), known, (0,), [Answers()])[Answers()]
-        assert torch.allclose(read[0], bank.read[Answers()][5, 0], atol=1e-5)
+        message = Message(0, client(9), frozenset({SERVER}), Update(delta, 5))
+        view_with_update = View(view.observers, (*view.messages, message))
+        read = read_updates(view_with_update, client(9), attacker, (0,), [Answers()])[Answers()]
+        assert torch.allclose(read[0], simulation.read[Answers()][5, 0], atol=1e-5)
 
-    def test_a_round_in_which_it_was_silent_is_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"client/7 was not heard in the rounds \[0\]"):
+    def test_refuses_a_round_without_an_update(self) -> None:
+        with pytest.raises(ValueError, match=r"no update of client/7 in the rounds \[0\]"):
             read_updates(run(), client(7), knowledge(), (0,), [Raw()])
 
-    def test_the_broadcast_is_read_as_an_update_of_nothing(self) -> None:
+    def test_broadcasts_are_read_as_updates_of_zeros(self) -> None:
         read = read_broadcasts(run(), knowledge(), (0, 1), [Raw(), Answers()])
         assert read[Raw()].eq(0).all()
         assert accuracies(read[Answers()]).shape == (2, CLASSES)
 
 
-class TestWhoIsHeard:
+class TestReadableRounds:
     def test_rounds_without_a_broadcast_do_not_count(self) -> None:
         view = run(3)
-        kept = [
+        remaining = [
             m for m in view.messages if not (m.round == 1 and isinstance(m.body, Broadcast))
         ]
-        assert rounds_heard(View(view.observers, kept), CLIENTS[0]) == (0, 2)
+        assert rounds_heard(View(view.observers, remaining), CLIENTS[0]) == (0, 2)
 
-    def test_rounds_in_which_the_target_is_silent_do_not_count(self) -> None:
+    def test_rounds_without_an_update_do_not_count(self) -> None:
         view = run(2)
-        kept = [m for m in view.messages if not (m.round == 1 and m.sender == CLIENTS[0])]
-        assert rounds_heard(View(view.observers, kept), CLIENTS[0]) == (0,)
+        remaining = [m for m in view.messages if not (m.round == 1 and m.sender == CLIENTS[0])]
+        assert rounds_heard(View(view.observers, remaining), CLIENTS[0]) == (0,)
 
 
-class TestCohortMembers:
-    def test_are_those_whom_the_aggregate_names(self) -> None:
+class TestMedianCohortSize:
+    def test_is_taken_from_the_aggregate(self) -> None:
         cohort = frozenset(map(client, range(7)))
-        said = Message(0, COHORT, frozenset({SERVER}), Aggregate({}, cohort))
-        assert cohort_members(View(frozenset({SERVER}), (said,)), (0,)) == 7
+        message = Message(0, COHORT, frozenset({SERVER}), Aggregate({}, cohort))
+        assert cohort_members(View(frozenset({SERVER}), (message,)), (0,)) == 7
 
-    def test_are_those_whose_updates_are_read(self) -> None:
+    def test_is_taken_from_the_updates(self) -> None:
         assert cohort_members(run(), (0, 1)) == 3
 
-    def test_are_the_median_over_rounds(self) -> None:
-        # 3, 3 and 1.
+    def test_is_the_median_over_rounds(self) -> None:
+        # Cohort sizes are 3, 3 and 1.
         view = run(3)
-        kept = [m for m in view.messages if m.round != 2 or m.sender in (SERVER, CLIENTS[0])]
-        assert cohort_members(View(view.observers, kept), (0, 1, 2)) == 3
-        assert cohort_members(View(view.observers, kept), (2,)) == 1
+        remaining = [
+            m for m in view.messages if m.round != 2 or m.sender in (SERVER, CLIENTS[0])
+        ]
+        assert cohort_members(View(view.observers, remaining), (0, 1, 2)) == 3
+        assert cohort_members(View(view.observers, remaining), (2,)) == 1
 
-    def test_are_the_other_readers_for_a_client_who_reads_neither(self) -> None:
-        said = [m for m in run().messages if isinstance(m.body, Broadcast)]
-        assert cohort_members(View(frozenset({CLIENTS[0]}), said), (0,)) == 2
+    def test_is_taken_from_the_readers_of_broadcasts_otherwise(self) -> None:
+        messages = [m for m in run().messages if isinstance(m.body, Broadcast)]
+        assert cohort_members(View(frozenset({CLIENTS[0]}), messages), (0,)) == 2
 
-    def test_an_observer_is_none_of_them(self) -> None:
+    def test_does_not_include_observers(self) -> None:
         view = run()
-        own = View(frozenset({CLIENTS[0], SERVER}), view.messages)
-        assert cohort_members(own, (0,)) == 2
+        view_of_observers = View(frozenset({CLIENTS[0], SERVER}), view.messages)
+        assert cohort_members(view_of_observers, (0,)) == 2
 
-    def test_a_round_in_which_nobody_is_heard_of_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="nobody is heard of"):
+    def test_refuses_a_round_without_a_cohort(self) -> None:
+        with pytest.raises(ValueError, match="no cohort size in the rounds"):
             cohort_members(run(), (9,))
 
 
@@ -190,11 +192,11 @@ class CountingShelf(Shelf):
         self._kept.save(key, tensors)
 
 
-def test_an_attack_that_reads_otherwise_trains_no_virtual_client_again() -> None:
+def test_another_attack_with_other_probes_trains_no_virtual_client_again() -> None:
     shelf = CountingShelf()
     means = replace(knowledge().means, shelf=shelf)
     build_bank(run(), replace(knowledge(), means=means), (0,), [Answers()])
     before = shelf.saved
-    bank = build_bank(run(), replace(knowledge(), means=means), (0,), [LastLayerChange()])
+    simulation = build_bank(run(), replace(knowledge(), means=means), (0,), [LastLayerChange()])
     assert shelf.saved == before > 0
-    assert len(bank.read[LastLayerChange()]) == means.virtual_clients
+    assert len(simulation.read[LastLayerChange()]) == means.virtual_clients

@@ -17,15 +17,15 @@ SHARED = Bundle({"addend": torch.tensor(10.0)})
 @final
 @dataclass(frozen=True, slots=True)
 class Times(Job):
-    """The broadcast's weight times each factor, plus what all jobs share."""
+    """Multiply the broadcast's weight by each factor, and add a shared number."""
 
     factors: tuple[int, ...]
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         weight = broadcast_of(tensors)["w"]
         return {
-            str(place): factor * weight + tensors["addend"]
-            for place, factor in enumerate(self.factors)
+            str(position): factor * weight + tensors["addend"]
+            for position, factor in enumerate(self.factors)
         }
 
 
@@ -34,74 +34,74 @@ def times(number: int, factors: tuple[int, ...]) -> CachedJob:
     return CachedJob(number, keys, lambda missing: Times(tuple(factors[n] for n in missing)))
 
 
-class Heard:
-    """What is handed over, and how far the work is told to be."""
+class JobRunner:
+    """Runs jobs, and records their results and the reported progress."""
 
     def __init__(self) -> None:
         self.shelf = MemoryShelf()
-        self.taken: dict[tuple[int, int], float] = {}
-        self.told: list[tuple[str, int, int]] = []
+        self.results: dict[tuple[int, int], float] = {}
+        self.progress: list[tuple[str, int, int]] = []
         self.shared = 0
 
-    def do(self, *jobs: CachedJob) -> None:
+    def run_jobs(self, *jobs: CachedJob) -> None:
         def shared() -> tuple[Bundle, ...]:
             self.shared += 1
             return (SHARED,)
 
-        def take(job: int, place: int, answer: Mapping[str, Tensor]) -> None:
-            self.taken[job, place] = float(answer["product"])
+        def on_result(job: int, position: int, answer: Mapping[str, Tensor]) -> None:
+            self.results[job, position] = float(answer["product"])
 
         broadcasts = {number: {"w": torch.tensor(1.0 + number)} for number in (0, 1)}
         means = Means(
             shelf=self.shelf,
             workers=1,
-            on_progress=lambda what, done, total: self.told.append((what, done, total)),
+            on_progress=lambda what, done, total: self.progress.append((what, done, total)),
         )
         do_cached(
             "products",
             jobs,
             JobInputs(shared, broadcasts),
             means,
-            take,
-            lambda tensors, place: {"product": tensors[str(place)]},
+            on_result,
+            lambda tensors, position: {"product": tensors[str(position)]},
         )
 
 
-def test_every_answer_is_handed_over_under_its_job_and_place() -> None:
-    heard = Heard()
-    heard.do(times(0, (1, 2)), times(1, (3,)))
+def test_every_result_is_passed_on_with_its_job_and_position() -> None:
+    runner = JobRunner()
+    runner.run_jobs(times(0, (1, 2)), times(1, (3,)))
     # Round 0 has the weight 1, round 1 the weight 2; ten is added to each product.
-    assert heard.taken == {(0, 0): 11, (0, 1): 12, (1, 0): 16}
-    assert heard.told == [("products", 1, 2), ("products", 2, 2)]
+    assert runner.results == {(0, 0): 11, (0, 1): 12, (1, 0): 16}
+    assert runner.progress == [("products", 1, 2), ("products", 2, 2)]
 
 
-def test_a_job_is_done_again_for_those_answers_alone_that_are_not_kept() -> None:
-    heard = Heard()
-    heard.do(times(0, (1, 3)))
-    # What stands on the shelf is believed, and not computed again.
-    heard.shelf.save("00000003", {"product": torch.tensor(-1.0)})
-    heard.do(times(0, (1, 2, 3)))
-    assert heard.taken == {(0, 0): 11, (0, 1): 12, (0, 2): -1}
+def test_a_job_is_run_only_for_missing_results() -> None:
+    runner = JobRunner()
+    runner.run_jobs(times(0, (1, 3)))
+    # A cached result is not computed again.
+    runner.shelf.save("00000003", {"product": torch.tensor(-1.0)})
+    runner.run_jobs(times(0, (1, 2, 3)))
+    assert runner.results == {(0, 0): 11, (0, 1): 12, (0, 2): -1}
 
 
-def test_nothing_is_prepared_where_every_answer_is_kept() -> None:
-    heard = Heard()
-    heard.do(times(0, (1,)))
-    heard.do(times(0, (1,)))
-    assert heard.shared == 1
-    assert heard.told == [("products", 1, 1)] * 2
+def test_inputs_are_not_prepared_if_all_results_are_cached() -> None:
+    runner = JobRunner()
+    runner.run_jobs(times(0, (1,)))
+    runner.run_jobs(times(0, (1,)))
+    assert runner.shared == 1
+    assert runner.progress == [("products", 1, 1)] * 2
 
 
-def test_an_answer_is_kept_before_whoever_takes_it_fails() -> None:
+def test_a_result_is_cached_before_it_is_passed_on() -> None:
     shelf = MemoryShelf()
 
-    def take(job: int, place: int, answer: Mapping[str, Tensor]) -> None:
+    def on_result(job: int, position: int, answer: Mapping[str, Tensor]) -> None:
         raise RuntimeError("no room")
 
     inputs = JobInputs(lambda: (SHARED,), {0: {"w": torch.tensor(1.0)}})
     job = single_answer(0, "0" * 8, Times((5, 6)))
     with pytest.raises(RuntimeError, match="no room"):
-        do_cached("products", [job], inputs, Means(shelf=shelf, workers=1), take)
-    kept = shelf.load("0" * 8)
-    assert kept is not None
-    assert {name: float(tensor) for name, tensor in kept.items()} == {"0": 15, "1": 16}
+        do_cached("products", [job], inputs, Means(shelf=shelf, workers=1), on_result)
+    cached = shelf.load("0" * 8)
+    assert cached is not None
+    assert {name: float(tensor) for name, tensor in cached.items()} == {"0": 15, "1": 16}

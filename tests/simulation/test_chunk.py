@@ -10,80 +10,88 @@ from tests.simulation.world import RECIPE, Spy, knowledge
 SIZES = (10, 60)
 
 
-def drawn(virtual: int, members: int | None = None, **known):
-    return chunks_of(knowledge(virtual=virtual, **known), SIZES, members, Seed(3))
+def draw(virtual: int, members: int | None = None, **settings):
+    return chunks_of(knowledge(virtual=virtual, **settings), SIZES, members, Seed(3))
 
 
 class TestClients:
-    def test_are_as_many_as_asked_for_in_chunks_of_a_fixed_width(self) -> None:
-        assert [len(chunk.clients) for chunk in drawn(70)] == [CHUNK, CHUNK, 6]
+    def test_are_as_many_as_requested_in_chunks_of_fixed_size(self) -> None:
+        assert [len(chunk.clients) for chunk in draw(70)] == [CHUNK, CHUNK, 6]
 
-    def test_learn_from_the_halves_in_turn(self) -> None:
-        (chunk,) = drawn(5)
+    def test_train_on_the_halves_in_turn(self) -> None:
+        (chunk,) = draw(5)
         assert [client.half for client in chunk.clients] == [0, 1, 0, 1, 0]
 
-    def test_are_the_same_ones_and_others_when_more_are_asked_for(self) -> None:
-        few, many = drawn(20)[0].clients, drawn(50)[0].clients
+    def test_requesting_more_keeps_the_first_ones(self) -> None:
+        few, many = draw(20)[0].clients, draw(50)[0].clients
         assert many[:20] == few
 
     @pytest.mark.slow
-    def test_follow_all_recipes_that_are_thought_of(self) -> None:
+    def test_follow_all_possible_recipes(self) -> None:
         prior = Prior(recipes=(RECIPE, RECIPE, RECIPE))
-        known = knowledge(virtual=60, prior=prior)
-        unknown = type(known)(3, known.build_model, known.auxiliary, None, None, prior)
+        attacker = knowledge(virtual=60, prior=prior)
+        unknown = type(attacker)(3, attacker.build_model, attacker.auxiliary, None, None, prior)
         clients = chunks_of(unknown, SIZES, None, Seed(3))[0].clients
         assert {client.recipe for client in clients} == {0, 1, 2}
 
     def test_are_drawn_once_for_all_attacks(self) -> None:
-        shelf = Spy()
-        assert drawn(40, shelf=shelf) == drawn(40, shelf=shelf)
-        assert len(shelf.saved) == 1
+        cache = Spy()
+        assert draw(40, shelf=cache) == draw(40, shelf=cache)
+        assert len(cache.saved) == 1
 
-    def test_of_another_prior_are_others(self) -> None:
-        shelf = Spy()
-        mixed = drawn(40, shelf=shelf)
-        assert drawn(40, shelf=shelf, prior=Prior((Quantity(1),))) != mixed
+    def test_depend_on_the_prior(self) -> None:
+        cache = Spy()
+        mixed = draw(40, shelf=cache)
+        assert draw(40, shelf=cache, prior=Prior((Quantity(1),))) != mixed
 
 
 class TestCohorts:
-    def test_have_members_of_one_half_and_one_recipe_none_twice(self) -> None:
-        for chunk in drawn(70, members=5):
-            for own in chunk.makers():
-                assert len(own) == len(set(own)) == 5
-                assert len({client.half for client in own}) == 1
-                assert len({client.recipe for client in own}) == 1
+    def test_have_different_members_of_one_half_and_one_recipe(self) -> None:
+        for chunk in draw(70, members=5):
+            for members_drawn in chunk.makers():
+                assert len(members_drawn) == len(set(members_drawn)) == 5
+                assert len({client.half for client in members_drawn}) == 1
+                assert len({client.recipe for client in members_drawn}) == 1
 
-    def test_are_as_many_as_asked_for_and_learn_from_both_halves(self) -> None:
+    def test_are_as_many_as_requested_and_from_both_halves(self) -> None:
         for virtual in (2, 9, 70):
-            halves = [own[0].half for c in drawn(virtual, members=5) for own in c.makers()]
+            halves = [
+                members_drawn[0].half
+                for c in draw(virtual, members=5)
+                for members_drawn in c.makers()
+            ]
             assert len(halves) == virtual
             assert set(halves) == {0, 1}
 
-    def test_leave_out_half_of_the_chunk_at_least(self) -> None:
-        for chunk in drawn(10, members=20):
+    def test_have_at_most_half_of_their_chunk(self) -> None:
+        for chunk in draw(10, members=20):
             assert len(chunk.clients) == 40
 
-    def test_of_too_many_members_are_played_by_fewer(self) -> None:
-        chunk = drawn(2, members=1000)[0]
-        assert [len(own) for own in chunk.makers()] == [MOST_MEMBERS]
+    def test_of_many_members_are_simulated_by_fewer(self) -> None:
+        chunk = draw(2, members=1000)[0]
+        assert [len(members_drawn) for members_drawn in chunk.makers()] == [MOST_MEMBERS]
 
     def test_of_one_member_are_single_clients(self) -> None:
-        assert all(len(own) == 1 for chunk in drawn(40, members=1) for own in chunk.makers())
+        assert all(
+            len(members_drawn) == 1
+            for chunk in draw(40, members=1)
+            for members_drawn in chunk.makers()
+        )
 
-    def test_that_lean_differ_more_in_make_up_than_those_at_random(self) -> None:
-        # Of clients with one label each, the mean of ten random ones is near a third each;
-        # of ten who lean to one label, nearly all of that label.
+    def test_with_a_preference_differ_more_in_label_shares(self) -> None:
+        # Clients have one label each. Random cohorts have about a third of each label; cohorts
+        # with a preference have mostly one label.
         prior = Prior((Quantity(1),))
         largest: dict[int, list[float]] = {0: [], 1: []}
-        for chunk in drawn(64, members=8, prior=prior):
-            for place, own in enumerate(chunk.makers()):
-                counts = np.array([client.counts for client in own]).sum(0)
+        for chunk in draw(64, members=8, prior=prior):
+            for place, members_drawn in enumerate(chunk.makers()):
+                counts = np.array([client.counts for client in members_drawn]).sum(0)
                 largest[place % 2].append(counts.max() / counts.sum())
         assert np.mean(largest[0]) < 0.75
         assert np.mean(largest[1]) > 0.9
 
 
 @pytest.mark.parametrize("members", [None, 4])
-def test_another_seed_draws_others(members: int | None) -> None:
+def test_clients_depend_on_the_seed(members: int | None) -> None:
     one, other = (chunks_of(knowledge(), SIZES, members, Seed(value)) for value in (1, 2))
     assert one != other

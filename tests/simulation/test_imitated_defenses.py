@@ -19,7 +19,7 @@ DATA = Examples(torch.tensor([[1.0], [2.0]]), torch.tensor([0, 1]))
 @final
 @dataclass(frozen=True)
 class Scaling(Defense):
-    """Multiplies inputs and updates, and writes down when it was asked."""
+    """Multiplies inputs and updates, and records the contexts of its calls."""
 
     factor: float
     moments: list[Moment]
@@ -42,22 +42,22 @@ def trained(weight: float) -> Trained:
     return Trained(member, {"w": torch.tensor([weight])}, 0.5)
 
 
-def test_defenses_act_one_after_the_other() -> None:
-    both = ImitatedDefenses((Scaling(2, []), Scaling(3, [])), 1, Seed(0))
+def test_defenses_act_in_order() -> None:
+    defenses = ImitatedDefenses((Scaling(2, []), Scaling(3, [])), 1, Seed(0))
     # (1 * 2 + 1) * 3 + 1 = 10 and (2 * 2 + 1) * 3 + 1 = 16
-    assert both.held(DATA, "virtual/0", None).inputs.flatten().tolist() == [10, 16]
-    assert both.sent(trained(1)).delta["w"].tolist() == [10]
+    assert defenses.held(DATA, "virtual/0", None).inputs.flatten().tolist() == [10, 16]
+    assert defenses.sent(trained(1)).delta["w"].tolist() == [10]
 
 
-def test_a_defense_of_updates_is_given_no_background() -> None:
+def test_defenses_of_updates_get_no_background() -> None:
     moments: list[Moment] = []
-    imitated = ImitatedDefenses((Scaling(2, moments),), 1, Seed(0))
-    imitated.held(DATA, "virtual/0", DATA)
-    imitated.sent(trained(1))
+    simulated = ImitatedDefenses((Scaling(2, moments),), 1, Seed(0))
+    simulated.held(DATA, "virtual/0", DATA)
+    simulated.sent(trained(1))
     assert [moment.background for moment in moments] == [DATA, None]
     assert {(moment.round, moment.party) for moment in moments} == {(1, Party("virtual/0"))}
 
 
-def test_a_training_that_ran_away_is_refused() -> None:
-    with pytest.raises(PlanError, match="virtual/0 ran away in round 1"):
+def test_refuses_a_training_that_diverged() -> None:
+    with pytest.raises(PlanError, match="virtual/0 diverged in round 1"):
         ImitatedDefenses((), 1, Seed(0)).sent(trained(float("nan")))

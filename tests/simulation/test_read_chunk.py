@@ -27,8 +27,8 @@ from tests.simulation.world import CLASSES, RECIPE, Raw, blobs, broadcast, build
 SEED = Seed(11)
 RAW = Raw()
 AUXILIARY = blobs(400)
-PARTING = part(AUXILIARY.labels, CLASSES, SEED)
-POOL = pool_of(AUXILIARY, PARTING, SEED)
+SPLIT = part(AUXILIARY.labels, CLASSES, SEED)
+POOL = pool_of(AUXILIARY, SPLIT, SEED)
 
 CLIENTS = tuple(
     VirtualClient(number, number % 2, 0, counts)
@@ -55,7 +55,7 @@ def read(
         "half/1": POOL.halves[1],
         "auxiliary/inputs": AUXILIARY.inputs,
         "auxiliary/labels": AUXILIARY.labels,
-        "held out": PARTING.held_out,
+        "held out": SPLIT.held_out,
     }
     if background is not None:
         tensors |= named_examples(BACKGROUND, background)
@@ -64,9 +64,11 @@ def read(
 
 
 def trained(clients: Sequence[VirtualClient], recipe: Recipe = RECIPE) -> torch.Tensor:
-    """The same clients, trained as a federation trains its own."""
+    """Return the updates of the same clients, trained as in a federation."""
     rows = [client.rows(POOL.examples.labels, POOL.halves, SEED) for client in clients]
-    members = [Member(c.name, mine) for c, mine in zip(clients, rows, strict=True)]
+    members = [
+        Member(c.name, client_rows) for c, client_rows in zip(clients, rows, strict=True)
+    ]
     seed = SEED.child("training")
     learned = train_cohort(
         build, broadcast(0), POOL.examples, members, recipe, seed=seed, round=2
@@ -75,11 +77,11 @@ def trained(clients: Sequence[VirtualClient], recipe: Recipe = RECIPE) -> torch.
     return torch.stack(flat)
 
 
-def test_virtual_clients_learn_what_a_federation_would_teach_them() -> None:
+def test_virtual_clients_train_as_in_a_federation() -> None:
     assert read(Chunk(CLIENTS)).equal(trained(CLIENTS))
 
 
-def test_each_follows_the_recipe_that_it_names() -> None:
+def test_each_client_follows_its_recipe() -> None:
     fast = replace(RECIPE, rate=1.0)
     mixed = tuple(replace(client, recipe=client.number % 2) for client in CLIENTS)
     updates = read(Chunk(mixed), recipes=(RECIPE, fast))
@@ -87,17 +89,17 @@ def test_each_follows_the_recipe_that_it_names() -> None:
     assert torch.allclose(updates[1::2], trained(CLIENTS[1::2], fast))
 
 
-def test_a_cohort_is_the_mean_of_its_members_by_size() -> None:
-    # Sizes 10, 16, 6 and 31: of the first and third 10 / 16 and 6 / 16.
+def test_a_cohort_is_the_size_weighted_mean_of_its_members() -> None:
+    # Sizes are 10, 16, 6 and 31, so weights of the first and third are 10 / 16 and 6 / 16.
     alone = read(Chunk(CLIENTS))
     cohorts = read(Chunk(CLIENTS, ((0, 2), (1,))))
     assert torch.allclose(cohorts[0], 0.625 * alone[0] + 0.375 * alone[2], atol=1e-7)
     assert cohorts[1].equal(alone[1])
 
 
-def test_noise_of_a_defense_falls_on_each_client_anew() -> None:
+def test_noise_of_a_defense_differs_by_client_and_round() -> None:
     added = read(Chunk(CLIENTS), defenses=(Noise(0.5),)) - read(Chunk(CLIENTS))
-    # 4 x 43 draws of deviation 0.5: their standard deviation misses it by 0.027 typically.
+    # 4 x 43 draws of deviation 0.5: the standard error of their deviation is 0.027.
     assert float(added.std()) == pytest.approx(0.5, abs=0.1)
     assert float((added[0] * added[1]).mean()) == pytest.approx(0.0, abs=0.15)
     other_round = read(Chunk(CLIENTS), defenses=(Noise(0.5),), round=3)
@@ -118,7 +120,7 @@ class OnlyFirst(Defense):
         return data.take(torch.arange(1))
 
 
-def test_a_defense_of_the_data_changes_what_is_learned_and_how_much_it_weighs() -> None:
+def test_a_defense_of_data_changes_updates_and_sizes() -> None:
     labels, halves = POOL.examples.labels, POOL.halves
     first = [client.rows(labels, halves, SEED)[:1] for client in CLIENTS]
     members = [Member(c.name, rows) for c, rows in zip(CLIENTS, first, strict=True)]
@@ -134,7 +136,7 @@ def test_a_defense_of_the_data_changes_what_is_learned_and_how_much_it_weighs() 
     expected = [torch.cat([p.flatten() for p in one.delta.values()]) for one in learned]
     alone = read(Chunk(CLIENTS), defenses=(OnlyFirst(),))
     assert torch.allclose(alone, torch.stack(expected))
-    # One example each: all members weigh alike.
+    # With one example each, all members have equal weight.
     (mean,) = read(Chunk(CLIENTS, ((0, 3),)), defenses=(OnlyFirst(),))
     assert torch.allclose(mean, (alone[0] + alone[3]) / 2, atol=1e-7)
 
@@ -155,13 +157,13 @@ class OnlyPublic(Defense):
         return moment.background.take(torch.randint(300, (1,), generator=draws))
 
 
-def test_virtual_clients_mix_in_the_background_and_the_same_of_it_in_every_round() -> None:
+def test_virtual_clients_use_the_same_background_in_every_round() -> None:
     background = blobs(100, seed=9)
     updates = [
         read(Chunk(CLIENTS), defenses=(OnlyPublic(),), background=background, round=number)
         for number in (2, 3)
     ]
-    # From one broadcast, one example each: the same update in both rounds, another a client.
+    # With one broadcast and one example each, updates are equal in both rounds, not by client.
     assert updates[0].equal(updates[1])
     assert len(updates[0].unique(dim=0)) == 4
 
@@ -169,7 +171,7 @@ def test_virtual_clients_mix_in_the_background_and_the_same_of_it_in_every_round
 @final
 @dataclass(frozen=True, slots=True)
 class Doubling(Defense):
-    """Doubles an aggregate before anybody reads it."""
+    """Doubles an aggregate before any party reads it."""
 
     name: ClassVar[str] = "doubling"
     source: ClassVar[str] = "test"
@@ -199,36 +201,45 @@ def test_a_defense_of_the_aggregate_acts_unless_it_is_the_servers() -> None:
     plain = read(cohorts)
     assert read(cohorts, defenses=(Doubling(),)).equal(2 * plain)
     assert read(cohorts, defenses=(AtServer(),)).equal(plain)
-    # A rival has only what the server sends out.
+    # A client reads only what the server sends out.
     sent_out = replace(cohorts, after_server=True)
     assert read(sent_out, defenses=(AtServer(),)).equal(2 * plain)
     assert read(Chunk(CLIENTS), defenses=(Doubling(),)).equal(read(Chunk(CLIENTS)))
 
 
-def test_a_training_that_runs_away_is_named() -> None:
+def test_a_training_that_diverges_is_reported_by_name() -> None:
     wild = Recipe(rate=1e30, epochs=3, batch=2)
-    with pytest.raises(PlanError, match=r"virtual/\d ran away in round 2.*lower the rate"):
+    with pytest.raises(PlanError, match=r"virtual/\d diverged in round 2.*lower the rate"):
         read(Chunk(CLIENTS), recipes=(wild,))
 
 
-def test_a_probe_sees_the_scene_that_real_clients_are_read_in() -> None:
-    seen = []
+def test_virtual_and_real_clients_have_the_same_probe_context() -> None:
+    contexts = []
 
     @final
     @dataclass(frozen=True, slots=True)
-    class Look(Probe):
+    class RecordingProbe(Probe):
         def read(self, scene, deltas):
-            seen.append(scene)
+            contexts.append(scene)
             return torch.zeros(len(deltas))
 
-    known = knowledge(auxiliary=AUXILIARY, virtual=4)
-    ground = ground_of(run(), known, (0,))
-    (chunk,) = chunks_of(known, (5, 9), None, SEED)
-    parting = ground.parting
+    attacker = knowledge(auxiliary=AUXILIARY, virtual=4)
+    simulation_context = ground_of(run(), attacker, (0,))
+    (chunk,) = chunks_of(attacker, (5, 9), None, SEED)
+    split = simulation_context.parting
     job = ReadChunk(
-        0, chunk, CLASSES, build, (RECIPE,), RECIPE, (), ground.seed, "cpu", (Look(),)
+        0,
+        chunk,
+        CLASSES,
+        build,
+        (RECIPE,),
+        RECIPE,
+        (),
+        simulation_context.seed,
+        "cpu",
+        (RecordingProbe(),),
     )
-    pool = pool_of(AUXILIARY, parting, SEED)
+    pool = pool_of(AUXILIARY, split, SEED)
     job.run(
         {
             "pool/inputs": pool.examples.inputs,
@@ -237,11 +248,14 @@ def test_a_probe_sees_the_scene_that_real_clients_are_read_in() -> None:
             "half/1": pool.halves[1],
             "auxiliary/inputs": AUXILIARY.inputs,
             "auxiliary/labels": AUXILIARY.labels,
-            "held out": parting.held_out,
+            "held out": split.held_out,
         }
-        | {BROADCAST + name: weight for name, weight in ground.broadcasts[0].items()}
+        | {
+            BROADCAST + name: weight
+            for name, weight in simulation_context.broadcasts[0].items()
+        }
     )
-    (virtual,), real = seen, ground.scene(0)
+    (virtual,), real = contexts, simulation_context.scene(0)
     assert virtual.seed == real.seed
     assert virtual.held_out.inputs.equal(real.held_out.inputs)
     assert virtual.held_out.labels.equal(real.held_out.labels)

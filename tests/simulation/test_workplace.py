@@ -31,8 +31,8 @@ PROBES = (Raw(), Answers())
 
 
 @pytest.fixture
-def ready() -> None:
-    """Two workers that stand ready."""
+def two_workers() -> None:
+    """Start two workers, and wait until they are ready."""
     processes.muster(2).rest()
     deadline = time.monotonic() + 120
     while not processes.are_ready(2) and time.monotonic() < deadline:
@@ -46,27 +46,29 @@ def pids(count: int, means: Means) -> set[int]:
 
 
 @pytest.mark.parametrize("members", [None, 3])
-def test_workers_give_the_bits_of_one_process(ready: None, members: int | None) -> None:
-    here, there = (
+def test_workers_give_the_same_bits_as_one_process(
+    two_workers: None, members: int | None
+) -> None:
+    alone, shared = (
         build_bank(run(), knowledge(workers=workers), (0, 1), PROBES, members=members)
         for workers in (1, 2)
     )
-    assert here.counts.equal(there.counts)
-    assert all(here.read[probe].equal(there.read[probe]) for probe in PROBES)
+    assert alone.counts.equal(shared.counts)
+    assert all(alone.read[probe].equal(shared.read[probe]) for probe in PROBES)
 
 
 @pytest.mark.parametrize(
     ("builder", "task"), [(CONVOLUTIONS, IMAGES), (WORDS, TEXTS)], ids=["images", "texts"]
 )
-def test_workers_give_the_same_bits_whatever_the_model(
-    ready: None, builder: BuildModel, task: LearningTask
+def test_workers_give_the_same_bits_for_all_models(
+    two_workers: None, builder: BuildModel, task: LearningTask
 ) -> None:
     start = initial_weights(builder, Seed(0))
-    said = Message(0, SERVER, frozenset({client(0)}), Broadcast(start))
-    view = View(frozenset({SERVER}), (said,))
-    here, there = (
-        build_bank(view, replace(known, build_model=builder), (0,), PROBES).read
-        for known in (
+    message = Message(0, SERVER, frozenset({client(0)}), Broadcast(start))
+    view = View(frozenset({SERVER}), (message,))
+    alone, shared = (
+        build_bank(view, replace(attacker, build_model=builder), (0,), PROBES).read
+        for attacker in (
             knowledge(
                 auxiliary=pool_of(task, torch.float32, 60),
                 workers=workers,
@@ -75,42 +77,44 @@ def test_workers_give_the_same_bits_whatever_the_model(
             for workers in (1, 2)
         )
     )
-    assert all(here[probe].equal(there[probe]) for probe in PROBES)
+    assert all(alone[probe].equal(shared[probe]) for probe in PROBES)
 
 
 @pytest.mark.slow
-def test_a_worker_killed_at_its_work_moves_no_bit(ready: None, tmp_path: Path) -> None:
+def test_a_killed_worker_changes_no_bit(two_workers: None, tmp_path: Path) -> None:
     mark = tmp_path / "died"
-    deadly, known = Deadly(str(mark)), knowledge(workers=2)
-    survived = build_bank(run(), known, (0, 1), [deadly]).read[deadly]
+    probe, attacker = Deadly(str(mark)), knowledge(workers=2)
+    survived = build_bank(run(), attacker, (0, 1), [probe]).read[probe]
     assert mark.exists()
     assert survived.equal(build_bank(run(), knowledge(), (0, 1), [Raw()]).read[Raw()])
 
 
-def test_workers_that_stand_ready_do_the_work(ready: None) -> None:
+def test_ready_workers_run_the_tasks(two_workers: None) -> None:
     assert os.getpid() not in pids(8, Means(workers=2))
 
 
-def test_one_worker_is_this_process() -> None:
+def test_a_single_worker_is_this_process() -> None:
     assert pids(3, Means(workers=1)) == {os.getpid()}
 
 
-def test_for_little_work_no_worker_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_worker_is_started_for_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_MISSED", {})
     assert pids(3, Means(workers=4)) == {os.getpid()}
     assert not processes.are_ready(4)
     assert 4 not in processes._IDLE
 
 
-def test_a_gpu_is_not_shared_among_processes(ready: None) -> None:
+def test_gpu_tasks_run_in_this_process(two_workers: None) -> None:
     assert pids(3, Means(workers=2, device="cuda")) == {os.getpid()}
 
 
-def test_a_builder_that_no_worker_can_import_is_trained_here(ready: None) -> None:
-    known = knowledge(workers=2)
+def test_a_builder_that_workers_cannot_import_is_trained_here(two_workers: None) -> None:
+    attacker = knowledge(workers=2)
 
     def local() -> nn.Module:
         return build()
 
-    there = build_bank(run(), replace(known, build_model=local), (0, 1), [Raw()]).read[Raw()]
-    assert there.equal(build_bank(run(), knowledge(), (0, 1), [Raw()]).read[Raw()])
+    shared = build_bank(run(), replace(attacker, build_model=local), (0, 1), [Raw()]).read[
+        Raw()
+    ]
+    assert shared.equal(build_bank(run(), knowledge(), (0, 1), [Raw()]).read[Raw()])

@@ -1,4 +1,4 @@
-"""A run so small that forty virtual clients are trained in a twinkling."""
+"""A small run in which forty virtual clients are trained quickly."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def build() -> nn.Module:
 
 
 def blobs(per_class: int, seed: int = 7) -> Examples:
-    """Gaussian clouds, one a class."""
+    """Return examples from one Gaussian cloud per class."""
     labels = torch.arange(per_class * CLASSES) % CLASSES
     noise = torch.randn(len(labels), FEATURES, generator=Seed(seed).generator())
     return Examples(3 * torch.eye(CLASSES, FEATURES)[labels] + noise, labels)
@@ -43,19 +43,19 @@ def broadcast(number: int) -> Weights:
 
 
 def run(rounds: int = 2, sizes: Sequence[int | None] = (20, 40, 30)) -> View:
-    """What the server hears: three clients, who each say their size or hide it."""
-    said = []
+    """Return the server's view of three clients, who report or hide their sizes."""
+    messages = []
     for number in range(rounds):
         start = broadcast(number)
-        said.append(Message(number, SERVER, frozenset(CLIENTS), Broadcast(start)))
-        for who, size in zip(CLIENTS, sizes, strict=True):
+        messages.append(Message(number, SERVER, frozenset(CLIENTS), Broadcast(start)))
+        for party, size in zip(CLIENTS, sizes, strict=True):
             delta = {name: torch.full_like(weight, 0.1) for name, weight in start.items()}
-            said.append(Message(number, who, frozenset({SERVER}), Update(delta, size)))
-    return View(frozenset({SERVER}), tuple(said))
+            messages.append(Message(number, party, frozenset({SERVER}), Update(delta, size)))
+    return View(frozenset({SERVER}), tuple(messages))
 
 
 class Spy(Shelf):
-    """A shelf whose entries can be counted and taken away."""
+    """A cache whose entries can be counted and removed."""
 
     def __init__(self) -> None:
         self.kept: dict[str, Mapping[str, Tensor]] = {}
@@ -93,10 +93,10 @@ class Raw(Probe):
 
 @dataclass(frozen=True, slots=True)
 class Deadly(Probe):
-    """As `Raw`, but whoever reads first dies of it; afterwards it is harmless.
+    """A probe as `Raw` whose first reading kills its process.
 
     Args:
-        mark: a file that says that somebody died.
+        mark: a file that is written before the process dies.
 
     """
 

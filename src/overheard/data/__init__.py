@@ -1,1 +1,1 @@
-"""Data sets, splits and schedules."""
+"""Data sets, splits and partitions."""

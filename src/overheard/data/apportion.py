@@ -1,17 +1,17 @@
-"""Divides a whole number of things by shares."""
+"""Division of a whole number in proportion to weights."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 ROUNDING = 1e-9
-"""Distance below which a number of examples, in float64, counts as the one beside it."""
+"""A float64 number of examples closer than this to a whole number counts as that number."""
 
 
 def apportion(weights: Float[Tensor, " parts"], total: int) -> Int[Tensor, " parts"]:
-    """Divide `total` by these weights in whole numbers: the method of largest remainders.
+    """Divide `total` into whole numbers by these weights: the method of largest remainders.
 
-    Each part gets its exact share rounded down or up; of equal remainders the first wins.
+    Each part gets its exact share, rounded down or up. Among equal remainders the first wins.
 
     >>> apportion(torch.tensor([0.5, 0.3, 0.2]), 9).tolist()
     [4, 3, 2]
@@ -22,9 +22,9 @@ def apportion(weights: Float[Tensor, " parts"], total: int) -> Int[Tensor, " par
     """
     exact = weights.double()
     if not bool((exact >= 0).all()) or not 0 < float(exact.sum()) < float("inf"):
-        raise ValueError(f"weights are 0 or more and not all 0, got {weights.tolist()}")
+        raise ValueError(f"weights must be 0 or more and not all 0, got {weights.tolist()}")
     exact = exact / exact.sum() * total
-    # Shares such as 0.1 * 30 miss a whole number by rounding only: they are that number.
+    # Shares such as 0.1 * 30 miss a whole number only by rounding, so they count as it.
     exact = torch.where((exact - exact.round()).abs() < ROUNDING, exact.round(), exact)
     floor = exact.floor()
     left = total - int(floor.sum())

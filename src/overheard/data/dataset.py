@@ -1,4 +1,4 @@
-"""A data set as the federation takes it, and the contract of where one comes from."""
+"""The data set of a federation, and the contract of data sources."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -19,21 +19,21 @@ NO_ATTRIBUTES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Examples to share out among clients, and a test set that no client ever holds.
+    """Examples to partition among clients, and a test set that no client holds.
 
     Args:
-        train: what clients and auxiliary sets are drawn from.
-        test: held out.
+        train: examples that clients and auxiliary sets are drawn from.
+        test: held-out examples.
         task: the shape of an input and the meaning of a label.
-        users: the number of the person behind each training example; None where untold.
-        user_names: what user i is called in the source; () where numbers must do.
-        times: when each training example came to be, in any unit; None where untold.
-        records: the number of the record, such as a post, that each training example was cut
-            out of: examples of one record go to one hand. None = each is a record of its own.
-        embeddings: what each record is like in another modality than that of the inputs, such
-            as the text beside an image; row i is record i (or training example i).
-        attributes: values of sensitive attributes, by attribute, one a user: never inputs.
-        background: public examples of the same task, of nobody in the training or test part.
+        users: the number of the user of each training example; None = unknown.
+        user_names: the name of user i in the source; () = users are only numbered.
+        times: when each training example was created, in any unit; None = unknown.
+        records: the number of the record, such as a post, from which each training example was
+            cut. All examples of a record go to one client. None = one record per example.
+        embeddings: a second modality of each record, such as the text next to an image; row i
+            is record i (or training example i).
+        attributes: values of sensitive attributes, one per user, by attribute; never inputs.
+        background: public examples of the same task, from nobody in the training or test part.
 
     """
 
@@ -49,52 +49,63 @@ class Dataset:
     background: Examples | None = None
 
     def __post_init__(self) -> None:
-        """Refuse examples that do not fit the task, and what does not fit the examples."""
+        """Refuse examples that do not fit the task, and fields that do not fit the examples."""
         for part, examples in (("train", self.train), ("test", self.test)):
             _check(part, examples, self.task)
         if self.background is not None:
             _check("background", self.background, self.task)
         for name, numbers in (("times", self.times), ("records", self.records)):
             if numbers is not None and len(numbers) != len(self.train):
-                raise ValueError(f"{len(numbers)} {name} for {len(self.train)} examples")
+                raise ValueError(
+                    f"{len(numbers)} {name} for {len(self.train)} training examples: give one "
+                    "each"
+                )
         if self.embeddings is not None and len(self.embeddings) <= self._last_record():
-            raise ValueError(f"a record has no embedding: there are {len(self.embeddings)}")
+            raise ValueError(
+                f"{len(self.embeddings)} embeddings for {self._last_record() + 1} records: "
+                "give one each"
+            )
         if self.users is None:
             return
         if len(self.users) != len(self.train):
             raise ValueError(
-                f"{len(self.users)} users for {len(self.train)} training examples: one each"
+                f"{len(self.users)} users for {len(self.train)} training examples: give one "
+                "each"
             )
-        named = len(self.user_names) or int(self.users.max()) + 1
-        if int(self.users.min()) < 0 or int(self.users.max()) >= named:
-            raise ValueError(f"users are numbered from 0 to {named - 1}, one name each")
+        user_count = len(self.user_names) or int(self.users.max()) + 1
+        if int(self.users.min()) < 0 or int(self.users.max()) >= user_count:
+            raise ValueError(
+                f"users must be numbered from 0 to {user_count - 1}, with one name each"
+            )
         for name, values in self.attributes.items():
-            if len(values) != named:
-                raise ValueError(f"{len(values)} values of {name} for {named} users: one each")
+            if len(values) != user_count:
+                raise ValueError(
+                    f"{len(values)} values of {name} for {user_count} users: give one each"
+                )
 
     def _last_record(self) -> int:
         return len(self.train) - 1 if self.records is None else int(self.records.max())
 
 
 class DataSource(ABC):
-    """Somewhere a data set comes from.
+    """A source of a data set.
 
-    A concrete source is a final frozen dataclass: its fields are its settings.
+    A concrete source is a final frozen dataclass. Its fields are its settings.
     """
 
     name: ClassVar[str]
     source: ClassVar[str]
-    """Where the data come from, and on what terms they may be used."""
+    """Origin of the data and the terms of use."""
 
     @abstractmethod
     def load(self, folder: Path | None) -> Dataset:
-        """Read the data set from this data folder or, failing that, fetch it.
+        """Read the data set from this data folder, or download it if it is not there.
 
         Args:
-            folder: as `data_folder` gives it; None = there is none.
+            folder: as returned by `data_folder`; None = no data folder.
 
         Raises:
-            DataError: if the files are absent and cannot be fetched, or are damaged; the
+            DataError: if the files are missing and cannot be downloaded, or are damaged. The
                 message says which file to put where.
 
         """
@@ -106,14 +117,14 @@ def _check(part: str, examples: Examples, task: Task) -> None:
         raise ValueError(f"the {part} part has no examples")
     if tuple(inputs.shape[1:]) != task.shape:
         raise ValueError(
-            f"{part} inputs have shape {tuple(inputs.shape[1:])}, the task says {task.shape}"
+            f"{part} inputs have shape {tuple(inputs.shape[1:])}, but the task has {task.shape}"
         )
-    wanted = torch.float32 if task.vocabulary is None else torch.int64
-    if inputs.dtype != wanted:
-        raise ValueError(f"{part} inputs must be {wanted}, got {inputs.dtype}")
+    expected = torch.float32 if task.vocabulary is None else torch.int64
+    if inputs.dtype != expected:
+        raise ValueError(f"{part} inputs must be {expected}, got {inputs.dtype}")
     if task.vocabulary is None:
         if not bool(inputs.isfinite().all()):
-            raise ValueError(f"{part} inputs hold NaN or infinity")
+            raise ValueError(f"{part} inputs contain NaN or infinity")
     elif int(inputs.min()) < 0 or int(inputs.max()) >= task.vocabulary:
         raise ValueError(f"{part} tokens must lie between 0 and {task.vocabulary - 1}")
     if labels.dtype != torch.int64:

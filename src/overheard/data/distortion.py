@@ -1,4 +1,4 @@
-"""Distorts examples, as those differ that were gathered elsewhere."""
+"""Distortion of inputs, as if another instrument had recorded them."""
 
 import torch
 from jaxtyping import Float, Int
@@ -11,29 +11,29 @@ from overheard.core.task import Task
 from overheard.data.reading.texts import RESERVED
 
 CONTRAST_LOST = 0.5
-"""Part of the contrast that an image loses at strength 1."""
+"""Share of its contrast that an image loses at strength 1."""
 
 NOISE = 0.5
 """Standard deviation of the noise at strength 1, in standard deviations of the inputs."""
 
 
 def distorted(examples: Examples, task: Task, strength: float, seed: Seed) -> Examples:
-    """The same examples, with the same labels, seen by another instrument.
+    """Distort the inputs of these examples; labels do not change.
 
-    Images are blurred over 3 x 3 pixels, lose contrast and get noise; columns of numbers are
-    each scaled by a factor of their own, e^(strength x a standard normal number), and get
-    noise; words are replaced by any others, each with a chance of `strength`. Which examples
-    there are of which label stays as it is.
+    - Images are blurred over 3 x 3 pixels, lose contrast and get noise.
+    - Each column of numbers is scaled by its own factor, e^(strength x a standard normal
+      number), and gets noise.
+    - Each word of a text is replaced by a random one with probability `strength`.
 
     Args:
         examples: to be distorted.
-        task: tells images, numbers and texts apart.
-        strength: from 0, nothing, to 1.
+        task: says whether inputs are images, numbers or texts.
+        strength: 0 (no distortion) to 1.
         seed: of the noise.
 
     """
     if not 0 <= strength <= 1:
-        raise ValueError(f"a strength lies between 0 and 1, got {strength}")
+        raise ValueError(f"strength must lie between 0 and 1, got {strength}")
     inputs = examples.inputs
     if task.vocabulary is not None:
         changed = _reworded(inputs, task.vocabulary, strength, seed)
@@ -47,10 +47,10 @@ def distorted(examples: Examples, task: Task, strength: float, seed: Seed) -> Ex
 def _blurred(
     images: Float[Tensor, "examples channels height width"], strength: float
 ) -> Float[Tensor, "examples channels height width"]:
-    framed = functional.pad(images, (1, 1, 1, 1), mode="replicate")
-    soft = torch.lerp(images, functional.avg_pool2d(framed, 3, stride=1), strength)
-    middle = soft.mean((1, 2, 3), keepdim=True)
-    return middle + (1 - CONTRAST_LOST * strength) * (soft - middle)
+    padded = functional.pad(images, (1, 1, 1, 1), mode="replicate")
+    blurred = torch.lerp(images, functional.avg_pool2d(padded, 3, stride=1), strength)
+    mean = blurred.mean((1, 2, 3), keepdim=True)
+    return mean + (1 - CONTRAST_LOST * strength) * (blurred - mean)
 
 
 def _rescaled(
@@ -74,7 +74,7 @@ def _reworded(
     tokens: Int[Tensor, "examples tokens"], vocabulary: int, strength: float, seed: Seed
 ) -> Int[Tensor, "examples tokens"]:
     generator = seed.child("words").generator()
-    chosen = torch.rand(tokens.shape, generator=generator) < strength
-    others = torch.randint(RESERVED, vocabulary, tokens.shape, generator=generator)
-    # What is no word stays: the length of a text is part of its form.
-    return torch.where(chosen & (tokens >= RESERVED), others, tokens)
+    is_replaced = torch.rand(tokens.shape, generator=generator) < strength
+    replacements = torch.randint(RESERVED, vocabulary, tokens.shape, generator=generator)
+    # Padding and unknown words stay, so that the length of a text does not change.
+    return torch.where(is_replaced & (tokens >= RESERVED), replacements, tokens)

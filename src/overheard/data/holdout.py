@@ -1,4 +1,4 @@
-"""Chooses which examples are held out for the test."""
+"""Choice of the examples that are held out for the test."""
 
 from pathlib import Path
 
@@ -11,13 +11,13 @@ from overheard.core.seeds import Seed
 from overheard.data.apportion import apportion
 
 SHARE = 0.2
-"""The share of all examples that is held out where a data set has no test part of its own."""
+"""Share of the examples that is held out if a data set has no test part."""
 
 
 def stratified(
     strata: Int[Tensor, " examples"], held_out: int, seed: Seed
 ) -> Bool[Tensor, " examples"]:
-    """Mark so many examples, at random, in proportion from each stratum (label or user)."""
+    """Mark `held_out` random examples, in proportion from each stratum (label or user)."""
     sizes = strata.bincount()
     quota = apportion(sizes.double(), held_out)
     order = torch.randperm(len(strata), generator=seed.generator())
@@ -27,22 +27,24 @@ def stratified(
 def held_out_fifth(
     labels: Int[Tensor, " examples"], seed: Seed, path: Path
 ) -> Bool[Tensor, " examples"]:
-    """Mark a fifth of the examples of a file, at random, in proportion from each label.
+    """Mark a random fifth of the examples of a file, in proportion from each label.
 
     Raises:
-        DataError: if there are too few to hold any out.
+        DataError: if there are too few examples to hold any out.
 
     """
     held_out = round(SHARE * len(labels))
     if not held_out:
-        raise DataError(f"{path} has {len(labels)} examples, too few to hold a test set out")
+        raise DataError(
+            f"{path} has {len(labels)} examples, too few to hold out a test set: give 3 or more"
+        )
     return stratified(labels, held_out, seed.child("held out"))
 
 
 def latest(
     users: Int[Tensor, " examples"], time: Shaped[Tensor, " examples"]
 ) -> Bool[Tensor, " examples"]:
-    """Mark the last fifth of each user's examples, rounded down, by this order in time."""
+    """Mark the latest fifth of each user's examples, rounded down."""
     order = time.argsort(descending=True, stable=True)
     quota = (users.bincount() * SHARE).floor().long()
     return _first(users[order], quota)[order.argsort()]
@@ -55,6 +57,6 @@ def _first(
     order = strata.argsort(stable=True)
     sizes = strata.bincount(minlength=len(quota))
     starts = sizes.cumsum(0) - sizes
-    place = torch.empty_like(strata)
-    place[order] = torch.arange(len(strata)) - starts[strata[order]]
-    return place < quota[strata]
+    rank = torch.empty_like(strata)
+    rank[order] = torch.arange(len(strata)) - starts[strata[order]]
+    return rank < quota[strata]

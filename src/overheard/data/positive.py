@@ -1,4 +1,4 @@
-"""Whole numbers from 1 on, as a plan may give them."""
+"""The type of positive whole numbers in a plan."""
 
 from typing import Annotated
 

@@ -1,1 +1,1 @@
-"""Virtual clients: trained by the attacker on its own examples, read, and dropped."""
+"""The attacker's simulation: virtual clients, trained on auxiliary examples and probed."""

@@ -1,4 +1,4 @@
-"""More examples out of few: altered copies that bear the label of the original."""
+"""Data augmentation: altered copies of examples, with the label of the original."""
 
 import math
 
@@ -13,30 +13,29 @@ from overheard.core.seeds import Seed
 LARGEST_TURN = math.radians(10)
 LARGEST_ZOOM = 0.1
 LARGEST_SHIFT = 0.1
-"""Of an image: so little that a 6 stays a 6; the shift is relative to half its width."""
+"""For images: so small that a 6 stays a 6. The shift is relative to half the width."""
 
 DROPPED = 0.1
-"""The chance with which a token is left out."""
+"""Probability that a token is left out."""
 
 JUMP = 1.5
-"""In places: by up to so many a token may fall back before those that follow it."""
+"""Upper bound on how many positions a token may move back."""
 
 LEAST_OWN = 0.5
-"""The smallest share that an example of a table keeps in a mixture with another."""
+"""The smallest weight of the original row of a table when it is mixed with another."""
 
 JITTER = 0.05
-"""Noise on a mixture, in standard deviations of each column within the class."""
+"""Noise on a mixed row, in standard deviations of each column within the class."""
 
 
 def augmented(examples: Examples, per_class: int, seed: Seed) -> Examples:
-    """These examples, followed by altered copies until each class has so many.
+    """Append altered copies to these examples until each class has `per_class`.
 
-    A class that has enough, or none, is left as it is. Images are turned, zoomed and shifted a
-    little; texts lose a few tokens and swap neighbours; tables are mixed with others of their
-    class, with a little noise. Whatever is made says nothing that the originals did not say: it
-    keeps virtual clients from learning a handful of examples by heart, which no client with
-    hundreds of its own would do. Whether copies resemble real examples enough is not promised:
-    a mirrored sense of a text or an impossible row of a table may well come out.
+    A class that has enough, or none, is not changed. Images are rotated, zoomed and shifted a
+    little. Texts lose a few tokens and swap neighbours. Rows of tables are mixed with others of
+    their class, with a little noise. Copies add no information. They keep virtual clients from
+    memorizing a handful of examples, which a client with hundreds of them would not do. Copies
+    may be unrealistic: a text of another meaning, or an impossible row of a table.
     """
     counts = examples.labels.bincount()
     origins = []
@@ -67,44 +66,48 @@ def _moved_about(
     images: Float[Tensor, "copies channels height width"], generator: torch.Generator
 ) -> Float[Tensor, "copies channels height width"]:
     draws = 2 * torch.rand(len(images), 4, generator=generator) - 1
-    turn, zoom = draws[:, 0] * LARGEST_TURN, 1 + draws[:, 1] * LARGEST_ZOOM
+    rotation, zoom = draws[:, 0] * LARGEST_TURN, 1 + draws[:, 1] * LARGEST_ZOOM
     shift = draws[:, 2:] * LARGEST_SHIFT
-    sine, cosine = turn.sin() * zoom, turn.cos() * zoom
+    sine, cosine = rotation.sin() * zoom, rotation.cos() * zoom
     rows = (
         torch.stack((cosine, -sine, shift[:, 0]), 1),
         torch.stack((sine, cosine, shift[:, 1]), 1),
     )
     maps = torch.stack(rows, 1).to(images)  # (copies, 2, 3)
     grid = functional.affine_grid(maps, list(images.shape), align_corners=False)
-    # The border goes on outside: 0 would be a grey frame, as images are standardised.
+    # Pad with the border, as 0 would be a grey frame in standardised images.
     return functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
 
 
 def _reworded(
     texts: Int[Tensor, "copies tokens"], generator: torch.Generator
 ) -> Int[Tensor, "copies tokens"]:
-    """Sort by place plus noise, what is dropped and the padding last."""
+    """Sort tokens by position plus noise, dropped ones and padding last."""
     dropped = torch.rand(texts.shape, generator=generator) < DROPPED
-    said = texts != 0
-    # A text that would lose all its tokens keeps them.
-    kept = said & ~(dropped & (said & ~dropped).any(1, keepdim=True))
-    places = torch.arange(texts.shape[1]) + JUMP * torch.rand(texts.shape, generator=generator)
-    order = places.where(kept, torch.inf).argsort(dim=1, stable=True)
-    return texts.where(kept, 0).gather(1, order)
+    is_token = texts != 0
+    # A text that would lose all tokens keeps them.
+    is_kept = is_token & ~(dropped & (is_token & ~dropped).any(1, keepdim=True))
+    positions = torch.arange(texts.shape[1]) + JUMP * torch.rand(
+        texts.shape, generator=generator
+    )
+    order = positions.where(is_kept, torch.inf).argsort(dim=1, stable=True)
+    return texts.where(is_kept, 0).gather(1, order)
 
 
 def _mixed(
     examples: Examples, origin: Int[Tensor, " copies"], generator: torch.Generator
 ) -> Float[Tensor, "copies ..."]:
     inputs, labels = examples.inputs, examples.labels
-    partner, spread = torch.empty_like(origin), torch.empty_like(inputs[origin])
+    partner, deviations = torch.empty_like(origin), torch.empty_like(inputs[origin])
     for label in torch.unique(labels[origin]).tolist():
         rows = (labels == label).nonzero().flatten()
-        mine = labels[origin] == label
-        drawn = torch.randint(len(rows), (int(mine.sum()),), generator=generator)
-        partner[mine] = rows[drawn]
-        spread[mine] = inputs[rows].std(0, correction=0)
-    own = LEAST_OWN + (1 - LEAST_OWN) * torch.rand(len(origin), generator=generator)
-    own = own.view(-1, *[1] * (inputs.dim() - 1)).to(inputs)
-    noise = torch.randn(spread.shape, generator=generator).to(inputs)
-    return own * inputs[origin] + (1 - own) * inputs[partner] + JITTER * spread * noise
+        is_of_label = labels[origin] == label
+        choices = torch.randint(len(rows), (int(is_of_label.sum()),), generator=generator)
+        partner[is_of_label] = rows[choices]
+        deviations[is_of_label] = inputs[rows].std(0, correction=0)
+    weight = LEAST_OWN + (1 - LEAST_OWN) * torch.rand(len(origin), generator=generator)
+    weight = weight.view(-1, *[1] * (inputs.dim() - 1)).to(inputs)
+    noise = torch.randn(deviations.shape, generator=generator).to(inputs)
+    return (
+        weight * inputs[origin] + (1 - weight) * inputs[partner] + JITTER * deviations * noise
+    )

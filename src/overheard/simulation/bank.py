@@ -1,4 +1,4 @@
-"""The bank: many virtual clients, trained once, and what every attack wants to know of them."""
+"""The simulation of virtual clients, trained once, and the readings of probes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,23 +26,23 @@ from overheard.simulation.update_norms import UpdateNorms
 from overheard.simulation.virtual_client import VirtualClient
 
 READ_TOGETHER: tuple[Probe, ...] = (LastLayerChange(), Answers(), ClassPull(), UpdateNorms())
-"""Probes of many attacks. Who asks for one has all of them read, so that the next attack, which
-asks for another, need not train the virtual clients again: to train costs more than to read."""
+"""Probes of many attacks. If one is requested, all of them are read, so that the next attack
+need not train the virtual clients again: training costs more than reading."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """Virtual clients, or virtual cohorts, and what was read off them.
+    """Virtual clients, or virtual cohorts, and the readings of their updates.
 
     Args:
-        counts: label counts of what each held, before any defense; a cohort's are the sum of
-            its members'.
-        halves: 0 or 1: which half of the auxiliary examples it learned from. What was fitted
-            to virtual clients of one half has not met the examples of the other.
-        recipes: index into `knowledge.recipes()` of how it trained.
-        rounds: in which it was read.
-        read: by each probe, in each round.
+        counts: label counts of each, before any defense; those of a cohort are the sum over its
+            members.
+        halves: 0 or 1: the half of the auxiliary examples on which each trained. A model fitted
+            to virtual clients of one half has not seen the examples of the other.
+        recipes: index into `knowledge.recipes()` of the recipe of each.
+        rounds: the simulated rounds.
+        read: the readings of each probe, in each round.
 
     """
 
@@ -54,13 +54,13 @@ class Bank:
 
     @property
     def shares(self) -> Float[Tensor, "virtual classes"]:
-        """Label shares of each, in float64."""
+        """Return the label shares of each, in float64."""
         counts = self.counts.double()
         return counts / counts.sum(1, keepdim=True)
 
     @property
     def sizes(self) -> Int[Tensor, " virtual"]:
-        """How many examples each held."""
+        """Return the number of examples of each."""
         return self.counts.sum(1)
 
 
@@ -72,42 +72,45 @@ def build_bank(
     *,
     members: int | None = None,
 ) -> Bank:
-    """Train virtual clients from each round's broadcast, and read them.
+    """Train virtual clients from the broadcast of each round, and probe their updates.
 
-    Ma et al. (Whispers of Data), virtual clients: each restarts from the broadcast in every
-    round and is never aggregated. What it holds is drawn from the prior and stays the same.
-    What was read before, by this or another attack, is taken from the shelf; the rest is
-    trained, read, and saved as soon as it is there. All draws hang on the seed of
-    `knowledge.means`. Each worker holds the weights of one chunk at a time: 32 updates, of
-    large cohorts up to four times as many as a cohort has members.
+    Virtual clients as in Ma et al. (Whispers of Data): each restarts from the broadcast in
+    every round and is never aggregated. Its examples are drawn from the prior and are the same
+    in all rounds. Readings in the cache, from this or another attack, are reused; the others
+    are computed and saved one by one. All draws depend on the seed of `knowledge.means`. Each
+    worker holds the weights of one chunk at a time: 32 updates, or for large cohorts up to four
+    times the number of members.
 
     Args:
-        view: for the broadcasts, and for what it tells of sizes.
-        knowledge: with auxiliary examples, a model and a recipe or guesses at it.
+        view: provides broadcasts and reported sizes.
+        knowledge: with auxiliary examples, a model, and a recipe or candidates for it.
         rounds: each with a broadcast.
         probes: what to read.
-        members: None = single clients; else virtual cohorts of so many: the mean update of
-            virtual clients, weighted by size. Of more than `chunk.MOST_MEMBERS` so many are
-            taken, whose mean varies a little more than that of the cohort which they play.
+        members: None = single clients; otherwise the size of virtual cohorts, whose update is
+            the size-weighted mean over virtual clients. At most `chunk.MOST_MEMBERS` are used,
+            so that the mean varies a little more than that of a larger cohort.
 
     Raises:
         NeedsError: if knowledge is missing, or there are too few auxiliary examples.
-        PlanError: if a split of the prior cannot be drawn from, or a training runs away.
-        WorkerError: if workers die again and again.
+        PlanError: if a split of the prior cannot be drawn from, or a training diverges.
+        WorkerError: if workers die repeatedly.
 
     """
     if not probes or (members is not None and members < 1):
-        raise ValueError("a bank wants 1 probe or more, and cohorts of 1 member or more")
+        raise ValueError(
+            "a simulation needs 1 probe or more, and cohorts of 1 client or more, got "
+            f"{len(probes)} probes and cohorts of {members}"
+        )
     ground = ground_of(view, knowledge, rounds)
     sizes = size_range(view, knowledge.prior)
     chunks = chunks_of(
         knowledge, sizes, members, ground.seed, after_server=SERVER not in view.observers
     )
-    makers = [own for chunk in chunks for own in chunk.makers()]
+    clients_of_readings = [clients for chunk in chunks for clients in chunk.makers()]
     return Bank(
-        torch.tensor([_total(own) for own in makers]),
-        torch.tensor([own[0].half for own in makers]),
-        torch.tensor([own[0].recipe for own in makers]),
+        torch.tensor([_total(clients) for clients in clients_of_readings]),
+        torch.tensor([clients[0].half for clients in clients_of_readings]),
+        torch.tensor([clients[0].recipe for clients in clients_of_readings]),
         tuple(rounds),
         readings(ground, knowledge, rounds, chunks, _with_companions(probes)),
     )
@@ -120,20 +123,20 @@ def read_updates(
     rounds: Sequence[int],
     probes: Sequence[Probe],
 ) -> Mapping[Probe, Float[Tensor, "rounds ..."]]:
-    """Read what a target sent as virtual clients are read: same probes, same scenes.
+    """Probe the updates of a target exactly as those of virtual clients.
 
     Args:
-        view: in which the target was heard.
-        target: who.
-        knowledge: as for the bank.
-        rounds: in which it was heard and there is a broadcast: see `rounds_heard`.
+        view: with updates of the target.
+        target: the party whose updates are read.
+        knowledge: as for `build_bank`.
+        rounds: with an update of the target and a broadcast: see `rounds_heard`.
         probes: what to read.
 
     """
     updates = view.updates(target)
     missing = [number for number in rounds if number not in updates]
     if missing:
-        raise ValueError(f"{target} was not heard in the rounds {missing}")
+        raise ValueError(f"the view has no update of {target} in the rounds {missing}")
     ground = ground_of(view, knowledge, rounds)
     return _read(ground, {n: updates[n].delta for n in rounds}, probes)
 
@@ -141,47 +144,50 @@ def read_updates(
 def read_broadcasts(
     view: View, knowledge: Knowledge, rounds: Sequence[int], probes: Sequence[Probe]
 ) -> Mapping[Probe, Float[Tensor, "rounds ..."]]:
-    """Read the broadcasts themselves: what a client is read as that changes nothing."""
+    """Probe the broadcasts themselves, as if a client had sent an update of zeros."""
     ground = ground_of(view, knowledge, rounds)
-    still = {
+    zeros = {
         number: {name: torch.zeros_like(w) for name, w in ground.broadcasts[number].items()}
         for number in rounds
     }
-    return _read(ground, still, probes)
+    return _read(ground, zeros, probes)
 
 
 def rounds_heard(view: View, target: Party) -> tuple[int, ...]:
-    """The rounds in which a target was heard and for which there is a broadcast, in order."""
-    there = {m.round for m in view.messages if isinstance(m.body, Broadcast)}
-    return tuple(number for number in view.heard(target) if number in there)
+    """Return the rounds with an update of the target and a broadcast, in order."""
+    with_broadcast = {m.round for m in view.messages if isinstance(m.body, Broadcast)}
+    return tuple(number for number in view.heard(target) if number in with_broadcast)
 
 
 def cohort_members(view: View, rounds: Sequence[int]) -> int:
-    """How many clients an update of `COHORT` is the mean of, the median over rounds."""
-    clients = view.cohort_sizes()
-    sizes = [clients[number] for number in rounds if clients.get(number)]
+    """Return the median cohort size over these rounds, for updates of `COHORT`."""
+    cohort_sizes = view.cohort_sizes()
+    sizes = [cohort_sizes[number] for number in rounds if cohort_sizes.get(number)]
     if not sizes:
-        raise ValueError(f"nobody is heard of in the rounds {list(rounds)}")
+        raise ValueError(f"the view has no cohort size in the rounds {list(rounds)}")
     return max(1, round(median(sizes)))
 
 
 def _with_companions(probes: Sequence[Probe]) -> tuple[Probe, ...]:
-    more = READ_TOGETHER if set(probes) & set(READ_TOGETHER) else ()
-    return tuple(dict.fromkeys((*probes, *more)))
+    shared = READ_TOGETHER if set(probes) & set(READ_TOGETHER) else ()
+    return tuple(dict.fromkeys((*probes, *shared)))
 
 
 def _read(
     ground: Ground, deltas: Mapping[int, Weights], probes: Sequence[Probe]
 ) -> Mapping[Probe, Tensor]:
-    scenes = {number: ground.scene(number) for number in deltas}
+    contexts = {number: ground.scene(number) for number in deltas}
     with one_thread():
         return {
             probe: torch.cat(
-                [probe.read(scenes[number], [delta]) for number, delta in deltas.items()]
+                [probe.read(contexts[number], [delta]) for number, delta in deltas.items()]
             )
             for probe in probes
         }
 
 
 def _total(clients: Sequence[VirtualClient]) -> list[int]:
-    return [sum(counts) for counts in zip(*(each.counts for each in clients), strict=True)]
+    return [
+        sum(counts)
+        for counts in zip(*(one_client.counts for one_client in clients), strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""Has jobs done, except for those whose answers stand on the shelf already."""
+"""Jobs whose results are cached, and run only if they are missing."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -15,18 +15,18 @@ from overheard.simulation.job_tensors import broadcast_bundle
 from overheard.simulation.workplace import carry_out
 
 Answer = Mapping[str, Tensor]
-"""Named tensors, kept under one key."""
+"""Named tensors, cached under one key."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CachedJob:
-    """A job whose answers are kept, each under a key of its own.
+    """A job with several results, each cached under its own key.
 
     Args:
-        round: from whose broadcast the job starts.
-        keys: of its answers.
-        job: gives the job that has the answers in these places alone, in this order.
+        round: the round from whose broadcast the job starts.
+        keys: the cache keys of its results.
+        job: returns the job that computes only the results at these positions, in this order.
 
     """
 
@@ -36,17 +36,17 @@ class CachedJob:
 
 
 def single_answer(number: int, key: str, job: Job) -> CachedJob:
-    """A job of this round that has one answer."""
+    """Return a cached job of this round with one result."""
     return CachedJob(number, (key,), lambda _: job)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class JobInputs:
-    """What jobs read.
+    """The inputs of jobs.
 
     Args:
-        shared: gives the bundles that all of them read; not called if no job is to be done.
+        shared: returns the bundles that all jobs read; not called if no job must be run.
         broadcasts: by round.
 
     """
@@ -55,8 +55,8 @@ class JobInputs:
     broadcasts: Mapping[int, Weights]
 
 
-def whole(tensors: Mapping[str, Tensor], place: int) -> Answer:
-    """The answer of a job that has one: all its tensors."""
+def whole(tensors: Mapping[str, Tensor], position: int) -> Answer:
+    """Return all tensors, as the result of a job with one result."""
     return tensors
 
 
@@ -68,50 +68,52 @@ def do_cached(
     take: Callable[[int, int, Answer], None],
     answer: Callable[[Mapping[str, Tensor], int], Answer] = whole,
 ) -> None:
-    """Have these jobs done, and hand over every answer as soon as it is there.
+    """Run these jobs as far as their results are not cached, and pass on each result.
 
-    A job of which some answer is not kept yet is done again for those answers alone, to the
-    same bits; they are saved at once.
+    A job is run only for its missing results, which are the same bit for bit and are cached at
+    once.
 
     Args:
-        what: as what the jobs are told to `Means.on_progress`.
-        jobs: those of one round side by side.
-        inputs: what they read.
-        means: with the shelf, and where to work.
-        take: is given the number of the job, the place of the answer among its keys, and the
-            answer; in any order.
-        answer: the answer of a place among those that a job was asked for, of all its tensors.
+        what: the description of the jobs for `Means.on_progress`.
+        jobs: ordered so that jobs of one round are consecutive.
+        inputs: of all jobs.
+        means: with the cache, and where to compute.
+        take: called with the number of the job, the position of the result among its keys, and
+            the result; in any order.
+        answer: selects a result from all tensors of a job, by its position among the results
+            that were requested.
 
     Raises:
-        PlanError: if a cluster is asked for and Ray is not installed, or not reached.
-        WorkerError: if workers die of one task again and again.
+        PlanError: if a cluster is requested, but Ray is not installed or the cluster does not
+            respond.
+        WorkerError: if workers die repeatedly on one task.
 
     """
-    done, gaps = 0, list[_Gap]()
+    done, pending = 0, list[_Gap]()
     for number, job in enumerate(jobs):
         missing = []
-        for place, key in enumerate(job.keys):
-            kept = means.shelf.load(key)
-            if kept is None:
-                missing.append(place)
+        for position, key in enumerate(job.keys):
+            cached = means.shelf.load(key)
+            if cached is None:
+                missing.append(position)
             else:
-                take(number, place, kept)
+                take(number, position, cached)
         if missing:
-            gaps.append(_Gap(number, job, tuple(missing)))
+            pending.append(_Gap(number, job, tuple(missing)))
         else:
             done += 1
             means.on_progress(what, done, len(jobs))
-    if not gaps:
-        # Nobody is called for nothing: to reach a cluster may take long.
+    if not pending:
+        # Connecting to a cluster may take long, so do not do it without need.
         return
-    # Closed at once when something goes wrong here: workers then end before anything else.
-    with closing(carry_out(_tasks(gaps, inputs), len(gaps), means)) as work:
-        for piece in work:
-            gap = gaps[piece.number]
-            for asked, place in enumerate(gap.missing):
-                read = answer(piece.tensors, asked)
-                means.shelf.save(gap.job.keys[place], read)
-                take(gap.number, place, read)
+    # Closed at once on an error here, so that workers stop first.
+    with closing(carry_out(_tasks(pending, inputs), len(pending), means)) as finished_tasks:
+        for finished in finished_tasks:
+            pending_job = pending[finished.number]
+            for index, position in enumerate(pending_job.missing):
+                result = answer(finished.tensors, index)
+                means.shelf.save(pending_job.job.keys[position], result)
+                take(pending_job.number, position, result)
             done += 1
             means.on_progress(what, done, len(jobs))
 
@@ -119,17 +121,17 @@ def do_cached(
 @final
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A job, its number, and the places of the answers that are not kept yet."""
+    """A job, its number, and the positions of its results that are not cached."""
 
     number: int
     job: CachedJob
     missing: tuple[int, ...]
 
 
-def _tasks(gaps: Sequence[_Gap], inputs: JobInputs) -> Iterator[WorkerTask]:
+def _tasks(pending: Sequence[_Gap], inputs: JobInputs) -> Iterator[WorkerTask]:
     shared = inputs.shared()
-    # One broadcast at a time, so that many rounds do not stand in memory together.
-    for number, several in groupby(gaps, lambda gap: gap.job.round):
+    # One broadcast at a time, so that not all rounds are in memory at once.
+    for number, same_round in groupby(pending, lambda pending_job: pending_job.job.round):
         broadcast = broadcast_bundle(inputs.broadcasts[number])
-        for gap in several:
-            yield WorkerTask(gap.job.job(gap.missing), (*shared, broadcast))
+        for pending_job in same_round:
+            yield WorkerTask(pending_job.job.job(pending_job.missing), (*shared, broadcast))

@@ -1,4 +1,4 @@
-"""So many virtual clients as are trained and read at a time."""
+"""Chunks of virtual clients that are trained and probed together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from overheard.simulation.sizes import one_scale
 from overheard.simulation.virtual_client import VirtualClient, draw_counts
 
 CHUNK = 32
-"""Virtual clients trained at once. A fixed number, as how many train at once moves the last
-bits of what they learn; and more train no faster (see `learning.memory`)."""
+"""Virtual clients trained together. The number is fixed, as it affects the last bits of the
+results. Larger chunks are not faster (see `learning.memory`)."""
 
 MOST_MEMBERS = 64
-"""Of a virtual cohort; a larger one is played by so many."""
+"""The most members of a virtual cohort; larger cohorts are simulated by this many."""
 
 LEAST_CHANCE = 1e-3
-"""Of a client with none of the label that a cohort leans towards, beside the label's share."""
+"""Added to the weight of each client, so that clients without the label can be chosen too."""
 
 COUNTS = "counts"
-"""The name of the one tensor that the shelf keeps for all clients."""
+"""The name of the cached tensor with the label counts of all clients."""
 
 
 @final
@@ -34,10 +34,11 @@ class Chunk:
     """Virtual clients that are trained together, and the cohorts that they form.
 
     Args:
-        clients: who is trained.
-        cohorts: the places in `clients` of each cohort's members; None = each is read alone.
-        after_server: whether a cohort is read from what the server sends out, whose own
-            defenses have acted on it then: as one who reads broadcasts alone does.
+        clients: the virtual clients.
+        cohorts: the positions in `clients` of each cohort's members; None = each client is
+            probed alone.
+        after_server: whether a cohort is probed after the server's own defenses, as seen by
+            observers who read only broadcasts.
 
     """
 
@@ -46,10 +47,13 @@ class Chunk:
     after_server: bool = False
 
     def makers(self) -> tuple[tuple[VirtualClient, ...], ...]:
-        """Those from whom each reading comes: a client alone, or a cohort's members."""
+        """Return the clients behind each reading: one client, or the members of a cohort."""
         if self.cohorts is None:
             return tuple((client,) for client in self.clients)
-        return tuple(tuple(self.clients[place] for place in own) for own in self.cohorts)
+        return tuple(
+            tuple(self.clients[position] for position in positions)
+            for positions in self.cohorts
+        )
 
 
 def chunks_of(
@@ -60,99 +64,102 @@ def chunks_of(
     *,
     after_server: bool = False,
 ) -> tuple[Chunk, ...]:
-    """Draw all virtual clients, or cohorts of so many members, chunk by chunk.
+    """Draw all virtual clients or virtual cohorts, chunk by chunk.
 
-    A client's draws hang on the seed and its number alone, so more of them are the same ones
-    and others. Virtual clients learn from the halves in turn. Of cohorts, whole chunks do, so
-    that all members of a cohort learn from one half; and they all follow one recipe, and are
-    of one scale, as the members of a federation are.
+    The draws of a client depend only on the seed and its number, so requesting more clients
+    keeps the first ones. Virtual clients train on the two halves in turn. With cohorts, whole
+    chunks do. All members of a cohort train on one half, follow one recipe and have sizes of
+    one scale, as the members of a federation do.
 
     Args:
-        knowledge: what is known of clients, and how many are wanted.
+        knowledge: of clients, with the number of virtual clients.
         sizes: the smallest and the largest client.
-        members: of a cohort, of which `MOST_MEMBERS` count; None = no cohorts.
-        seed: of the bank.
-        after_server: whether cohorts are read from what the server sends out.
+        members: of a cohort, at most `MOST_MEMBERS`; None = no cohorts.
+        seed: of the simulation.
+        after_server: whether cohorts are probed after the server's own defenses.
 
     Raises:
         PlanError: if a split of the prior cannot be drawn from.
 
     """
-    wanted = knowledge.means.virtual_clients
+    count = knowledge.means.virtual_clients
     if members is None:
-        makeups = _counts(knowledge, [sizes] * wanted, seed)
+        label_counts = _counts(knowledge, [sizes] * count, seed)
         clients = [
-            _client(n, n % 2, makeups[n], knowledge, seed.child("client", n))
-            for n in range(wanted)
+            _client(n, n % 2, label_counts[n], knowledge, seed.child("client", n))
+            for n in range(count)
         ]
         return tuple(
-            Chunk(tuple(clients[begin : begin + CHUNK])) for begin in range(0, wanted, CHUNK)
+            Chunk(tuple(clients[begin : begin + CHUNK])) for begin in range(0, count, CHUNK)
         )
     members = min(members, MOST_MEMBERS)
     width = max(CHUNK, 2 * members)
-    # Two chunks at least, so that there are cohorts of either half.
-    step = min(width, -(-wanted // 2))
+    # At least two chunks, so that there are cohorts of both halves.
+    step = min(width, -(-count // 2))
     scales = [
         scale
-        for chunk in range(-(-wanted // step))
+        for chunk in range(-(-count // step))
         for scale in [one_scale(sizes, seed.child("chunk", chunk, "sizes"))] * width
     ]
-    makeups = _counts(knowledge, scales, seed)
+    label_counts = _counts(knowledge, scales, seed)
     chunks = []
-    for chunk, begin in enumerate(range(0, wanted, step)):
-        formed, own = min(step, wanted - begin), seed.child("chunk", chunk)
-        numbers = range(chunk * width, chunk * width + max(2 * members, formed))
-        clients = [_client(n, chunk % 2, makeups[n], knowledge, own) for n in numbers]
-        cohorts = _cohorts(clients, formed, members, own)
+    for chunk, begin in enumerate(range(0, count, step)):
+        cohort_count, chunk_seed = min(step, count - begin), seed.child("chunk", chunk)
+        numbers = range(chunk * width, chunk * width + max(2 * members, cohort_count))
+        clients = [
+            _client(n, chunk % 2, label_counts[n], knowledge, chunk_seed) for n in numbers
+        ]
+        cohorts = _cohorts(clients, cohort_count, members, chunk_seed)
         chunks.append(Chunk(tuple(clients), cohorts, after_server))
     return tuple(chunks)
 
 
 def _client(
-    number: int, half: int, counts: tuple[int, ...], knowledge: Knowledge, drawer: Seed
+    number: int, half: int, counts: tuple[int, ...], knowledge: Knowledge, seed: Seed
 ) -> VirtualClient:
-    recipe = int(drawer.child("recipe").numpy().integers(len(knowledge.recipes())))
+    recipe = int(seed.child("recipe").numpy().integers(len(knowledge.recipes())))
     return VirtualClient(number, half, recipe, counts, knowledge.prior.resampled)
 
 
 def _counts(
     knowledge: Knowledge, sizes: Sequence[tuple[int, int]], seed: Seed
 ) -> list[tuple[int, ...]]:
-    """What each client holds, from the shelf where it was drawn before.
+    """Load the label counts of all clients from the cache, or draw and save them.
 
-    To deal to 1,200 clients of 600 examples takes half a second, which every attack would wait.
+    Drawing them for 1,200 clients of 600 examples takes half a second, for every attack.
     """
-    shelf, splits = knowledge.means.shelf, knowledge.prior.splits or MIXTURE
+    cache, splits = knowledge.means.shelf, knowledge.prior.splits or MIXTURE
     key = text_key(repr((splits, sizes, knowledge.classes, seed)))
-    kept = shelf.load(key)
-    if kept is not None:
-        return [tuple(counts) for counts in kept[COUNTS].tolist()]
-    drawn = [
-        draw_counts(number, splits, own, knowledge.classes, seed)
-        for number, own in enumerate(sizes)
+    cached = cache.load(key)
+    if cached is not None:
+        return [tuple(counts) for counts in cached[COUNTS].tolist()]
+    label_counts = [
+        draw_counts(number, splits, size_range, knowledge.classes, seed)
+        for number, size_range in enumerate(sizes)
     ]
-    shelf.save(key, {COUNTS: torch.tensor(drawn)})
-    return drawn
+    cache.save(key, {COUNTS: torch.tensor(label_counts)})
+    return label_counts
 
 
 def _cohorts(
-    clients: Sequence[VirtualClient], formed: int, members: int, seed: Seed
+    clients: Sequence[VirtualClient], cohort_count: int, members: int, seed: Seed
 ) -> tuple[tuple[int, ...], ...]:
-    """Every other cohort at random, the others with a leaning towards some label.
+    """Draw every other cohort uniformly, and the others with a preference for some label.
 
-    Means of random members are all alike: nothing could be learned from them.
+    Cohorts of random members all have nearly the same label shares, so nothing could be learned
+    from them alone.
     """
     counts = np.array([client.counts for client in clients], dtype=np.float64)
     shares = counts / counts.sum(1, keepdims=True)  # (clients, classes)
     cohorts = []
-    for number in range(formed):
+    for number in range(cohort_count):
         generator = seed.child("cohort", number).numpy()
-        chances = np.ones(len(clients))
+        weights = np.ones(len(clients))
         if number % 2:
-            # A little for those who have none of it: there may be fewer others than members.
-            chances = shares[:, generator.integers(shares.shape[1])] + LEAST_CHANCE
+            # Fewer clients than members may have the label, so the others need a weight too.
+            weights = shares[:, generator.integers(shares.shape[1])] + LEAST_CHANCE
         chosen = generator.choice(
-            len(clients), members, replace=False, p=chances / chances.sum()
+            len(clients), members, replace=False, p=weights / weights.sum()
         )
         cohorts.append(tuple(sorted(chosen.tolist())))
     return tuple(cohorts)

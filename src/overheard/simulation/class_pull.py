@@ -1,4 +1,4 @@
-"""Reads how much of the pull of each class explains what the last layer did."""
+"""A probe that fits the change of the last layer by the mean gradient of each class."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,55 +15,58 @@ from overheard.learning.last_layer import LastLayer, last_layer
 from overheard.simulation.probe import Probe, Scene
 
 RIDGE = 1e-2
-"""Of the fit of a single row, beside the mean square of its columns: few held-out examples make
-the pulls of two classes nearly alike."""
+"""Ridge of the fit of a single row, relative to the mean square of its columns. With few
+held-out examples, the gradients of two classes are nearly equal."""
 
 JOINT_RIDGE = 1e-3
-"""Of the fit of all rows by one set of factors, which is better determined."""
+"""Ridge of the fit of all rows by one set of factors, which is better determined."""
 
 LARGEST_FACTOR = 1e15
-"""A model that is sure of all held-out examples hardly pulls: no factor explains a change then,
-and infinities would spread to every number computed from it. Squares of this fit float32."""
+"""Bound of all factors. If a model is certain of all held-out examples, gradients vanish, and
+factors would be infinite. Squares of this bound fit float32."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ClassPull(Probe):
-    """How much of the pull of each class explains the change of the last layer.
+    """Fit the change of the last layer by the mean gradient of each class.
 
-    A step of descent on an example of class c moves row k of the last layer by
-    rate * (1{k = c} - p_k) h, where p is its output and h its features. The mean of that over
-    held-out examples of class c is the *pull* of c on row k. The change of row k is fitted by
-    the pulls on it, with a small ridge, which gives a factor for each class; and all rows are
-    fitted by one common set of factors, in proportion to the label shares as far as the pulls
-    stay what they are. Pulls are taken at the broadcast, and as the mean of those there and at
-    the client's own model (the trapezoid rule along the way).
+    Let p be the output of the model on an example of class c, and h its features. A gradient
+    step changes row k of the last layer by rate * (1{k = c} - p_k) h. The mean of
+    (1{k = c} - p_k) h over held-out examples of class c is the *class gradient* of c on row k.
+    Ridge regression of the change of row k on its class gradients gives one factor per
+    class. A second fit of all rows has common factors, which are proportional to the label
+    shares as far as class gradients stay constant. Class gradients are taken at the broadcast,
+    and as the mean of those at the broadcast and at the client's model (trapezoid rule).
 
-    3 C + 2 rows of C numbers, see `factors_of_rows`, `common_factors`: entry (c, k) of the
-    first C x C is the factor of class c on row k with pulls at the broadcast; then the same
-    with mean pulls; then the inner products of mean pull and change; the last two rows are the
-    common factors, at the broadcast and with mean pulls.
+    A reading has 3 C + 2 rows of C numbers; see `factors_of_rows` and `common_factors`. Entry
+    (c, k) of the first C x C is the factor of class c on row k with class gradients at the
+    broadcast. The second C x C is the same with mean class gradients. The third holds the inner
+    products of mean class gradient and change. The last two rows are the common factors, at the
+    broadcast and with mean class gradients.
     """
 
     def read(
         self, scene: Scene, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients rows classes"]:
-        """One forward pass over the held-out examples a client."""
+        """Run one forward pass per client over the held-out examples."""
         layer = last_layer(fresh(scene.build_model, scene.seed))
-        (before,) = _features(scene, [scene.broadcast])
-        start = _pulls(before, scene.broadcast, layer, scene)
+        (start_features,) = _features(scene, [scene.broadcast])
+        start_gradients = _pulls(start_features, scene.broadcast, layer, scene)
         local = (moved(scene.broadcast, delta) for delta in deltas)
         rows = []
         for delta, features in zip(deltas, _features(scene, local), strict=True):
-            there = moved(_of_layer(scene.broadcast, layer), _of_layer(delta, layer))
-            middle = (start + _pulls(features, there, layer, scene)) / 2
+            local_layer = moved(_of_layer(scene.broadcast, layer), _of_layer(delta, layer))
+            mean_gradients = (start_gradients + _pulls(features, local_layer, layer, scene)) / 2
             change = _with_bias(delta, layer)
-            products = torch.einsum("kcf,kf->ck", middle, change)
+            products = torch.einsum("kcf,kf->ck", mean_gradients, change)
             parts = (
-                _by_row(start, change),
-                _by_row(middle, change),
+                _by_row(start_gradients, change),
+                _by_row(mean_gradients, change),
                 products,
-                torch.stack((_jointly(start, change), _jointly(middle, change))),
+                torch.stack(
+                    (_jointly(start_gradients, change), _jointly(mean_gradients, change))
+                ),
             )
             rows.append(torch.cat(parts))
         return torch.stack(rows).clamp(-LARGEST_FACTOR, LARGEST_FACTOR).float()
@@ -72,7 +75,7 @@ class ClassPull(Probe):
 def factors_of_rows(
     read: Float[Tensor, "*many rows classes"],
 ) -> Float[Tensor, "*many three classes classes"]:
-    """Per entry (class, row): the factor at the broadcast, with mean pulls, and the product."""
+    """Return per (class, row): the factor at the broadcast, the mean one, and the product."""
     classes = read.shape[-1]
     return read[..., : 3 * classes, :].reshape(*read.shape[:-2], 3, classes, classes)
 
@@ -80,15 +83,15 @@ def factors_of_rows(
 def common_factors(
     read: Float[Tensor, "*many rows classes"],
 ) -> Float[Tensor, "*many two classes"]:
-    """One factor a class for all rows: at the broadcast, and with mean pulls."""
+    """Return one factor per class for all rows: at the broadcast, and with mean gradients."""
     return read[..., -2:, :]
 
 
 def _features(
-    scene: Scene, cohort: Iterable[Weights]
+    context: Scene, cohort: Iterable[Weights]
 ) -> Iterator[Float[Tensor, "examples features"]]:
     return features_of_cohort(
-        scene.build_model, cohort, scene.held_out.inputs, device=scene.device
+        context.build_model, cohort, context.held_out.inputs, device=context.device
     )
 
 
@@ -107,49 +110,51 @@ def _pulls(
     features: Float[Tensor, "examples features"],
     weights: Weights,
     layer: LastLayer,
-    scene: Scene,
-) -> Float[Tensor, "classes pulling columns"]:
-    """Entry (k, c): the pull of class c on row k."""
+    context: Scene,
+) -> Float[Tensor, "classes gradients columns"]:
+    """Return the class gradients: entry (k, c) is that of class c on row k."""
     rows = _with_bias(weights, layer)
-    known = features.double()
+    inputs = features.double()
     if layer.bias is not None:
-        known = torch.cat((known, known.new_ones(len(known), 1)), 1)
-    labels = scene.held_out.labels.cpu()
-    errors = -(known @ rows.T).softmax(1)  # (examples, classes)
+        inputs = torch.cat((inputs, inputs.new_ones(len(inputs), 1)), 1)
+    labels = context.held_out.labels.cpu()
+    errors = -(inputs @ rows.T).softmax(1)  # (examples, classes)
     errors[torch.arange(len(labels)), labels] += 1
-    return torch.stack([_mean_of(errors, known, labels == c) for c in range(len(rows))], 1)
+    return torch.stack([_mean_of(errors, inputs, labels == c) for c in range(len(rows))], 1)
 
 
 def _mean_of(
     errors: Float[Tensor, "examples classes"],
     features: Float[Tensor, "examples columns"],
-    own: Int[Tensor, " examples"] | Tensor,
+    is_of_class: Int[Tensor, " examples"] | Tensor,
 ) -> Float[Tensor, "classes columns"]:
-    return errors[own].T @ features[own] / max(1, int(own.sum()))
+    return errors[is_of_class].T @ features[is_of_class] / max(1, int(is_of_class.sum()))
 
 
 def _by_row(
-    pulls: Float[Tensor, "classes pulling columns"], change: Float[Tensor, "classes columns"]
-) -> Float[Tensor, "pulling classes"]:
-    products = pulls @ pulls.transpose(1, 2)  # (classes, pulling, pulling)
-    goal = torch.einsum("kcf,kf->kc", pulls, change)
-    return _solve(products, goal, RIDGE).T
+    gradients: Float[Tensor, "classes gradients columns"],
+    change: Float[Tensor, "classes columns"],
+) -> Float[Tensor, "gradients classes"]:
+    products = gradients @ gradients.transpose(1, 2)  # (classes, gradients, gradients)
+    targets = torch.einsum("kcf,kf->kc", gradients, change)
+    return _solve(products, targets, RIDGE).T
 
 
 def _jointly(
-    pulls: Float[Tensor, "classes pulling columns"], change: Float[Tensor, "classes columns"]
-) -> Float[Tensor, " pulling"]:
-    flat = pulls.transpose(0, 1).flatten(1)  # (pulling, params)
+    gradients: Float[Tensor, "classes gradients columns"],
+    change: Float[Tensor, "classes columns"],
+) -> Float[Tensor, " gradients"]:
+    flat = gradients.transpose(0, 1).flatten(1)  # (gradients, params)
     return _solve((flat @ flat.T)[None], (flat @ change.flatten())[None], JOINT_RIDGE)[0]
 
 
 def _solve(
-    products: Float[Tensor, "many pulling pulling"],
-    goal: Float[Tensor, "many pulling"],
+    products: Float[Tensor, "many gradients gradients"],
+    targets: Float[Tensor, "many gradients"],
     ridge: float,
-) -> Float[Tensor, "many pulling"]:
+) -> Float[Tensor, "many gradients"]:
     scale = products.diagonal(dim1=1, dim2=2).mean(1)[:, None, None]
     tiny = torch.finfo(products.dtype).tiny
     eye = torch.eye(products.shape[1], dtype=products.dtype)
-    factors: Tensor = torch.linalg.solve(products + (ridge * scale + tiny**0.5) * eye, goal)
+    factors: Tensor = torch.linalg.solve(products + (ridge * scale + tiny**0.5) * eye, targets)
     return factors

@@ -1,7 +1,7 @@
-"""Tasks on a Ray cluster, or on a Ray that is started on this machine.
+"""Execution of tasks on a Ray cluster, or on a Ray started on this machine.
 
-Ray pickles what it sends, by cloudpickle: whoever holds a machine of the cluster can run
-programs on the others and here.
+Ray sends data by cloudpickle, so anyone with access to one machine of the cluster can run
+programs on all others, and on this one.
 """
 
 import signal
@@ -27,36 +27,36 @@ LOCAL = "local"
 """The address that stands for this machine."""
 
 RETRIES = 3
-"""Times that Ray tries a task again whose worker died."""
+"""How often Ray repeats a task whose worker died."""
 
 PATIENCE = 5.0
-"""Seconds within which a cluster has to answer."""
+"""Seconds within which a cluster must respond."""
 
 AHEAD = 2
-"""Tasks under way for each core of the cluster, so that none waits for the caller."""
+"""Submitted tasks per core of the cluster, so that no core waits for the caller."""
 
 Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
-"""Named tensors as Ray sends them: arrays of any numbers, read in place on each machine."""
+"""Named tensors as Ray sends them: arrays, read in place on each machine."""
 
 
 def on_cluster(
     tasks: Iterable[tuple[int, WorkerTask]], address: str
 ) -> Generator[Done, None, None]:
-    """Do numbered tasks on a Ray cluster, and give them as they are done, in any order.
+    """Run numbered tasks on a Ray cluster, and yield results as they finish, in any order.
 
-    Every machine of it needs this package in the same version, and whatever module builds the
-    model. Each bundle of tensors is sent once. Ray does a task again whose worker died. A task
-    that fails is done here, so that its error is raised as itself.
+    Every machine of the cluster needs this package in the same version, and the module that
+    builds the model. Each bundle of tensors is sent once. Ray repeats a task whose worker died.
+    A task that fails is run again here, so that its own error is raised.
 
     Args:
-        tasks: what to do.
-        address: "ray://host:port" of a running cluster; "local" starts one here, with a worker
-            a core, which stays until Python exits. A cluster that this process has joined
-            already is used whatever the address says.
+        tasks: numbered tasks.
+        address: "ray://host:port" of a running cluster. "local" starts one here with one worker
+            per core, which runs until Python exits. If this process is already connected to a
+            cluster, that one is used.
 
     Raises:
-        PlanError: if Ray is not installed, or the cluster does not answer or cannot be joined.
-        WorkerError: if workers die of one task again and again.
+        PlanError: if Ray is not installed, or the cluster does not respond or cannot be joined.
+        WorkerError: if workers die repeatedly on one task.
 
     """
     _check(address)
@@ -68,58 +68,62 @@ def on_cluster(
             "`cluster` out"
         ) from missing
     _join(ray, address)
-    do = ray.remote(num_cpus=1, max_retries=RETRIES)(run_remotely)
-    most = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    run_remote = ray.remote(num_cpus=1, max_retries=RETRIES)(run_remotely)
+    limit = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
     sent: WeakKeyDictionary[Bundle, Any] = WeakKeyDictionary()  # of references that Ray made
-    flying: dict[Any, tuple[int, WorkerTask]] = {}
+    pending: dict[Any, tuple[int, WorkerTask]] = {}
 
-    def landed(until: int) -> Generator[Done, None, None]:
-        while len(flying) > until:
-            (reference,), _ = ray.wait(list(flying), num_returns=1)
-            number, task = flying.pop(reference)
+    def finished(limit_pending: int) -> Generator[Done, None, None]:
+        while len(pending) > limit_pending:
+            (reference,), _ = ray.wait(list(pending), num_returns=1)
+            number, task = pending.pop(reference)
             yield Done(number, _taken(ray, reference, task))
 
     try:
         for number, task in tasks:
-            yield from landed(most - 1)
+            yield from finished(limit - 1)
             for bundle in task.bundles:
                 if bundle not in sent:
                     sent[bundle] = ray.put(_arrays(bundle.tensors))
-            flying[do.remote(task.job, *(sent[bundle] for bundle in task.bundles))] = (
+            pending[run_remote.remote(task.job, *(sent[bundle] for bundle in task.bundles))] = (
                 number,
                 task,
             )
-        yield from landed(0)
+        yield from finished(0)
     finally:
-        for reference in flying:
+        for reference in pending:
             ray.cancel(reference, force=True)
 
 
 def run_remotely(job: Job, *bundles: Arrays) -> Arrays:
-    """Do a job on a machine of the cluster."""
-    # Copied: torch would warn that Ray's memory must not be written to, and its own is aligned.
-    tensors = {name: torch.tensor(array) for own in bundles for name, array in own.items()}
+    """Run a job on a machine of the cluster."""
+    # Copy: torch warns about Ray's read-only memory, and tensors of torch are aligned.
+    tensors = {
+        name: torch.tensor(array) for bundle in bundles for name, array in bundle.items()
+    }
     return _arrays(job.run(tensors))
 
 
 def _check(address: str) -> None:
-    """Refuse an address where nobody answers: Ray itself would try for minutes."""
+    """Refuse an address that does not respond; Ray itself would try for minutes."""
     if address == LOCAL:
         return
-    told = f"the Ray cluster {address!r} does not answer: give 'local', or 'ray://host:port' of"
+    message = (
+        f"the Ray cluster {address!r} does not respond: give 'local', or 'ray://host:port' of"
+    )
     try:
-        place = urlsplit(address)
-        if place.scheme != "ray" or place.hostname is None or place.port is None:
-            raise PlanError(f"{told} the Ray Client server of a cluster")
-        socket.create_connection((place.hostname, place.port), timeout=PATIENCE).close()
+        parts = urlsplit(address)
+        if parts.scheme != "ray" or parts.hostname is None or parts.port is None:
+            raise PlanError(f"{message} the Ray Client server of a cluster")
+        socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE).close()
     except (OSError, ValueError) as error:
-        raise PlanError(f"{told} one that runs; {error}") from error
+        raise PlanError(f"{message} one that runs; {error}") from error
 
 
 def _join(ray: Any, address: str) -> None:  # a module without types
     if ray.is_initialized():
         return
-    # Ray warns of its own future at every start.
+    # Ray warns of its own future changes at every start.
     with _sigterm_kept(), catch_warnings():
         simplefilter("ignore", FutureWarning)
         if address == LOCAL:
@@ -133,7 +137,7 @@ def _join(ray: Any, address: str) -> None:  # a module without types
             return
         try:
             ray.init(address=address, configure_logging=False, log_to_driver=False)
-        # In this order: without ray[client]; not Ray on that port; other versions there.
+        # In this order: no ray[client]; another service on that port; other versions there.
         except (ValueError, ConnectionError, RuntimeError) as error:
             raise PlanError(
                 f"the Ray cluster {address!r} cannot be joined: give the port of its Ray "
@@ -144,13 +148,13 @@ def _join(ray: Any, address: str) -> None:  # a module without types
 
 @contextmanager
 def _sigterm_kept() -> Generator[None, None, None]:
-    """Leave SIGTERM to whoever answered it before: Ray takes it over, prints and aborts."""
-    answer = signal.getsignal(signal.SIGTERM)
+    """Restore the handler of SIGTERM, which Ray replaces by one that prints and aborts."""
+    handler = signal.getsignal(signal.SIGTERM)
     try:
         yield
     finally:
-        if callable(answer) and current_thread() is main_thread():
-            signal.signal(signal.SIGTERM, answer)
+        if callable(handler) and current_thread() is main_thread():
+            signal.signal(signal.SIGTERM, handler)
 
 
 def _taken(ray: Any, reference: Any, task: WorkerTask) -> Mapping[str, Tensor]:  # without types
@@ -158,8 +162,8 @@ def _taken(ray: Any, reference: Any, task: WorkerTask) -> Mapping[str, Tensor]: 
         arrays: Arrays = ray.get(reference)
     except ray.exceptions.WorkerCrashedError as crash:
         raise WorkerError(
-            f"the Ray workers that were given a task died {RETRIES + 1} times: if machines ran "
-            "out of memory, start Ray there with fewer cpus"
+            f"the Ray workers of a task died {RETRIES + 1} times: if machines ran out of "
+            "memory, start Ray there with fewer cpus"
         ) from crash
     except ray.exceptions.RayTaskError:
         return task.run()

@@ -1,4 +1,4 @@
-"""What all rounds of an attacker's imitation stand on."""
+"""Inputs shared by all simulated rounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ from overheard.simulation.probe import Scene, scene_seed
 @final
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What all rounds of an attacker's imitation stand on.
+    """Inputs shared by all simulated rounds.
 
     Args:
-        build_model: gives the architecture.
-        classes: how many labels the task has.
+        build_model: builds the architecture.
+        classes: the number of labels of the task.
         auxiliary: all auxiliary examples.
-        parting: which of them are held out for probes, and the halves of the others.
+        parting: the rows held out for probes, and the two halves of the others.
         recipe: how clients train; None = unknown.
         broadcasts: by round.
-        seed: of the bank.
+        seed: of the simulation.
         device: where to compute.
 
     """
@@ -46,7 +46,7 @@ class Ground:
     device: str
 
     def scene(self, number: int) -> Scene:
-        """The scene of a round."""
+        """Return the context of probes in a round."""
         return Scene(
             number,
             self.broadcasts[number],
@@ -61,31 +61,30 @@ class Ground:
 
 
 def ground_of(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Ground:
-    """The ground on which these rounds are imitated.
+    """Build the shared inputs for the simulation of these rounds.
 
     Raises:
         NeedsError: if knowledge is missing, or there are too few auxiliary examples.
-        ValueError: if there are no rounds, one comes twice or has no broadcast.
+        ValueError: if there are no rounds, or a round is repeated or has no broadcast.
 
     """
     broadcasts = view.broadcasts()
-    known = set(rounds) & broadcasts.keys()
-    if not rounds or len(known) < len(rounds):
+    available = set(rounds) & broadcasts.keys()
+    if not rounds or len(available) < len(rounds):
         raise ValueError(
-            f"different rounds with a broadcast each are wanted, got {list(rounds)}"
+            f"rounds must be different and have a broadcast each, got {list(rounds)}"
         )
     auxiliary, build_model = knowledge.auxiliary, knowledge.build_model
     if auxiliary is None or build_model is None or not knowledge.recipes():
-        wanted = (AUXILIARY, MODEL, RECIPES)
-        told = "; ".join(need.words for need in wanted)
-        raise NeedsError(f"virtual clients need {told}: grant the attacker what is missing")
+        needs = "; ".join(need.words for need in (AUXILIARY, MODEL, RECIPES))
+        raise NeedsError(f"virtual clients need {needs}: grant the attacker what is missing")
     seed = knowledge.means.seed.child("bank")
     weight = last_layer(fresh(build_model, seed)).weight
     outputs = len(broadcasts[rounds[0]][weight])
     if outputs != knowledge.classes:
         raise NeedsError(
-            f"the model tells {outputs} classes apart and the task has {knowledge.classes}: "
-            "give the attacker the model and the classes of one and the same task"
+            f"the model has {outputs} classes, but the task has {knowledge.classes}: give the "
+            "attacker the model and the classes of the same task"
         )
     return Ground(
         build_model,

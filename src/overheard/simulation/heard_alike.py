@@ -1,4 +1,4 @@
-"""Targets that were heard alike, and so can be learned about from the same virtual clients."""
+"""Groups of targets that can share virtual clients, since they have the same rounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from overheard.simulation.bank import cohort_members, rounds_heard
 
 @dataclass(frozen=True, slots=True)
 class HeardAlike:
-    """Targets, the rounds in which each of them was heard, and of how many clients each is.
+    """Targets with the same rounds and the same cohort size.
 
     Args:
-        targets: in the order in which they were asked about.
-        rounds: those of an update and a broadcast, earliest first.
-        members: clients of whom an update is the mean; None = a single client's.
+        targets: in the order of the request.
+        rounds: with an update and a broadcast, earliest first.
+        members: the cohort size of an update; None = updates of single clients.
 
     """
 
@@ -25,19 +25,20 @@ class HeardAlike:
 
     @property
     def clients(self) -> int:
-        """Of how many clients an update is the mean: 1 of a single client's."""
+        """Return the number of clients per update: the cohort size, or 1."""
         return 1 if self.members is None else self.members
 
 
 def heard_alike(
     view: View, targets: Sequence[Party], most_rounds: int
 ) -> tuple[HeardAlike, ...]:
-    """Group the targets, taking the first `most_rounds` rounds of each."""
+    """Group the targets by their first `most_rounds` rounds and their cohort size."""
     groups: dict[tuple[tuple[int, ...], int | None], list[Party]] = {}
     for target in targets:
         rounds = rounds_heard(view, target)[:most_rounds]
         members = cohort_members(view, rounds) if target == COHORT else None
         groups.setdefault((rounds, members), []).append(target)
     return tuple(
-        HeardAlike(tuple(alike), rounds, members) for (rounds, members), alike in groups.items()
+        HeardAlike(tuple(same_targets), rounds, members)
+        for (rounds, members), same_targets in groups.items()
     )

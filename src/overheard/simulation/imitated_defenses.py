@@ -1,4 +1,4 @@
-"""The defenses through which the data and updates of imitated clients pass."""
+"""The defenses of virtual clients."""
 
 from dataclasses import dataclass
 from typing import final
@@ -15,11 +15,11 @@ from overheard.learning.cohort import Trained
 @final
 @dataclass(frozen=True, slots=True)
 class ImitatedDefenses:
-    """Known defenses in one round of an imitation, in the order in which they act.
+    """Known defenses in one simulated round, in the order in which they act.
 
     Args:
-        defenses: through which data and updates pass.
-        round: which.
+        defenses: applied to data and updates.
+        round: the simulated round.
         seed: of all draws.
 
     """
@@ -29,32 +29,31 @@ class ImitatedDefenses:
     seed: Seed
 
     def held(self, data: Examples, name: str, background: Examples | None) -> Examples:
-        """What a client of this name trains on."""
+        """Return the data on which the client of this name trains."""
         for defense in self.defenses:
             data = defense.on_data(data, self.moment(defense, name, background))
         return data
 
     def sent(self, trained: Trained) -> Update:
-        """What a client sends once it is trained.
+        """Return the update that a trained client sends.
 
         Raises:
-            PlanError: if its training ran away.
+            PlanError: if its training diverged.
 
         """
         name = trained.member.name
         update = Update(trained.delta, len(trained.member.rows), {"loss": trained.loss})
         if not all(bool(part.isfinite().all()) for part in update.delta.values()):
             raise PlanError(
-                f"the training of {name} ran away in round {self.round} (its weights are NaN "
-                "or infinite): lower the rate of the recipe that the attacker takes clients "
-                "to follow"
+                f"the training of {name} diverged in round {self.round} (its weights are NaN "
+                "or infinite): lower the rate of the recipe that the attacker assumes"
             )
         for defense in self.defenses:
             update = defense.on_update(update, self.moment(defense, name))
         return update
 
     def moment(self, defense: Defense, name: str, background: Examples | None = None) -> Moment:
-        """When and to whom a defense acts."""
+        """Return the context in which a defense acts for the party of this name."""
         return Moment(
             self.round,
             Party(name),

@@ -1,4 +1,4 @@
-"""How examples and broadcasts travel among the named tensors of a job."""
+"""Conversion of examples and broadcasts to the named tensors of a job, and back."""
 
 from collections.abc import Mapping
 
@@ -10,41 +10,41 @@ from overheard.core.messages import Weights
 from overheard.learning.workers.job import Bundle
 
 BROADCAST = "broadcast/"
-"""Stands before the name of each of the broadcast's weights."""
+"""Prefix of the names of the broadcast's weights."""
 
 BACKGROUND = "background"
-"""The name of the public examples; absent where no known defense may mix them in."""
+"""The name of the public examples, which jobs have only if a known defense may use them."""
 
 
 def named_examples(name: str, examples: Examples) -> dict[str, Tensor]:
-    """Examples as tensors of a job; `examples_of` reads them."""
+    """Return examples as tensors of a job; `examples_of` is the inverse."""
     return {f"{name}/inputs": examples.inputs, f"{name}/labels": examples.labels}
 
 
 def examples_of(tensors: Mapping[str, Tensor], name: str) -> Examples:
-    """The examples that a job was given under this name."""
+    """Return the examples of this name from the tensors of a job."""
     return Examples(tensors[f"{name}/inputs"], tensors[f"{name}/labels"])
 
 
 def background_tensors(knowledge: Knowledge) -> dict[str, Tensor]:
-    """What known defenses may mix in; nothing where nobody would."""
+    """Return the public examples as tensors of a job, if a known defense may use them."""
     if knowledge.background is None or not knowledge.defenses:
         return {}
     return named_examples(BACKGROUND, knowledge.background)
 
 
 def background_of(tensors: Mapping[str, Tensor]) -> Examples | None:
-    """The public examples that a job was given, if any."""
+    """Return the public examples from the tensors of a job, if any."""
     return examples_of(tensors, BACKGROUND) if f"{BACKGROUND}/inputs" in tensors else None
 
 
 def broadcast_bundle(weights: Weights) -> Bundle:
-    """A round's broadcast, for all jobs that start from it; `broadcast_of` reads it."""
+    """Return the broadcast of a round as a bundle for jobs; `broadcast_of` is the inverse."""
     return Bundle({BROADCAST + name: weight for name, weight in weights.items()})
 
 
 def broadcast_of(tensors: Mapping[str, Tensor]) -> Weights:
-    """The broadcast that a job was given."""
+    """Return the broadcast from the tensors of a job."""
     return {
         name.removeprefix(BROADCAST): tensor
         for name, tensor in tensors.items()

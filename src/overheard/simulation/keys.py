@@ -1,4 +1,4 @@
-"""Names on the shelf that differ where any number could."""
+"""Cache keys that differ whenever a cached number could differ."""
 
 from hashlib import blake2b
 from typing import final
@@ -15,16 +15,16 @@ from overheard.learning.initial import fresh
 from overheard.simulation.probe import Probe
 
 VERSION = 1
-"""To be raised whenever the same things would give other numbers than before."""
+"""Must be raised whenever the same inputs would give other numbers than before."""
 
 
 def text_key(text: str) -> str:
-    """The key of what hangs on nothing but what a text tells."""
+    """Return the key of a result that depends only on this text."""
     return blake2b(f"{VERSION} {text}".encode(), digest_size=20).hexdigest()
 
 
 def key_of(*parts: str | Tensor) -> str:
-    """The key of what hangs on these texts and numbers, in this order."""
+    """Return the key of a result that depends on these texts and tensors, in this order."""
     digest = blake2b(f"{VERSION}\n".encode(), digest_size=20)
     for part in parts:
         if isinstance(part, str):
@@ -35,19 +35,19 @@ def key_of(*parts: str | Tensor) -> str:
 
 
 def broadcast_key(common: str, number: int, broadcast: Weights) -> str:
-    """The key of what hangs on this one's things and on the broadcast of a round."""
-    told = (part for named in broadcast.items() for part in named)
-    return key_of(common, str(number), *told)
+    """Return the key of a result that depends on `common` and on the broadcast of a round."""
+    parts = (part for item in broadcast.items() for part in item)
+    return key_of(common, str(number), *parts)
 
 
 @final
 class Keys:
-    """Digests of all that moves a reading, a part at a time, so that none is read twice.
+    """Cache keys of readings, from digests of everything that affects them.
 
-    A chunk's repr says what its clients hold, and with it all that the prior, the sizes told
-    and the number of virtual clients could change. The architecture counts as what its modules
-    print and the shapes of their weights: a module of the user's own that computes something
-    else in the same shape is not noticed, so such a change wants another folder.
+    The repr of a chunk contains the label counts of its clients, and so every effect of prior,
+    reported sizes and number of virtual clients. The architecture is represented by the printed
+    modules and the shapes of their weights. A custom module that computes something else with
+    the same shapes is not detected: use another folder after such a change.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Keys:
     ) -> None:
         model = fresh(build_model, seed)
         shapes = [(name, tuple(weight.shape)) for name, weight in model.named_parameters()]
-        known = (VERSION, knowledge.classes, knowledge.recipe, knowledge.recipes())
+        settings = (VERSION, knowledge.classes, knowledge.recipe, knowledge.recipes())
         digest = blake2b(digest_size=20)
-        _add_text(digest, repr((*known, knowledge.defenses or (), seed, shapes)))
+        _add_text(digest, repr((*settings, knowledge.defenses or (), seed, shapes)))
         _add_text(digest, str(model))
         _add_tensor(digest, auxiliary.inputs)
         _add_tensor(digest, auxiliary.labels)
@@ -72,7 +72,7 @@ class Keys:
         self._common = digest.hexdigest()
 
     def round(self, number: int, broadcast: Weights) -> str:
-        """The part that a round adds."""
+        """Return the digest of a round, the first argument of `reading`."""
         digest = blake2b(f"{self._common} {number}\n".encode(), digest_size=20)
         for name, weight in broadcast.items():
             _add_text(digest, name)
@@ -80,7 +80,7 @@ class Keys:
         return digest.hexdigest()
 
     def reading(self, round: str, chunk: str, probe: Probe) -> str:
-        """The key of what one probe read off the chunk of this repr, given the round's part."""
+        """Return the key of the reading of a probe on the chunk of this repr, given a round."""
         digest = blake2b(round.encode(), digest_size=20)
         _add_text(digest, chunk)
         _add_text(digest, f"{type(probe).__module__} {probe!r}")

@@ -1,4 +1,4 @@
-"""Reads how far the last layer moved."""
+"""A probe of the change of the last layer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from overheard.simulation.probe import Probe, Scene
 @final
 @dataclass(frozen=True, slots=True)
 class LastLayerChange(Probe):
-    """The change of each class's row of weights, and of its bias in the last column.
+    """The change of each class's row of weights and, in the last column, of its bias.
 
-    The column is 0 where the layer has no bias.
+    The last column is 0 if the layer has no bias.
     """
 
     def read(
         self, scene: Scene, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients classes columns"]:
-        """The rows of each client's change; columns are the features and the bias."""
+        """Return the change of each client; columns are the features and the bias."""
         layer = last_layer(fresh(scene.build_model, scene.seed))
         weights = torch.stack([delta[layer.weight] for delta in deltas]).float()
         bias = weights.new_zeros(len(weights), scene.classes)

@@ -1,4 +1,4 @@
-"""What kinds of clients an attacker expects who has no idea."""
+"""The default splits of an attacker without prior knowledge of label shares."""
 
 from overheard.core.split import Split
 from overheard.data.splits.dirichlet import Dirichlet
@@ -12,7 +12,7 @@ MIXTURE: tuple[Split, ...] = (
     Dirichlet(10.0),
     Faces(),
 )
-"""From one or two labels a client to all about alike, each kind as likely as the others.
+"""From one or two labels per client to about equal shares; all splits are equally likely.
 
-Alphas stand at even steps of their logarithm; faces leave labels out altogether, as none of the
-larger alphas does. Nothing here was fitted to any run."""
+Alphas are evenly spaced in their logarithm. `Faces` leaves out labels, which larger alphas do
+not. Nothing here was fitted to any run."""

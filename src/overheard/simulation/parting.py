@@ -1,4 +1,4 @@
-"""Which auxiliary examples virtual clients learn from, and which they are read by."""
+"""The split of auxiliary examples into those for probes and two halves for training."""
 
 from dataclasses import dataclass
 from typing import final
@@ -12,33 +12,33 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 
 HELD_OUT_SHARE = 0.2
-"""Of each class, for probes."""
+"""The share of each class that is held out for probes."""
 
 MOST_HELD_OUT = 50
-"""Of each class: virtual and real clients are read by the same examples, so what is peculiar to
-these moves all alike; and 100 would cost two thirds of what training on 600 examples does."""
+"""The most held-out examples per class. Their peculiarities affect virtual and real clients
+alike, so few suffice. 100 would cost two thirds as much as training on 600 examples."""
 
 FEWEST = 3
-"""Of each class: one for probes and one for each half."""
+"""The fewest examples per class: one for probes and one for each half."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """Rows of the auxiliary examples: held out, and the two halves of the others."""
+    """Rows of the auxiliary examples: held-out ones, and the two halves of the others."""
 
     held_out: Rows
     halves: tuple[Rows, Rows]
 
 
 def part(labels: Int[Tensor, " examples"], classes: int, seed: Seed) -> Parting:
-    """Part examples at random, class by class, so that every part holds every class.
+    """Split examples at random, class by class, so that every part has every class.
 
-    About a fifth is held out, at most `MOST_HELD_OUT` a class; of an odd rest the first half
-    has one more.
+    About a fifth is held out, at most `MOST_HELD_OUT` per class. If the rest is odd, the first
+    half has one more.
 
     Raises:
-        NeedsError: if a class has too few examples for that.
+        NeedsError: if a class has too few examples.
 
     """
     counts = labels.bincount(minlength=classes)
@@ -46,20 +46,20 @@ def part(labels: Int[Tensor, " examples"], classes: int, seed: Seed) -> Parting:
         raise ValueError(f"labels must lie between 0 and {classes - 1}")
     if int(counts.min()) < FEWEST:
         raise NeedsError(
-            f"virtual clients need {FEWEST} auxiliary examples or more of every class, one to "
-            "be read by and one for each half to learn from; there are "
+            f"virtual clients need {FEWEST} auxiliary examples or more of every class (one for "
+            "probes, one for each half of the training examples), but there are "
             f"{counts.tolist()} by class: grant more auxiliary examples"
         )
     held_out = (counts * HELD_OUT_SHARE).round().long().clamp(1, MOST_HELD_OUT)
     first = held_out + (counts - held_out + 1) // 2
     order = torch.randperm(len(labels), generator=seed.generator())
     order = order[labels[order].argsort(stable=True)]
-    place = torch.arange(len(labels)) - (counts.cumsum(0) - counts)[labels[order]]
-    own, middle = held_out[labels[order]], first[labels[order]]
+    rank = torch.arange(len(labels)) - (counts.cumsum(0) - counts)[labels[order]]
+    probe_end, half_end = held_out[labels[order]], first[labels[order]]
     return Parting(
-        order[place < own].sort().values,
+        order[rank < probe_end].sort().values,
         (
-            order[(place >= own) & (place < middle)].sort().values,
-            order[place >= middle].sort().values,
+            order[(rank >= probe_end) & (rank < half_end)].sort().values,
+            order[rank >= half_end].sort().values,
         ),
     )

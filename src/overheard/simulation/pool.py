@@ -1,4 +1,4 @@
-"""The examples that virtual clients learn from."""
+"""The examples on which virtual clients train."""
 
 from dataclasses import dataclass
 from typing import final
@@ -12,24 +12,24 @@ from overheard.simulation.augment import augmented
 from overheard.simulation.parting import Parting
 
 ENOUGH = 100
-"""Examples of a class in a half, below which altered copies are made up to this number."""
+"""A half with fewer examples of a class is augmented to this number."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Examples to learn from, and which of them belong to each half."""
+    """Training examples, and the rows of each half."""
 
     examples: Examples
     halves: tuple[Rows, Rows]
 
 
 def pool_of(auxiliary: Examples, parting: Parting, seed: Seed) -> Pool:
-    """Both halves, each enlarged by itself where it has fewer than `ENOUGH` of a class."""
+    """Return both halves, each augmented by itself if it has fewer than `ENOUGH` of a class."""
     parts = [
         augmented(auxiliary.take(rows), ENOUGH, seed.child("augment", half))
         for half, rows in enumerate(parting.halves)
     ]
     first = len(parts[0])
-    together = joined(parts)
-    return Pool(together, (torch.arange(first), torch.arange(first, len(together))))
+    examples = joined(parts)
+    return Pool(examples, (torch.arange(first), torch.arange(first, len(examples))))

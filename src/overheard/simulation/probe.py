@@ -1,4 +1,4 @@
-"""The contract of a probe, and the scene in which it reads."""
+"""The contract of probes, and the context in which they read."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from overheard.core.seeds import Seed
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One round as the attacker has it before anybody answers.
+    """What the attacker knows of a round before any update.
 
     Args:
         round: its number.
-        broadcast: the weights from which everybody starts.
-        build_model: gives the architecture.
-        classes: how many labels the task has.
-        held_out: auxiliary examples of every class that no virtual client learns from.
-        auxiliary: all auxiliary examples, `held_out` among them.
+        broadcast: the weights from which all clients start.
+        build_model: builds the architecture.
+        classes: the number of labels of the task.
+        held_out: auxiliary examples of every class on which no virtual client trains.
+        auxiliary: all auxiliary examples, including `held_out`.
         recipe: how clients train; None = unknown.
-        seed: of whatever a probe draws: the same for every client, virtual or real.
+        seed: of all draws of a probe; the same for all clients, virtual or real.
         device: where to compute.
 
     """
@@ -43,18 +43,18 @@ class Scene:
 
 
 class Probe(ABC):
-    """Reads a few numbers off what clients sent, after which the weights may be dropped.
+    """A reading of a few numbers from the updates of clients, which can then be dropped.
 
     A concrete probe is a final frozen dataclass at the top of a module, so that it can be sent
-    to worker processes: its fields are its settings, and its repr is its name on the shelf.
-    Virtual and real clients are read by the same probe in the same scene.
+    to worker processes. Its fields are its settings, and its repr is part of its cache key.
+    Virtual and real clients are read by the same probe in the same context.
     """
 
     @abstractmethod
     def read(self, scene: Scene, deltas: Sequence[Weights]) -> Float[Tensor, "clients ..."]:
-        """Numbers of each client, in the order of `deltas` (local minus broadcast weights)."""
+        """Return the reading of each client; `deltas` are local minus broadcast weights."""
 
 
 def scene_seed(seed: Seed, round: int) -> Seed:
-    """Of what probes draw in a round, below the bank's seed."""
+    """Return the seed of probes in a round, from the seed of the simulation."""
     return seed.child("scene", round)

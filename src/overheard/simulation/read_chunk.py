@@ -1,4 +1,4 @@
-"""Trains one chunk of virtual clients in one round, reads them, and drops their weights."""
+"""The job that trains and probes one chunk of virtual clients in one round."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,23 +27,23 @@ from overheard.simulation.probe import Probe, Scene, scene_seed
 @final
 @dataclass(frozen=True, slots=True)
 class ReadChunk(Job):
-    """Train, defend, form cohorts, probe: one chunk, one round.
+    """Train the clients of one chunk in one round, apply defenses, form cohorts, and probe.
 
-    Of the tensors it reads the broadcast, the examples "pool" and "auxiliary", "half/0",
-    "half/1", "held out" and, where known defenses may mix in public examples, these; it gives
-    the readings of each probe under its place.
+    It reads the tensors of the broadcast, the examples "pool" and "auxiliary", the rows
+    "half/0", "half/1" and "held out", and the public examples if known defenses may use them.
+    It returns the readings of each probe under its position.
 
     Args:
-        round: which.
-        chunk: who.
-        classes: how many labels the task has.
-        build_model: gives the architecture.
-        recipes: how clients may train; each virtual client names one of them.
-        known: how clients train; None = unknown.
-        defenses: through which data and updates pass.
-        seed: of the bank.
+        round: the simulated round.
+        chunk: the virtual clients.
+        classes: the number of labels of the task.
+        build_model: builds the architecture.
+        recipes: possible recipes; each virtual client follows one of them.
+        known: the recipe of real clients; None = unknown.
+        defenses: applied to data and updates.
+        seed: of the simulation.
         device: where to compute.
-        probes: what is read.
+        probes: the probes.
 
     """
 
@@ -59,10 +59,10 @@ class ReadChunk(Job):
     probes: tuple[Probe, ...]
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Do it on one core, so that the bits are the same wherever it is done.
+        """Run on one core, so that results are the same bit for bit on all machines.
 
         Raises:
-            PlanError: if a training runs away.
+            PlanError: if a training diverges.
 
         """
         with one_thread():
@@ -71,10 +71,12 @@ class ReadChunk(Job):
             if self.chunk.cohorts is None:
                 deltas = [update.delta for update in updates]
             else:
-                deltas = [self._mean(updates, own).delta for own in self.chunk.cohorts]
+                deltas = [
+                    self._mean(updates, positions).delta for positions in self.chunk.cohorts
+                ]
             return {
-                str(place): probe.read(scene, deltas).contiguous()
-                for place, probe in enumerate(self.probes)
+                str(position): probe.read(scene, deltas).contiguous()
+                for position, probe in enumerate(self.probes)
             }
 
     def _scene(self, tensors: Mapping[str, Tensor]) -> Scene:
@@ -92,7 +94,7 @@ class ReadChunk(Job):
         )
 
     def _updates(self, broadcast: Weights, tensors: Mapping[str, Tensor]) -> list[Update]:
-        """What each client of the chunk would send, defenses and all."""
+        """Return the update of each client, after its defenses."""
         pool = examples_of(tensors, "pool")
         halves = (tensors["half/0"], tensors["half/1"])
         clients = self.chunk.clients
@@ -103,18 +105,18 @@ class ReadChunk(Job):
         if any(type(defense).on_data is not Defense.on_data for defense in self.defenses):
             pool, members = self._defended(pool, members, background_of(tensors))
         pool = Examples(pool.inputs.to(self.device), pool.labels.to(self.device))
-        sent: dict[str, Update] = {}
-        for place, recipe in enumerate(self.recipes):
-            own = [
+        updates: dict[str, Update] = {}
+        for number, recipe in enumerate(self.recipes):
+            same_recipe = [
                 member
                 for client, member in zip(clients, members, strict=True)
-                if client.recipe == place
+                if client.recipe == number
             ]
             trained = train_cohort(
                 self.build_model,
                 broadcast,
                 pool,
-                own,
+                same_recipe,
                 recipe,
                 seed=self.seed.child("training"),
                 round=self.round,
@@ -122,31 +124,31 @@ class ReadChunk(Job):
                 workers=1,
                 device=self.device,
             )
-            sent |= {one.member.name: self._imitated.sent(one) for one in trained}
-        return [sent[client.name] for client in clients]
+            updates |= {result.member.name: self._imitated.sent(result) for result in trained}
+        return [updates[client.name] for client in clients]
 
     def _defended(
         self, pool: Examples, members: list[Member], background: Examples | None
     ) -> tuple[Examples, list[Member]]:
-        """Let the defenses of the data act, as each client of a federation does."""
-        held, changed, start = [], [], 0
+        """Apply the defenses of data to each client, as in a federation."""
+        datasets, new_members, start = [], [], 0
         for member in members:
             data = self._imitated.held(pool.take(member.rows), member.name, background)
-            changed.append(Member(member.name, torch.arange(start, start + len(data))))
+            new_members.append(Member(member.name, torch.arange(start, start + len(data))))
             start += len(data)
-            held.append(data)
-        inputs = torch.cat([data.inputs for data in held])
-        return Examples(inputs, torch.cat([data.labels for data in held])), changed
+            datasets.append(data)
+        inputs = torch.cat([data.inputs for data in datasets])
+        return Examples(inputs, torch.cat([data.labels for data in datasets])), new_members
 
-    def _mean(self, updates: list[Update], places: tuple[int, ...]) -> Aggregate:
-        """What is read of a cohort: by the server before its own defenses act, else after."""
-        mean = mean_update([updates[place] for place in places])
-        parties = [Party(self.chunk.clients[place].name) for place in places]
+    def _mean(self, updates: list[Update], positions: tuple[int, ...]) -> Aggregate:
+        """Return the aggregate of a cohort, before or after the server's own defenses."""
+        mean = mean_update([updates[position] for position in positions])
+        parties = [Party(self.chunk.clients[position].name) for position in positions]
         aggregate = Aggregate(mean.delta, frozenset(parties), mean.examples)
         for defense in self.defenses:
             if self.chunk.after_server or defense.enforced_at != "server":
-                moment = self._imitated.moment(defense, "+".join(parties))
-                aggregate = defense.on_aggregate(aggregate, moment)
+                context = self._imitated.moment(defense, "+".join(parties))
+                aggregate = defense.on_aggregate(aggregate, context)
         return aggregate
 
     @property

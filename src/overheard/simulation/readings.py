@@ -1,4 +1,4 @@
-"""Has chunks trained and read, except for what stands on the shelf already."""
+"""Readings of virtual clients, from the cache or by training chunks."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,10 +19,10 @@ from overheard.simulation.probe import Probe
 from overheard.simulation.read_chunk import ReadChunk
 
 WHAT = "virtual clients"
-"""As what their training is told to `Means.on_progress`."""
+"""The description for `Means.on_progress`."""
 
 READ = "read"
-"""The name of the one tensor that the shelf keeps under a key."""
+"""The name of the one tensor that is cached under a key."""
 
 
 def readings(
@@ -32,42 +32,42 @@ def readings(
     chunks: Sequence[Chunk],
     probes: Sequence[Probe],
 ) -> Mapping[Probe, Float[Tensor, "virtual rounds ..."]]:
-    """What each probe reads off each virtual client, or cohort, in each round.
+    """Return the readings of each probe on each virtual client, or cohort, in each round.
 
-    One piece of work is one chunk in one round. A piece of which some probe was not read yet
-    is trained again for those probes alone, to the same bits; what is read is saved at once.
+    One job is one chunk in one round. If some of its readings are not cached, it is trained
+    again for those alone, with the same results bit for bit. Readings are cached at once.
     """
     keys = Keys(knowledge, ground.build_model, ground.auxiliary, ground.seed)
     table = _Table(chunks, rounds)
     names = [repr(chunk) for chunk in chunks]
     jobs = []
     for number in rounds:
-        part = keys.round(number, ground.broadcasts[number])
+        round_key = keys.round(number, ground.broadcasts[number])
         for chunk, name in zip(chunks, names, strict=True):
-            reading = tuple(keys.reading(part, name, probe) for probe in probes)
+            reading_keys = tuple(keys.reading(round_key, name, probe) for probe in probes)
             job = partial(_job, ground, knowledge, number, chunk, probes)
-            jobs.append(CachedJob(number, reading, job))
+            jobs.append(CachedJob(number, reading_keys, job))
     inputs = JobInputs(lambda: _shared(ground, knowledge), ground.broadcasts)
 
-    def enter(job: int, probe: int, kept: Answer) -> None:
+    def add_result(job: int, probe: int, result: Answer) -> None:
         number, chunk = divmod(job, len(chunks))
-        table.enter(probes[probe], rounds[number], chunk, kept[READ])
+        table.enter(probes[probe], rounds[number], chunk, result[READ])
 
-    do_cached(WHAT, jobs, inputs, knowledge.means, enter, _reading)
+    do_cached(WHAT, jobs, inputs, knowledge.means, add_result, _reading)
     return table.read
 
 
-def _reading(tensors: Mapping[str, Tensor], place: int) -> Answer:
-    return {READ: tensors[str(place)]}
+def _reading(tensors: Mapping[str, Tensor], position: int) -> Answer:
+    return {READ: tensors[str(position)]}
 
 
 @final
 class _Table:
-    """Readings as they come, whatever their order."""
+    """Readings by probe, filled in any order."""
 
     def __init__(self, chunks: Sequence[Chunk], rounds: Sequence[int]) -> None:
         self.read: dict[Probe, Tensor] = {}
-        self._rounds = {number: place for place, number in enumerate(rounds)}
+        self._rounds = {number: position for position, number in enumerate(rounds)}
         self._starts = [0]
         for chunk in chunks:
             self._starts.append(self._starts[-1] + len(chunk.makers()))
@@ -75,7 +75,9 @@ class _Table:
     def enter(self, probe: Probe, number: int, chunk: int, read: Tensor) -> None:
         begin, end = self._starts[chunk : chunk + 2]
         if len(read) != end - begin:
-            raise ValueError(f"{probe!r} gave {len(read)} readings of {end - begin} clients")
+            raise ValueError(
+                f"{probe!r} returned {len(read)} readings for {end - begin} clients"
+            )
         if probe not in self.read:
             shape = (self._starts[-1], len(self._rounds), *read.shape[1:])
             self.read[probe] = read.new_zeros(shape)
@@ -100,12 +102,12 @@ def _job(
         knowledge.defenses or (),
         ground.seed,
         knowledge.means.job_device,
-        tuple(probes[place] for place in missing),
+        tuple(probes[position] for position in missing),
     )
 
 
 def _shared(ground: Ground, knowledge: Knowledge) -> tuple[Bundle, ...]:
-    """What the jobs of all rounds read."""
+    """Return the inputs that jobs of all rounds share."""
     pool = pool_of(ground.auxiliary, ground.parting, ground.seed.child("pool"))
     examples = {
         **named_examples("pool", pool.examples),

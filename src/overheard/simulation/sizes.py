@@ -1,4 +1,4 @@
-"""How many examples virtual clients hold."""
+"""Sizes of virtual clients, in examples."""
 
 import math
 
@@ -8,30 +8,35 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 
 HIDDEN_SIZES = (50, 5000)
-"""What a client may hold where nobody says: from a person's phone to a small firm."""
+"""Plausible sizes if none is reported: from a person's phone to a small company."""
 
 SPREAD = 2.0
-"""Where only some sizes are told, or a total: this many times less or more may be held."""
+"""If only some sizes, or totals, are reported: the factor by which others may differ."""
 
 
 def size_range(view: View, prior: Prior) -> tuple[int, int]:
-    """The smallest and the largest size that a virtual client may have.
+    """Return the smallest and the largest size of virtual clients.
 
-    As the prior says; else from the smallest to the largest that updates of others tell in
-    clear, no further, as the size of the last and smaller batch decides how well labels can be
-    read; where some hide theirs, up to `SPREAD` times further; else about the mean size that
-    aggregates tell; else `HIDDEN_SIZES`. That an observer knows its own size says nothing of
-    the others'.
+    The first of these that is available:
+
+    - the sizes of the prior;
+    - the range of the sizes that updates report, if all of them do. It is not extended, since
+      the size of the last, smaller batch decides how well labels can be inferred;
+    - this range, extended by the factor `SPREAD`, if some updates hide their size;
+    - `SPREAD` around the mean sizes that aggregates report;
+    - `HIDDEN_SIZES`.
+
+    Messages of the observers themselves are ignored.
     """
     if prior.sizes is not None:
         return prior.sizes
     bodies = [m.body for m in view.messages if m.sender not in view.observers]
     sizes = [body.examples for body in bodies if isinstance(body, Update)]
-    told = [size for size in sizes if size]
-    if told and len(told) == len(sizes):
-        return min(told), max(told)
-    if told:
-        return _range(min(told) / SPREAD, max(told) * SPREAD)
+    reported = [size for size in sizes if size]
+    if reported and len(reported) == len(sizes):
+        return min(reported), max(reported)
+    if reported:
+        return _range(min(reported) / SPREAD, max(reported) * SPREAD)
     means = [
         body.examples / len(body.cohort)
         for body in bodies
@@ -43,16 +48,16 @@ def size_range(view: View, prior: Prior) -> tuple[int, int]:
 
 
 def draw_size(sizes: tuple[int, int], seed: Seed) -> int:
-    """A size in this range, all scales equally likely."""
+    """Draw a log-uniform size in this range."""
     low, high = math.log(sizes[0]), math.log(sizes[1] + 1)
-    drawn = int(math.exp(low + (high - low) * float(seed.numpy().random())))
-    return min(max(drawn, sizes[0]), sizes[1])
+    size = int(math.exp(low + (high - low) * float(seed.numpy().random())))
+    return min(max(size, sizes[0]), sizes[1])
 
 
 def one_scale(sizes: tuple[int, int], seed: Seed) -> tuple[int, int]:
-    """A part of this range that spans no more than `SPREAD` either way, anywhere in it.
+    """Draw a sub-range that extends by the factor `SPREAD` around a random size.
 
-    The sum over a cohort whose members are of all scales at once would hardly vary.
+    The total size of a cohort with members of all scales would hardly vary.
     """
     low, high = sizes[0] * SPREAD, sizes[1] / SPREAD
     if high <= low:

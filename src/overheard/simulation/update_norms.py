@@ -1,4 +1,4 @@
-"""Reads how far a client moved."""
+"""A probe of the norms of an update."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from overheard.core.messages import Weights
 from overheard.simulation.probe import Probe, Scene
 
 SMALLEST = 1e-12
-"""The norm as which a change of nothing is read, so that its logarithm is a number."""
+"""A lower bound of norms, so that the logarithm of an update of zeros is finite."""
 
 
 @final
@@ -20,11 +20,11 @@ SMALLEST = 1e-12
 class UpdateNorms(Probe):
     """Natural logarithm of the L2 norm of the whole update, then of each of its tensors.
 
-    Tensors stand in the order in which the broadcast names them.
+    Tensors are in the order of the broadcast.
     """
 
     def read(self, scene: Scene, deltas: Sequence[Weights]) -> Float[Tensor, "clients norms"]:
-        """The norms of each client's change."""
+        """Return the norms of each client's update."""
         names = list(scene.broadcast)
         squares = torch.stack(
             [

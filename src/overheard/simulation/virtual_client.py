@@ -1,4 +1,4 @@
-"""One virtual client: what it holds, drawn before anything is trained."""
+"""One virtual client, and its data, drawn before training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from overheard.simulation.sizes import draw_size
 @final
 @dataclass(frozen=True, slots=True)
 class VirtualClient:
-    """What a virtual client holds; plain numbers, so that its repr is its record.
+    """A virtual client, in plain numbers, so that its repr describes it fully.
 
     Args:
-        number: on which all of its draws hang.
-        half: of the auxiliary examples, 0 or 1, that it learns from.
+        number: determines all its draws.
+        half: the half of the auxiliary examples on which it trains, 0 or 1.
         recipe: index of the recipe that it follows.
-        counts: how many examples of each label it holds.
-        resampled: whether it draws them with replacement: see `core.prior.Prior`.
+        counts: the number of its examples of each label.
+        resampled: whether examples are drawn with replacement; see `core.prior.Prior`.
 
     """
 
@@ -35,7 +35,7 @@ class VirtualClient:
 
     @property
     def name(self) -> str:
-        """The party that it plays, and the name on which the order of its batches hangs."""
+        """Return the name of its party, which also determines the order of its batches."""
         return f"virtual/{self.number}"
 
     def rows(
@@ -44,47 +44,47 @@ class VirtualClient:
         halves: tuple[Rows, Rows],
         seed: Seed,
     ) -> Rows:
-        """The rows of the pool that it holds, the same in every round.
+        """Return the rows of the pool that it holds, the same in every round.
 
-        Of each label in random order, none twice before all of its half were taken once, or
-        `resampled`.
+        Examples of each label are in random order. Unless `resampled`, none is repeated before
+        all of its half are used.
         """
-        half = halves[self.half]
+        half_rows = halves[self.half]
         shuffle = self.seed(seed).child("rows").generator()
-        mine = half[torch.randperm(len(half), generator=shuffle)]
-        mine = mine[labels[mine].argsort(stable=True)]
-        there = labels[mine].bincount(minlength=len(self.counts))
-        wanted = torch.tensor(self.counts)
-        label = torch.arange(len(wanted)).repeat_interleave(wanted)
+        rows = half_rows[torch.randperm(len(half_rows), generator=shuffle)]
+        rows = rows[labels[rows].argsort(stable=True)]
+        available = labels[rows].bincount(minlength=len(self.counts))
+        counts = torch.tensor(self.counts)
+        label = torch.arange(len(counts)).repeat_interleave(counts)
         if self.resampled:
             draws = self.seed(seed).child("resampling").generator()
-            place = (torch.rand(len(label), generator=draws) * there[label]).long()
+            position = (torch.rand(len(label), generator=draws) * available[label]).long()
         else:
-            place = torch.arange(len(label)) - (wanted.cumsum(0) - wanted)[label]
-        return mine[(there.cumsum(0) - there)[label] + place % there[label]]
+            position = torch.arange(len(label)) - (counts.cumsum(0) - counts)[label]
+        return rows[(available.cumsum(0) - available)[label] + position % available[label]]
 
     def seed(self, seed: Seed) -> Seed:
-        """Where its own draws begin, below that of the bank."""
+        """Return its seed, from the seed of the simulation."""
         return seed.child("client", self.number)
 
 
 def draw_counts(
     number: int, splits: Sequence[Split], sizes: tuple[int, int], classes: int, seed: Seed
 ) -> tuple[int, ...]:
-    """How many examples of each label the virtual client with this number holds.
+    """Draw the label counts of the virtual client with this number.
 
-    One of the splits, each as likely as the others, deals to it alone from a pool in which it
-    finds whatever it may want.
+    One of the splits, all equally likely, assigns examples to this client alone, from a pool
+    with enough examples of every label.
 
     Raises:
-        PlanError: if the split cannot deal so.
+        PlanError: if the split cannot be drawn from in this way.
 
     """
-    own = seed.child("client", number)
-    size = draw_size(sizes, own.child("size"))
-    chosen = int(own.child("split").numpy().integers(len(splits)))
+    client_seed = seed.child("client", number)
+    size = draw_size(sizes, client_seed.child("size"))
+    index = int(client_seed.child("split").numpy().integers(len(splits)))
     labels = torch.arange(size * classes) % classes
-    (rows,) = splits[chosen].assign(
-        labels, None, torch.tensor([size]), classes, own.child("shares")
+    (rows,) = splits[index].assign(
+        labels, None, torch.tensor([size]), classes, client_seed.child("shares")
     )
     return tuple(labels[rows].bincount(minlength=classes).tolist())

@@ -1,4 +1,4 @@
-"""Where tasks are done: here, in worker processes or on a Ray cluster."""
+"""Execution of tasks: here, in worker processes or on a Ray cluster."""
 
 from collections.abc import Generator, Iterable
 from itertools import chain
@@ -16,14 +16,15 @@ from overheard.simulation.cluster import on_cluster
 def carry_out(
     tasks: Iterable[WorkerTask], count: int, means: Means
 ) -> Generator[Done, None, None]:
-    """Do `count` tasks, and give them as they are done, in any order.
+    """Run `count` tasks, and yield results as they finish, in any order.
 
-    Where they are done moves no bit. Whoever stops listening half-way, be it by Ctrl-C, ends
-    whatever is under way.
+    Results are the same bit for bit wherever tasks run. Closing the generator early, for
+    example by Ctrl-C, stops all running tasks.
 
     Raises:
-        PlanError: if a cluster is asked for and Ray is not installed, or not reached.
-        WorkerError: if workers die of one task again and again.
+        PlanError: if a cluster is requested, but Ray is not installed or the cluster does not
+            respond.
+        WorkerError: if workers die repeatedly on one task.
 
     """
     if means.cluster is not None:
@@ -38,15 +39,15 @@ def carry_out(
 def _with_workers_once_worth_it(
     tasks: Iterable[WorkerTask], count: int, workers: int
 ) -> Generator[Done, None, None]:
-    """Work here until workers have come up, who are called once that saves time."""
+    """Run tasks here until workers are ready, which are started once that saves time."""
     numbered = enumerate(tasks)
     for number, task in numbered:
         if processes.are_ready(workers):
             yield from processes.muster(workers).work(chain([(number, task)], numbered))
             return
-        began = perf_counter()
+        start = perf_counter()
         tensors = task.run()
         if number == 0:
-            saved = (perf_counter() - began) * (count - 1) * (1 - 1 / workers)
+            saved = (perf_counter() - start) * (count - 1) * (1 - 1 / workers)
             processes.miss(saved, workers)
         yield Done(number, tensors)

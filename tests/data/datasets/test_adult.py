@@ -19,15 +19,15 @@ TEST = (
 )
 
 
-def published(folder: Path, train: str, test: str) -> None:
+def write_published_files(folder: Path, train: str, test: str) -> None:
     (folder / "adult").mkdir(parents=True)
     (folder / "adult" / "adult.data").write_text(train)
     (folder / "adult" / "adult.test").write_text(test)
 
 
 @pytest.mark.usefixtures("offline")
-def test_ucis_files_are_read_with_their_quirks(tmp_path: Path) -> None:
-    published(tmp_path, "".join(TRAIN) + "\n", "".join(TEST))
+def test_reads_the_files_of_uci(tmp_path: Path) -> None:
+    write_published_files(tmp_path, "".join(TRAIN) + "\n", "".join(TEST))
     dataset = Adult().load(tmp_path)
     assert dataset.train.labels.tolist() == [0, 1]
     assert dataset.test.labels.tolist() == [1]
@@ -40,25 +40,25 @@ def test_ucis_files_are_read_with_their_quirks(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("offline")
-def test_packed_tables_give_what_ucis_files_give(tmp_path: Path) -> None:
-    published(tmp_path / "uci", "".join(TRAIN), "".join(TEST))
+def test_packed_tables_and_the_files_of_uci_give_the_same(tmp_path: Path) -> None:
+    write_published_files(tmp_path / "uci", "".join(TRAIN), "".join(TEST))
     packed = tmp_path / "packed" / "adult"
     packed.mkdir(parents=True)
     header = ",".join((*COLUMNS, "income")) + "\n"
     for name, lines in (("train", TRAIN), ("test", TEST[1:])):
         text = header + "".join(lines).replace(", ", ",").replace(".\n", "\n")
         (packed / f"adult_{name}.csv.gz").write_bytes(gzip.compress(text.encode()))
-    one, other = Adult().load(tmp_path / "uci"), Adult().load(tmp_path / "packed")
-    assert one.train.inputs.equal(other.train.inputs)
-    assert one.test.inputs.equal(other.test.inputs)
+    from_uci, from_tables = Adult().load(tmp_path / "uci"), Adult().load(tmp_path / "packed")
+    assert from_uci.train.inputs.equal(from_tables.train.inputs)
+    assert from_uci.test.inputs.equal(from_tables.test.inputs)
 
 
 @pytest.mark.usefixtures("offline")
-def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    published(tmp_path, TRAIN[0].replace("<=50K", "rich"), "".join(TEST))
-    with pytest.raises(DataError, match=r"adult\.data: column 'income' must say"):
+def test_refuses_damaged_files(tmp_path: Path) -> None:
+    write_published_files(tmp_path, TRAIN[0].replace("<=50K", "rich"), "".join(TEST))
+    with pytest.raises(DataError, match=r"adult\.data: column 'income' must be"):
         Adult().load(tmp_path)
     (tmp_path / "adult" / "adult.data").write_text("".join(TRAIN))
     (tmp_path / "adult" / "adult.test").write_text(TEST[0] + TEST[1].replace("39", "old"))
-    with pytest.raises(DataError, match="'age' holds words among its numbers"):
+    with pytest.raises(DataError, match="'age' has strings among its numbers"):
         Adult().load(tmp_path)

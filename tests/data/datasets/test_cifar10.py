@@ -11,7 +11,7 @@ from overheard.data.datasets.cifar10 import Cifar10
 
 
 def archive(path: Path, records: np.ndarray) -> None:
-    """The published archive with the same records in each of its files."""
+    """Write an archive as published, with the same records in each of its files."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w:gz") as files:
         for batch in (*(f"data_batch_{n}" for n in range(1, 6)), "test_batch"):
@@ -21,7 +21,7 @@ def archive(path: Path, records: np.ndarray) -> None:
 
 
 def records(label: int) -> np.ndarray:
-    """Two images whose red, green and blue pixels are 10, 20, 30 and 50, 40, 90."""
+    """Return two images whose red, green and blue pixels are 10, 20, 30 and 50, 40, 90."""
     one = [label, *[10] * 1024, *[20] * 1024, *[30] * 1024]
     two = [0, *[50] * 1024, *[40] * 1024, *[90] * 1024]
     return np.array([one, two], np.uint8)
@@ -42,10 +42,10 @@ def test_the_published_archive_is_read_colour_by_colour(
 
 
 @pytest.mark.usefixtures("offline")
-def test_damaged_archives_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refuses_damaged_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "cifar10" / "cifar-10-binary.tar.gz"
     archive(path, records(3))
-    with pytest.raises(DataError, match="lacks images"):
+    with pytest.raises(DataError, match="has too few images"):
         Cifar10().load(tmp_path)
     monkeypatch.setattr(cifar10, "BATCH", 2)
     path.write_bytes(path.read_bytes()[:-60])
@@ -56,8 +56,8 @@ def test_damaged_archives_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         Cifar10().load(tmp_path)
 
 
-def stored(folder: Path) -> None:
-    """Four grey images of cats (3), frogs (6) and an airplane (0), of levels 0 to 150."""
+def write_images(folder: Path) -> None:
+    """Write four grey images of cats (3), frogs (6) and an airplane (0), levels 0 to 150."""
     levels, labels = np.array([0, 50, 100, 150], np.uint8), np.array([3, 6, 0, 3], np.int64)
     pixels = np.broadcast_to(levels[:, None, None, None], (4, 32, 32, 3))
     place = folder / "cifar10_subset" / "cifar10_subset.npz"
@@ -65,26 +65,28 @@ def stored(folder: Path) -> None:
     np.savez(place, x_train=pixels, y_train=labels, x_test=pixels[1:], y_test=labels[1:])
 
 
-def test_classes_that_are_kept_bear_numbers_in_the_order_named(tmp_path: Path) -> None:
-    stored(tmp_path)
-    whole, some = Cifar10().load(tmp_path), Cifar10(only=("frog", "cat")).load(tmp_path)
-    assert some.task.class_names == ("frog", "cat")
-    assert some.train.labels.tolist() == [1, 0, 1]
-    assert some.test.labels.tolist() == [0, 1]
-    # The airplane, the third, is left out, and yet the scale stays that of all images.
-    assert some.train.inputs.equal(whole.train.inputs[[0, 1, 3]])
+def test_selected_classes_are_numbered_in_the_given_order(tmp_path: Path) -> None:
+    write_images(tmp_path)
+    whole, selection = Cifar10().load(tmp_path), Cifar10(only=("frog", "cat")).load(tmp_path)
+    assert selection.task.class_names == ("frog", "cat")
+    assert selection.train.labels.tolist() == [1, 0, 1]
+    assert selection.test.labels.tolist() == [0, 1]
+    # The airplane is left out, but pixels are still standardised by all images.
+    assert selection.train.inputs.equal(whole.train.inputs[[0, 1, 3]])
 
 
-def test_images_shrink_to_the_means_of_blocks(tmp_path: Path) -> None:
-    stored(tmp_path)
+def test_images_shrink_to_block_means(tmp_path: Path) -> None:
+    write_images(tmp_path)
     small = Cifar10(shrink=2).load(tmp_path)
     assert small.task.shape == (3, 16, 16)
-    # Even images stay what they are, whatever the block.
+    # Constant images do not change.
     assert small.train.inputs.allclose(Cifar10().load(tmp_path).train.inputs[..., :16, :16])
 
 
-def test_classes_and_blocks_that_cannot_be_are_refused_with_those_that_can() -> None:
-    with pytest.raises(PlanError, match="no class lorry: take some of airplane, automobile"):
+def test_refuses_unknown_classes_and_a_wrong_shrink() -> None:
+    with pytest.raises(
+        PlanError, match="unknown classes lorry: take some of airplane, automobile"
+    ):
         Cifar10(only=("cat", "lorry"))
     for only in (("cat",), ("cat", "dog", "cat")):
         with pytest.raises(PlanError, match=f"names {', '.join(only)}: name two classes"):

@@ -4,7 +4,7 @@ from overheard.data.contents import content_keys
 from overheard.data.datasets.digits import Digits
 
 
-def test_the_parts_are_always_the_same_and_balanced() -> None:
+def test_the_parts_are_fixed_and_balanced() -> None:
     one, again = Digits().load(None), Digits().load(None)
     assert one.train.inputs.equal(again.train.inputs)
     assert (len(one.train), len(one.test)) == (1497, 300)
@@ -16,5 +16,5 @@ def test_the_parts_are_always_the_same_and_balanced() -> None:
 
 def test_no_image_is_in_both_parts() -> None:
     dataset = Digits().load(None)
-    keys = [content_keys(part.inputs) for part in (dataset.train, dataset.test)]
-    assert not torch.isin(keys[0], keys[1]).any()
+    hashes = [content_keys(part.inputs) for part in (dataset.train, dataset.test)]
+    assert not torch.isin(hashes[0], hashes[1]).any()

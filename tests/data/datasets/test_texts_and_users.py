@@ -1,4 +1,4 @@
-"""Sources with texts or users, on small files laid out like the real ones."""
+"""Sources with texts or users, on small files in the format of the real ones."""
 
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ from overheard.data.datasets.wisdm import COLUMNS, FIGURES, Wisdm
 
 
 @pytest.mark.usefixtures("offline")
-def test_published_news_count_labels_from_one(tmp_path: Path) -> None:
+def test_published_news_have_labels_from_one(tmp_path: Path) -> None:
     folder = tmp_path / "ag_news"
     folder.mkdir()
     lines = '"3","Wall Street","stocks, up"\n"1","Peace","talks"\n'
@@ -31,7 +31,7 @@ def test_published_news_count_labels_from_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("offline")
-def test_news_with_an_unknown_section_are_refused(tmp_path: Path) -> None:
+def test_refuses_news_of_an_unknown_section(tmp_path: Path) -> None:
     (tmp_path / "train.csv").write_text('"5","A title","text"\n')
     (tmp_path / "test.csv").write_text('"1","A title","text"\n')
     with pytest.raises(DataError, match=r"train\.csv: column 'label'"):
@@ -43,7 +43,7 @@ def wisdm_table(rows: int) -> pd.DataFrame:
     return pd.DataFrame({"user": [7] * rows, **columns, "label": np.arange(rows) % 6})
 
 
-def test_missing_cells_count_as_the_training_mean(tmp_path: Path) -> None:
+def test_missing_cells_become_the_training_mean(tmp_path: Path) -> None:
     table = wisdm_table(10)
     # Rows 2 and 6 are drawn for the test.
     table["XPEAK"] = [np.nan, 1, 90, 2, 3, 4, 90, 5, 6, 7]
@@ -57,7 +57,7 @@ def test_missing_cells_count_as_the_training_mean(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("axes", "read", "unread"), [("x", "X", "YZ"), ("yz", "YZ", "X")])
-def test_the_axes_that_are_not_read_are_another_modality(
+def test_the_other_axes_are_the_embedding(
     tmp_path: Path, axes: Literal["x", "yz"], read: str, unread: str
 ) -> None:
     table = wisdm_table(10)
@@ -69,12 +69,14 @@ def test_the_axes_that_are_not_read_are_another_modality(
     table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
     dataset = Wisdm(axes=axes).load(tmp_path)
     assert dataset.embeddings is not None
-    for values, held in ((dataset.train.inputs, read), (dataset.embeddings, unread)):
-        # The last figure of the Z axis is a copy of that of the X axis.
-        high = [
-            "XYZ".index(axis) for axis in held for _ in FIGURES[: -1 if axis == "Z" else None]
+    for values, axes_used in ((dataset.train.inputs, read), (dataset.embeddings, unread)):
+        # The last feature of the Z axis is left out, as it is a copy.
+        expected = [
+            "XYZ".index(axis)
+            for axis in axes_used
+            for _ in FIGURES[: -1 if axis == "Z" else None]
         ]
-        assert values.argmax(0).tolist() == high
+        assert values.argmax(0).tolist() == expected
     whole = Wisdm().load(tmp_path)
     assert whole.task.shape == (len(COLUMNS),) == (3 * len(FIGURES) + 1,)
     assert whole.embeddings is None
@@ -89,29 +91,29 @@ def test_times_of_sensor_windows_are_rows_of_the_file(tmp_path: Path) -> None:
     assert dataset.times.tolist() == [0, 1, 3, 4, 5, 7, 8, 9]
 
 
-def test_a_fifth_of_each_persons_windows_is_the_test_from_all_that_they_did(
+def test_a_random_fifth_of_each_users_windows_is_the_test_part(
     tmp_path: Path,
 ) -> None:
-    # Each of two users does six things in turn, ten windows each.
+    # Each of two users has six activities in turn, ten windows each.
     table = pd.concat([wisdm_table(60), wisdm_table(60).assign(user=3)])
     table["label"] = np.tile(np.arange(60) // 10, 2)
     table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
     dataset, again = (Wisdm().load(tmp_path) for _ in "12")
     assert dataset.users is not None
     assert dataset.users.bincount().tolist() == [48, 48]
-    # Of the last things alone there would be 24.
+    # The last fifth of each user would have two activities.
     assert (dataset.test.counts(6) > 0).sum() >= 5
     assert dataset.test.labels.equal(again.test.labels)
 
 
-def test_a_table_without_a_sensor_is_refused(tmp_path: Path) -> None:
+def test_refuses_a_table_without_a_feature(tmp_path: Path) -> None:
     table = wisdm_table(10).drop(columns="RESULTANT")
     table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
     with pytest.raises(DataError, match="no column 'RESULTANT'"):
         Wisdm().load(tmp_path)
 
 
-def test_a_fifth_of_each_drawers_images_is_the_test(tmp_path: Path) -> None:
+def test_a_fifth_of_each_drawers_images_is_the_test_part(tmp_path: Path) -> None:
     np.savez(
         tmp_path / "omniglot_writers.npz",
         x=np.random.default_rng(0).integers(0, 256, (40, 28, 28), dtype=np.uint8),
@@ -125,13 +127,13 @@ def test_a_fifth_of_each_drawers_images_is_the_test(tmp_path: Path) -> None:
     assert dataset.users.bincount().tolist() == [8] * 4
     assert len(dataset.test) == 8
     assert dict(dataset.attributes) == {"alphabet": ("Greek", "Greek", "Latin", "Latin")}
-    # Ten images of each drawer stand together in the file.
+    # The ten images of each user are consecutive in the file.
     assert dataset.times is not None
     assert (dataset.times // 10).equal(dataset.users)
     assert bool((dataset.times.diff() > 0).all())
 
 
-def test_ham10000_reads_either_size_and_no_other(tmp_path: Path) -> None:
+def test_ham10000_reads_both_sizes(tmp_path: Path) -> None:
     labels = np.arange(7)
     for file, shape in (
         ("ham10000_28x28_rgb.npz", (7, 28, 28, 3)),

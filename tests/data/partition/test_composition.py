@@ -8,17 +8,17 @@ from overheard.core.errors import PlanError
 from overheard.data.partition.composition import ratio_shares, shares_of, weights_of
 
 
-def test_percentages_and_shares_are_the_same_thing() -> None:
+def test_percentages_count_as_shares() -> None:
     assert shares_of((70.0, 30.0), "row").tolist() == shares_of((0.7, 0.3), "row").tolist()
 
 
 @pytest.mark.parametrize("numbers", [(), (0.4, 0.4), (60.0, 60.0), (2.0, -1.0)])
-def test_other_numbers_are_refused_with_their_place(numbers: tuple[float, ...]) -> None:
+def test_refuses_other_numbers_and_says_where_they_are(numbers: tuple[float, ...]) -> None:
     with pytest.raises(PlanError, match="row 7 must be"):
         shares_of(numbers, "row 7")
 
 
-def test_even_labels_get_their_share_evenly() -> None:
+def test_labels_of_the_group_share_evenly() -> None:
     # 80 % over 5 even digits, 20 % over 5 odd ones.
     shares = ratio_shares(10, range(0, 10, 2), 0.8)
     assert shares == pytest.approx((0.16, 0.04) * 5)
@@ -31,16 +31,16 @@ def test_ratio_shares_sum_to_one(classes: int, share: float, data: st.DataObject
 
 
 @pytest.mark.parametrize("group", [(), (0, 1, 2), (0, 5)])
-def test_a_group_that_is_none_is_refused(group: tuple[int, ...]) -> None:
-    with pytest.raises(PlanError, match="some of the labels"):
+def test_refuses_an_impossible_group(group: tuple[int, ...]) -> None:
+    with pytest.raises(PlanError, match="some, not all, of the labels"):
         ratio_shares(3, group, 0.5)
 
 
 @pytest.mark.parametrize("numbers", [(), (0.0, 0.0), (2.0, -1.0), (math.nan, 1.0), (math.inf,)])
-def test_weights_that_are_none_are_refused_with_their_place(numbers: tuple[float, ...]) -> None:
+def test_refuses_invalid_weights_and_says_where_they_are(numbers: tuple[float, ...]) -> None:
     with pytest.raises(PlanError, match="row 7 must be"):
         weights_of(numbers, "row 7")
 
 
-def test_weights_are_taken_as_they_are() -> None:
+def test_weights_are_not_rescaled() -> None:
     assert weights_of((3.0, 0.0, 2.0), "row").tolist() == [3.0, 0.0, 2.0]

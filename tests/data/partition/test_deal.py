@@ -30,7 +30,7 @@ CLASSES = 4
 
 
 def examples(first: int, number: int) -> Examples:
-    """Examples whose single input is their own number: no two alike."""
+    """Return examples whose single input is their own number, so that all differ."""
     inputs = torch.arange(first, first + number, dtype=torch.float32)[:, None]
     return Examples(inputs, torch.arange(number) % CLASSES)
 
@@ -45,7 +45,7 @@ def dataset(train: Examples | None = None) -> Dataset:
     )
 
 
-def dealt(
+def draw_test_partition(
     split: Split,
     *,
     clients: int = 3,
@@ -75,14 +75,14 @@ def dealt(
     )
 
 
-splits = st.sampled_from(
+any_split = st.sampled_from(
     [Iid(), Iid(0.3), Dirichlet(0.1), Dirichlet(5.0), Quantity(2), ByUser()]
 )
 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    split=splits,
+    split=any_split,
     clients=st.integers(1, 5),
     smallest=st.integers(4, 12),
     spread=st.integers(0, 12),
@@ -90,7 +90,7 @@ splits = st.sampled_from(
     refresh_every=st.sampled_from([None, 1, 2]),
     seed=st.integers(0, 999),
 )
-def test_no_example_is_ever_in_two_hands(
+def test_no_example_is_ever_held_by_two_parties(
     split: Split,
     clients: int,
     smallest: int,
@@ -99,7 +99,7 @@ def test_no_example_is_ever_in_two_hands(
     refresh_every: int | None,
     seed: int,
 ) -> None:
-    hands = dealt(
+    partition = draw_test_partition(
         split,
         clients=clients,
         sizes=(smallest, smallest + spread),
@@ -107,19 +107,19 @@ def test_no_example_is_ever_in_two_hands(
         schedule=Schedule(3, refresh_every),
         seed=seed,
     )
-    chunks = {id(rows): rows for held in hands.rows for rows in held}
-    rows = torch.cat(list(chunks.values()))
+    distinct_rows = {id(rows): rows for held in partition.rows for rows in held}
+    rows = torch.cat(list(distinct_rows.values()))
     assert len(rows.unique()) == len(rows)
-    # An input is its example's own number, so the numbers tell who holds what.
-    auxiliary = hands.auxiliary.inputs.flatten().long().tolist()
+    # An input is the number of its example, so inputs identify examples.
+    auxiliary = partition.auxiliary.inputs.flatten().long().tolist()
     assert len(auxiliary) == CLASSES * per_class
     assert not set(auxiliary) & set(rows.tolist())
-    assert not set(hands.test.inputs.flatten().long().tolist()) & set(range(1200))
-    assert all(smallest <= len(held) <= smallest + spread for held in hands.rows[0])
+    assert not set(partition.test.inputs.flatten().long().tolist()) & set(range(1200))
+    assert all(smallest <= len(held) <= smallest + spread for held in partition.rows[0])
 
 
-def test_the_same_seed_deals_the_same_and_another_otherwise() -> None:
-    first, again, other = (dealt(Dirichlet(), seed=seed) for seed in (1, 1, 2))
+def test_the_partition_depends_on_the_seed() -> None:
+    first, again, other = (draw_test_partition(Dirichlet(), seed=seed) for seed in (1, 1, 2))
     assert all(a.equal(b) for a, b in zip(first.rows[0], again.rows[0], strict=True))
     assert first.auxiliary.inputs.equal(again.auxiliary.inputs)
     assert not first.auxiliary.inputs.equal(other.auxiliary.inputs)
@@ -127,15 +127,15 @@ def test_the_same_seed_deals_the_same_and_another_otherwise() -> None:
 
 
 def test_a_client_holds_the_examples_of_its_rows() -> None:
-    hands = dealt(Iid())
-    assert hands.held(1, 0).inputs.flatten().long().equal(hands.rows[0][1])
+    partition = draw_test_partition(Iid())
+    assert partition.held(1, 0).inputs.flatten().long().equal(partition.rows[0][1])
 
 
-def test_fresh_examples_have_the_old_composition() -> None:
-    hands = dealt(Dirichlet(0.3), schedule=Schedule(5, refresh_every=2))
-    counts = [hands.held(0, number).counts(CLASSES).tolist() for number in range(5)]
+def test_fresh_examples_have_the_same_label_counts() -> None:
+    partition = draw_test_partition(Dirichlet(0.3), schedule=Schedule(5, refresh_every=2))
+    counts = [partition.held(0, number).counts(CLASSES).tolist() for number in range(5)]
     assert counts == [counts[0]] * 5
-    held = [frozenset(hands.rows[number][0].tolist()) for number in range(5)]
+    held = [frozenset(partition.rows[number][0].tolist()) for number in range(5)]
     assert held[0] == held[1]
     assert held[2] == held[3]
     assert len(held[0] | held[2] | held[4]) == 60
@@ -143,200 +143,223 @@ def test_fresh_examples_have_the_old_composition() -> None:
 
 def test_a_shift_changes_one_client_from_its_round_on_at_constant_size() -> None:
     shift = DataShift(1, 2, ratio_shares(CLASSES, (0, 2), 0.8))
-    hands = dealt(Iid(0.0), schedule=Schedule(4, shifts=(shift,)))
-    counts = [hands.held(1, number).counts(CLASSES).tolist() for number in range(4)]
+    partition = draw_test_partition(Iid(0.0), schedule=Schedule(4, shifts=(shift,)))
+    counts = [partition.held(1, number).counts(CLASSES).tolist() for number in range(4)]
     # 20 * (.4, .1, .4, .1) from round 2 on; 5 of each before.
     assert counts == [[5, 5, 5, 5]] * 2 + [[8, 2, 8, 2]] * 2
-    assert not set(hands.rows[1][1].tolist()) & set(hands.rows[2][1].tolist())
-    assert hands.rows[0][0] is hands.rows[3][0]
+    assert not set(partition.rows[1][1].tolist()) & set(partition.rows[2][1].tolist())
+    assert partition.rows[0][0] is partition.rows[3][0]
 
 
 def test_a_shift_lasts_through_later_refreshes() -> None:
     shift = DataShift(0, 1, (1.0, 0.0, 0.0, 0.0))
-    hands = dealt(Iid(), schedule=Schedule(5, refresh_every=2, shifts=(shift,)))
-    assert [int(hands.held(0, n).counts(CLASSES)[0]) for n in range(1, 5)] == [20] * 4
+    partition = draw_test_partition(
+        Iid(), schedule=Schedule(5, refresh_every=2, shifts=(shift,))
+    )
+    assert [int(partition.held(0, n).counts(CLASSES)[0]) for n in range(1, 5)] == [20] * 4
 
 
-def test_the_control_of_a_shift_swaps_examples_and_keeps_the_composition() -> None:
-    hands = dealt(Dirichlet(), schedule=Schedule(3, shifts=(DataShift(0, 1),)))
-    before, after = hands.held(0, 0), hands.held(0, 1)
+def test_the_control_of_a_shift_replaces_examples_and_keeps_label_counts() -> None:
+    partition = draw_test_partition(
+        Dirichlet(), schedule=Schedule(3, shifts=(DataShift(0, 1),))
+    )
+    before, after = partition.held(0, 0), partition.held(0, 1)
     assert before.counts(CLASSES).equal(after.counts(CLASSES))
-    assert not set(hands.rows[0][0].tolist()) & set(hands.rows[1][0].tolist())
+    assert not set(partition.rows[0][0].tolist()) & set(partition.rows[1][0].tolist())
 
 
 def test_a_client_that_is_a_user_stays_that_user_through_refreshes_and_shifts() -> None:
     shift = DataShift(2, 1, (0.7, 0.1, 0.1, 0.1))
-    hands = dealt(ByUser(), schedule=Schedule(4, refresh_every=2, shifts=(shift,)))
+    partition = draw_test_partition(
+        ByUser(), schedule=Schedule(4, refresh_every=2, shifts=(shift,))
+    )
     users = torch.arange(1200) // CLASSES % 6
-    for who in range(3):
-        held = torch.cat([hands.rows[number][who] for number in range(4)])
+    for client_number in range(3):
+        held = torch.cat([partition.rows[number][client_number] for number in range(4)])
         assert len(users[held].unique()) == 1
-    assert hands.held(2, 1).counts(CLASSES).tolist() == [14, 2, 2, 2]
+    assert partition.held(2, 1).counts(CLASSES).tolist() == [14, 2, 2, 2]
 
 
-def test_a_pool_used_up_by_refreshes_is_refused() -> None:
+def test_refuses_refreshes_that_use_up_the_pool() -> None:
     # 3 clients * 20 examples * 25 chunks = 1500, of 1200 - 20.
     with pytest.raises(PlanError, match="are left"):
-        dealt(Iid(), schedule=Schedule(25, refresh_every=1))
+        draw_test_partition(Iid(), schedule=Schedule(25, refresh_every=1))
 
 
-def test_copies_never_get_into_the_auxiliary_examples() -> None:
-    # Of 200 training examples 100 are copies of the other 100 but for the last 8 of them.
+def test_no_auxiliary_example_has_a_copy() -> None:
+    # Of 200 training examples, 92 are copies of others.
     inputs = torch.cat([torch.arange(100.0), torch.arange(92.0), torch.arange(900.0, 908.0)])
     data = dataset(Examples(inputs[:, None], torch.arange(200) % CLASSES))
-    # Unique are 92..99 and 900..907: 16, four of each label.
-    hands = dealt(Iid(), data=data, auxiliary=Auxiliary(per_class=4), sizes=(10, 10))
-    assert sorted(hands.auxiliary.inputs.flatten().tolist()) == [
+    # 92..99 and 900..907 occur once: 16 examples, four of each label.
+    partition = draw_test_partition(
+        Iid(), data=data, auxiliary=Auxiliary(per_class=4), sizes=(10, 10)
+    )
+    assert sorted(partition.auxiliary.inputs.flatten().tolist()) == [
         *range(92, 100),
         *range(900, 908),
     ]
-    with pytest.raises(PlanError, match="5 examples with label 0 are needed and 4 are left"):
-        dealt(Iid(), data=data, auxiliary=Auxiliary(per_class=5), sizes=(10, 10))
+    with pytest.raises(PlanError, match="5 examples with label 0 are needed, but 4 are left"):
+        draw_test_partition(Iid(), data=data, auxiliary=Auxiliary(per_class=5), sizes=(10, 10))
 
 
-def test_no_outsider_is_a_copy_of_what_a_client_trains_on() -> None:
-    # Of 1,200 training examples 300 have a copy, and 100 more one in the test part.
+def test_no_candidate_has_a_copy() -> None:
+    # Of 1,200 training examples, 300 have a copy, and 100 more have a copy in the test part.
     inputs = torch.arange(1200.0)
     inputs[900:] = inputs[:300]
     inputs[300:400] = torch.arange(5000.0, 5100.0)
     train = Examples(inputs[:, None], torch.arange(1200) % CLASSES)
-    done = dealt(
+    partition = draw_test_partition(
         Iid(), clients=3, sizes=(150, 150), data=dataset(train), candidates=Candidates(150, 200)
     )
-    assert done.candidates is not None
-    members = {place for own in done.members.values() for place in own}
-    outsiders = [n for n in range(len(done.candidates)) if n not in members]
+    assert partition.candidates is not None
+    members = {place for own in partition.members.values() for place in own}
+    outsiders = [n for n in range(len(partition.candidates)) if n not in members]
     assert len(outsiders) == 200
-    held = torch.cat([done.held(number, 0).inputs for number in range(3)])
-    assert not torch.isin(done.candidates.inputs[outsiders], held).any()
-    # Nor is a member what somebody else holds, or the test part.
-    everything = torch.cat([train.inputs, done.test.inputs]).flatten().tolist()
-    assert all(everything.count(one) == 1 for one in done.candidates.inputs.flatten().tolist())
+    held = torch.cat([partition.held(number, 0).inputs for number in range(3)])
+    assert not torch.isin(partition.candidates.inputs[outsiders], held).any()
+    # No other client and no test example has the content of a member.
+    everything = torch.cat([train.inputs, partition.test.inputs]).flatten().tolist()
+    assert all(
+        everything.count(one) == 1 for one in partition.candidates.inputs.flatten().tolist()
+    )
 
 
 @settings(max_examples=30, deadline=None)
 @given(
-    split=splits,
+    split=any_split,
     canaries=st.sampled_from(["labelled", "mislabelled"]),
     size=st.integers(4, 20),
     seed=st.integers(0, 999),
 )
-def test_canaries_come_beside_what_the_split_gives_and_do_not_hang_on_it(
+def test_canaries_are_added_to_the_split_and_do_not_depend_on_it(
     split: Split, canaries: Literal["labelled", "mislabelled"], size: int, seed: int
 ) -> None:
-    wanted = Candidates(5, 20, canaries)
-    done = dealt(split, sizes=(size, size), seed=seed, candidates=wanted)
-    asked = done.candidates
-    assert asked is not None
-    assert done.canary_odds == 5 / 20
-    same = dealt(Iid(), sizes=(7, 7), seed=seed, candidates=wanted)
-    assert same.members == done.members
+    candidates = Candidates(5, 20, canaries)
+    partition = draw_test_partition(split, sizes=(size, size), seed=seed, candidates=candidates)
+    candidate_records = partition.candidates
+    assert candidate_records is not None
+    assert partition.canary_odds == 5 / 20
+    same = draw_test_partition(Iid(), sizes=(7, 7), seed=seed, candidates=candidates)
+    assert same.members == partition.members
     assert same.candidates is not None
-    assert torch.equal(same.candidates.inputs, asked.inputs)
-    assert torch.equal(same.candidates.labels, asked.labels)
-    assert torch.equal(same.auxiliary.inputs, done.auxiliary.inputs)
-    taken = done.auxiliary.inputs.flatten().tolist()
+    assert torch.equal(same.candidates.inputs, candidate_records.inputs)
+    assert torch.equal(same.candidates.labels, candidate_records.labels)
+    assert torch.equal(same.auxiliary.inputs, partition.auxiliary.inputs)
+    used = partition.auxiliary.inputs.flatten().tolist()
     for number in range(3):
-        own, held = done.members[client(number)], done.held(number, 0)
-        assert len(held) == size + len(own)
-        # The last that each holds are its canaries, under the labels that are asked about.
-        assert torch.equal(held.inputs[size:], asked.inputs[list(own)])
-        assert torch.equal(held.labels[size:], asked.labels[list(own)])
-        taken += held.inputs.flatten().tolist()
-    members = {place for own in done.members.values() for place in own}
-    nobodys = [n for n in range(len(asked)) if n not in members]
-    taken += asked.inputs[nobodys].flatten().tolist()
-    assert len(set(taken)) == len(taken)
-    own_labels = dataset().train.labels[asked.inputs.flatten().long()]
-    is_right = asked.labels == own_labels
+        places, examples_held = partition.members[client(number)], partition.held(number, 0)
+        assert len(examples_held) == size + len(places)
+        # The last rows of each client are its canaries, with the labels of the candidates.
+        assert torch.equal(examples_held.inputs[size:], candidate_records.inputs[list(places)])
+        assert torch.equal(examples_held.labels[size:], candidate_records.labels[list(places)])
+        used += examples_held.inputs.flatten().tolist()
+    members = {place for places in partition.members.values() for place in places}
+    held_out = [n for n in range(len(candidate_records)) if n not in members]
+    used += candidate_records.inputs[held_out].flatten().tolist()
+    assert len(set(used)) == len(used)
+    own_labels = dataset().train.labels[candidate_records.inputs.flatten().long()]
+    is_right = candidate_records.labels == own_labels
     assert bool(is_right.all()) if canaries == "labelled" else not bool(is_right.any())
 
 
-def test_nobody_holds_what_a_canarys_record_has_besides() -> None:
+def test_no_client_holds_another_example_of_a_canarys_record() -> None:
     train = dataset().train
     records = torch.arange(len(train)) // 3
-    done = dealt(
+    partition = draw_test_partition(
         Iid(),
         sizes=(60, 60),
         data=replace(dataset(), records=records),
         candidates=Candidates(5, 20, "labelled"),
     )
-    assert done.candidates is not None
-    asked = records[done.candidates.inputs.flatten().long()]
+    assert partition.candidates is not None
+    canary_records = records[partition.candidates.inputs.flatten().long()]
     for number in range(3):
-        own = len(done.members[client(number)])
-        beside = done.held(number, 0).inputs[: 60 if own == 0 else -own].flatten().long()
-        assert not torch.isin(records[beside], asked).any()
+        canary_count = len(partition.members[client(number)])
+        other_rows = (
+            partition.held(number, 0)
+            .inputs[: 60 if canary_count == 0 else -canary_count]
+            .flatten()
+            .long()
+        )
+        assert not torch.isin(records[other_rows], canary_records).any()
 
 
-def test_a_canary_is_no_person() -> None:
+def test_refuses_canaries_combined_with_people() -> None:
     with pytest.raises(PlanError, match="leave out canaries or people"):
-        dealt(ByUser(), people=People(), candidates=Candidates(2, 5, "labelled"))
+        draw_test_partition(ByUser(), people=People(), candidates=Candidates(2, 5, "labelled"))
 
 
-def test_copies_of_test_examples_never_get_into_the_auxiliary_examples() -> None:
+def test_no_auxiliary_example_copies_a_test_example() -> None:
     # Training inputs 0..99 and 5000..5019, the latter 20 being test inputs too.
     inputs = torch.cat([torch.arange(100.0), torch.arange(5000.0, 5020.0)])
     data = dataset(Examples(inputs[:, None], torch.arange(120) % CLASSES))
-    hands = dealt(Iid(), data=data, auxiliary=Auxiliary(total=80), sizes=(8, 8))
+    partition = draw_test_partition(
+        Iid(), data=data, auxiliary=Auxiliary(total=80), sizes=(8, 8)
+    )
     keys = content_keys(data.test.inputs)
-    assert not torch.isin(content_keys(hands.auxiliary.inputs), keys).any()
+    assert not torch.isin(content_keys(partition.auxiliary.inputs), keys).any()
 
 
-def test_copies_are_looked_for_anew_where_the_same_training_part_has_another_test() -> None:
+def test_copies_are_searched_again_for_another_test_part() -> None:
     # The first test holds copies of the training examples 0 to 99, the second of 100 to 199.
     train, task = examples(0, 200), Task((1,), ("a", "b", "c", "d"))
     for first, free in ((0, range(100, 200)), (100, range(100)), (0, range(100, 200))):
         data = Dataset(train, examples(first, 100), task)
-        given = dealt(Iid(), clients=1, auxiliary=Auxiliary(per_class=25), data=data).auxiliary
+        given = draw_test_partition(
+            Iid(), clients=1, auxiliary=Auxiliary(per_class=25), data=data
+        ).auxiliary
         assert sorted(given.inputs.flatten().tolist()) == list(free)
 
 
 def test_a_total_of_auxiliary_examples_follows_the_shares_of_the_pool() -> None:
     labels = torch.tensor([0] * 300 + [1] * 100)
     train = Examples(torch.arange(400.0)[:, None], labels)
-    hands = dealt(Dirichlet(), data=dataset(train), auxiliary=Auxiliary(total=40))
-    assert hands.auxiliary.counts(CLASSES).tolist() == [30, 10, 0, 0]
+    partition = draw_test_partition(
+        Dirichlet(), data=dataset(train), auxiliary=Auxiliary(total=40)
+    )
+    assert partition.auxiliary.counts(CLASSES).tolist() == [30, 10, 0, 0]
 
 
-def test_no_auxiliary_examples_are_possible() -> None:
-    assert len(dealt(Iid(), auxiliary=Auxiliary()).auxiliary) == 0
+def test_there_may_be_no_auxiliary_examples() -> None:
+    assert len(draw_test_partition(Iid(), auxiliary=Auxiliary()).auxiliary) == 0
 
 
 def test_a_part_of_the_test_examples_can_be_used() -> None:
-    assert len(dealt(Iid(), test=30).test) == 30
-    assert len(dealt(Iid()).test) == 100
+    assert len(draw_test_partition(Iid(), test=30).test) == 30
+    assert len(draw_test_partition(Iid()).test) == 100
 
 
 @pytest.mark.parametrize("test", [0, 101])
-def test_an_impossible_part_of_the_test_examples_is_refused(test: int) -> None:
-    with pytest.raises(PlanError, match="100 test examples"):
-        dealt(Iid(), test=test)
+def test_refuses_an_impossible_number_of_test_examples(test: int) -> None:
+    with pytest.raises(PlanError, match="the number of test examples"):
+        draw_test_partition(Iid(), test=test)
 
 
-def test_impossible_clients_are_refused() -> None:
+def test_refuses_impossible_clients() -> None:
     with pytest.raises(PlanError, match="smallest first"):
-        dealt(Iid(), sizes=(5, 4))
+        draw_test_partition(Iid(), sizes=(5, 4))
     with pytest.raises(PlanError, match="client 3 shifts, but there are 3 clients"):
-        dealt(Iid(), schedule=Schedule(3, shifts=(DataShift(3, 1),)))
+        draw_test_partition(Iid(), schedule=Schedule(3, shifts=(DataShift(3, 1),)))
     with pytest.raises(PlanError, match="2 shares, but the task has 4"):
-        dealt(Iid(), schedule=Schedule(3, shifts=(DataShift(0, 1, (0.5, 0.5)),)))
+        draw_test_partition(Iid(), schedule=Schedule(3, shifts=(DataShift(0, 1, (0.5, 0.5)),)))
     with pytest.raises(PlanError, match="not both"):
         Auxiliary(per_class=1, total=2)
 
 
-def test_explicit_shares_are_kept_through_the_deal() -> None:
-    hands = dealt(Shares(((0.5, 0.5, 0.0, 0.0), (0.0, 0.0, 0.1, 0.9))), clients=2)
-    counts = [hands.held(client, 0).counts(CLASSES).tolist() for client in range(2)]
+def test_explicit_shares_are_met_exactly() -> None:
+    partition = draw_test_partition(
+        Shares(((0.5, 0.5, 0.0, 0.0), (0.0, 0.0, 0.1, 0.9))), clients=2
+    )
+    counts = [partition.held(client, 0).counts(CLASSES).tolist() for client in range(2)]
     assert counts == [[10, 10, 0, 0], [0, 0, 2, 18]]
 
 
-EVERYBODY = People(unseen=1, holdout=1, shadow_devices=True)
-"""Six users of 200 examples; 100 of each are prior, save for what is auxiliary."""
+EVERY_KIND_OF_USER = People(unseen=1, holdout=1, shadow_devices=True)
+"""For six users of 200 examples: 100 of each are prior, less the auxiliary ones."""
 
 
 def numbers_of(examples: Examples) -> set[int]:
-    """Which examples these are: an input is its example's own number."""
+    """Return the numbers of these examples, which are their inputs."""
     return set(examples.inputs.flatten().long().tolist())
 
 
@@ -349,7 +372,7 @@ def numbers_of(examples: Examples) -> set[int]:
     per_class=st.integers(0, 5),
     seed=st.integers(0, 999),
 )
-def test_no_example_of_the_attackers_is_a_clients_or_public(
+def test_examples_of_attacker_clients_and_public_are_disjoint(
     prior: PriorKind,
     is_exchanged: bool,
     refresh_every: int | None,
@@ -357,27 +380,27 @@ def test_no_example_of_the_attackers_is_a_clients_or_public(
     per_class: int,
     seed: int,
 ) -> None:
-    hands = dealt(
+    partition = draw_test_partition(
         ByUser(),
         sizes=(4, 7),
         auxiliary=Auxiliary(per_class=per_class),
         schedule=Schedule(3, refresh_every),
-        people=replace(EVERYBODY, prior=prior),
+        people=replace(EVERY_KIND_OF_USER, prior=prior),
         is_exchanged=is_exchanged,
         background=background,
         seed=seed,
     )
-    assert hands.who is not None
-    known = set().union(*map(numbers_of, hands.who.known.examples().values()))
-    held = {int(row) for at in hands.rows for rows in at[:3] for row in rows}
-    public = set() if hands.background is None else numbers_of(hands.background)
-    auxiliary = numbers_of(hands.auxiliary)
-    sets = (known, held, public, auxiliary, numbers_of(hands.test))
+    assert partition.who is not None
+    known = set().union(*map(numbers_of, partition.who.known.examples().values()))
+    held = {int(row) for at in partition.rows for rows in at[:3] for row in rows}
+    public = set() if partition.background is None else numbers_of(partition.background)
+    auxiliary = numbers_of(partition.auxiliary)
+    sets = (known, held, public, auxiliary, numbers_of(partition.test))
     assert all(not one & other for one, other in combinations(sets, 2))
     assert len(public) == (background or 0)
-    # Who is held out gives nothing to the public either.
+    # Examples of holdout users are not public either.
     users = users_of_dataset()
-    (absent,) = (int(name.removeprefix("user ")) for name in hands.who.known.holdout)
+    (absent,) = (int(name.removeprefix("user ")) for name in partition.who.known.holdout)
     assert absent not in set(users[list(held | public)].tolist())
 
 
@@ -387,43 +410,47 @@ def users_of_dataset() -> torch.Tensor:
     return users
 
 
-def test_shadow_devices_hold_the_priors_after_the_clients_in_every_round() -> None:
+def test_shadow_devices_follow_the_clients_and_hold_the_priors() -> None:
     schedule = Schedule(3, refresh_every=1)
-    hands = dealt(ByUser(), sizes=(8, 8), schedule=schedule, people=EVERYBODY)
-    assert hands.who is not None
-    priors = list(hands.who.known.examples().values())
+    partition = draw_test_partition(
+        ByUser(), sizes=(8, 8), schedule=schedule, people=EVERY_KIND_OF_USER
+    )
+    assert partition.who is not None
+    priors = list(partition.who.known.examples().values())
     assert len(priors) == 3 - 1 + 1
-    for held in hands.rows:
+    for held in partition.rows:
         assert len(held) == 3 + len(priors)
         for rows, prior in zip(held[3:], priors, strict=True):
-            assert hands.pool.inputs[rows].equal(prior.inputs)
+            assert partition.pool.inputs[rows].equal(prior.inputs)
 
 
 def test_a_client_holds_the_private_examples_of_the_user_that_it_stands_for() -> None:
-    hands = dealt(ByUser(), people=People(), auxiliary=Auxiliary())
-    assert hands.who is not None
+    partition = draw_test_partition(ByUser(), people=People(), auxiliary=Auxiliary())
+    assert partition.who is not None
     users = users_of_dataset()
     for number in range(3):
-        name = hands.who.users[client(number)]
-        (user,) = set(users[hands.rows[0][number]].tolist())
+        name = partition.who.users[client(number)]
+        (user,) = set(users[partition.rows[0][number]].tolist())
         assert name == f"user {user}"
-        prior = hands.who.known.priors[name]
+        prior = partition.who.known.priors[name]
         assert set(users[list(numbers_of(prior))].tolist()) == {user}
-        # Without times, those that come first in the file.
-        assert max(numbers_of(prior)) < int(hands.rows[0][number].min())
+        # Without times, the first ones of the file are prior.
+        assert max(numbers_of(prior)) < int(partition.rows[0][number].min())
 
 
-def test_the_control_deals_the_same_examples_anew_and_leaves_the_attacker_all_it_has() -> None:
+def test_the_permutation_control_permutes_client_examples_and_nothing_else() -> None:
     run, control = (
-        dealt(ByUser(), sizes=(20, 60), people=EVERYBODY, is_exchanged=exchanged)
+        draw_test_partition(
+            ByUser(), sizes=(20, 60), people=EVERY_KIND_OF_USER, is_exchanged=exchanged
+        )
         for exchanged in (False, True)
     )
-    held, mixed = run.rows[0][:3], control.rows[0][:3]
-    assert sorted(map(len, held)) == sorted(map(len, mixed))
-    assert sorted(torch.cat(held).tolist()) == sorted(torch.cat(mixed).tolist())
+    held, permuted = run.rows[0][:3], control.rows[0][:3]
+    assert sorted(map(len, held)) == sorted(map(len, permuted))
+    assert sorted(torch.cat(held).tolist()) == sorted(torch.cat(permuted).tolist())
     users = users_of_dataset()
     assert all(len(users[rows].unique()) == 1 for rows in held)
-    assert all(len(users[rows].unique()) > 1 for rows in mixed)
+    assert all(len(users[rows].unique()) > 1 for rows in permuted)
     assert run.who is not None
     assert control.who is not None
     assert control.who.users == run.who.users
@@ -435,101 +462,117 @@ def test_the_control_deals_the_same_examples_anew_and_leaves_the_attacker_all_it
     assert control.auxiliary.inputs.equal(run.auxiliary.inputs)
 
 
-def test_the_control_stays_mixed_through_refreshes() -> None:
+def test_the_permutation_control_stays_permuted_after_refreshes() -> None:
     schedule = Schedule(3, refresh_every=1)
-    hands = dealt(ByUser(), people=People(), sizes=(8, 8), is_exchanged=True, schedule=schedule)
+    partition = draw_test_partition(
+        ByUser(), people=People(), sizes=(8, 8), is_exchanged=True, schedule=schedule
+    )
     users = users_of_dataset()
-    for held in hands.rows:
-        # Each exchange brings examples of the same users and labels.
-        makeup = [(4 * users[rows] + hands.pool.labels[rows]).bincount() for rows in held]
-        before = [(4 * users[rows] + hands.pool.labels[rows]).bincount() for rows in
-                  hands.rows[0]]  # fmt: skip
-        assert all(one.equal(other) for one, other in zip(makeup, before, strict=True))
-    assert not set(hands.rows[0][0].tolist()) & set(hands.rows[1][0].tolist())
+    for held in partition.rows:
+        # Each refresh brings examples of the same users and labels.
+        kinds = [(4 * users[rows] + partition.pool.labels[rows]).bincount() for rows in held]
+        before = [(4 * users[rows] + partition.pool.labels[rows]).bincount() for rows in
+                  partition.rows[0]]  # fmt: skip
+        assert all(one.equal(other) for one, other in zip(kinds, before, strict=True))
+    assert not set(partition.rows[0][0].tolist()) & set(partition.rows[1][0].tolist())
 
 
-def test_without_people_nobody_is_known_and_nothing_else_is_dealt() -> None:
-    plain = dealt(ByUser())
+def test_without_people_nobody_is_known_and_nothing_is_public() -> None:
+    plain = draw_test_partition(ByUser())
     assert plain.who is None
     assert plain.background is None
     assert len(plain.rows[0]) == 3
 
 
-def test_a_client_that_shifts_goes_on_as_the_same_user_whose_prior_is_known() -> None:
+def test_a_client_that_shifts_stays_the_same_user() -> None:
     shift = DataShift(1, 1, (0.7, 0.1, 0.1, 0.1))
-    hands = dealt(ByUser(), people=People(), schedule=Schedule(2, shifts=(shift,)))
-    assert hands.who is not None
+    partition = draw_test_partition(
+        ByUser(), people=People(), schedule=Schedule(2, shifts=(shift,))
+    )
+    assert partition.who is not None
     users = users_of_dataset()
-    (user,) = set(users[hands.rows[1][1]].tolist())
-    assert hands.who.users[client(1)] == f"user {user}"
-    assert hands.held(1, 1).counts(CLASSES).tolist() == [14, 2, 2, 2]
+    (user,) = set(users[partition.rows[1][1]].tolist())
+    assert partition.who.users[client(1)] == f"user {user}"
+    assert partition.held(1, 1).counts(CLASSES).tolist() == [14, 2, 2, 2]
 
 
-def test_devices_and_distorted_inputs_do_not_go_together() -> None:
+def test_refuses_shadow_devices_with_distorted_inputs() -> None:
     schedule = Schedule(2, shifts=(DataShift(0, 1, distortion=0.5),))
     with pytest.raises(PlanError, match="leave out shadow_devices or the shift by distortion"):
-        dealt(ByUser(), people=EVERYBODY, schedule=schedule)
-    hands = dealt(ByUser(), people=People(), schedule=schedule)
-    assert len(hands.rows[1]) == 3
+        draw_test_partition(ByUser(), people=EVERY_KIND_OF_USER, schedule=schedule)
+    partition = draw_test_partition(ByUser(), people=People(), schedule=schedule)
+    assert len(partition.rows[1]) == 3
 
 
-def test_matched_users_bring_all_that_they_have_or_are_refused() -> None:
-    # Of every label 10 private and 10 prior examples: 40 of each user.
+def test_matched_users_hold_all_their_private_examples_or_are_refused() -> None:
+    # 10 private and 10 prior examples of every label: 40 of each user.
     people = People("chronological_within_labels", per_label=10)
-    hands = dealt(ByUser(), people=people, sizes=(40, 60), auxiliary=Auxiliary())
-    assert hands.who is not None
-    assert [hands.held(who, 0).counts(CLASSES).tolist() for who in range(3)] == [[10] * 4] * 3
-    for prior in hands.who.known.priors.values():
+    partition = draw_test_partition(
+        ByUser(), people=people, sizes=(40, 60), auxiliary=Auxiliary()
+    )
+    assert partition.who is not None
+    assert [partition.held(number, 0).counts(CLASSES).tolist() for number in range(3)] == [
+        [10] * 4
+    ] * 3
+    for prior in partition.who.known.priors.values():
         assert prior.counts(CLASSES).tolist() == [10] * 4
-    with pytest.raises(PlanError, match="have 40 private examples each: let examples be 40 or"):
-        dealt(ByUser(), people=people, sizes=(39, 60), auxiliary=Auxiliary())
+    with pytest.raises(PlanError, match="have 40 private examples each"):
+        draw_test_partition(ByUser(), people=people, sizes=(39, 60), auxiliary=Auxiliary())
 
 
-def test_public_examples_are_of_users_who_take_no_part() -> None:
-    hands = dealt(ByUser(), background=50)
-    assert hands.background is not None
-    assert len(numbers_of(hands.background)) == 50
+def test_public_examples_come_from_users_who_take_no_part() -> None:
+    partition = draw_test_partition(ByUser(), background=50)
+    assert partition.background is not None
+    assert len(numbers_of(partition.background)) == 50
     users = users_of_dataset()
-    busy = {int(users[rows[0]]) for rows in hands.rows[0]}
-    assert not busy & set(users[list(numbers_of(hands.background))].tolist())
-    # Six users, three of whom take part: 600 less the auxiliary ones.
-    with pytest.raises(PlanError, match="601 public examples are wanted, and users who take"):
-        dealt(ByUser(), background=601)
-    # Of whom the attacker has nothing no example is spared for it; one user is held out.
+    busy = {int(users[rows[0]]) for rows in partition.rows[0]}
+    assert not busy & set(users[list(numbers_of(partition.background))].tolist())
+    # Three of six users take part: the others have 600 examples, less the auxiliary ones.
+    with pytest.raises(PlanError, match="601 public examples are needed, but users who take"):
+        draw_test_partition(ByUser(), background=601)
+    # Users without a prior have 200 public examples each; one of three is a holdout user.
     bare = Auxiliary()
-    known = dealt(ByUser(), background=400, people=People(holdout=1), auxiliary=bare)
+    known = draw_test_partition(
+        ByUser(), background=400, people=People(holdout=1), auxiliary=bare
+    )
     assert known.background is not None
     assert len(numbers_of(known.background)) == 400
     with pytest.raises(PlanError, match="users who take no part have 400"):
-        dealt(ByUser(), background=401, people=People(holdout=1), auxiliary=bare)
+        draw_test_partition(ByUser(), background=401, people=People(holdout=1), auxiliary=bare)
 
 
 def test_public_examples_of_the_data_set_itself_come_first() -> None:
     own = replace(dataset(), background=examples(9000, 40))
-    assert numbers_of(dealt(ByUser(), data=own).background or own.test) == {*range(9000, 9040)}
-    some = dealt(ByUser(), data=own, background=25).background
-    assert some is not None
-    assert len(numbers_of(some)) == 25
-    assert numbers_of(some) < {*range(9000, 9040)}
-    again = dealt(ByUser(), data=own, background=25, is_exchanged=True, people=People())
+    assert numbers_of(draw_test_partition(ByUser(), data=own).background or own.test) == {
+        *range(9000, 9040)
+    }
+    selection = draw_test_partition(ByUser(), data=own, background=25).background
+    assert selection is not None
+    assert len(numbers_of(selection)) == 25
+    assert numbers_of(selection) < {*range(9000, 9040)}
+    again = draw_test_partition(
+        ByUser(), data=own, background=25, is_exchanged=True, people=People()
+    )
     assert again.background is not None
-    assert again.background.inputs.equal(some.inputs)
+    assert again.background.inputs.equal(selection.inputs)
 
 
-def test_public_examples_without_users_to_have_them_of_are_refused() -> None:
+def test_refuses_public_examples_that_have_no_source() -> None:
     nameless = replace(dataset(), users=None)
-    assert dealt(Iid(), data=nameless).background is None
-    with pytest.raises(PlanError, match="no public examples and names no users"):
-        dealt(Iid(), data=nameless, background=5)
+    assert draw_test_partition(Iid(), data=nameless).background is None
+    with pytest.raises(PlanError, match="no public examples, and names no users"):
+        draw_test_partition(Iid(), data=nameless, background=5)
 
 
-def test_of_a_record_that_the_attacker_has_an_example_of_nobody_holds_another() -> None:
+def test_no_client_holds_an_example_of_a_record_of_the_attacker() -> None:
     # Records of five examples each, all of one user.
     records = torch.arange(1200) // 5
     cut = replace(dataset(), users=records % 6, records=records)
-    hands = dealt(Iid(), data=cut, sizes=(100, 100), auxiliary=Auxiliary(total=30))
-    known = set(records[list(numbers_of(hands.auxiliary))].tolist())
-    assert not known & set(records[torch.cat(hands.rows[0])].tolist())
-    # Thirty at least of 240 records.
+    partition = draw_test_partition(
+        Iid(), data=cut, sizes=(100, 100), auxiliary=Auxiliary(total=30)
+    )
+    known = set(records[list(numbers_of(partition.auxiliary))].tolist())
+    assert not known & set(records[torch.cat(partition.rows[0])].tolist())
+    # 30 auxiliary examples come from more than 24 of 240 records: too few examples are left.
     with pytest.raises(PlanError):
-        dealt(Iid(), data=cut, sizes=(360, 360), auxiliary=Auxiliary(total=30))
+        draw_test_partition(Iid(), data=cut, sizes=(360, 360), auxiliary=Auxiliary(total=30))

@@ -1,4 +1,4 @@
-"""What cannot be known of people is refused."""
+"""Settings of the prior knowledge that cannot be are refused."""
 
 from typing import Any
 
@@ -9,27 +9,27 @@ from overheard.data.partition.people import People
 
 
 @pytest.mark.parametrize(
-    ("settings", "why"),
+    ("settings", "message"),
     [
-        ({"share": 0.0}, "share lies between 0 and 1, got 0.0"),
-        ({"share": 1.0}, "share lies between 0 and 1, got 1.0"),
-        ({"share": float("nan")}, "share lies between 0 and 1"),
+        ({"share": 0.0}, "share must lie between 0 and 1, got 0.0"),
+        ({"share": 1.0}, "share must lie between 0 and 1, got 1.0"),
+        ({"share": float("nan")}, "share must lie between 0 and 1"),
         ({"records": 0}, "records and per_label must be 1 or more"),
         ({"per_label": 0}, "records and per_label must be 1 or more"),
         ({"unseen": -1}, "unseen and holdout must be 0 or more"),
         ({"holdout": -1}, "unseen and holdout must be 0 or more"),
     ],
 )
-def test_refuses_numbers_that_mean_nothing(settings: dict[str, Any], why: str) -> None:
-    with pytest.raises(PlanError, match=why):
+def test_refuses_numbers_out_of_range(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanError, match=message):
         People(**settings)
 
 
 @pytest.mark.parametrize(
     "settings", [{"shadow_devices": True}, {"unseen": 1}, {"holdout": 1}, {"per_label": 1}]
 )
-def test_a_profile_has_nothing_that_a_user_has(settings: dict[str, Any]) -> None:
-    with pytest.raises(PlanError, match="a profile is no user: leave out"):
+def test_refuses_profiles_with_settings_of_users(settings: dict[str, Any]) -> None:
+    with pytest.raises(PlanError, match="prior 'profile' does not name users: leave out"):
         People("profile", **settings)
     People("random", **settings)
     People("profile", records=3)

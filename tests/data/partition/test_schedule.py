@@ -6,7 +6,7 @@ from overheard.core.errors import PlanError
 from overheard.data.partition.schedule import DataShift, Schedule
 
 
-def test_refreshes_come_every_so_many_rounds_and_not_in_the_first() -> None:
+def test_refreshes_come_every_so_many_rounds_but_not_in_round_0() -> None:
     schedule = Schedule(rounds=7, refresh_every=3)
     assert [n for n in range(7) if schedule.refreshes(n)] == [3, 6]
 
@@ -19,24 +19,24 @@ TO_FIRST = (1.0, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("rounds", "every", "shifts", "said"),
+    ("rounds", "every", "shifts", "message"),
     [
-        (0, None, (), "1 round or more"),
+        (0, None, (), "rounds must be 1 or more"),
         (3, 0, (), "refresh_every"),
         (3, None, (DataShift(0, 3, TO_FIRST),), "shifts in round 3"),
         (3, None, (DataShift(0, 1, TO_FIRST, over=3),), "shifts in round 3"),
-        (3, None, (DataShift(0, 1), DataShift(0, 1, TO_FIRST)), "once a round"),
-        (6, None, (DataShift(0, 3), DataShift(0, 1, over=3)), "while a shift is under way"),
+        (3, None, (DataShift(0, 1), DataShift(0, 1, TO_FIRST)), "overlapping shifts"),
+        (6, None, (DataShift(0, 3), DataShift(0, 1, over=3)), "overlapping shifts"),
     ],
 )
 def test_impossible_schedules_are_refused(
-    rounds: int, every: int | None, shifts: tuple[DataShift, ...], said: str
+    rounds: int, every: int | None, shifts: tuple[DataShift, ...], message: str
 ) -> None:
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(PlanError, match=message):
         Schedule(rounds, every, shifts)
 
 
-def test_shifts_that_only_touch_or_are_of_two_clients_are_possible() -> None:
+def test_allows_consecutive_shifts_and_shifts_of_two_clients() -> None:
     # From 1 to 3, then at 4; the other client between.
     shifts = (DataShift(0, 4), DataShift(1, 2), DataShift(0, 1, over=3))
     schedule = Schedule(5, shifts=shifts)
@@ -45,7 +45,7 @@ def test_shifts_that_only_touch_or_are_of_two_clients_are_possible() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "settings",
     [
         {"client": -1, "shares": (1.0,)},
         {"round": 0, "shares": (1.0,)},
@@ -62,9 +62,9 @@ def test_shifts_that_only_touch_or_are_of_two_clients_are_possible() -> None:
         {"distortion": float("nan")},
     ],
 )
-def test_impossible_shifts_are_refused(wrong: dict[str, object]) -> None:
+def test_impossible_shifts_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(PlanError):
-        DataShift(**{"client": 0, "round": 1, **wrong})
+        DataShift(**{"client": 0, "round": 1, **settings})
 
 
 @given(
@@ -72,12 +72,12 @@ def test_impossible_shifts_are_refused(wrong: dict[str, object]) -> None:
     weights=st.none() | st.just((1.0, 3.0)),
     distortion=st.none() | st.sampled_from((0.0, 0.5)),
 )
-def test_a_control_exchanges_as_much_when_and_where_and_shifts_nothing(
+def test_a_control_makes_the_same_exchanges_without_any_shift(
     over: list[int], weights: tuple[float, ...] | None, distortion: float | None
 ) -> None:
     planned = [
-        DataShift(who, 2, weights=weights, over=rounds, distortion=distortion)
-        for who, rounds in enumerate(over)
+        DataShift(number, 2, weights=weights, over=rounds, distortion=distortion)
+        for number, rounds in enumerate(over)
     ]
     schedule = Schedule(6, 2, tuple(planned))
     control = schedule.control()
@@ -100,7 +100,7 @@ def test_a_control_exchanges_as_much_when_and_where_and_shifts_nothing(
         (DataShift(0, 1, new_user=True), False),
     ],
 )
-def test_only_what_asks_for_another_kind_is_more_than_an_exchange(
+def test_a_shift_that_changes_no_distribution_is_an_exchange(
     shift: DataShift, is_exchange: bool
 ) -> None:
     assert shift.is_exchange is is_exchange

@@ -40,7 +40,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def with_header(path: Path, shape: tuple[int, ...], kind: str, content: bytes) -> Path:
-    """An `.npz` whose only array, x, says of itself what it likes."""
+    """Write an `.npz` file whose only array, x, has a header of our choice."""
     stream = io.BytesIO()
     header = {"descr": kind, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, header)
@@ -49,7 +49,7 @@ def with_header(path: Path, shape: tuple[int, ...], kind: str, content: bytes) -
     return path
 
 
-def test_arrays_are_read_as_they_were_written(path: Path) -> None:
+def test_arrays_are_read_as_written(path: Path) -> None:
     assert array_names(path) == {"x", "y", "real", "names"}
     assert read_array(path, "real").tolist() == [0.5, 1.0, 2.0]
     assert read_pixels(path, "x", (4, 4)).shape == (3, 4, 4)
@@ -57,18 +57,18 @@ def test_arrays_are_read_as_they_were_written(path: Path) -> None:
     assert read_names(path, "names") == ("a", "b", "c")
 
 
-def test_a_missing_array_is_told_with_those_there_are(path: Path) -> None:
+def test_a_missing_array_is_reported_with_the_existing_ones(path: Path) -> None:
     with pytest.raises(DataError, match="no array 'z', only names, real, x, y"):
         read_array(path, "z")
 
 
-def test_images_of_another_shape_are_refused(path: Path) -> None:
+def test_refuses_images_of_another_shape(path: Path) -> None:
     with pytest.raises(DataError, match=r"set.npz: 'x' must be uint8 of shape"):
         read_pixels(path, "x", (5, 5))
 
 
 @pytest.mark.parametrize(("name", "below", "count"), [("y", 2, 3), ("y", 3, 2), ("real", 3, 3)])
-def test_labels_that_are_none_are_refused(
+def test_refuses_numbers_that_are_no_labels(
     path: Path, name: str, below: int, count: int
 ) -> None:
     with pytest.raises(DataError, match=f"'{name}' must"):
@@ -81,34 +81,34 @@ def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
         read_array(tmp_path / "evil.npz", "x")
 
 
-def test_an_array_that_promises_too_much_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_refuses_an_array_whose_header_claims_too_much(tmp_path: Path) -> None:
     path = with_header(tmp_path / "bomb.npz", (LARGEST + 1,), "|u1", b"")
     with pytest.raises(DataError, match="at most"):
         read_array(path, "x")
 
 
-def test_an_array_longer_or_shorter_than_its_header_is_refused(tmp_path: Path) -> None:
+def test_refuses_an_array_longer_or_shorter_than_its_header(tmp_path: Path) -> None:
     for content in (b"", b"123456"):
         path = with_header(tmp_path / "short.npz", (5,), "|u1", content)
-        with pytest.raises(DataError, match="not as long as its header says"):
+        with pytest.raises(DataError, match="does not have the length in its header"):
             read_array(path, "x")
 
 
-def test_a_negative_length_is_refused(tmp_path: Path) -> None:
+def test_refuses_a_negative_length(tmp_path: Path) -> None:
     path = with_header(tmp_path / "negative.npz", (-1, -5), "|u1", b"12345")
     with pytest.raises(DataError):
         read_array(path, "x")
 
 
-def held(tmp_path: Path, content: bytes) -> Path:
-    """A file with this content."""
+def write_file(tmp_path: Path, content: bytes) -> Path:
+    """Write a file with this content."""
     (tmp_path / "own.npz").write_bytes(content)
     return tmp_path / "own.npz"
 
 
 @contextlib.contextmanager
 def in_little_memory() -> Iterator[None]:
-    """No more than 8 MiB are taken at once."""
+    """Assert that no more than 8 MiB are allocated at once."""
     tracemalloc.start()
     try:
         yield
@@ -118,22 +118,24 @@ def in_little_memory() -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_a_header_of_megabytes_is_not_read(tmp_path: Path) -> None:
+def test_refuses_a_header_of_megabytes_without_reading_it(tmp_path: Path) -> None:
     head = b" " * (32 * MIB)
-    path = held(tmp_path, zipped({"x.npy": array(head, version=b"\x02\x00")}))
+    path = write_file(tmp_path, zipped({"x.npy": array(head, version=b"\x02\x00")}))
     with in_little_memory(), pytest.raises(DataError, match="its header has 33554432 bytes"):
         read_array(path, "x")
 
 
-def plain(kind: str, shape: str) -> bytes:
+def header_of(kind: str, shape: str) -> bytes:
     return f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
 
 
 @pytest.mark.slow
-def test_an_array_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path) -> None:
+def test_refuses_an_array_that_unpacks_to_far_more_than_its_size(tmp_path: Path) -> None:
     numbers = 64 * MIB + 1
-    bomb = array(plain("|u1", f"({numbers},)"), b"\0" * numbers)
-    path = held(tmp_path, zipped({"x.npy": bomb, "y.npy": array(plain("<f4", "(2,)"))}))
+    bomb = array(header_of("|u1", f"({numbers},)"), b"\0" * numbers)
+    path = write_file(
+        tmp_path, zipped({"x.npy": bomb, "y.npy": array(header_of("<f4", "(2,)"))})
+    )
     with in_little_memory(), pytest.raises(DataError, match=r"'x' has .* numpy.savez, not"):
         read_array(path, "x")
     assert read_array(path, "y").tolist() == [0.0, 0.0]
@@ -142,8 +144,8 @@ def test_an_array_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Pa
 TWO = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
 
 
-def packed(method: int, head: bytes = TWO) -> bytes:
-    """A zip of one array, of two zeros whatever it says."""
+def zip_of(method: int, head: bytes = TWO) -> bytes:
+    """Return a zip of one array, which has two zeros whatever its header says."""
     page = io.BytesIO()
     with zipfile.ZipFile(page, "w", method) as archive:
         archive.writestr("x.npy", array(head))
@@ -151,18 +153,18 @@ def packed(method: int, head: bytes = TWO) -> bytes:
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
-def test_a_zip_that_lies_of_its_sizes_takes_no_memory(tmp_path: Path, method: int) -> None:
-    head = plain("<f4", f"({256 * MIB},)")
-    content = bytearray(lying(packed(method, head), 10 + len(head) + 1024 * MIB))
-    # So many bytes it is packed to.
+def test_a_zip_with_false_sizes_takes_no_memory(tmp_path: Path, method: int) -> None:
+    head = header_of("<f4", f"({256 * MIB},)")
+    content = bytearray(lying(zip_of(method, head), 10 + len(head) + 1024 * MIB))
+    # The packed size that the directory claims.
     struct.pack_into("<I", content, content.find(b"PK\x01\x02") + 20, 1024 * MIB)
     with in_little_memory(), pytest.raises(DataError, match="and unpacks to 1073741"):
-        read_array(held(tmp_path, bytes(content)), "x")
+        read_array(write_file(tmp_path, bytes(content)), "x")
 
 
-def test_what_may_be_packed_tight_is_read_whatever_its_order(tmp_path: Path) -> None:
+def test_reads_small_arrays_of_any_order_and_compression(tmp_path: Path) -> None:
     images = np.asfortranarray(np.arange(24, dtype=">i4").reshape(2, 3, 4))
-    # A hundred to one, and small.
+    # Packed a hundred to one, but small.
     many = np.zeros(4 * MIB, np.uint8)
     np.savez_compressed(tmp_path / "own.npz", images=images, many=many, one=np.float64(7))
     read = read_array(tmp_path / "own.npz", "images")
@@ -174,23 +176,23 @@ def test_what_may_be_packed_tight_is_read_whatever_its_order(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "head",
     [
-        plain("<f4", "(4294967296, 4294967296)"),
-        plain("<f4", "(0, 1180591620717411303424)"),
-        plain("<f4", f"({'9' * 5000},)"),
-        plain("<f4", f"({'1, ' * 99})"),
-        plain("<f4", "(2, 3"),
-        plain("<f4", "(1 2,)"),
-        plain("<f4", "(2.0,)"),
-        plain("<U0", "(2,)"),
-        plain("<U9999999", "(2,)"),
-        plain("<U99999999999999999", "(2,)"),
-        plain("M8[xs]", "(1,)"),
-        plain("<M8[25s]", "(1,)"),
-        plain("f4,f4", "(1,)"),
-        plain("(2,)f4", "(1,)"),
-        plain("\x1b[2J", "(1,)"),
-        plain("|V8", "(1,)"),
-        plain("<c8", "(1,)"),
+        header_of("<f4", "(4294967296, 4294967296)"),
+        header_of("<f4", "(0, 1180591620717411303424)"),
+        header_of("<f4", f"({'9' * 5000},)"),
+        header_of("<f4", f"({'1, ' * 99})"),
+        header_of("<f4", "(2, 3"),
+        header_of("<f4", "(1 2,)"),
+        header_of("<f4", "(2.0,)"),
+        header_of("<U0", "(2,)"),
+        header_of("<U9999999", "(2,)"),
+        header_of("<U99999999999999999", "(2,)"),
+        header_of("M8[xs]", "(1,)"),
+        header_of("<M8[25s]", "(1,)"),
+        header_of("f4,f4", "(1,)"),
+        header_of("(2,)f4", "(1,)"),
+        header_of("\x1b[2J", "(1,)"),
+        header_of("|V8", "(1,)"),
+        header_of("<c8", "(1,)"),
         b"{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }",
         b"{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (1,), }",
         b"[" * 9000,
@@ -199,47 +201,47 @@ def test_what_may_be_packed_tight_is_read_whatever_its_order(tmp_path: Path) -> 
         b"",
     ],
 )
-def test_a_header_that_is_none_of_plain_numbers_is_an_error_that_prints(
-    tmp_path: Path, head: bytes
-) -> None:
+def test_a_header_of_no_plain_numbers_is_a_printable_error(tmp_path: Path, head: bytes) -> None:
     with pytest.raises(DataError) as caught:
-        read_array(held(tmp_path, zipped({"x.npy": array(head)})), "x")
+        read_array(write_file(tmp_path, zipped({"x.npy": array(head)})), "x")
     assert str(caught.value).isprintable()
     assert "own.npz" in str(caught.value)
     assert len(str(caught.value)) < 2000
 
 
 @pytest.mark.parametrize("kind", ["|O", "O", "<O"])
-def test_what_is_pickled_is_refused_whatever_follows(tmp_path: Path, kind: str) -> None:
+def test_refuses_pickled_objects_whatever_follows(tmp_path: Path, kind: str) -> None:
     evil = b"cos\nsystem\n(S'touch owned'\ntR."
-    path = held(tmp_path, zipped({"x.npy": array(plain(kind, "()"), evil)}))
+    path = write_file(tmp_path, zipped({"x.npy": array(header_of(kind, "()"), evil)}))
     with pytest.raises(DataError, match="never unpickled"):
         read_array(path, "x")
 
 
-def test_words_that_are_no_text_are_refused_before_anybody_reads_them(tmp_path: Path) -> None:
+def test_refuses_strings_that_are_not_unicode(tmp_path: Path) -> None:
     for kind, letter in (("<U1", "<I"), (">U1", ">I")):
         for code, is_text in ((0x10FFFF, True), (0x110000, False)):
             content = struct.pack(letter, 0x61) + struct.pack(letter, code)
-            path = held(tmp_path, zipped({"x.npy": array(plain(kind, "(2,)"), content)}))
+            path = write_file(
+                tmp_path, zipped({"x.npy": array(header_of(kind, "(2,)"), content)})
+            )
             if is_text:
                 assert read_array(path, "x").tolist() == ["a", "\U0010ffff"]
                 continue
-            with pytest.raises(DataError, match="what is no text"):
+            with pytest.raises(DataError, match="strings that are not Unicode"):
                 read_array(path, "x")
 
 
-def spoilt_lzma() -> bytes:
-    """A zip whose array is packed by LZMA, and damaged."""
-    content = bytearray(packed(zipfile.ZIP_LZMA))
+def damaged_lzma() -> bytes:
+    """Return a zip whose array is packed by LZMA and damaged."""
+    content = bytearray(zip_of(zipfile.ZIP_LZMA))
     start = content.find(b"x.npy") + len("x.npy")
     content[start + 12 : start + 30] = b"\xff" * 18
     return bytes(content)
 
 
 def far_away() -> bytes:
-    """A zip whose only array begins behind the end of all files."""
-    content, start = packed(zipfile.ZIP_STORED), packed(zipfile.ZIP_STORED).find(b"PK\x01\x02")
+    """Return a zip whose only array starts after the end of the file."""
+    content, start = zip_of(zipfile.ZIP_STORED), zip_of(zipfile.ZIP_STORED).find(b"PK\x01\x02")
     entry = bytearray(content[start : start + 46 + len("x.npy")])
     place = struct.pack("<HHQ", 1, 8, 2**64 - 1)
     struct.pack_into("<H", entry, 30, len(place))
@@ -249,17 +251,17 @@ def far_away() -> bytes:
     return content[:start] + bytes(entry) + place + bytes(end)
 
 
-def altered(method: int, place: int, value: int) -> bytes:
-    """A zip with other bits in the entry of its directory, and in that of its array."""
-    content = bytearray(packed(method))
+def changed_zip(method: int, place: int, value: int) -> bytes:
+    """Return a zip with a changed field in its directory and in the header of its array."""
+    content = bytearray(zip_of(method))
     struct.pack_into("<H", content, content.find(b"PK\x01\x02") + place, value)
     struct.pack_into("<H", content, place - 2, value)
     return bytes(content)
 
 
-def test_other_ways_to_pack_are_read_too(tmp_path: Path) -> None:
+def test_reads_other_compression_methods(tmp_path: Path) -> None:
     for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        path = held(tmp_path, packed(method))
+        path = write_file(tmp_path, zip_of(method))
         assert read_array(path, "x").tolist() == [0.0, 0.0]
 
 
@@ -267,27 +269,25 @@ def test_other_ways_to_pack_are_read_too(tmp_path: Path) -> None:
     "content",
     [
         far_away(),
-        # Packed by what it is not, encrypted, and packed by nobody knows what.
-        altered(zipfile.ZIP_DEFLATED, 10, zipfile.ZIP_LZMA),
-        altered(zipfile.ZIP_STORED, 10, zipfile.ZIP_BZIP2),
-        altered(zipfile.ZIP_STORED, 8, 1),
-        altered(zipfile.ZIP_STORED, 10, 77),
-        spoilt_lzma(),
-        packed(zipfile.ZIP_STORED).replace(bytes(8), bytes([1] * 8)),
-        zipped({"x": array(plain("<f4", "(2,)"))}),
+        # With a wrong method, encrypted, and with an unknown method.
+        changed_zip(zipfile.ZIP_DEFLATED, 10, zipfile.ZIP_LZMA),
+        changed_zip(zipfile.ZIP_STORED, 10, zipfile.ZIP_BZIP2),
+        changed_zip(zipfile.ZIP_STORED, 8, 1),
+        changed_zip(zipfile.ZIP_STORED, 10, 77),
+        damaged_lzma(),
+        zip_of(zipfile.ZIP_STORED).replace(bytes(8), bytes([1] * 8)),
+        zipped({"x": array(header_of("<f4", "(2,)"))}),
         b"",
     ],
 )
-def test_a_zip_that_python_stumbles_over_is_a_data_error(
-    tmp_path: Path, content: bytes
-) -> None:
+def test_a_zip_that_python_cannot_read_is_a_data_error(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(DataError, match=r"own.npz cannot be read as .npz \(.+\): get a new"):
-        read_array(held(tmp_path, content), "x")
+        read_array(write_file(tmp_path, content), "x")
 
 
-def test_names_of_arrays_command_no_terminal_and_fill_no_page(tmp_path: Path) -> None:
+def test_names_of_arrays_are_escaped_and_shortened_in_errors(tmp_path: Path) -> None:
     names = ["\x1b]0;owned\x07.npy", "\u202e.npy", *(f"{n}-{'x' * 90}.npy" for n in range(99))]
-    path = held(tmp_path, zipped(dict.fromkeys(names, b"")))
+    path = write_file(tmp_path, zipped(dict.fromkeys(names, b"")))
     with pytest.raises(DataError, match="has no array 'x'") as caught:
         read_array(path, "x")
     assert str(caught.value).isprintable()
@@ -298,7 +298,7 @@ def test_names_of_arrays_command_no_terminal_and_fill_no_page(tmp_path: Path) ->
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(cut=st.floats(0, 0.999), flip=st.floats(0, 0.999), mask=st.integers(0, 255))
-def test_a_damaged_file_is_a_data_error_that_names_it_or_no_harm(
+def test_a_damaged_file_is_a_data_error_or_harmless(
     path: Path, cut: float, flip: float, mask: int
 ) -> None:
     content = path.read_bytes()
@@ -315,6 +315,8 @@ def test_a_damaged_file_is_a_data_error_that_names_it_or_no_harm(
 
 
 @pytest.mark.parametrize("names", [("a", "a"), ("",), ("a\nb",), ("\x1b[31m",), ("x" * 101,)])
-def test_names_unfit_to_be_shown_are_refused(names: tuple[str, ...]) -> None:
+def test_refuses_names_that_are_not_printable_short_or_different(
+    names: tuple[str, ...],
+) -> None:
     with pytest.raises(DataError, match="name"):
         checked_names("file", "names", names)

@@ -13,7 +13,7 @@ FRAME = pd.DataFrame(
 )
 
 
-def test_each_user_has_one_value_an_attribute_in_the_order_of_the_users() -> None:
+def test_values_are_in_the_order_of_the_users() -> None:
     users = numbered(PATH, FRAME, "who")
     assert users.names == ("p1", "p2", "p3")
     assert dict(attributes_of(PATH, FRAME, ("sex", "age"), users)) == {
@@ -23,14 +23,14 @@ def test_each_user_has_one_value_an_attribute_in_the_order_of_the_users() -> Non
     assert not attributes_of(PATH, FRAME, (), users)
 
 
-def test_a_user_with_several_values_is_refused_by_name() -> None:
+def test_refuses_a_user_with_several_values_by_name() -> None:
     users = numbered(PATH, FRAME, "who")
     frame = FRAME.assign(age=[40, 30, 41, 20])
     with pytest.raises(DataError, match="user 'p2' has several values in column 'age'"):
         attributes_of(PATH, frame, ("sex", "age"), users)
 
 
-def test_a_missing_value_or_column_is_refused() -> None:
+def test_refuses_a_missing_value_or_column() -> None:
     users = numbered(PATH, FRAME, "who")
     with pytest.raises(DataError, match="'sex' must not have empty cells"):
         attributes_of(PATH, FRAME.assign(sex=["f", None, "f", "f"]), ("sex",), users)

@@ -15,12 +15,12 @@ CONTENT = b"real bytes"
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Say nothing of each request."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """A server on this machine that gives out one file."""
+    """Run a server on this machine that serves one file."""
     served = tmp_path / "served"
     served.mkdir()
     (served / "set.bin").write_bytes(CONTENT)
@@ -37,7 +37,7 @@ def remote(*addresses: str, checksum: str = md5(CONTENT).hexdigest()) -> Remote:
     return Remote("set.bin", addresses, checksum)
 
 
-def test_a_file_is_fetched_once_and_kept(address: str, tmp_path: Path) -> None:
+def test_a_file_is_downloaded_once_and_cached(address: str, tmp_path: Path) -> None:
     path = fetch(remote(address + "set.bin"), tmp_path / "cache")
     assert path.read_bytes() == CONTENT
     (tmp_path / "served" / "set.bin").unlink()
@@ -49,18 +49,20 @@ def test_the_next_mirror_is_tried(address: str, tmp_path: Path) -> None:
     assert path.read_bytes() == CONTENT
 
 
-def test_a_file_with_a_wrong_checksum_is_refused_and_not_kept(
+def test_a_file_with_a_wrong_checksum_is_refused_and_not_cached(
     address: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(DataError, match=r"set.bin could not be fetched .*hash of downloaded"):
+    with pytest.raises(
+        DataError, match=r"set.bin could not be downloaded .*hash of downloaded"
+    ):
         fetch(remote(address + "set.bin", checksum="0" * 32), tmp_path / "cache")
     assert not list((tmp_path / "cache").iterdir())
 
 
-def test_an_unreachable_server_is_told_in_one_line(tmp_path: Path) -> None:
-    # Port 9 (discard) of this machine: nobody listens there.
+def test_an_unreachable_server_is_reported_in_one_line(tmp_path: Path) -> None:
+    # No server listens on port 9 (discard) of this machine.
     with pytest.raises(
-        DataError, match=r"^set.bin could not be fetched from http://127"
-    ) as told:
+        DataError, match=r"^set.bin could not be downloaded from http://127"
+    ) as error:
         fetch(remote("http://127.0.0.1:9/set.bin"), tmp_path / "cache")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)

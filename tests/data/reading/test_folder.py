@@ -6,7 +6,7 @@ from overheard.core.errors import DataError
 from overheard.data.reading.folder import VARIABLE, data_folder, find_file
 
 
-def test_the_folder_given_comes_before_the_environments(
+def test_a_given_folder_takes_precedence_over_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
@@ -16,7 +16,7 @@ def test_the_folder_given_comes_before_the_environments(
 
 
 @pytest.mark.parametrize("value", [None, ""])
-def test_without_a_word_there_is_no_folder(
+def test_without_any_setting_there_is_no_folder(
     value: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
@@ -25,7 +25,7 @@ def test_without_a_word_there_is_no_folder(
     assert data_folder(None) is None
 
 
-def test_a_folder_that_does_not_exist_is_refused_with_who_named_it(
+def test_a_missing_folder_is_refused_with_the_setting_to_correct(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(DataError, match="correct --data"):
@@ -35,7 +35,7 @@ def test_a_folder_that_does_not_exist_is_refused_with_who_named_it(
         data_folder(None)
 
 
-def test_a_file_is_found_in_its_folder_or_loose(tmp_path: Path) -> None:
+def test_a_file_is_found_in_its_sub_folder_or_directly(tmp_path: Path) -> None:
     assert find_file(tmp_path, ("set/a.npz", "set/b.npz")) is None
     (tmp_path / "b.npz").touch()
     assert find_file(tmp_path, ("set/a.npz", "set/b.npz")) == tmp_path / "b.npz"

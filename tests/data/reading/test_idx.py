@@ -12,23 +12,21 @@ from overheard.data.reading.idx import read_idx
 Write = Callable[[Path, np.ndarray], Path]
 
 
-def test_bytes_are_read_as_they_were_written(tmp_path: Path, write_idx: Write) -> None:
+def test_bytes_are_read_as_written(tmp_path: Path, write_idx: Write) -> None:
     array = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     assert np.array_equal(read_idx(write_idx(tmp_path / "a.gz", array), axes=3), array)
 
 
-def test_a_file_with_another_number_of_axes_is_refused(
-    tmp_path: Path, write_idx: Write
-) -> None:
+def test_refuses_a_file_with_another_number_of_axes(tmp_path: Path, write_idx: Write) -> None:
     path = write_idx(tmp_path / "labels.gz", np.arange(20))
-    with pytest.raises(DataError, match=r"labels.gz is no IDX file of bytes with 3 axes"):
+    with pytest.raises(DataError, match=r"labels.gz is not an IDX file of bytes with 3 axes"):
         read_idx(path, axes=3)
 
 
 @pytest.mark.parametrize(
     ("length", "content"), [(5, b"1234"), (3, b"1234"), (2**31, b"1234"), (2**20, b"")]
 )
-def test_a_header_that_promises_other_than_there_is_is_refused(
+def test_refuses_a_file_whose_length_differs_from_its_header(
     tmp_path: Path, length: int, content: bytes
 ) -> None:
     path = tmp_path / "a.gz"
@@ -37,7 +35,7 @@ def test_a_header_that_promises_other_than_there_is_is_refused(
         read_idx(path, axes=1)
 
 
-def test_truncated_and_foreign_files_are_refused(tmp_path: Path, write_idx: Write) -> None:
+def test_refuses_truncated_files_and_other_formats(tmp_path: Path, write_idx: Write) -> None:
     whole = write_idx(tmp_path / "a.gz", np.arange(100)).read_bytes()
     for number, content in enumerate((b"", b"no gzip", whole[:5], whole[:-20])):
         path = tmp_path / f"{number}.gz"

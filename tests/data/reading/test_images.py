@@ -8,18 +8,18 @@ from overheard.core.errors import DataError
 from overheard.data.reading.images import Pictures, image_dataset, read_pictures
 
 
-def test_pixels_are_standardised_by_the_training_part_a_channel() -> None:
+def test_each_channel_is_standardised_by_the_training_part() -> None:
     # Channel 0: levels 0 and 255, mean 1/2, deviation 1/2: -1 and 1. Channel 1 never varies.
     train = Pictures(np.array([[[[0, 7]]], [[[255, 7]]]], np.uint8), np.array([0, 1], np.int64))
     test = Pictures(np.array([[[[51, 7]]]], np.uint8), np.array([1], np.int64))
     dataset = image_dataset(train, test, ("a", "b"))
     assert dataset.task.shape == (2, 1, 1)
     assert torch.allclose(dataset.train.inputs.flatten(), torch.tensor([-1.0, 0.0, 1.0, 0.0]))
-    # 51 / 255 = 0.2 lies 0.3 below the mean: -0.6.
+    # 51 / 255 = 0.2 is 0.3 below the mean: -0.6.
     assert torch.allclose(dataset.test.inputs.flatten(), torch.tensor([-0.6, 0.0]))
 
 
-def test_blocks_of_pixels_become_their_mean_before_all_is_standardised() -> None:
+def test_blocks_are_averaged_before_pixels_are_standardised() -> None:
     # Blocks of 2 x 2: all 0, all 255, (255, 0, 0, 255) and (0, 255, 255, 0), whose means as
     # shares of 255 are 0, 1, 1/2, 1/2: mean 1/2, deviation sqrt(1/8).
     train = np.array(
@@ -45,7 +45,7 @@ def test_blocks_of_pixels_become_their_mean_before_all_is_standardised() -> None
     )
 
 
-def test_the_colours_of_a_block_are_not_mixed() -> None:
+def test_channels_of_a_block_are_not_mixed() -> None:
     # Colour 0 is dark in the first image and bright in the second; colour 1 is 7 in both.
     pixels = np.full((2, 2, 2, 2), 7, np.uint8)
     pixels[0, ..., 0], pixels[1, ..., 0] = 0, 255
@@ -64,7 +64,7 @@ def test_channels_come_first_and_rows_stay_rows() -> None:
     assert inputs[:, 0].flatten().argsort().equal(order[:, 0].flatten().argsort())
 
 
-def test_an_image_without_label_is_refused(tmp_path: Path) -> None:
+def test_refuses_an_image_without_label(tmp_path: Path) -> None:
     np.savez(
         tmp_path / "a.npz", x_train=np.zeros((3, 2, 2), np.uint8), y_train=np.zeros(2, int)
     )

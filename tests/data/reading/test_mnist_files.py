@@ -14,7 +14,7 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (20, 28, 28), dtype=np.uint8)
 LABELS = np.arange(20, dtype=np.uint8) % 10
 
 
-def published(folder: Path, write_idx: Write, labels: np.ndarray = LABELS) -> None:
+def write_published_files(folder: Path, write_idx: Write, labels: np.ndarray = LABELS) -> None:
     for part in ("train", "t10k"):
         write_idx(folder / "mnist" / f"{part}-images-idx3-ubyte.gz", IMAGES)
         write_idx(folder / "mnist" / f"{part}-labels-idx1-ubyte.gz", labels)
@@ -22,10 +22,10 @@ def published(folder: Path, write_idx: Write, labels: np.ndarray = LABELS) -> No
 
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("shrink", [1, 2, 28])
-def test_the_published_files_give_what_the_npz_gives(
+def test_the_published_files_and_the_npz_give_the_same(
     tmp_path: Path, write_idx: Write, shrink: int
 ) -> None:
-    published(tmp_path / "idx", write_idx)
+    write_published_files(tmp_path / "idx", write_idx)
     stored = tmp_path / "npz" / "mnist" / "mnist.npz"
     stored.parent.mkdir(parents=True)
     labels = LABELS.astype(np.int64)
@@ -40,17 +40,17 @@ def test_the_published_files_give_what_the_npz_gives(
 
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("labels", [LABELS[:-1], LABELS + 1])
-def test_labels_that_do_not_fit_the_images_are_refused(
+def test_refuses_labels_that_do_not_fit_the_images(
     tmp_path: Path, write_idx: Write, labels: np.ndarray
 ) -> None:
-    published(tmp_path, write_idx, labels)
+    write_published_files(tmp_path, write_idx, labels)
     with pytest.raises(DataError, match=r"train-labels-idx1-ubyte\.gz: 'labels' must"):
         Mnist().load(tmp_path)
 
 
 @pytest.mark.usefixtures("offline")
-def test_images_of_another_size_are_refused(tmp_path: Path, write_idx: Write) -> None:
-    published(tmp_path, write_idx)
+def test_refuses_images_of_another_size(tmp_path: Path, write_idx: Write) -> None:
+    write_published_files(tmp_path, write_idx)
     write_idx(tmp_path / "mnist" / "train-images-idx3-ubyte.gz", IMAGES[:, :20])
     with pytest.raises(DataError, match="must hold 28 x 28 images"):
         Mnist().load(tmp_path)
@@ -58,7 +58,7 @@ def test_images_of_another_size_are_refused(tmp_path: Path, write_idx: Write) ->
 
 @pytest.mark.parametrize("source", [Mnist, FashionMnist])
 @pytest.mark.parametrize("shrink", [3, 0, -2, 56])
-def test_blocks_that_do_not_fill_an_image_are_refused_with_those_that_do(
+def test_refuses_a_shrink_that_does_not_divide_the_image(
     source: type[Mnist | FashionMnist], shrink: int
 ) -> None:
     refusal = (
@@ -69,7 +69,7 @@ def test_blocks_that_do_not_fill_an_image_are_refused_with_those_that_do(
 
 
 @pytest.mark.usefixtures("offline")
-def test_clothes_shrink_as_digits_do(tmp_path: Path) -> None:
+def test_fashion_mnist_shrinks_as_mnist_does(tmp_path: Path) -> None:
     labels = LABELS.astype(np.int64)
     for name in ("mnist", "fashion_mnist"):
         (tmp_path / name).mkdir()

@@ -18,20 +18,20 @@ def test_windows_are_padded_at_their_end_and_labelled_by_the_next_word() -> None
     assert windows.texts.tolist() == [0, 0, 1]
 
 
-def test_an_unknown_next_word_has_no_window() -> None:
+def test_a_window_with_an_unknown_next_word_is_left_out() -> None:
     windows = next_words(torch.tensor([[2, 1, 3]]), WindowSettings(context=2, stride=1))
     assert windows.examples.inputs.tolist() == [[2, 1]]
     assert windows.examples.labels.tolist() == [1]
 
 
-def test_texts_without_a_next_word_are_refused() -> None:
+def test_refuses_texts_without_a_next_word() -> None:
     for tokens in ([[2, 3, 4]], [[1, 1, 1, 1, 1]], [[2, 3, 4, 0, 0]]):
         with pytest.raises(DataError, match="smaller stride"):
             next_words(torch.tensor(tokens), WindowSettings(context=2, stride=3))
 
 
 @pytest.mark.parametrize(("context", "stride"), [(0, 1), (1, 0)])
-def test_windows_without_words_are_refused(context: int, stride: int) -> None:
+def test_refuses_windows_without_words(context: int, stride: int) -> None:
     with pytest.raises(PlanError, match="1 or more"):
         WindowSettings(context, stride)
 
@@ -39,14 +39,14 @@ def test_windows_without_words_are_refused(context: int, stride: int) -> None:
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=30), st.integers(1, 6), st.integers(1, 6)
 )
-def test_each_window_stands_before_its_label_in_the_text(
+def test_each_window_precedes_its_label_in_the_text(
     words: list[int], context: int, stride: int
 ) -> None:
-    places = [p for p in range(stride, len(words), stride) if words[p] > UNKNOWN]
-    if not places:
+    positions = [p for p in range(stride, len(words), stride) if words[p] > UNKNOWN]
+    if not positions:
         return
     windows = next_words(torch.tensor([words]), WindowSettings(context, stride))
-    assert (windows.examples.labels + RESERVED).tolist() == [words[p] for p in places]
-    for row, place in zip(windows.examples.inputs.tolist(), places, strict=True):
-        before = words[max(0, place - context) : place]
+    assert (windows.examples.labels + RESERVED).tolist() == [words[p] for p in positions]
+    for row, position in zip(windows.examples.inputs.tolist(), positions, strict=True):
+        before = words[max(0, position - context) : position]
         assert row == before + [0] * (context - len(before))

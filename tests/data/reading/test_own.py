@@ -24,61 +24,61 @@ def right():
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a module of the user's in it."""
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a working directory with a module of the user."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "mine_of_the_user.py").write_text(MODULE)
     return tmp_path
 
 
-@pytest.mark.usefixtures("home")
-def test_a_function_of_the_users_gives_the_data() -> None:
+@pytest.mark.usefixtures("directory")
+def test_a_function_of_the_user_returns_the_data() -> None:
     assert load_own("mine_of_the_user:right").task.class_names == ("a", "b")
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
-    ("reference", "said"),
+    ("reference", "message"),
     [
-        ("mine_of_the_user:wrong", "returned a int"),
-        ("mine_of_the_user:number", "no function"),
+        ("mine_of_the_user:wrong", "returned an object of type int"),
+        ("mine_of_the_user:number", "not a function"),
         ("mine_of_the_user:absent", "has no function absent"),
         ("no_such_module:right", "PYTHONPATH"),
-        ("data.xlsx", "is no data"),
-        ("a b:c", "is no data"),
+        ("data.xlsx", "is not a data reference"),
+        ("a b:c", "is not a data reference"),
         ("absent.npz", "there is no file absent.npz"),
-        ("absent.csv.gz", "correct it"),
+        ("absent.csv.gz", "correct the path"),
     ],
 )
-def test_a_reference_to_no_data_is_refused(reference: str, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_refuses_a_reference_to_no_data(reference: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         load_own(reference)
 
 
-def test_files_are_found_from_the_working_directory(home: Path) -> None:
-    (home / "sub").mkdir()
-    np.savez(home / "sub" / "a.npz", x=np.eye(10), y=np.arange(10) % 2)
+def test_paths_are_relative_to_the_working_directory(directory: Path) -> None:
+    (directory / "sub").mkdir()
+    np.savez(directory / "sub" / "a.npz", x=np.eye(10), y=np.arange(10) % 2)
     assert len(load_own("sub/a.npz").train) == 8
-    (home / "t.csv").write_text("a,b,diagnosis\n" + "1,x,ill\n2,y,well\n" * 5)
+    (directory / "t.csv").write_text("a,b,diagnosis\n" + "1,x,ill\n2,y,well\n" * 5)
     assert load_own("t.csv", label="diagnosis").task.class_names == ("ill", "well")
 
 
-def test_times_and_attributes_are_columns_of_a_table(home: Path) -> None:
+def test_times_and_attributes_are_columns_of_a_table(directory: Path) -> None:
     rows = "1,x,ann,m,2020\n2,y,bob,f,2019\n" * 5
-    (home / "t.csv").write_text("a,diagnosis,who,sex,year\n" + rows)
+    (directory / "t.csv").write_text("a,diagnosis,who,sex,year\n" + rows)
     settings = {"label": "diagnosis", "user": "who", "time": "year"}
     dataset = load_own("t.csv", **settings, attributes=("sex",))
     assert dict(dataset.attributes) == {"sex": ("m", "f")}
     assert dataset.times is not None
     assert dataset.users is not None
-    # Ann's year is the later one.
+    # The year of ann is later.
     assert dataset.times.equal(1 - dataset.users)
 
 
 @pytest.mark.parametrize("reference", ["mine_of_the_user:right", "absent.npz"])
-@pytest.mark.usefixtures("home")
-def test_only_a_table_has_columns_of_times_and_attributes(reference: str) -> None:
+@pytest.mark.usefixtures("directory")
+def test_refuses_time_and_attributes_of_data_that_are_no_table(reference: str) -> None:
     with pytest.raises(DataError, match="are columns of a table"):
         load_own(reference, time="year")
     with pytest.raises(DataError, match="are columns of a table"):

@@ -13,39 +13,41 @@ Y = np.arange(20) % 2
 WORDS = Y.astype(str)
 
 
-def saved(tmp_path: Path, **arrays: np.ndarray) -> Path:
+def write_arrays(tmp_path: Path, **arrays: np.ndarray) -> Path:
     np.savez(tmp_path / "own.npz", **arrays)
     return tmp_path / "own.npz"
 
 
 def test_a_fifth_of_each_label_is_held_out_with_its_users(tmp_path: Path) -> None:
     users = np.array(["ann", "bob"] * 10)
-    dataset = load_arrays(saved(tmp_path, x=X, y=Y, user=users), Seed(0))
+    dataset = load_arrays(write_arrays(tmp_path, x=X, y=Y, user=users), Seed(0))
     assert (len(dataset.train), len(dataset.test)) == (16, 4)
     assert dataset.test.counts(2).tolist() == [2, 2]
     assert dataset.user_names == ("ann", "bob")
     assert dataset.users is not None
-    # Row and user go together: ann's labels are 0 and bob's are 1.
+    # Users stay with their rows: labels of ann are 0 and those of bob are 1.
     assert dataset.users.equal(dataset.train.labels)
 
 
-def test_times_and_records_go_with_their_examples(tmp_path: Path) -> None:
-    # Two examples a record; row r has place 19 - r in the order of times.
+def test_times_and_records_stay_with_their_examples(tmp_path: Path) -> None:
+    # Two examples per record; the time of row r has rank 19 - r.
     records = np.arange(20) // 2
-    path = saved(tmp_path, x=X, y=records % 2, times=2020.5 - np.arange(20), records=records)
+    path = write_arrays(
+        tmp_path, x=X, y=records % 2, times=2020.5 - np.arange(20), records=records
+    )
     dataset = load_arrays(path, Seed(0))
     assert dataset.records is not None
     assert dataset.times is not None
-    # A fifth of the ten records is held out, each with both of its examples.
+    # A fifth of the ten records is held out, each with both examples.
     assert sorted(dataset.records.bincount(minlength=10).tolist()) == [0] * 2 + [2] * 8
     assert dataset.test.counts(2).tolist() == [2, 2]
     assert ((19 - dataset.times) // 2).equal(dataset.records)
     assert (dataset.records % 2).equal(dataset.train.labels)
 
 
-def test_times_and_records_may_stand_beside_a_test_part(tmp_path: Path) -> None:
+def test_times_and_records_may_come_with_a_test_part(tmp_path: Path) -> None:
     dates = np.array(["2004-08-02", "2003-01-01", "2005-01-01"])
-    path = saved(
+    path = write_arrays(
         tmp_path,
         x_train=X[:3],
         y_train=Y[:3],
@@ -62,8 +64,8 @@ def test_times_and_records_may_stand_beside_a_test_part(tmp_path: Path) -> None:
     assert dataset.users is None
 
 
-def test_a_test_part_of_its_own_is_kept_and_scaled_as_the_training_part(tmp_path: Path) -> None:
-    path = saved(
+def test_a_given_test_part_is_scaled_as_the_training_part(tmp_path: Path) -> None:
+    path = write_arrays(
         tmp_path,
         x_train=np.array([[1.0], [3.0]]),
         y_train=np.array([0, 1]),
@@ -88,10 +90,10 @@ def test_a_test_part_of_its_own_is_kept_and_scaled_as_the_training_part(tmp_path
         (np.arange(40).reshape(10, 4), (4,)),
     ],
 )
-def test_images_and_columns_find_their_shape(
+def test_images_and_columns_get_their_shape(
     tmp_path: Path, inputs: np.ndarray, shape: tuple[int, ...]
 ) -> None:
-    dataset = load_arrays(saved(tmp_path, x=inputs, y=np.arange(10) % 2), Seed(0))
+    dataset = load_arrays(write_arrays(tmp_path, x=inputs, y=np.arange(10) % 2), Seed(0))
     assert dataset.task.shape == shape
     channels = dataset.train.inputs.transpose(0, 1).flatten(1)
     assert torch.allclose(channels.mean(1), torch.zeros(1), atol=1e-5)
@@ -99,7 +101,7 @@ def test_images_and_columns_find_their_shape(
 
 
 def test_labels_may_be_names(tmp_path: Path) -> None:
-    path = saved(
+    path = write_arrays(
         tmp_path,
         x_train=X[:3],
         y_train=np.array(["dog", "cat", "dog"]),
@@ -112,14 +114,14 @@ def test_labels_may_be_names(tmp_path: Path) -> None:
     assert dataset.test.labels.tolist() == [0, 1]
 
 
-def with_hole() -> np.ndarray:
+def with_missing_value() -> np.ndarray:
     hole = X.copy()
     hole[3, 1] = np.nan
     return hole
 
 
 @pytest.mark.parametrize(
-    ("arrays", "said"),
+    ("arrays", "message"),
     [
         ({"x": X}, "no array 'y'"),
         ({"y": Y}, "no array 'x_train'"),
@@ -132,14 +134,14 @@ def with_hole() -> np.ndarray:
         ({"x": X, "y": Y, "user": Y[:3]}, "'user' must be 20"),
         ({"x": X, "y": Y, "times": Y[:3]}, "'times' must be 20 numbers or dates"),
         ({"x": X, "y": Y, "times": np.full(20, np.nan)}, "'times' must not have empty cells"),
-        ({"x": X, "y": Y, "times": WORDS}, "'0', which is no date"),
+        ({"x": X, "y": Y, "times": WORDS}, "'0', which is not a date"),
         ({"x": X, "y": Y, "records": X[:, 0]}, "'records' must be 20 whole numbers or names"),
         ({"x": X, "y": Y, "user_train": Y}, "name it 'user'"),
         (
             {"x_train": X, "y_train": Y, "x_test": X, "y_test": Y, "times": Y},
             "name it 'times_train'",
         ),
-        ({"x": with_hole(), "y": Y}, "NaN"),
+        ({"x": with_missing_value(), "y": Y}, "NaN"),
         ({"x": X * 1e306, "y": Y}, "far too large"),
         ({"x": X[:2], "y": Y[:2]}, "too few"),
         ({"x": X.astype(str), "y": Y}, "must be images"),
@@ -156,8 +158,8 @@ def with_hole() -> np.ndarray:
         ),
     ],
 )
-def test_arrays_that_cannot_be_learned_from_are_refused(
-    tmp_path: Path, arrays: dict[str, np.ndarray], said: str
+def test_refuses_arrays_that_cannot_be_used(
+    tmp_path: Path, arrays: dict[str, np.ndarray], message: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
-        load_arrays(saved(tmp_path, **arrays), Seed(0))
+    with pytest.raises(DataError, match=message):
+        load_arrays(write_arrays(tmp_path, **arrays), Seed(0))

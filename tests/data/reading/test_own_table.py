@@ -36,7 +36,7 @@ def test_numbers_and_categories_become_columns(tmp_path: Path, kind: str) -> Non
     frame = FRAME.drop(columns="note")
     dataset = loaded(tmp_path, TableColumns("ill", user="who"), frame, kind)
     assert (len(dataset.train), len(dataset.test)) == (16, 4)
-    # age is one column of numbers in spite of its NA; the wards are a, b and NA.
+    # Despite its NA, age is a column of numbers; the wards are a, b and NA.
     assert dataset.task.shape == (4,)
     assert dataset.task.class_names == ("0", "1")
     assert dataset.user_names == ("p1", "p2")
@@ -53,7 +53,7 @@ def test_a_text_column_becomes_tokens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_times_and_attributes_are_told_and_are_no_inputs(tmp_path: Path, kind: str) -> None:
+def test_times_and_attributes_are_read_but_are_no_inputs(tmp_path: Path, kind: str) -> None:
     days = pd.to_datetime([f"2004-08-{31 - place:02}" for place in range(20)])
     frame = FRAME.assign(when=days, sex=["f", "m"] * 10, age=range(20))
     columns = TableColumns("ill", user="who", time="when", attributes=("sex", "ward"))
@@ -61,7 +61,7 @@ def test_times_and_attributes_are_told_and_are_no_inputs(tmp_path: Path, kind: s
         loaded(tmp_path, columns, frame, kind)
     columns = TableColumns("ill", user="who", time="when", attributes=("sex",))
     dataset = loaded(tmp_path, columns, frame.drop(columns=["ward", "note"]), kind)
-    # Age alone is left. It rises from row to row, and the day falls.
+    # Only age is left as input. It rises from row to row, while the date falls.
     assert dataset.task.shape == (1,)
     assert dataset.times is not None
     assert dataset.times.argsort().equal(dataset.train.inputs[:, 0].argsort(descending=True))
@@ -69,40 +69,40 @@ def test_times_and_attributes_are_told_and_are_no_inputs(tmp_path: Path, kind: s
     assert dict(dataset.attributes) == {"sex": ("m", "f")}
 
 
-def test_nothing_is_told_of_times_and_attributes_that_are_not_named(tmp_path: Path) -> None:
+def test_without_named_columns_there_are_no_times_and_attributes(tmp_path: Path) -> None:
     dataset = loaded(tmp_path, TableColumns("ill", user="who"), FRAME.drop(columns="note"))
     assert dataset.times is None
     assert not dataset.attributes
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         (TableColumns("ill", time="day"), "no column 'day'"),
-        (TableColumns("ill", time="ward"), "'a', which is no date"),
+        (TableColumns("ill", time="ward"), "'a', which is not a date"),
         (TableColumns("ill", user="who", attributes=("height",)), "no column 'height'"),
         (TableColumns("ill", user="who", attributes=("who",)), "different columns"),
-        (TableColumns("ill", attributes=("ward",)), "name the column that tells the user"),
+        (TableColumns("ill", attributes=("ward",)), "name the column of the users as user"),
         (TableColumns("sick"), "no column 'sick'; it has 'age'"),
         (TableColumns("ill", user="owner"), "no column 'owner'"),
         (TableColumns("ill", text="ill"), "different columns"),
         (TableColumns("ill", text="who", user="who"), "different columns"),
     ],
 )
-def test_columns_that_are_not_there_are_refused(
-    tmp_path: Path, columns: TableColumns, said: str
+def test_refuses_columns_that_do_not_exist_or_do_not_fit(
+    tmp_path: Path, columns: TableColumns, message: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         loaded(tmp_path, columns)
 
 
-def test_a_label_column_with_holes_or_one_label_is_refused(tmp_path: Path) -> None:
+def test_refuses_a_label_column_with_empty_cells_or_one_label(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="empty cells"):
         loaded(tmp_path, TableColumns("ill"), FRAME.assign(ill=[None, "x"] * 10))
     with pytest.raises(DataError, match="1 different labels"):
         loaded(tmp_path, TableColumns("ill"), FRAME.assign(ill=3))
 
 
-def test_a_table_of_nothing_but_labels_is_refused(tmp_path: Path) -> None:
+def test_refuses_a_table_with_only_labels(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no column left"):
         loaded(tmp_path, TableColumns("ill"), FRAME[["ill"]])

@@ -5,7 +5,7 @@ import torch
 from overheard.data.reading.style import DAYS, DIMS, Writings, style_vectors
 
 
-def writings(*texts: str, day: str = "2004-08-02") -> Writings:
+def dated_texts(*texts: str, day: str = "2004-08-02") -> Writings:
     return Writings(texts, pd.to_datetime(pd.Series([day] * len(texts))))
 
 
@@ -21,45 +21,45 @@ FITTED = Writings(
 )
 
 
-def cosine(of: str, to: str) -> float:
-    ours, theirs = style_vectors(writings(of, to), FITTED)[:, :DIMS]
-    return float(torch.nn.functional.cosine_similarity(ours, theirs, dim=0))
+def cosine(one: str, other: str) -> float:
+    first, second = style_vectors(dated_texts(one, other), FITTED)[:, :DIMS]
+    return float(torch.nn.functional.cosine_similarity(first, second, dim=0))
 
 
 def test_the_same_words_in_another_style_have_another_vector() -> None:
     plain, loud = "what now is it closed", "WHAT NOW??? IS IT CLOSED!!!"
     assert cosine(plain, plain) > 0.999
-    # One and the same to a model that reads lower-cased words.
+    # Both texts are equal to a model of lower-cased words.
     assert cosine(plain, loud) < 0.95
 
 
-def test_other_words_in_the_same_style_are_closer_than_in_another() -> None:
+def test_texts_of_one_style_are_closer_than_texts_of_two() -> None:
     assert cosine("no!!! why???", "gee!!! how???") > cosine("no!!! why???", "Gee. How so; we")
 
 
-def test_the_day_of_the_week_and_the_length_are_told() -> None:
-    monday = style_vectors(writings("the market", day="2004-08-02"), FITTED)[0]
-    tuesday = style_vectors(writings("the market", day="2004-08-03"), FITTED)[0]
-    # Mondays are a fifth of the days fitted to: mean 0.2, deviation 0.4.
+def test_a_vector_has_the_weekday_and_the_length() -> None:
+    monday = style_vectors(dated_texts("the market", day="2004-08-02"), FITTED)[0]
+    tuesday = style_vectors(dated_texts("the market", day="2004-08-03"), FITTED)[0]
+    # A fifth of the fitted dates are Mondays: mean 0.2, deviation 0.4.
     assert monday[DIMS : DIMS + 2].tolist() == pytest.approx([2.0, -0.5])
     assert tuesday[DIMS : DIMS + 2].tolist() == pytest.approx([-0.5, 2.0])
-    # A Sunday never came: it tells nothing.
+    # No fitted text is from a Sunday, so that column is 0.
     assert float(monday[DIMS + DAYS - 1]) == 0
-    short, long = style_vectors(writings("the", "the " * 30), FITTED)[:, -1].tolist()
+    short, long = style_vectors(dated_texts("the", "the " * 30), FITTED)[:, -1].tolist()
     assert short < 0 < long
 
 
 def test_a_vector_does_not_depend_on_the_texts_beside_it() -> None:
-    alone = style_vectors(writings("well... no!"), FITTED)[0]
-    beside = style_vectors(writings("?? THE END ??", "well... no!", "", "a"), FITTED)
-    assert torch.allclose(alone, beside[1], atol=1e-4)
-    assert bool(beside.isfinite().all())
+    alone = style_vectors(dated_texts("well... no!"), FITTED)[0]
+    together = style_vectors(dated_texts("?? THE END ??", "well... no!", "", "a"), FITTED)
+    assert torch.allclose(alone, together[1], atol=1e-4)
+    assert bool(together.isfinite().all())
 
 
 def test_fitted_texts_have_mean_0_and_deviation_1() -> None:
     vectors = style_vectors(FITTED, FITTED)
     deviation = vectors.std(0, correction=0)
     assert torch.allclose(vectors.mean(0), torch.zeros(1), atol=1e-4)
-    # Where it varies at all: five texts span five directions, and seven days hold five.
+    # Only columns that vary: five directions of five texts, five weekdays, and the length.
     assert torch.allclose(deviation[deviation > 0.5], torch.ones(1), atol=1e-3)
     assert int((deviation > 0.5).sum()) >= 5 + 5 + 1

@@ -17,7 +17,7 @@ from overheard.data.reading.tables import (
 )
 
 
-def csv(tmp_path: Path, text: str) -> Path:
+def write_csv(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "t.csv"
     path.write_text(text)
     return path
@@ -33,14 +33,14 @@ def test_numbers_are_standardised_by_the_table_they_are_fitted_to() -> None:
     ]
 
 
-def test_words_become_columns_and_an_unseen_word_none() -> None:
+def test_strings_are_one_hot_encoded_and_an_unseen_one_is_zero() -> None:
     fit = pd.DataFrame({"a": ["x", "?", "y"]})
     # Sorted: ?, x, y.
     assert encoded("t", fit, fit).tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
     assert encoded("t", pd.DataFrame({"a": ["z", "y"]}), fit).tolist() == [[0, 0, 0], [0, 0, 1]]
 
 
-def test_a_missing_word_is_a_category_of_its_own() -> None:
+def test_a_missing_string_is_a_category_of_its_own() -> None:
     fit = pd.DataFrame({"a": ["x", None]})
     assert encoded("t", fit, fit).tolist() == [[0, 1], [1, 0]]
 
@@ -51,30 +51,30 @@ def test_a_constant_column_becomes_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fit", "table", "said"),
+    ("fit", "table", "message"),
     [
         ({"a": [np.nan]}, {"a": [1.0]}, "is empty"),
-        ({"a": [1.0, 2.0]}, {"a": ["x", "y"]}, "words among its numbers"),
-        ({"a": [str(n) + "x" for n in range(1001)]}, {"a": ["x"]}, "1001 different words"),
+        ({"a": [1.0, 2.0]}, {"a": ["x", "y"]}, "strings among its numbers"),
+        ({"a": [str(n) + "x" for n in range(1001)]}, {"a": ["x"]}, "1001 different strings"),
         ({"a": [1e308, -1e308]}, {"a": [1.0]}, "too large"),
         ({}, {}, "no column left"),
     ],
 )
-def test_columns_that_cannot_be_numbers_are_refused(
-    fit: dict[str, list[object]], table: dict[str, list[object]], said: str
+def test_refuses_columns_that_cannot_be_encoded(
+    fit: dict[str, list[object]], table: dict[str, list[object]], message: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         encoded("t.csv", pd.DataFrame(table), pd.DataFrame(fit))
 
 
 def test_only_an_empty_cell_of_a_csv_counts_as_missing(tmp_path: Path) -> None:
-    table = read_table(csv(tmp_path, "a,b\nNA,1\n?,\nNone,3\n"))
+    table = read_table(write_csv(tmp_path, "a,b\nNA,1\n?,\nNone,3\n"))
     assert table["a"].tolist() == ["NA", "?", "None"]
     assert table["b"].isna().tolist() == [False, True, False]
 
 
 def test_a_gzipped_csv_reads_as_the_plain_one(tmp_path: Path) -> None:
-    plain = csv(tmp_path, "a,b\n1,x\n2,y\n")
+    plain = write_csv(tmp_path, "a,b\n1,x\n2,y\n")
     packed = tmp_path / "t.csv.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
     assert read_table(packed).equals(read_table(plain))
@@ -92,7 +92,7 @@ def test_a_parquet_table_reads_with_its_types(tmp_path: Path) -> None:
     assert table["f"].isna().tolist() == [False, True]
 
 
-def test_dates_are_words_in_iso_form(tmp_path: Path) -> None:
+def test_dates_become_iso_strings(tmp_path: Path) -> None:
     days = pd.to_datetime(["2020-01-31", None])
     frame = pd.DataFrame({"when": days, "day": [day.date() for day in days]})
     frame.to_parquet(tmp_path / "t.parquet")
@@ -102,23 +102,23 @@ def test_dates_are_words_in_iso_form(tmp_path: Path) -> None:
     assert table["when"].isna().tolist() == table["day"].isna().tolist() == [False, True]
 
 
-def test_columns_of_lists_are_refused_by_name(tmp_path: Path) -> None:
+def test_refuses_columns_of_lists_by_name(tmp_path: Path) -> None:
     pd.DataFrame({"odd": [[1, 2]]}).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(DataError, match="'odd' holds neither numbers, words nor dates"):
+    with pytest.raises(DataError, match="'odd' has neither numbers, strings nor dates"):
         read_table(tmp_path / "t.parquet")
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"a,b\n", b"\xff\xfe\x00", b'a\n"open', b"a,b\n1,2,3\n", b"a\ninf\n"]
 )
-def test_damaged_csv_files_are_refused(tmp_path: Path, content: bytes) -> None:
+def test_refuses_damaged_csv_files(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"bad\.csv"):
         read_table(path)
 
 
-def test_damaged_packed_files_are_refused(tmp_path: Path) -> None:
+def test_refuses_damaged_compressed_files(tmp_path: Path) -> None:
     whole = gzip.compress(b"a,b\n" + b"1,2\n" * 1000)
     pd.DataFrame({"a": range(100)}).to_parquet(tmp_path / "whole.parquet")
     parquet = (tmp_path / "whole.parquet").read_bytes()
@@ -134,28 +134,28 @@ def test_damaged_packed_files_are_refused(tmp_path: Path) -> None:
             read_table(tmp_path / name)
 
 
-def test_missing_columns_are_told_with_those_there_are(tmp_path: Path) -> None:
-    table = read_table(csv(tmp_path, "a,b\n1,2\n"))
+def test_missing_columns_are_reported_with_the_existing_ones(tmp_path: Path) -> None:
+    table = read_table(write_csv(tmp_path, "a,b\n1,2\n"))
     with pytest.raises(DataError, match="no column 'c', 'd'; it has 'a', 'b'"):
         need_columns(Path("t.csv"), table, ("a", "c", "d"))
 
 
 @pytest.mark.parametrize("cells", [[0, 3], [-1, 0], [0.5, 1.0], ["a", "b"]])
-def test_labels_that_are_none_are_refused(cells: list[object]) -> None:
+def test_refuses_numbers_that_are_no_labels(cells: list[object]) -> None:
     with pytest.raises(DataError, match="'y' must hold whole numbers from 0 to 2"):
         whole_numbers(Path("t.csv"), pd.DataFrame({"y": cells}), "y", 3)
 
 
-def test_texts_are_words_and_an_empty_cell_an_empty_text() -> None:
+def test_an_empty_cell_is_an_empty_text() -> None:
     assert words(Path("t"), pd.DataFrame({"a": ["x", None]}), "a") == ["x", ""]
     with pytest.raises(DataError, match="must hold texts"):
         words(Path("t"), pd.DataFrame({"a": [1, 2]}), "a")
 
 
-def test_names_are_numbered_in_their_order() -> None:
-    told = numbered(Path("t"), pd.DataFrame({"u": ["b", "a", "b"]}), "u")
-    assert told.numbers.tolist() == [1, 0, 1]
-    assert told.names == ("a", "b")
+def test_categories_are_numbered_in_order() -> None:
+    column = numbered(Path("t"), pd.DataFrame({"u": ["b", "a", "b"]}), "u")
+    assert column.numbers.tolist() == [1, 0, 1]
+    assert column.names == ("a", "b")
     assert numbered(Path("t"), pd.DataFrame({"u": [30, 4]}), "u").names == ("4", "30")
     with pytest.raises(DataError, match="empty cells"):
         numbered(Path("t"), pd.DataFrame({"u": ["a", None]}), "u")

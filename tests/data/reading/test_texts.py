@@ -5,7 +5,7 @@ from overheard.core.errors import DataError, PlanError
 from overheard.data.reading.texts import TextSettings, most_frequent_first, tokenised, words_of
 
 
-def test_words_are_numbered_padded_and_cut() -> None:
+def test_words_are_tokenised_padded_and_cut() -> None:
     texts = tokenised(
         ["The cat sat", "the the cat"], ["a dog the cat the", ""], TextSettings(10, 4)
     )
@@ -15,27 +15,27 @@ def test_words_are_numbered_padded_and_cut() -> None:
     assert texts.test.tolist() == [[1, 4, 2, 4], [1, 0, 0, 0]]
 
 
-def test_only_the_most_frequent_words_have_tokens() -> None:
+def test_only_the_most_frequent_words_are_in_the_vocabulary() -> None:
     texts = tokenised(["aa aa bb", "aa bb cc"], ["aa bb cc"], TextSettings(2, 3))
     assert texts.vocabulary == 4
     assert texts.test.tolist() == [[2, 3, 1]]
 
 
-def test_the_test_texts_teach_no_words() -> None:
+def test_test_texts_add_no_words() -> None:
     texts = tokenised(["aa"], ["bb bb bb"], TextSettings(5, 3))
     assert texts.test.equal(torch.ones(1, 3, dtype=torch.long))
 
 
-def test_words_may_be_numbered_by_how_frequent_they_are() -> None:
+def test_words_may_be_numbered_by_frequency() -> None:
     texts = words_of(["zz bb zz aa", "zz cc bb"])
     vocabulary = most_frequent_first(texts, 3)
-    # zz three times, bb twice; aa and cc once, of which the alphabet takes aa.
+    # zz occurs three times, bb twice, aa and cc once: aa is first in the alphabet.
     assert dict(vocabulary.numbers) == {"zz": 2, "bb": 3, "aa": 4}
     assert len(vocabulary) == 5
     assert vocabulary.rows(texts, 3).tolist() == [[2, 3, 2], [2, 1, 3]]
 
 
-def test_texts_without_words_are_refused() -> None:
+def test_refuses_texts_without_words() -> None:
     with pytest.raises(DataError, match="no words"):
         tokenised(["", "?!"], ["aa"], TextSettings())
     with pytest.raises(DataError, match="no words"):
@@ -43,6 +43,6 @@ def test_texts_without_words_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("vocabulary", "tokens"), [(0, 5), (5, 0)])
-def test_settings_without_words_are_refused(vocabulary: int, tokens: int) -> None:
+def test_refuses_settings_without_words(vocabulary: int, tokens: int) -> None:
     with pytest.raises(PlanError, match="1 or more"):
         TextSettings(vocabulary, tokens)

@@ -14,8 +14,8 @@ LABELS = torch.arange(1000) % 5
 @given(size=st.integers(20, 180), seed=st.integers(0, 999))
 def test_each_label_count_lies_in_its_range(size: int, seed: int) -> None:
     rows = Iid(0.1).assign(LABELS, None, torch.tensor([size] * 5), 5, Seed(seed))
-    for held in rows:
-        counts = LABELS[held].bincount(minlength=5)
+    for client_rows in rows:
+        counts = LABELS[client_rows].bincount(minlength=5)
         # Whole numbers may leave 0.9 .. 1.1 times size / 5 by less than 1.
         assert float(counts.min()) > 0.9 * size / 5 - 1
         assert float(counts.max()) < 1.1 * size / 5 + 1
@@ -31,16 +31,16 @@ def test_no_fluctuation_gives_equal_counts() -> None:
     assert LABELS[rows].bincount().tolist() == [10] * 5
 
 
-def test_an_exactly_used_up_pool_is_still_shared_out() -> None:
-    # 5 clients of 200 take all 1000: the last ones take what the first have left.
+def test_a_pool_may_be_used_up_exactly() -> None:
+    # 5 clients of 200 take all 1000: the last ones take the remaining examples.
     rows = Iid(0.0).assign(LABELS, None, torch.tensor([200] * 5), 5, Seed(0))
     assert torch.cat(rows).sort().values.equal(torch.arange(1000))
 
 
-def test_a_rare_label_is_named_when_it_runs_out() -> None:
+def test_refuses_a_pool_with_too_few_of_a_label_and_names_it() -> None:
     # 90 of label 0, 10 of label 1; even shares of 40 want 20 of each.
     labels = torch.tensor([0] * 90 + [1] * 10)
-    with pytest.raises(PlanError, match="20 examples with label 1 are needed and 10 are left"):
+    with pytest.raises(PlanError, match="20 examples with label 1 are needed, but 10 are left"):
         Iid(0.0).assign(labels, None, torch.tensor([40]), 2, Seed(0))
 
 
@@ -51,6 +51,6 @@ def test_unbalanced_follows_the_shares_of_the_pool() -> None:
     assert labels[rows].bincount().tolist() == [36, 4]
 
 
-def test_a_fluctuation_above_one_is_refused() -> None:
+def test_refuses_a_fluctuation_above_one() -> None:
     with pytest.raises(PlanError, match="fluctuation"):
         Iid(1.5)

@@ -12,7 +12,7 @@ LABELS = torch.arange(600) % 6
 
 @settings(max_examples=30, deadline=None)
 @given(held=st.integers(1, 6), seed=st.integers(0, 999))
-def test_each_client_holds_so_many_labels_equally_often(held: int, seed: int) -> None:
+def test_each_client_holds_its_labels_equally_often(held: int, seed: int) -> None:
     for rows in Quantity(held).assign(LABELS, None, torch.tensor([30, 31]), 6, Seed(seed)):
         counts = LABELS[rows].bincount(minlength=6)
         assert int((counts > 0).sum()) == held
@@ -20,23 +20,23 @@ def test_each_client_holds_so_many_labels_equally_often(held: int, seed: int) ->
         assert int(present.max()) - int(present.min()) <= 1
 
 
-def test_labels_are_in_equal_demand() -> None:
+def test_labels_are_used_equally_often() -> None:
     # 6 clients of 2 labels x 50 use every label twice: all 600 examples.
     rows = Quantity(2).assign(LABELS, None, torch.tensor([100] * 6), 6, Seed(2))
     assert torch.cat(rows).sort().values.equal(torch.arange(600))
 
 
-def test_more_labels_than_there_are_is_refused() -> None:
-    with pytest.raises(PlanError, match="7 classes a client, but there are 6 classes"):
+def test_refuses_more_labels_than_exist() -> None:
+    with pytest.raises(PlanError, match="7 classes per client, but there are 6 classes"):
         Quantity(7).assign(LABELS, None, torch.tensor([30]), 6, Seed(0))
 
 
-def test_a_pool_that_runs_out_is_refused_with_what_is_left() -> None:
+def test_refuses_a_pool_that_runs_out_and_says_what_is_left() -> None:
     # Each label has 100; one client wants 150 of one.
     with pytest.raises(PlanError, match="client 0 needs 150 examples each of 1 labels"):
         Quantity(1).assign(LABELS, None, torch.tensor([150]), 6, Seed(0))
 
 
-def test_no_labels_a_client_is_refused() -> None:
+def test_refuses_clients_without_labels() -> None:
     with pytest.raises(PlanError, match="1 or more"):
         Quantity(0)

@@ -10,7 +10,7 @@ LABELS = torch.arange(300) % 3
 
 def counts(compositions: tuple[tuple[float, ...], ...], sizes: list[int]) -> list[list[int]]:
     rows = Shares(compositions).assign(LABELS, None, torch.tensor(sizes), 3, Seed(0))
-    return [LABELS[held].bincount(minlength=3).tolist() for held in rows]
+    return [LABELS[client_rows].bincount(minlength=3).tolist() for client_rows in rows]
 
 
 def test_shares_become_exactly_these_counts() -> None:
@@ -18,7 +18,7 @@ def test_shares_become_exactly_these_counts() -> None:
     assert counts(((0.5, 0.3, 0.2), (0.5, 0.3, 0.2)), [10, 7]) == [[5, 3, 2], [4, 2, 1]]
 
 
-def test_percentages_of_a_rounded_table_are_taken() -> None:
+def test_accepts_percentages_of_a_rounded_table() -> None:
     # 33.3 + 33.3 + 33.3 = 99.9: each a third of 30.
     assert counts(((33.3, 33.3, 33.3),), [30]) == [[10, 10, 10]]
 
@@ -27,29 +27,29 @@ def test_a_label_with_share_zero_is_absent() -> None:
     assert counts(((100.0, 0.0, 0.0),), [20]) == [[20, 0, 0]]
 
 
-def test_a_pool_that_cannot_serve_the_shares_is_refused_and_never_bent() -> None:
-    with pytest.raises(PlanError, match=r"120 examples with label 1 .* and 100 are left"):
+def test_refuses_a_pool_with_too_few_examples_of_a_label() -> None:
+    with pytest.raises(PlanError, match=r"120 examples with label 1 .* but 100 are left"):
         counts(((0.0, 1.0, 0.0), (0.0, 1.0, 0.0)), [60, 60])
 
 
 @pytest.mark.parametrize(
     "row", [(0.5, 0.3, 0.1), (50.0, 30.0, 10.0), (1.2, -0.2, 0.0), (float("nan"), 0.5, 0.5)]
 )
-def test_rows_that_are_no_shares_are_refused(row: tuple[float, ...]) -> None:
+def test_refuses_rows_that_are_not_shares(row: tuple[float, ...]) -> None:
     with pytest.raises(PlanError, match="composition of client 0"):
         Shares((row,))
 
 
-def test_a_row_too_few_is_refused() -> None:
+def test_refuses_too_few_rows() -> None:
     with pytest.raises(PlanError, match="1 compositions for 2 clients"):
         counts(((0.5, 0.3, 0.2),), [10, 10])
 
 
-def test_a_row_for_another_number_of_labels_is_refused() -> None:
+def test_refuses_a_row_for_another_number_of_labels() -> None:
     with pytest.raises(PlanError, match="has 2 shares, the task has 3 labels"):
         counts(((0.5, 0.5),), [10])
 
 
-def test_no_rows_at_all_are_refused() -> None:
-    with pytest.raises(PlanError, match="a row for each client"):
+def test_refuses_no_rows() -> None:
+    with pytest.raises(PlanError, match="give one row per client"):
         Shares(())

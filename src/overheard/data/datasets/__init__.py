@@ -1,1 +1,1 @@
-"""One data set a file."""
+"""Data sources, one per file."""

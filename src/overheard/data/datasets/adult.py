@@ -1,4 +1,4 @@
-"""People of the 1994 census of the USA: who earns more than 50,000 dollars a year."""
+"""Adult: people of the 1994 census of the USA, labelled by income above 50,000 dollars."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ TEST = Remote("adult.test", (UCI + "adult.test",), "35238206dfdf7f1fe215bbb874ad
 @final
 @dataclass(frozen=True, slots=True)
 class Adult(DataSource):
-    """32,561 people to train, 16,281 to test, 14 columns of numbers and categories.
+    """32,561 training and 16,281 test examples, with 14 columns of numbers and categories.
 
     An unknown value, written `?`, is a category of its own.
     """
@@ -55,19 +55,23 @@ class Adult(DataSource):
     source: ClassVar[str] = "Becker, Kohavi 1996, UCI Machine Learning Repository; CC BY 4.0"
 
     def load(self, folder: Path | None) -> Dataset:
-        """Read `adult/adult_train.csv.gz` and `..._test.csv.gz`, or else UCI's files."""
-        places = ("adult/adult_train.csv.gz", "adult/adult_test.csv.gz")
-        stored = [find_file(folder, (place,)) for place in places]
+        """Read `adult/adult_train.csv.gz` and `..._test.csv.gz`; otherwise UCI's files."""
+        file_names = ("adult/adult_train.csv.gz", "adult/adult_test.csv.gz")
+        stored = [find_file(folder, (file_name,)) for file_name in file_names]
         if stored[0] is not None and stored[1] is not None:
             return _dataset(stored[0], read_table(stored[0]), stored[1], read_table(stored[1]))
         try:
             train = find_file(folder, (f"adult/{TRAIN.file}",)) or fetch(TRAIN)
             test = find_file(folder, (f"adult/{TEST.file}",)) or fetch(TEST)
         except DataError as failure:
-            missing = [place for place, path in zip(places, stored, strict=True) if not path]
+            missing = [
+                file_name
+                for file_name, path in zip(file_names, stored, strict=True)
+                if not path
+            ]
             raise DataError(f"{failure}; {where_to_put(folder, missing)}") from failure
         header = (*COLUMNS, INCOME)
-        # UCI's test file opens with a line that names its author's tool.
+        # The first line of UCI's test file is not a row.
         return _dataset(
             train,
             read_table(train, header=header),
@@ -95,5 +99,7 @@ def _labels(path: Path, table: pd.DataFrame) -> torch.Tensor:
     # UCI's test file ends each label with a full stop.
     income = table[INCOME].astype(str).str.rstrip(".")
     if not income.isin(CLASS_NAMES).all():
-        raise DataError(f"{path}: column '{INCOME}' must say {' or '.join(CLASS_NAMES)}")
+        raise DataError(
+            f"{path}: column '{INCOME}' must be {' or '.join(CLASS_NAMES)}: get a new copy"
+        )
     return torch.tensor((income == CLASS_NAMES[1]).to_numpy(int))

@@ -1,4 +1,4 @@
-"""News in four sections, as short texts."""
+"""AG News: short news texts in four sections."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ TRAIN = Remote("train.csv", (PUBLISHED + "train.csv",), "b1a00f826fdfbd249f79597
 TEST = Remote("test.csv", (PUBLISHED + "test.csv",), "d52ea96a97a2d943681189a97654912d")
 
 HEADER = ("label", "title", "description")
-"""Columns of the published files, which do not name them; labels there go from 1 to 4."""
+"""Columns of the published files, which have no header; labels there are 1 to 4."""
 
 
 @final
@@ -33,12 +33,12 @@ HEADER = ("label", "title", "description")
 class AgNews(DataSource):
     """Title and description of an article; label = section.
 
-    120,000 articles to train as published, or the subset that the data folder holds, whose
-    sections are not of one size; 7,600 to test.
+    120,000 training articles as published, or the subset in the data folder, whose sections
+    differ in size; 7,600 test articles.
 
     Args:
-        vocabulary: how many words have tokens of their own.
-        tokens: how many words of an article are read.
+        vocabulary: the number of words in the vocabulary.
+        tokens: the number of words that are read of an article.
 
     """
 
@@ -51,16 +51,16 @@ class AgNews(DataSource):
     )
 
     def load(self, folder: Path | None) -> Dataset:
-        """Read `ag_news/*.parquet`, or else the published files."""
-        train_place = "ag_news/ag_news_train.parquet"
-        places = (train_place, "ag_news/ag_news_train_subset.parquet")
-        test_place = "ag_news/ag_news_test.parquet"
-        train_path = find_file(folder, places)
-        test_path = find_file(folder, (test_place,))
+        """Read `ag_news/*.parquet` or, without them, the published files."""
+        train_file = "ag_news/ag_news_train.parquet"
+        train_files = (train_file, "ag_news/ag_news_train_subset.parquet")
+        test_file = "ag_news/ag_news_test.parquet"
+        train_path = find_file(folder, train_files)
+        test_path = find_file(folder, (test_file,))
         if train_path is not None and test_path is not None:
             train, test = read_table(train_path), read_table(test_path)
         else:
-            missing = places[1:] if train_path is None else (test_place,)
+            missing = train_files[1:] if train_path is None else (test_file,)
             try:
                 train_path = find_file(folder, (f"ag_news/{TRAIN.file}",)) or fetch(TRAIN)
                 test_path = find_file(folder, (f"ag_news/{TEST.file}",)) or fetch(TEST)

@@ -1,4 +1,4 @@
-"""Blog posts of a hundred people over time, with the age group and gender of each."""
+"""Blogs: posts of a hundred people over time, with the age group and gender of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,41 +46,41 @@ PLACE = "blogs/blogs_100users_x300.parquet"
 BACKGROUND = "blogs/blogs_background_200users_x60.parquet"
 
 LONGEST = 2**31
-"""Above every number that a post bears within its blog."""
+"""An upper bound of the number of a post within its blog."""
 
 COPY = 0.5
-"""The share of posts that another blog has too above which a blog is its copy."""
+"""A blog is a copy of another one if it shares more than this part of its posts."""
 
 WORDS: Mapping[str, int] = MappingProxyType({"age_group": 20_000, "next_word": 5_000})
-"""Words that have tokens of their own unless a plan says otherwise, by task."""
+"""The default number of words in the vocabulary, by task."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Blogs(DataSource):
-    """What bloggers write, user = blogger; the latest fifth of each one's posts is the test.
+    """Blog posts; user = blogger. The latest fifth of each blogger's posts is the test part.
 
-    The corpus has some blogs under several numbers: of those the first is kept and the copies
-    are left out, 11 of the 100 bloggers, for nobody could tell who of them sent an update.
+    The corpus has some blogs under several numbers. The first is kept and the copies are left
+    out (11 of the 100 bloggers), since their updates could not be attributed to one user.
 
-    Times are places in a blog, records are posts, and embeddings tell how and on which day of
-    the week a post is written (see `data.reading.style`). Attributes are the blogger's gender
-    and, unless it is the label, age group. The background is of 200 other bloggers, in another
-    file; without that file there is none, and embeddings are fitted to the training posts.
-    Examples of it that are word for word also private ones are left out.
+    Times are positions in a blog, and records are posts. Embeddings give the style and the
+    weekday of a post (see `data.reading.style`). Attributes are the blogger's gender and,
+    unless it is the label, age group. The background has 200 other bloggers, in another file.
+    Without that file there is none, and embeddings are fitted to the training posts.
+    Background examples that equal a private one are left out.
 
     Args:
         task: "age_group": an example is a post, its label the blogger's age group. A blogger
             has one label, so a client that stands for a user holds one label only.
-            "next_word": an example is some words of a post, its label the word after them, as
-            in Orekondy et al. 2018 (Gradient-Leaks, section 5.1), who have 5,000 words and
-            windows of single sentences, not of posts. Labels are words from the most frequent
-            one on, called "word 1", "word 2" and so on: they are words of real people.
-        vocabulary: how many words have tokens of their own, and are labels where the next word
-            is; None = 20,000, or 5,000 where the next word is the label.
-        tokens: how many words of a post are read.
-        context: how many words the next one is foretold from, at most.
-        stride: every how many-th word of a post is to be foretold.
+            "next_word": an example is a window of words, its label the next word, as in
+            Orekondy et al. 2018 (Gradient-Leaks, section 5.1), who have 5,000 words and cut
+            windows from sentences, not from posts. Labels are named "word 1", "word 2", ... by
+            falling frequency, as the words are those of real people.
+        vocabulary: the number of words in the vocabulary, which are also the labels of
+            "next_word"; None = 20,000, or 5,000 for "next_word".
+        tokens: the number of words that are read of a post.
+        context: the most words in a window.
+        stride: every `stride`-th word of a post is a label.
 
     """
 
@@ -97,44 +97,53 @@ class Blogs(DataSource):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that leave no word to read or to foretell."""
+        """Refuse settings that leave no word to read or no label."""
         TextSettings(self._words, self.tokens)
         WindowSettings(self.context, self.stride)
         if self.task == "next_word" and self.stride >= self.tokens:
             raise PlanError(
-                f"blogs: of {self.tokens} tokens none is number {self.stride}, the first to be "
-                "foretold: take a smaller stride, or more tokens"
+                f"blogs: stride {self.stride} leaves no label in {self.tokens} tokens: use a "
+                "smaller stride, or more tokens"
             )
 
     def load(self, folder: Path | None) -> Dataset:
-        """Read `blogs/*.parquet`; they cannot be fetched in this form."""
+        """Read `blogs/*.parquet`, which cannot be downloaded in this form."""
         path = need_file(folder, (PLACE,), self.source)
         table = _without_copies(path, read_table(path))
         users = numbered(path, table, "user")
         order = torch.from_numpy(whole_numbers(path, table, "seq", LONGEST))
-        late = latest(users.numbers, order)
-        if not bool(late.any()):
-            raise DataError(f"{path} has no blogger of 5 posts or more: none can be held out")
-        train, test = _posts(path, table[(~late).numpy()]), _posts(path, table[late.numpy()])
+        is_test = latest(users.numbers, order)
+        if not bool(is_test.any()):
+            raise DataError(
+                f"{path} has no blogger with 5 posts or more, so none can be held out: get a "
+                "new copy"
+            )
+        train, test = (
+            _posts(path, table[(~is_test).numpy()]),
+            _posts(path, table[is_test.numpy()]),
+        )
         vocabulary = self._vocabulary(train.words)
-        windows, tested = self._windows(train, vocabulary), self._windows(test, vocabulary)
-        others = _background(folder)
-        private = torch.cat([windows.examples.inputs, tested.examples.inputs])
+        windows, test_windows = (
+            self._windows(train, vocabulary),
+            self._windows(test, vocabulary),
+        )
+        background = _background(folder)
+        private = torch.cat([windows.examples.inputs, test_windows.examples.inputs])
         return Dataset(
             windows.examples,
-            tested.examples,
+            test_windows.examples,
             Task(tuple(private.shape[1:]), self._class_names(vocabulary), len(vocabulary)),
-            users=users.numbers[~late][windows.texts],
+            users=users.numbers[~is_test][windows.texts],
             user_names=users.names,
-            times=order[~late][windows.texts],
+            times=order[~is_test][windows.texts],
             records=windows.texts,
             embeddings=style_vectors(
-                train.writings, (train if others is None else others).writings
+                train.writings, (train if background is None else background).writings
             ),
             attributes=self._attributes(path, table, users),
             background=None
-            if others is None
-            else _without(private, self._windows(others, vocabulary).examples),
+            if background is None
+            else _without(private, self._windows(background, vocabulary).examples),
         )
 
     @property
@@ -142,8 +151,8 @@ class Blogs(DataSource):
         return WORDS[self.task] if self.vocabulary is None else self.vocabulary
 
     def _vocabulary(self, texts: list[list[str]]) -> Vocabulary:
-        learnt = most_frequent_first if self.task == "next_word" else alphabetical
-        return learnt(texts, self._words)
+        build = most_frequent_first if self.task == "next_word" else alphabetical
+        return build(texts, self._words)
 
     def _windows(self, posts: "_Posts", vocabulary: Vocabulary) -> Windows:
         tokens = vocabulary.rows(posts.words, self.tokens)
@@ -162,13 +171,13 @@ class Blogs(DataSource):
         if self.task == "age_group":
             return attributes_of(path, table, ("gender",), users)
         groups = whole_numbers(path, table, "label", len(AGE_GROUPS))
-        told = table.assign(age_group=np.array(AGE_GROUPS)[groups])
-        return attributes_of(path, told, ("gender", "age_group"), users)
+        with_groups = table.assign(age_group=np.array(AGE_GROUPS)[groups])
+        return attributes_of(path, with_groups, ("gender", "age_group"), users)
 
 
 @dataclass(frozen=True, slots=True)
 class _Posts:
-    """Posts as they are written, as lists of words, and by the age group of their bloggers."""
+    """Posts: their texts and dates, their words, and the age groups of their bloggers."""
 
     writings: Writings
     words: list[list[str]]
@@ -190,13 +199,13 @@ def _background(folder: Path | None) -> _Posts | None:
 
 
 def _without(private: Int64[Tensor, "private tokens"], public: Examples) -> Examples:
-    """The public examples whose input no private one has too, such as a turn of phrase."""
+    """Leave out public examples whose input equals a private one, such as a common phrase."""
     return public.take(~torch.isin(content_keys(public.inputs), content_keys(private)))
 
 
 def _without_copies(path: Path, table: pd.DataFrame) -> pd.DataFrame:
-    """Leave out bloggers most of whose posts stand under an earlier name too."""
+    """Leave out bloggers most of whose posts also exist under an earlier name."""
     need_columns(path, table, ("text", "user"))
-    first = table.groupby("text")["user"].transform("min")
-    copied = (first != table["user"]).groupby(table["user"]).transform("mean")
-    return table[copied <= COPY].reset_index(drop=True)
+    first_user = table.groupby("text")["user"].transform("min")
+    copied_share = (first_user != table["user"]).groupby(table["user"]).transform("mean")
+    return table[copied_share <= COPY].reset_index(drop=True)

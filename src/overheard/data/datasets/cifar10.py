@@ -1,4 +1,4 @@
-"""Small photographs of things and animals, colour images of 32 x 32."""
+"""CIFAR-10: photographs of objects and animals, colour images of 32 x 32."""
 
 import tarfile
 import zlib
@@ -45,22 +45,22 @@ ARCHIVE = Remote(
 )
 
 BATCH = 10_000
-"""Images in one file of the archive."""
+"""Images per file of the archive."""
 
 RECORD = 1 + 3 * 32 * 32
-"""Bytes an image takes there: its label, then the red, green and blue pixels."""
+"""Bytes per image in the archive: its label, then the red, green and blue pixels."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Cifar10(DataSource):
-    """50,000 images to train and 10,000 to test, or a subset that the data folder holds.
+    """50,000 training and 10,000 test images, or the subset in the data folder.
 
     Args:
         only: the classes that are kept, numbered in this order; () = all. Pixels are
-            standardised by the images of all classes, so that those of two choices compare.
-        shrink: each block of so many by so many pixels becomes one, their mean, so that 2 gives
-            images of 16 x 16; a divisor of 32. 1 = as published.
+            standardised by the images of all classes, so that selections are comparable.
+        shrink: each block of `shrink` x `shrink` pixels is replaced by its mean, so that 2
+            gives images of 16 x 16; a divisor of 32. 1 = as published.
 
     """
 
@@ -71,11 +71,11 @@ class Cifar10(DataSource):
     source: ClassVar[str] = "Krizhevsky 2009; published for research, no explicit licence"
 
     def __post_init__(self) -> None:
-        """Refuse classes that are none, and blocks that do not fill an image."""
+        """Refuse unknown classes, and a shrink that does not divide an image."""
         unknown = [name for name in self.only if name not in CLASS_NAMES]
         if unknown:
             raise PlanError(
-                f"cifar10: only has no class {', '.join(unknown)}: take some of "
+                f"cifar10: only names unknown classes {', '.join(unknown)}: take some of "
                 + ", ".join(CLASS_NAMES)
             )
         if len(set(self.only)) < len(self.only) or len(self.only) == 1:
@@ -91,13 +91,13 @@ class Cifar10(DataSource):
             )
 
     def load(self, folder: Path | None) -> Dataset:
-        """Read `cifar10/cifar10.npz` or `cifar10_subset/...`, or else the published archive."""
-        whole = image_dataset(*_parts(folder), CLASS_NAMES, self.shrink)
-        return _kept(whole, self.only) if self.only else whole
+        """Read `cifar10/cifar10.npz`, `cifar10_subset/...`, or else the published archive."""
+        dataset = image_dataset(*_parts(folder), CLASS_NAMES, self.shrink)
+        return _kept(dataset, self.only) if self.only else dataset
 
 
 def _parts(folder: Path | None) -> tuple[Pictures, Pictures]:
-    """The images to train and those to test."""
+    """Read the training and the test images."""
     stored = find_file(folder, PLACES)
     if stored is not None:
         return (
@@ -112,21 +112,21 @@ def _parts(folder: Path | None) -> tuple[Pictures, Pictures]:
     return read_batches(archive, train), read_batches(archive, ["test_batch"])
 
 
-def _kept(whole: Dataset, only: tuple[str, ...]) -> Dataset:
-    """The examples of these classes, renumbered in this order."""
+def _kept(dataset: Dataset, only: tuple[str, ...]) -> Dataset:
+    """Select the examples of these classes, renumbered in this order."""
     numbers = torch.full((len(CLASS_NAMES),), -1)
     for number, name in enumerate(only):
         numbers[CLASS_NAMES.index(name)] = number
 
-    def kept(part: Examples) -> Examples:
+    def select(part: Examples) -> Examples:
         labels = numbers[part.labels]
         return Examples(part.inputs[labels >= 0], labels[labels >= 0])
 
-    return Dataset(kept(whole.train), kept(whole.test), Task(whole.task.shape, only))
+    return Dataset(select(dataset.train), select(dataset.test), Task(dataset.task.shape, only))
 
 
 def read_batches(archive: Path, batches: list[str]) -> Pictures:
-    """The images of these files of the published archive; nothing is unpacked to disk.
+    """Read the images of these files of the published archive, without unpacking to disk.
 
     Raises:
         DataError: if the archive is not the published one.
@@ -143,7 +143,7 @@ def read_batches(archive: Path, batches: list[str]) -> Pictures:
             f"{archive} cannot be read as {ARCHIVE.file} ({failure}): get a new copy"
         ) from failure
     if len(content) != len(batches) * BATCH * RECORD:
-        raise DataError(f"{archive} lacks images: get a new copy")
+        raise DataError(f"{archive} has too few images: get a new copy")
     records = np.frombuffer(content, np.uint8).reshape(-1, RECORD)
     labels = checked_numbers(
         archive, "labels", records[:, 0], below=len(CLASS_NAMES), examples=len(records)

@@ -1,4 +1,4 @@
-"""Handwritten digits, 1,797 grey images of 8 x 8: real data that need no download."""
+"""Digits: handwritten digits, 1,797 grey images of 8 x 8, without download."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,16 +19,16 @@ TEST = 300
 """Images held out, in proportion from each digit."""
 
 DARKEST = 16
-"""The largest level of a pixel."""
+"""The largest value of a pixel."""
 
 HOLDOUT = Seed(1797)
-"""Always the same test set, whatever the seed of a run."""
+"""Fixed, so that the test part does not depend on the seed of a run."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Digits(DataSource):
-    """The images that come with scikit-learn: 1,497 to train, 300 to test."""
+    """The images that scikit-learn ships: 1,497 for training, 300 for testing."""
 
     name: ClassVar[str] = "digits"
     source: ClassVar[str] = (
@@ -37,7 +37,7 @@ class Digits(DataSource):
     )
 
     def load(self, folder: Path | None) -> Dataset:
-        """Take the images from the installed scikit-learn; the folder is not looked at."""
+        """Take the images from the installed scikit-learn; the folder is not used."""
         bunch = load_digits()
         pixels = torch.from_numpy(bunch.images)[:, None] / DARKEST  # (examples, 1, 8, 8)
         labels = torch.from_numpy(bunch.target).long()

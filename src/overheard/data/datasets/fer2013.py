@@ -1,4 +1,4 @@
-"""Faces showing an emotion, grey images of 48 x 48."""
+"""FER2013: faces that show an emotion, grey images of 48 x 48."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,10 @@ PLACES = ("fer2013/fer2013_subset.npz", "fer2013/fer2013.npz")
 @final
 @dataclass(frozen=True, slots=True)
 class Fer2013(DataSource):
-    """The train part and the private test part, as far as the data folder holds them.
+    """The training part and the private test part, as far as they are in the data folder.
 
-    The set has exact duplicates, some of them with another label and some across train and
-    test; a deal keeps them out of the auxiliary examples, not out of the clients'.
+    The set has exact duplicates, some with another label, some across training and test part.
+    A partition keeps them out of the auxiliary examples, but not out of those of clients.
     """
 
     name: ClassVar[str] = "fer2013"
@@ -32,7 +32,7 @@ class Fer2013(DataSource):
     )
 
     def load(self, folder: Path | None) -> Dataset:
-        """Read `fer2013/fer2013_subset.npz` or `fer2013/fer2013.npz`; it cannot be fetched."""
+        """Read `fer2013/fer2013_subset.npz` or `fer2013/fer2013.npz`; no download."""
         path = need_file(folder, PLACES, self.source)
         return image_dataset(
             read_pictures(path, "train", SHAPE, len(CLASS_NAMES)),

@@ -1,4 +1,4 @@
-"""Skin lesions with a diagnosis: colour images of 28 x 28, or grey ones of 8 x 8."""
+"""HAM10000: skin lesions by diagnosis, colour images of 28 x 28 or grey ones of 8 x 8."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +15,11 @@ CLASS_NAMES = ("akiec", "bcc", "bkl", "df", "mel", "nv", "vasc")
 @final
 @dataclass(frozen=True, slots=True)
 class Ham10000(DataSource):
-    """Dermatoscopic images in seven classes, of which one (nv) makes up more than two thirds.
+    """Dermatoscopic images in seven classes; more than two thirds are in one class (nv).
 
     Args:
-        side: 28 = colour, one image a lesion, lesions of train and test are different ones;
-            8 = grey, all 10,015 images, one lesion may be on both sides.
+        side: 28 = colour, one image per lesion, no lesion is in both training and test part.
+            8 = grey, all 10,015 images, a lesion may be in both parts.
 
     """
 
@@ -32,15 +32,15 @@ class Ham10000(DataSource):
     )
 
     def __post_init__(self) -> None:
-        """Refuse sizes that there are not."""
+        """Refuse other sizes."""
         if self.side not in (28, 8):
             raise PlanError(f"ham10000: side must be 28 or 8, got {self.side}")
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `ham10000/ham10000_28x28_rgb.npz` or `ham10000/ham10000_8x8_gray_full.npz`."""
-        grey = self.side == 8
-        file = "ham10000_8x8_gray_full.npz" if grey else "ham10000_28x28_rgb.npz"
-        shape = (8, 8) if grey else (28, 28, 3)
+        is_grey = self.side == 8
+        file = "ham10000_8x8_gray_full.npz" if is_grey else "ham10000_28x28_rgb.npz"
+        shape = (8, 8) if is_grey else (28, 28, 3)
         path = need_file(folder, (f"ham10000/{file}",), self.source)
         return image_dataset(
             read_pictures(path, "train", shape, len(CLASS_NAMES)),

@@ -1,4 +1,4 @@
-"""Handwritten digits, 70,000 grey images of 28 x 28."""
+"""MNIST: handwritten digits, 70,000 grey images of 28 x 28."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,11 +32,11 @@ FILES = MnistFiles(
 @final
 @dataclass(frozen=True, slots=True)
 class Mnist(DataSource):
-    """The full set in its published parts: 60,000 images to train, 10,000 to test.
+    """The full data set in its published parts: 60,000 training and 10,000 test images.
 
     Args:
-        shrink: each block of so many by so many pixels becomes one, their mean, so that 2 gives
-            images of 14 x 14; a divisor of 28. 1 = as published.
+        shrink: each block of `shrink` x `shrink` pixels is replaced by its mean, so that 2
+            gives images of 14 x 14; a divisor of 28. 1 = as published.
 
     """
 
@@ -46,9 +46,9 @@ class Mnist(DataSource):
     source: ClassVar[str] = "LeCun, Cortes, Burges 1998; commonly given as CC BY-SA 3.0"
 
     def __post_init__(self) -> None:
-        """Refuse blocks that do not fill an image."""
+        """Refuse a shrink that does not divide an image."""
         check_shrink(self.name, self.shrink)
 
     def load(self, folder: Path | None) -> Dataset:
-        """Read `mnist/mnist.npz`, or else the published files, fetched if need be."""
+        """Read `mnist/mnist.npz` or, without it, the published files, downloaded if needed."""
         return mnist_like(folder, FILES, CLASS_NAMES, self.shrink)

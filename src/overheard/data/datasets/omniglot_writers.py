@@ -1,4 +1,4 @@
-"""Handwritten characters of five alphabets, each tagged with who drew it."""
+"""Omniglot: handwritten characters of five alphabets, with the drawer of each."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,17 +17,17 @@ from overheard.data.reading.images import Pictures, image_dataset
 SHAPE = (28, 28)
 
 HOLDOUT = Seed(2720)
-"""Always the same test set, whatever the seed of a run."""
+"""Fixed, so that the test part does not depend on the seed of a run."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class OmniglotWriters(DataSource):
-    """Label = character, user = drawer; a random fifth of each drawer's images is the test.
+    """Label = character, user = drawer; a random fifth of each user's images is the test part.
 
-    Drawer numbers have a meaning inside one alphabet only, so there are as many users as
-    pairs of both. Times are places in the file; a user's attribute is the alphabet, which
-    stands before the drawer's number in the user's name.
+    Drawers are numbered within each alphabet, so a user is a pair of alphabet and drawer.
+    Times are positions in the file. The attribute of a user is the alphabet, which precedes
+    the drawer's number in the user's name.
     """
 
     name: ClassVar[str] = "omniglot_writers"
@@ -37,9 +37,9 @@ class OmniglotWriters(DataSource):
     )
 
     def load(self, folder: Path | None) -> Dataset:
-        """Read `omniglot_writers/omniglot_writers.npz`; it cannot be fetched in this form."""
-        place = "omniglot_writers/omniglot_writers.npz"
-        path = need_file(folder, (place,), self.source)
+        """Read `omniglot_writers/omniglot_writers.npz`; no download in this form."""
+        file_name = "omniglot_writers/omniglot_writers.npz"
+        path = need_file(folder, (file_name,), self.source)
         class_names = read_names(path, "class_names")
         user_names = read_names(path, "user_names")
         pixels = read_pixels(path, "x", SHAPE)[..., None]

@@ -11,21 +11,22 @@ from overheard.data.reading.own import load_own
 @final
 @dataclass(frozen=True, slots=True)
 class Own(DataSource):
-    """A file of yours (.npz, .parquet, .csv, .csv.gz), or what a function of yours returns.
+    """Your own file (.npz, .parquet, .csv, .csv.gz), or the result of your own function.
 
     Args:
-        reference: a path from the working directory, or "package.module:function", a function
-            without arguments that returns a `Dataset`; it is run, so trust it.
-        label: the column of a table that holds the label.
-        user: the column that holds the person behind a row; None = untold.
-        text: the column to learn from, as text; None = all other columns, as numbers and
-            categories.
-        time: the column that says when a row came to be, as numbers or as dates such as
-            2004-08-02; None = untold. No input.
-        attributes: columns that hold sensitive attributes of the users, each with one value a
-            user. No inputs.
-        vocabulary: how many words of a text column have tokens of their own.
-        tokens: how many words of a text are read.
+        reference: a path relative to the working directory, or "package.module:function", a
+            function without arguments that returns a `Dataset`. It is run, so name only
+            functions that you trust.
+        label: the column of the labels in a table.
+        user: the column of the users; None = unknown.
+        text: the column of the texts to learn from; None = all other columns are inputs, as
+            numbers and categories.
+        time: the column of the times, as numbers or as dates such as 2004-08-02; never an
+            input. None = unknown.
+        attributes: columns of sensitive attributes of the users, each with one value per user;
+            never inputs.
+        vocabulary: the number of words in the vocabulary of a text column.
+        tokens: the number of words that are read of a text.
 
     """
 
@@ -42,7 +43,7 @@ class Own(DataSource):
     source: ClassVar[str] = "yours, on your terms"
 
     def load(self, folder: Path | None) -> Dataset:
-        """Read the file or call the function; the data folder plays no part."""
+        """Read the file or call the function; the data folder is not used."""
         return load_own(
             self.reference,
             label=self.label,

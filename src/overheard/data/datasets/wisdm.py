@@ -1,4 +1,4 @@
-"""What people with a phone in the pocket are doing, from its accelerometer."""
+"""WISDM: activities of people, from the accelerometer of a phone in their pocket."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,20 +24,20 @@ from overheard.data.reading.tables import (
 CLASS_NAMES = ("Downstairs", "Jogging", "Sitting", "Standing", "Upstairs", "Walking")
 
 FIGURES = (*map(str, range(10)), "AVG", "PEAK", "ABSOLDEV", "STANDDEV")
-"""Of an axis in a window of ten seconds: a histogram of ten bins, and four figures."""
+"""Features of an axis in a window of ten seconds: a histogram of ten bins, four others."""
 
 COLUMNS = (
     *(f"{axis}{figure}" for axis in "XYZ" for figure in FIGURES[:10]),
     *(f"{axis}{figure}" for figure in FIGURES[10:] for axis in "XYZ"),
     "RESULTANT",
 )
-"""All of them as the file has them, and the length of the acceleration, of all three axes."""
+"""All feature columns in the order of the file; RESULTANT is the length over all axes."""
 
 HOLDOUT = Seed(5418)
-"""Always the same test set, whatever the seed of a run."""
+"""Fixed, so that the test part does not depend on the seed of a run."""
 
 COPIED = "ZSTANDDEV"
-"""XSTANDDEV once more, in every row of the published file: it says nothing of the Z axis."""
+"""In the published file, a copy of XSTANDDEV, and so not a feature of the Z axis."""
 
 OTHERS = MappingProxyType({"x": "yz", "yz": "x"})
 """The axes that a model does not read."""
@@ -46,17 +46,17 @@ OTHERS = MappingProxyType({"x": "yz", "yz": "x"})
 @final
 @dataclass(frozen=True, slots=True)
 class Wisdm(DataSource):
-    """Label = activity, user = who did it; a random fifth of each user's rows is the test.
+    """Label = activity, user = person; a random fifth of each user's rows is the test part.
 
-    By chance, since a user's rows stand in stretches of one activity each: the last ones are
-    not of all of them. Missing cells count as the training mean of their column. Times are rows
-    of the file.
+    The fifth is random, since rows are grouped by activity: the last ones would not have all
+    activities. Missing cells are replaced by the training mean of their column. Times are row
+    numbers of the file.
 
     Args:
-        axes: of the accelerometer that the model reads. Where it reads "x" or "yz", the columns
-            of the other axes are each example's embedding: a second modality, another direction
-            of the same movement. Left out of both are then RESULTANT, which is of all axes, and
-            ZSTANDDEV, which in the published file is a copy of XSTANDDEV.
+        axes: the accelerometer axes that the model reads. With "x" or "yz", the columns of the
+            other axes are the embedding of each example: a second modality of the same
+            movement. RESULTANT, which is of all axes, and ZSTANDDEV, which in the published
+            file is a copy of XSTANDDEV, are then left out of both.
 
     """
 
@@ -69,26 +69,26 @@ class Wisdm(DataSource):
     )
 
     def load(self, folder: Path | None) -> Dataset:
-        """Read `wisdm/wisdm_windows.csv.gz`; it cannot be fetched in this form."""
+        """Read `wisdm/wisdm_windows.csv.gz`; no download in this form."""
         path = need_file(folder, ("wisdm/wisdm_windows.csv.gz",), self.source)
         table = read_table(path)
         need_columns(path, table, COLUMNS)
         labels = torch.from_numpy(whole_numbers(path, table, "label", len(CLASS_NAMES)))
         users = numbered(path, table, "user")
-        test = stratified(users.numbers, round(SHARE * len(labels)), HOLDOUT)
-        read = table[list(_columns(self.axes))]
-        inputs = encoded(path, read, read[(~test).numpy()])
+        is_test = stratified(users.numbers, round(SHARE * len(labels)), HOLDOUT)
+        features = table[list(_columns(self.axes))]
+        inputs = encoded(path, features, features[(~is_test).numpy()])
         embeddings = None
         if self.axes != "xyz":
-            unread = table.loc[(~test).numpy(), list(_columns(OTHERS[self.axes]))]
-            embeddings = encoded(path, unread, unread)
+            other_features = table.loc[(~is_test).numpy(), list(_columns(OTHERS[self.axes]))]
+            embeddings = encoded(path, other_features, other_features)
         return Dataset(
-            Examples(inputs[~test], labels[~test]),
-            Examples(inputs[test], labels[test]),
+            Examples(inputs[~is_test], labels[~is_test]),
+            Examples(inputs[is_test], labels[is_test]),
             Task((inputs.shape[1],), CLASS_NAMES),
-            users.numbers[~test],
+            users.numbers[~is_test],
             users.names,
-            times=(~test).nonzero().flatten(),
+            times=(~is_test).nonzero().flatten(),
             embeddings=embeddings,
         )
 

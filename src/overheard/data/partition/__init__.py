@@ -1,1 +1,1 @@
-"""Which examples the clients, the attacker and the test set get."""
+"""Partition of a data set among clients, attacker and test set."""

@@ -1,4 +1,4 @@
-"""Records of which an attacker asks whether somebody trained on them."""
+"""Candidate records and canaries for membership inference."""
 
 from dataclasses import dataclass
 from typing import Literal, final
@@ -16,16 +16,16 @@ from overheard.core.split import Rows
 @final
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """How many records are asked about.
+    """The number and kind of candidate records.
 
     Args:
-        members: of each client; all that it holds, where it holds fewer. Of canaries as many on
-            average.
-        outsiders: of nobody; of canaries on average.
-        canaries: "no" asks about what the split gave to clients. Else records that nobody has
-            are put in by chance beside it: each goes to one client or to none, whatever becomes
-            of the others and however the split is. "labelled" = as they are, "mislabelled" =
-            each with a label that is not its own, by which a model knows it the better.
+        members: candidate records of each client; all of its records if it holds fewer. For
+            canaries, the average number.
+        outsiders: candidate records that no client holds; for canaries, the average number.
+        canaries: "no" = candidates are records that the split assigned. Otherwise candidates
+            are unused records: each is assigned at random to one client or to none,
+            independently of the others and of the split. "labelled" = with their own labels,
+            "mislabelled" = with wrong labels, which models memorize better.
 
     """
 
@@ -34,29 +34,32 @@ class Candidates:
     canaries: Literal["no", "labelled", "mislabelled"] = "no"
 
     def __post_init__(self) -> None:
-        """Refuse a question that has one answer."""
+        """Refuse a choice without members or without non-members."""
         if self.members < 1 or self.outsiders < 1:
-            raise ValueError(f"members and outsiders are 1 or more, got {self}")
+            raise ValueError(
+                "members and outsiders must be 1 or more, got "
+                f"{self.members} and {self.outsiders}"
+            )
 
     @property
     def are_canaries(self) -> bool:
-        """Whether they are put in by chance."""
+        """Whether the candidates are canaries, assigned at random."""
         return self.canaries != "no"
 
     @property
     def canary_odds(self) -> float | None:
-        """How many canaries a client gets for one that goes nowhere, on average."""
+        """Expected canaries per client for each held-out one; None without canaries."""
         return self.members / self.outsiders if self.are_canaries else None
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateSet:
-    """Which they are.
+    """The candidate records.
 
     Args:
-        rows: of the training part, in an order that tells nothing.
-        members: by client, the places in `rows` of those that it holds.
+        rows: rows of the training part, in random order.
+        members: by client, the positions in `rows` of the records that it holds.
 
     """
 
@@ -65,111 +68,117 @@ class CandidateSet:
 
     @property
     def outsiders(self) -> Rows:
-        """Those of nobody."""
-        nobodys = torch.ones(len(self.rows), dtype=torch.bool)
-        for own in self.members:
-            nobodys[list(own)] = False
-        return self.rows[nobodys]
+        """The candidate records that no client holds."""
+        is_outsider = torch.ones(len(self.rows), dtype=torch.bool)
+        for places in self.members:
+            is_outsider[list(places)] = False
+        return self.rows[is_outsider]
 
 
 def ask_about(
-    wanted: Candidates,
+    settings: Candidates,
     held: tuple[Rows, ...],
     free: Bool[Tensor, " examples"],
-    once: Bool[Tensor, " examples"],
+    unique: Bool[Tensor, " examples"],
     seed: Seed,
     records: Int[Tensor, " examples"] | None = None,
 ) -> CandidateSet:
-    """Draw the records.
+    """Draw candidate records from the clients' examples and from unused ones.
 
-    No outsider is a copy of what somebody holds, nor cut out of the same record.
+    No non-member is a copy of a client's example, or cut from the same record.
 
     Args:
-        wanted: how many.
-        held: rows of each client.
-        free: rows that nobody has so far, clients' among them.
-        once: rows of whose content there is no copy: a copy would be in and out at once.
+        settings: the number of candidates.
+        held: the rows of each client.
+        free: marks rows that are unused or held by clients.
+        unique: marks rows whose content occurs once. A copy could be member and non-member.
         seed: of the draws.
-        records: what each example was cut out of; None = each is a record of its own.
+        records: the record from which each example was cut; None = one record per example.
 
     Raises:
-        PlanError: if there are too few that nobody holds.
+        PlanError: if too few examples are unused.
 
     """
-    out = free & once
-    theirs = torch.cat(held)
-    out[theirs] = False
+    is_available = free & unique
+    held_rows = torch.cat(held)
+    is_available[held_rows] = False
     if records is not None:
-        out &= ~torch.isin(records, records[theirs])
-    rest = out.nonzero().flatten()
-    if len(rest) < wanted.outsiders:
+        is_available &= ~torch.isin(records, records[held_rows])
+    rest = is_available.nonzero().flatten()
+    if len(rest) < settings.outsiders:
         raise PlanError(
-            f"candidates: {wanted.outsiders} outsiders are wanted, and nobody holds "
-            f"{len(rest)} examples: ask for fewer, or give clients fewer"
+            f"candidates: {settings.outsiders} outsiders are needed, but only {len(rest)} "
+            "examples are unused: lower candidates.outsiders, or the number or size of clients"
         )
-    outsiders = _some(rest, wanted.outsiders, seed.child("outsiders"))
-    inside = [
-        _some(rows[once[rows]], wanted.members, seed.child("members", number))
+    outsiders = _some(rest, settings.outsiders, seed.child("outsiders"))
+    member_rows = [
+        _some(rows[unique[rows]], settings.members, seed.child("members", number))
         for number, rows in enumerate(held)
     ]
-    whole = torch.cat([*inside, outsiders])
-    order = torch.randperm(len(whole), generator=seed.child("order").generator())
-    rows = whole[order]
-    members = tuple(tuple(torch.isin(rows, own).nonzero().flatten().tolist()) for own in inside)
+    candidates = torch.cat([*member_rows, outsiders])
+    order = torch.randperm(len(candidates), generator=seed.child("order").generator())
+    rows = candidates[order]
+    members = tuple(
+        tuple(torch.isin(rows, client_rows).nonzero().flatten().tolist())
+        for client_rows in member_rows
+    )
     return CandidateSet(rows, members)
 
 
 def put_in(
-    wanted: Candidates,
+    settings: Candidates,
     clients: int,
     free: Bool[Tensor, " examples"],
-    once: Bool[Tensor, " examples"],
+    unique: Bool[Tensor, " examples"],
     seed: Seed,
     records: Int[Tensor, " examples"] | None = None,
 ) -> CandidateSet:
-    """Draw canaries, and deal each to a client or to nobody by a die of its own.
+    """Draw canaries, and assign each at random to one client or to none.
 
-    So where one went tells nothing of where another did, and those of nobody are what a
-    client's would have been: the experiment of Steinke, Nasr and Jagielski 2023 (NeurIPS,
-    Algorithm 1), with several clients. No two are cut out of the same record.
+    Assignments are independent, so members and non-members are exchangeable. This is the
+    experiment of Steinke, Nasr and Jagielski 2023 (NeurIPS, Algorithm 1), with several
+    clients. No two canaries are cut from the same record.
 
     Args:
-        wanted: how many.
-        clients: how many.
-        free: rows that nobody has.
-        once: rows of whose content there is no copy.
+        settings: the number of canaries.
+        clients: the number of clients.
+        free: marks unused rows.
+        unique: marks rows whose content occurs once.
         seed: of the draws.
-        records: what each example was cut out of; None = each is a record of its own.
+        records: the record from which each example was cut; None = one record per example.
 
     Raises:
-        PlanError: if there are too few that nobody has.
+        PlanError: if too few examples are unused.
 
     """
-    rest = _some((free & once).nonzero().flatten(), len(free), seed.child("rows"))
+    rest = _some((free & unique).nonzero().flatten(), len(free), seed.child("rows"))
     if records is not None:
         _, first = np.unique(records[rest].numpy(), return_index=True)
         rest = rest[torch.from_numpy(np.sort(first))]
-    inside = clients * wanted.members
-    if len(rest) < inside + wanted.outsiders:
+    member_count = clients * settings.members
+    if len(rest) < member_count + settings.outsiders:
         raise PlanError(
-            f"candidates: {inside + wanted.outsiders} canaries are wanted, and attackers leave "
-            f"{len(rest)} records that can be some: ask for fewer"
+            f"candidates: {member_count + settings.outsiders} canaries are needed, but only "
+            f"{len(rest)} unused records are suitable: lower candidates.members or "
+            "candidates.outsiders"
         )
-    rows = rest[: inside + wanted.outsiders]
-    die = seed.child("dealt").generator()
-    faces = torch.randint(len(rows), (len(rows),), generator=die)
-    owners = faces.div(wanted.members, rounding_mode="floor")  # from `clients` on: nobody
-    members = (owners == number for number in range(clients))
-    return CandidateSet(rows, tuple(tuple(own.nonzero().flatten().tolist()) for own in members))
+    rows = rest[: member_count + settings.outsiders]
+    generator = seed.child("dealt").generator()
+    draws = torch.randint(len(rows), (len(rows),), generator=generator)
+    owners = draws.div(settings.members, rounding_mode="floor")  # `clients` or more: no client
+    members = tuple(
+        tuple((owners == number).nonzero().flatten().tolist()) for number in range(clients)
+    )
+    return CandidateSet(rows, members)
 
 
 def mislabelled(
     labels: Int[Tensor, " examples"], rows: Rows, classes: int, seed: Seed
 ) -> Int[Tensor, " examples"]:
-    """The labels, but in these rows, where each other label is equally likely."""
+    """Replace the labels of these rows by wrong ones, each equally likely."""
     steps = torch.randint(1, classes, (len(rows),), generator=seed.generator())
     return labels.index_copy(0, rows, (labels[rows] + steps) % classes)
 
 
-def _some(rows: Rows, wanted: int, seed: Seed) -> Rows:
-    return rows[torch.randperm(len(rows), generator=seed.generator())[:wanted]]
+def _some(rows: Rows, count: int, seed: Seed) -> Rows:
+    return rows[torch.randperm(len(rows), generator=seed.generator())[:count]]

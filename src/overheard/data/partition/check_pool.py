@@ -1,4 +1,4 @@
-"""Refuses what no split could share out."""
+"""A check that a pool of examples can be partitioned."""
 
 from jaxtyping import Int
 from torch import Tensor
@@ -9,11 +9,11 @@ from overheard.core.errors import PlanError
 def check_pool(
     labels: Int[Tensor, " examples"], sizes: Int[Tensor, " clients"], classes: int
 ) -> None:
-    """Refuse clients that hold nothing or, together, more than the pool.
+    """Refuse client sizes below 1, and sizes that sum to more than the pool.
 
     Raises:
-        PlanError: saying which.
-        ValueError: if a label is none.
+        PlanError: if a size is below 1, or the pool is too small.
+        ValueError: if a label is out of range.
 
     """
     if not len(sizes) or int(sizes.min()) < 1:

@@ -1,4 +1,4 @@
-"""Deals a data set out: to clients round by round, to the attacker and to the test."""
+"""The partition of a data set: to clients round by round, to the attacker and to the test."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -33,16 +33,16 @@ from overheard.data.partition.schedule import Schedule
 from overheard.data.partition.who import Who, exchanged, who_is_known
 
 _HELD_ONCE = WeakTensorKeyDictionary()
-"""The marks of `_held_once`, by the inputs of the training part and then of the test."""
+"""Results of `_held_once`, by the inputs of the training part and then of the test part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Auxiliary:
-    """How many labelled examples the attacker has; neither number = none.
+    """The number of labelled auxiliary examples; none if neither number is given.
 
     Args:
-        per_class: so many of every label.
-        total: so many in all, in the label shares of the training part.
+        per_class: examples of each label.
+        total: examples in all, with the label shares of the training part.
 
     """
 
@@ -50,7 +50,7 @@ class Auxiliary:
     total: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse two numbers at once."""
+        """Refuse both numbers at once, and negative ones."""
         if self.per_class is not None and self.total is not None:
             raise PlanError("auxiliary: give per_class or total, not both")
         if (self.per_class or 0) < 0 or (self.total or 0) < 0:
@@ -59,11 +59,12 @@ class Auxiliary:
 
 @dataclass(frozen=True, slots=True)
 class SharedOut:
-    """How examples are shared out among the clients.
+    """The rule that partitions examples among clients, and the clients' sizes.
 
     Args:
-        split: who holds what in round 0.
-        sizes: the smallest and the largest client; each size between is equally likely.
+        split: determines which client holds which examples in round 0.
+        sizes: examples of the smallest and of the largest client; all sizes between are
+            equally likely.
 
     """
 
@@ -73,22 +74,22 @@ class SharedOut:
 
 @dataclass(frozen=True, slots=True)
 class Deal:
-    """Who holds which examples.
+    """The examples of clients, attacker and test set.
 
     Args:
-        pool: the training part of the data set or, where clients hold some of it distorted,
-            what they ever hold as it is, and the distorted examples.
+        pool: the training part of the data set. If clients hold distorted examples: the
+            undistorted examples that any client holds, then the distorted ones.
         rows: rows of the pool, by round and then by client.
-        auxiliary: the attacker's; no row of them, and no copy of one, is a client's.
-        test: held out from all.
-        shifts: by client, the rounds from which on what it holds is of another kind.
-        who: who takes part and what is known of them, with the rows that shadow devices hold;
-            None where nobody asked for it.
-        background: public examples of nobody who takes part; None = there are none.
-        candidates: records of which an attacker asks whether somebody trains on them.
-        members: by client, the places of those that it holds from the first round on.
-        canary_odds: where a die dealt each candidate to a client or to nobody, how many a
-            client gets for one that goes nowhere, on average; None = no die did.
+        auxiliary: examples of the attacker; no client holds one of them, or a copy of one.
+        test: examples that neither clients nor attacker hold.
+        shifts: by client, the rounds in which its data distribution changes.
+        who: the users behind the clients and what the attacker knows of them; None = not
+            requested.
+        background: public examples of users who take no part; None = there are none.
+        candidates: candidate records for membership inference.
+        members: by client, the positions in `candidates` of those that it holds from round 0.
+        canary_odds: with canaries, the expected number per client for each held-out one; None
+            = candidates are no canaries.
 
     """
 
@@ -104,7 +105,7 @@ class Deal:
     canary_odds: float | None = None
 
     def held(self, client: int, number: int) -> Examples:
-        """What a client holds in a round."""
+        """Return the examples that a client holds in a round."""
         return self.pool.take(self.rows[number][client])
 
 
@@ -122,76 +123,82 @@ def deal(
     background: int | None = None,
     candidates: Candidates | None = None,
 ) -> Deal:
-    """Deal out a data set; no example of the training part goes to two hands, ever.
+    """Partition a data set; no training example is ever held by two parties.
 
-    The attacker is served first, from examples whose content the training and the test part
-    hold once only; then the clients' first examples are split, and whatever is exchanged
-    later comes from what nobody has held so far. Of a record that the attacker has an example
-    of no client holds any other. Canaries are drawn right after the attacker is served, so they
-    are the same whatever clients hold beside them.
+    Steps, in this order:
+
+    1. Auxiliary examples are drawn from content that the training and the test part have only
+       once. If the attacker holds any example of a record, no client holds another one.
+    2. Canaries are drawn, so that they do not depend on the clients' other examples.
+    3. The split partitions examples among clients.
+    4. Later exchanges draw examples that no client has held before.
 
     Args:
-        dataset: what is dealt.
-        shared_out: how; None = clients hold no more than their canaries.
-        clients: how many.
-        auxiliary: what the attacker gets.
-        test: how many test examples are used, a random choice; None = all.
+        dataset: to be partitioned.
+        shared_out: the rule; None = clients hold only their canaries.
+        clients: the number of clients.
+        auxiliary: the number of auxiliary examples.
+        test: the number of test examples, drawn at random; None = all.
         schedule: when clients exchange their examples.
-        seed: the same seed, the same deal.
-        people: what an attacker has of single users, whom clients stand for; None = nothing.
-        is_exchanged: whether the clients' first examples are dealt anew among them by chance.
-        background: public examples at most: of those that the data set has or, where it has
-            none, of users who take no part; None = all that the data set has.
-        candidates: how many records an attacker asks about; None = none.
+        seed: determines the partition.
+        people: what the attacker knows of the users behind the clients; None = nothing.
+        is_exchanged: whether the first examples of clients are permuted among them.
+        background: the largest number of public examples: from those of the data set or, if
+            it has none, from users who take no part. None = all that the data set has.
+        candidates: the number of candidate records; None = none.
 
     Raises:
-        PlanError: if the data set is too small for it.
+        PlanError: if the data set is too small.
 
     """
     _check_sizes(shared_out, clients)
-    known = _auxiliary_rows(dataset, auxiliary, seed.child("auxiliary"))
-    free = absent = _untouched(dataset, known)
-    parted = None
+    auxiliary_rows = _auxiliary_rows(dataset, auxiliary, seed.child("auxiliary"))
+    free = unused = _untouched(dataset, auxiliary_rows)
+    user_split = None
     if people is not None:
-        parted = part_users(dataset, free, people, seed.child("people"))
-        free = parted.private.clone()
-        _refuse_unmatched(dataset, parted, people, shared_out)
-    asked = None
+        user_split = part_users(dataset, free, people, seed.child("people"))
+        free = user_split.private.clone()
+        _refuse_unmatched(dataset, user_split, people, shared_out)
+    candidate_set = None
     if candidates is not None and candidates.are_canaries:
-        draws = seed.child("canaries")
-        asked = _canaries(dataset, candidates, clients, free, people, draws)
+        draw_seed = seed.child("canaries")
+        candidate_set = _canaries(dataset, candidates, clients, free, people, draw_seed)
         if candidates.canaries == "mislabelled":
-            dataset = _relabelled(dataset, asked.rows, draws)
-        free = absent = free & _untouched(dataset, asked.rows)
-    held = _first_held(dataset, shared_out, clients, free, seed)
-    who = None
-    if people is not None and parted is not None:
-        who = who_is_known(dataset, parted, held, people, seed.child("who"))
-        # Of others who take no part nothing is known: all that they have may be public.
-        absent = absent & ~who.kept_out
-    draws = seed.child("background")
-    public = _background_rows(dataset, absent, held, background, draws)
-    free[public] = False
+            dataset = _relabelled(dataset, candidate_set.rows, draw_seed)
+        free = unused = free & _untouched(dataset, candidate_set.rows)
+    client_rows = _first_held(dataset, shared_out, clients, free, seed)
+    participants = None
+    if people is not None and user_split is not None:
+        participants = who_is_known(dataset, user_split, client_rows, people, seed.child("who"))
+        # Examples of holdout users are not public; those of all other absent users may be.
+        unused = unused & ~participants.kept_out
+    draw_seed = seed.child("background")
+    background_rows = _background_rows(dataset, unused, client_rows, background, draw_seed)
+    free[background_rows] = False
     if is_exchanged:
-        held = exchanged(held, seed.child("exchanged"))
-    if asked is not None:
-        held = _with_canaries(held, asked)
+        client_rows = exchanged(client_rows, seed.child("exchanged"))
+    if candidate_set is not None:
+        client_rows = _with_canaries(client_rows, candidate_set)
     elif candidates is not None:
-        asked = _asked_about(dataset, candidates, held, free, seed.child("candidates"))
-        free[asked.rows] = False
+        candidate_set = _asked_about(
+            dataset, candidates, client_rows, free, seed.child("candidates")
+        )
+        free[candidate_set.rows] = False
     users = dataset.users if shared_out is not None and shared_out.split.keeps_users else None
-    course = holdings(dataset, users, held, free, schedule, seed.child("exchanges"))
-    devices = _shadow_devices(dataset, who, course)
+    timeline = holdings(dataset, users, client_rows, free, schedule, seed.child("exchanges"))
+    shadow_rows = _shadow_devices(dataset, participants, timeline)
     return Deal(
-        course.pool,
-        tuple((*rows, *devices) for rows in course.rows),
-        dataset.train.take(known),
+        timeline.pool,
+        tuple((*rows, *shadow_rows) for rows in timeline.rows),
+        dataset.train.take(auxiliary_rows),
         _test(dataset.test, test, seed.child("test")),
-        course.shifts,
-        who,
-        _public(dataset, public, background, draws),
-        None if asked is None else dataset.train.take(asked.rows),
-        {client(number): own for number, own in enumerate(asked.members)} if asked else {},
+        timeline.shifts,
+        participants,
+        _public(dataset, background_rows, background, draw_seed),
+        None if candidate_set is None else dataset.train.take(candidate_set.rows),
+        {client(number): places for number, places in enumerate(candidate_set.members)}
+        if candidate_set
+        else {},
         None if candidates is None else candidates.canary_odds,
     )
 
@@ -200,8 +207,8 @@ def _check_sizes(shared_out: SharedOut | None, clients: int) -> None:
     smallest, largest = (0, 0) if shared_out is None else shared_out.sizes
     if clients < 1 or (shared_out is not None and not 1 <= smallest <= largest):
         raise PlanError(
-            "a deal needs 1 client or more of 1 example or more, smallest first, got "
-            f"{clients} of sizes {(smallest, largest)}"
+            "data: a partition needs 1 client or more and sizes of 1 example or more, smallest "
+            f"first, got {clients} clients of sizes {(smallest, largest)}"
         )
 
 
@@ -213,11 +220,11 @@ def _canaries(
     people: People | None,
     seed: Seed,
 ) -> CandidateSet:
-    """Draw canaries from what nobody has, and put them into clients."""
+    """Draw canaries from unused examples, and assign them to clients."""
     if people is not None:
         raise PlanError(
-            "candidates: a canary is nobody's, and people ask who somebody is: leave out "
-            "canaries or people"
+            "candidates: a canary belongs to no user, so canaries and data.people cannot be "
+            "combined: leave out canaries or people"
         )
     return put_in(candidates, clients, free, _held_once(dataset), seed, dataset.records)
 
@@ -229,51 +236,55 @@ def _first_held(
     free: Bool[Tensor, " examples"],
     seed: Seed,
 ) -> tuple[Rows, ...]:
-    """What each client holds in round 0, canaries apart."""
+    """Return the rows that each client holds in round 0, without canaries."""
     if shared_out is None:
         return (torch.zeros(0, dtype=torch.long),) * clients
     rest, (smallest, largest) = free.nonzero().flatten(), shared_out.sizes
-    die = seed.child("sizes").generator()
-    size = torch.randint(smallest, largest + 1, (clients,), generator=die)
+    generator = seed.child("sizes").generator()
+    client_sizes = torch.randint(smallest, largest + 1, (clients,), generator=generator)
     labels, users = dataset.train.labels[rest], dataset.users
-    first = shared_out.split.assign(
+    positions = shared_out.split.assign(
         labels,
         None if users is None else users[rest],
-        size,
+        client_sizes,
         dataset.task.classes,
         seed.child("split"),
     )
-    return tuple(rest[rows] for rows in first)
+    return tuple(rest[rows] for rows in positions)
 
 
 def _asked_about(
     dataset: Dataset,
     candidates: Candidates,
-    held: tuple[Rows, ...],
+    client_rows: tuple[Rows, ...],
     free: Bool[Tensor, " examples"],
     seed: Seed,
 ) -> CandidateSet:
-    """Draw the records in question from what clients hold and from what nobody has."""
-    return ask_about(candidates, held, free, _held_once(dataset), seed, dataset.records)
+    """Draw candidate records from the clients' examples and from unused ones."""
+    return ask_about(candidates, client_rows, free, _held_once(dataset), seed, dataset.records)
 
 
-def _with_canaries(held: tuple[Rows, ...], asked: CandidateSet) -> tuple[Rows, ...]:
-    """What each client holds, and the canaries that were put into it."""
+def _with_canaries(
+    client_rows: tuple[Rows, ...], candidate_set: CandidateSet
+) -> tuple[Rows, ...]:
+    """Append to the rows of each client the canaries that it got."""
     return tuple(
-        torch.cat([rows, asked.rows[list(own)]])
-        for rows, own in zip(held, asked.members, strict=True)
+        torch.cat([rows, candidate_set.rows[list(places)]])
+        for rows, places in zip(client_rows, candidate_set.members, strict=True)
     )
 
 
-def _shadow_devices(dataset: Dataset, who: Who | None, course: Holdings) -> tuple[Rows, ...]:
-    """What shadow devices hold."""
-    devices = who.devices if who is not None else ()
-    if devices and course.pool is not dataset.train:
+def _shadow_devices(
+    dataset: Dataset, participants: Who | None, timeline: Holdings
+) -> tuple[Rows, ...]:
+    """Return the rows that each shadow device holds."""
+    shadow_rows = participants.devices if participants is not None else ()
+    if shadow_rows and timeline.pool is not dataset.train:
         raise PlanError(
-            "people: shadow devices are not for runs in which inputs are distorted: leave out "
+            "people: shadow devices cannot be combined with distorted inputs: leave out "
             "shadow_devices or the shift by distortion"
         )
-    return devices
+    return shadow_rows
 
 
 def _auxiliary_rows(dataset: Dataset, auxiliary: Auxiliary, seed: Seed) -> Rows:
@@ -287,101 +298,106 @@ def _auxiliary_rows(dataset: Dataset, auxiliary: Auxiliary, seed: Seed) -> Rows:
     if not int(counts.sum()):
         return torch.zeros(0, dtype=torch.long)
     unique = _held_once(dataset).nonzero().flatten()
-    there = labels[unique].bincount(minlength=classes)
-    check_supply(there, counts, classes)
-    (drawn,) = draw(labels[unique], counts[None], classes, seed)
-    return unique[drawn]
+    available = labels[unique].bincount(minlength=classes)
+    check_supply(available, counts, classes)
+    (positions,) = draw(labels[unique], counts[None], classes, seed)
+    return unique[positions]
 
 
-def _untouched(dataset: Dataset, known: Rows) -> Bool[Tensor, " examples"]:
-    """Mark the examples of all records of which the attacker has none."""
-    free = torch.ones(len(dataset.train), dtype=torch.bool)
-    free[known] = False
+def _untouched(dataset: Dataset, rows: Rows) -> Bool[Tensor, " examples"]:
+    """Mark the examples of all records from which none of these rows was cut."""
+    is_unused = torch.ones(len(dataset.train), dtype=torch.bool)
+    is_unused[rows] = False
     if dataset.records is not None:
-        free &= ~torch.isin(dataset.records, dataset.records[known])
-    return free
+        is_unused &= ~torch.isin(dataset.records, dataset.records[rows])
+    return is_unused
 
 
 def _relabelled(dataset: Dataset, rows: Rows, seed: Seed) -> Dataset:
-    """The same data set with a wrong label in each of these rows of the training part."""
+    """Replace the labels of these rows of the training part by wrong ones."""
     train = dataset.train
     labels = mislabelled(train.labels, rows, dataset.task.classes, seed.child("labels"))
     return replace(dataset, train=replace(train, labels=labels))
 
 
 def _refuse_unmatched(
-    dataset: Dataset, parted: Parted, people: People, shared_out: SharedOut | None
+    dataset: Dataset, user_split: Parted, people: People, shared_out: SharedOut | None
 ) -> None:
-    """Label-matched users are so no longer where clients hold a part of them by chance."""
-    size = 0 if shared_out is None else shared_out.sizes[0]
+    """Refuse clients that would hold a random part of a label-matched user's examples."""
+    smallest = 0 if shared_out is None else shared_out.sizes[0]
     if people.per_label is None or dataset.users is None:
         return
-    each = int(dataset.users[parted.private].bincount().max())
-    if size < each:
+    private_count = int(dataset.users[user_split.private].bincount().max())
+    if smallest < private_count:
         raise PlanError(
-            f"people: label-matched users have {each} private examples each: let examples be "
-            f"{each} or more, or lower per_label"
+            f"people: label-matched users have {private_count} private examples each: set "
+            f"data.examples to {private_count} or more, or lower per_label"
         )
 
 
 def _held_once(dataset: Dataset) -> Bool[Tensor, " examples"]:
-    """Mark the training examples of whose content there is no copy, in the test neither.
+    """Mark the training examples whose content occurs once in training and test part.
 
-    Remembered as long as the data set lives, since many federations may be dealt from one: to
-    look takes 0.1 s for the 70,000 images of MNIST.
+    The result is cached for as long as the data set exists, since many partitions may be drawn
+    from it. Computing it takes 0.1 s for the 70,000 images of MNIST.
     """
     train, test = dataset.train.inputs, dataset.test.inputs
     if train not in _HELD_ONCE:
         _HELD_ONCE[train] = WeakTensorKeyDictionary()
-    known = _HELD_ONCE[train]
-    if test not in known:
-        keys = torch.cat([content_keys(train), content_keys(test)])
-        _, place, copies = np.unique(keys.numpy(), return_inverse=True, return_counts=True)
-        once: Bool[np.ndarray, " keys"] = copies[place] == 1
-        known[test] = torch.from_numpy(once[: len(train)])
-    marks: Bool[Tensor, " examples"] = known[test]
-    return marks
+    masks = _HELD_ONCE[train]
+    if test not in masks:
+        hashes = torch.cat([content_keys(train), content_keys(test)])
+        _, key_index, copies = np.unique(
+            hashes.numpy(), return_inverse=True, return_counts=True
+        )
+        is_unique: Bool[np.ndarray, " hashes"] = copies[key_index] == 1
+        masks[test] = torch.from_numpy(is_unique[: len(train)])
+    mask: Bool[Tensor, " examples"] = masks[test]
+    return mask
 
 
 def _background_rows(
     dataset: Dataset,
-    absent: Bool[Tensor, " examples"],
-    held: tuple[Rows, ...],
-    wanted: int | None,
+    unused: Bool[Tensor, " examples"],
+    client_rows: tuple[Rows, ...],
+    count: int | None,
     seed: Seed,
 ) -> Rows:
-    """Rows of users who take no part, where the data set has no public examples of its own."""
-    if dataset.background is not None or wanted is None:
+    """Draw rows of users who take no part, if the data set has no public examples."""
+    if dataset.background is not None or count is None:
         return torch.zeros(0, dtype=torch.long)
     if dataset.users is None:
         raise PlanError(
-            "background: the data set has no public examples and names no users, some of whom "
-            "could take no part: leave background out"
+            "background: the data set has no public examples, and names no users from whom "
+            "they could be drawn: leave background out"
         )
-    busy = dataset.users[torch.cat(held)]
-    rest = (absent & ~torch.isin(dataset.users, busy)).nonzero().flatten()
-    if len(rest) < wanted:
+    present = dataset.users[torch.cat(client_rows)]
+    available = (unused & ~torch.isin(dataset.users, present)).nonzero().flatten()
+    if len(available) < count:
         raise PlanError(
-            f"background: {wanted} public examples are wanted, and users who take no part have "
-            f"{len(rest)}: ask for fewer, or take fewer clients"
+            f"background: {count} public examples are needed, but users who take no part have "
+            f"{len(available)}: lower background, or take fewer clients"
         )
-    return rest[torch.randperm(len(rest), generator=seed.generator())[:wanted]]
+    return available[torch.randperm(len(available), generator=seed.generator())[:count]]
 
 
-def _public(dataset: Dataset, rows: Rows, wanted: int | None, seed: Seed) -> Examples | None:
-    """The public examples, if there are any."""
+def _public(dataset: Dataset, rows: Rows, count: int | None, seed: Seed) -> Examples | None:
+    """Return the public examples, or None if there are none."""
     if dataset.background is not None:
-        return _some_of(dataset.background, wanted, seed)
+        return _some_of(dataset.background, count, seed)
     return dataset.train.take(rows) if len(rows) else None
 
 
-def _test(examples: Examples, wanted: int | None, seed: Seed) -> Examples:
-    if wanted is not None and not 1 <= wanted <= len(examples):
-        raise PlanError(f"test: {wanted} of the {len(examples)} test examples: take 1 to all")
-    return _some_of(examples, wanted, seed)
+def _test(examples: Examples, count: int | None, seed: Seed) -> Examples:
+    if count is not None and not 1 <= count <= len(examples):
+        raise PlanError(
+            f"test: {count} is not in 1 to {len(examples)}, the number of test examples: "
+            "change it"
+        )
+    return _some_of(examples, count, seed)
 
 
-def _some_of(examples: Examples, wanted: int | None, seed: Seed) -> Examples:
-    if wanted is None or wanted >= len(examples):
+def _some_of(examples: Examples, count: int | None, seed: Seed) -> Examples:
+    if count is None or count >= len(examples):
         return examples
-    return examples.take(torch.randperm(len(examples), generator=seed.generator())[:wanted])
+    return examples.take(torch.randperm(len(examples), generator=seed.generator())[:count])

@@ -1,4 +1,4 @@
-"""Draws disjoint examples of wanted kinds from a pool."""
+"""Stratified samples from a pool, disjoint between clients."""
 
 import torch
 from jaxtyping import Int
@@ -10,60 +10,64 @@ from overheard.core.split import Rows
 
 
 def draw(
-    kinds: Int[Tensor, " examples"],
-    counts: Int[Tensor, "clients kinds"],
+    strata: Int[Tensor, " examples"],
+    counts: Int[Tensor, "clients strata"],
     classes: int,
     seed: Seed,
 ) -> tuple[Rows, ...]:
-    """Give each client as many examples of each kind as it wants, none to two clients.
+    """Draw the wanted number of examples of each stratum for each client, without overlap.
 
     Args:
-        kinds: of each example in the pool; a kind is a label, or user * classes + label.
-        counts: how many each client wants.
-        classes: how many labels there are; only for the message.
-        seed: which examples of a kind a client gets, and in what order.
+        strata: of each example in the pool: its label, or user * classes + label.
+        counts: how many examples of each stratum each client gets.
+        classes: the number of labels; only for the error message.
+        seed: determines which examples a client gets, and in what order.
+
+    Returns:
+        The rows of each client, in random order.
 
     Raises:
-        PlanError: naming the label of which there are too few.
+        PlanError: if a stratum has too few examples; the message names its label.
 
     """
-    check_supply(kinds.bincount(minlength=counts.shape[1]), counts.sum(0), classes)
-    order = torch.randperm(len(kinds), generator=seed.child("pool").generator())
-    by_kind = order[kinds[order].argsort(stable=True)]
-    sizes = kinds.bincount(minlength=counts.shape[1])
-    # Client k takes, of each kind, what follows on the shares of the clients before it.
-    starts = (sizes.cumsum(0) - sizes) + counts.cumsum(0) - counts  # (clients, kinds)
-    dealt = []
-    for number, (first, wanted) in enumerate(zip(starts, counts, strict=True)):
-        rows = by_kind[_ranges(first, wanted)]
+    check_supply(strata.bincount(minlength=counts.shape[1]), counts.sum(0), classes)
+    order = torch.randperm(len(strata), generator=seed.child("pool").generator())
+    by_stratum = order[strata[order].argsort(stable=True)]
+    sizes = strata.bincount(minlength=counts.shape[1])
+    # Within each stratum, client k takes the rows after those of clients 0 to k - 1.
+    starts = (sizes.cumsum(0) - sizes) + counts.cumsum(0) - counts  # (clients, strata)
+    drawn = []
+    for number, (first, lengths) in enumerate(zip(starts, counts, strict=True)):
+        rows = by_stratum[_ranges(first, lengths)]
         shuffle = seed.child("client", number).generator()
-        dealt.append(rows[torch.randperm(len(rows), generator=shuffle)])
-    return tuple(dealt)
+        drawn.append(rows[torch.randperm(len(rows), generator=shuffle)])
+    return tuple(drawn)
 
 
 def check_supply(
-    there: Int[Tensor, " kinds"], needed: Int[Tensor, " kinds"], classes: int
+    available: Int[Tensor, " strata"], needed: Int[Tensor, " strata"], classes: int
 ) -> None:
-    """Refuse to draw more examples of a kind than there are.
+    """Refuse to draw more examples of a stratum than are available.
 
     Raises:
-        PlanError: naming the label, what is needed and what there is.
+        PlanError: if one has too few; the message names the label and both numbers.
 
     """
-    short = (needed > there).nonzero().flatten()
+    short = (needed > available).nonzero().flatten()
     if not len(short):
         return
-    kind = int(short[0])
-    owner = f" of user {kind // classes}" if len(there) > classes else ""
+    stratum = int(short[0])
+    owner = f" of user {stratum // classes}" if len(available) > classes else ""
     raise PlanError(
-        f"{int(needed[kind])} examples{owner} with label {kind % classes} are needed and "
-        f"{int(there[kind])} are left: take fewer or smaller clients, fewer rounds with fresh "
-        "examples, fewer auxiliary examples, or a composition with less of that label"
+        f"{int(needed[stratum])} examples{owner} with label {stratum % classes} are needed, "
+        f"but {int(available[stratum])} are left: take fewer or smaller clients, fewer rounds "
+        "with fresh examples, fewer auxiliary examples, or a composition with less of that "
+        "label"
     )
 
 
-def _ranges(starts: Int[Tensor, " kinds"], lengths: Int[Tensor, " kinds"]) -> Rows:
-    """The numbers start, start + 1, ... of each range, one range after the other."""
+def _ranges(starts: Int[Tensor, " strata"], lengths: Int[Tensor, " strata"]) -> Rows:
+    """Concatenate the ranges start, start + 1, ..., start + length - 1."""
     ends = lengths.cumsum(0)
     offsets = (starts - (ends - lengths)).repeat_interleave(lengths)
     return torch.arange(int(lengths.sum())) + offsets

@@ -1,4 +1,4 @@
-"""Who holds which examples in each round, exchange by exchange."""
+"""The examples that each client holds in each round."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from overheard.data.partition.schedule import DataShift, Schedule
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What each client holds in each round.
+    """The examples that each client holds in each round.
 
     Args:
-        pool: what `rows` are rows of: the training part or, where some examples are held
-            distorted, what any client ever holds of it as it is, and then the distorted ones.
-        rows: by round and then by client.
-        shifts: by client, the rounds from which on what it holds is of another kind, in
-            order; of a drift the first. Who holds one kind throughout has no entry.
+        pool: the examples to which `rows` refer: the training part. If clients hold distorted
+            examples: the undistorted examples that any client holds, then the distorted ones.
+        rows: rows of the pool, by round and then by client.
+        shifts: by client, the rounds in which its data distribution changes, in order; the
+            first round of a drift. Clients without a change have no entry.
 
     """
 
@@ -48,45 +48,48 @@ def holdings(
     schedule: Schedule,
     seed: Seed,
 ) -> Holdings:
-    """Let clients exchange what they hold; no example of the training part goes to two hands.
+    """Exchange the clients' examples by this schedule, round by round.
 
-    A drift (`over` above 1) cuts what the client holds and what it gets into parts alike: of
-    each label every part has its share, give or take one example. So a composition moves
-    evenly, and one that does not shift stands still in every round.
+    No training example is ever held by two clients. A drift (`over` above 1) cuts old and new
+    examples into stratified parts: every part has its share of each label, give or take one
+    example. So label shares change evenly, and shares that do not shift stay constant.
 
     Args:
-        dataset: whose training part is held.
-        users: of the training part, where each client stands for one user; else None.
-        first: what each client holds in round 0.
-        free: the training examples that no attacker has.
-        schedule: who exchanges when.
-        seed: the same seed, the same holdings.
+        dataset: the data set whose training part clients hold.
+        users: the users of the training part, if each client stands for one user; else None.
+        first: the rows that each client holds in round 0.
+        free: marks the training examples that no attacker holds.
+        schedule: the exchanges.
+        seed: determines all draws.
 
     Raises:
         PlanError: if too few examples are left, or a shift does not fit the data set.
 
     """
     _refuse_misfits(schedule, len(first), dataset.task, users)
-    table = _Table(dataset, users, first, free)
+    state = _Table(dataset, users, first, free)
     rounds = [first]
     for number in range(1, schedule.rounds):
-        starting, draws = schedule.starting(number), seed.child("round", number)
+        starting, round_seed = schedule.starting(number), seed.child("round", number)
         due = [
-            who
-            for who, hand in enumerate(table.hands)
-            if who in starting or (schedule.refreshes(number) and not hand.coming)
+            client_number
+            for client_number, holding in enumerate(state.hands)
+            if client_number in starting or (schedule.refreshes(number) and not holding.coming)
         ]
-        table.move_on()
-        orders = [table.order(who, starting.get(who), draws) for who in due]
-        if orders:
-            table.serve(orders, number, draws)
-        rounds.append(tuple(hand.rows for hand in table.hands))
-    return table.holdings(rounds, seed.child("looks"))
+        state.move_on()
+        exchanges = [
+            state.order(client_number, starting.get(client_number), round_seed)
+            for client_number in due
+        ]
+        if exchanges:
+            state.serve(exchanges, number, round_seed)
+        rounds.append(tuple(holding.rows for holding in state.hands))
+    return state.holdings(rounds, seed.child("looks"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Hand:
-    """What a client holds, what in the rounds of a drift to come, and how distorted it is."""
+    """The rows of a client now and in the remaining rounds of a drift, and their distortion."""
 
     rows: Rows
     coming: tuple[Rows, ...] = ()
@@ -95,10 +98,10 @@ class _Hand:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """What a client gets in exchange: how much of each kind, in how many rounds, how seen."""
+    """An exchange of a client: new examples per stratum, rounds it takes, and distortion."""
 
     client: int
-    counts: Int[Tensor, " kinds"]
+    counts: Int[Tensor, " strata"]
     over: int
     look: float
     is_shift: bool
@@ -106,7 +109,7 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _Copies:
-    """Examples that a client holds distorted, and under which rows."""
+    """Rows of examples of which a client holds distorted copies."""
 
     client: int
     look: float
@@ -115,7 +118,7 @@ class _Copies:
 
 @final
 class _Table:
-    """Keeps, from round to round, who holds what and what nobody has held."""
+    """The rows that clients hold, updated round by round, and the rows never held so far."""
 
     def __init__(
         self,
@@ -127,129 +130,144 @@ class _Table:
         self.hands = tuple(_Hand(rows) for rows in first)
         self._dataset = dataset
         self._classes = dataset.task.classes
-        labels, held = dataset.train.labels, torch.cat(first)
-        # By row: the label or, where clients are users, user * classes + label.
+        labels, held_rows = dataset.train.labels, torch.cat(first)
+        # The stratum of each row: its label or, if clients are users, user * classes + label.
         self._kinds = labels if users is None else users * self._classes + labels
         self._untouched = free.clone()
-        self._untouched[held] = False
+        self._untouched[held_rows] = False
         self._met = torch.zeros(int(self._kinds.max()) // self._classes + 1, dtype=torch.bool)
-        self._met[self._kinds[held] // self._classes] = True
+        self._met[self._kinds[held_rows] // self._classes] = True
         self._copies = list[_Copies]()
         self._shifts = dict[Party, tuple[int, ...]]()
 
     def move_on(self) -> None:
-        """Go one round further in every drift."""
+        """Advance every drift by one round."""
         self.hands = tuple(
-            _Hand(hand.coming[0], hand.coming[1:], hand.look) if hand.coming else hand
-            for hand in self.hands
+            _Hand(holding.coming[0], holding.coming[1:], holding.look)
+            if holding.coming
+            else holding
+            for holding in self.hands
         )
 
-    def order(self, who: int, shift: DataShift | None, seed: Seed) -> _Order:
-        """What a client is to get, by its shift or, where there is none, as it has."""
-        hand, kinds = self.hands[who], len(self._met) * self._classes
-        there = self._kinds[hand.rows].bincount(minlength=kinds)
+    def order(self, number: int, shift: DataShift | None, seed: Seed) -> _Order:
+        """Return the exchange of a client: by its shift or, without one, of the same counts."""
+        holding, strata = self.hands[number], len(self._met) * self._classes
+        old_counts = self._kinds[holding.rows].bincount(minlength=strata)
         if shift is None:
-            return _Order(who, there, 1, hand.look, is_shift=False)
-        before = there
+            return _Order(number, old_counts, 1, holding.look, is_shift=False)
+        base_counts = old_counts
         if shift.new_user:
-            left = self._kinds[: len(self._untouched)][self._untouched]
-            before = self._of_stranger(left.bincount(minlength=kinds), hand.rows, who, seed)
-        counts = _shifted(before, len(hand.rows), shift, self._classes)
-        look = hand.look if shift.distortion is None else shift.distortion
-        is_shift = look != hand.look or not torch.equal(there, counts)
-        return _Order(who, counts, shift.over, look, is_shift)
+            unused_strata = self._kinds[: len(self._untouched)][self._untouched]
+            base_counts = self._of_stranger(
+                unused_strata.bincount(minlength=strata), holding.rows, number, seed
+            )
+        counts = _shifted(base_counts, len(holding.rows), shift, self._classes)
+        distortion_level = holding.look if shift.distortion is None else shift.distortion
+        is_shift = distortion_level != holding.look or not torch.equal(old_counts, counts)
+        return _Order(number, counts, shift.over, distortion_level, is_shift)
 
-    def serve(self, orders: Sequence[_Order], number: int, seed: Seed) -> None:
-        """Give to each what it is to get, out of what nobody has held."""
-        rest = self._untouched.nonzero().flatten()
-        counts = torch.stack([order.counts for order in orders])
-        drawn = draw(self._kinds[rest], counts, self._classes, seed)
-        hands = list(self.hands)
-        for order, places in zip(orders, drawn, strict=True):
-            fresh = rest[places]
+    def serve(self, exchanges: Sequence[_Order], number: int, seed: Seed) -> None:
+        """Carry out these exchanges with examples that nobody has held so far."""
+        unused = self._untouched.nonzero().flatten()
+        counts = torch.stack([exchange.counts for exchange in exchanges])
+        positions = draw(self._kinds[unused], counts, self._classes, seed)
+        holdings = list(self.hands)
+        for exchange, chosen in zip(exchanges, positions, strict=True):
+            fresh = unused[chosen]
             self._untouched[fresh] = False
-            if order.look:
-                fresh = self._copied(_Copies(order.client, order.look, fresh))
-            if order.is_shift:
-                who = client(order.client)
-                self._shifts[who] = (*self._shifts.get(who, ()), number)
-            old = _shuffled(hands[order.client].rows, seed.child("going", order.client))
-            steps = self._steps(old, fresh, order.over)
-            hands[order.client] = _Hand(steps[0], steps[1:], order.look)
-        self.hands = tuple(hands)
+            if exchange.look:
+                fresh = self._copied(_Copies(exchange.client, exchange.look, fresh))
+            if exchange.is_shift:
+                party = client(exchange.client)
+                self._shifts[party] = (*self._shifts.get(party, ()), number)
+            old = _shuffled(
+                holdings[exchange.client].rows, seed.child("going", exchange.client)
+            )
+            steps = self._steps(old, fresh, exchange.over)
+            holdings[exchange.client] = _Hand(steps[0], steps[1:], exchange.look)
+        self.hands = tuple(holdings)
 
     def holdings(self, rounds: Sequence[tuple[Rows, ...]], seed: Seed) -> Holdings:
-        """What was held, in rows of one pool."""
+        """Return the held rows of all rounds, as rows of one pool."""
         train = self._dataset.train
         if not self._copies:
             return Holdings(train, tuple(rounds), self._shifts)
-        different = {id(rows): rows for held in rounds for rows in held}
-        # What nobody holds as it is stays out: every run with a look has a pool of its own.
-        kept = torch.zeros(len(self._kinds), dtype=torch.bool)
-        kept[torch.cat(list(different.values()))] = True
-        kept[len(train) :] = True
-        place = kept.cumsum(0) - 1
-        moved = {name: place[rows] for name, rows in different.items()}
-        plain = kept[: len(train)]
-        looks = _looks(train, self._dataset.task, self._copies, seed)
+        all_rows = {id(rows): rows for round_rows in rounds for rows in round_rows}
+        # Examples that nobody holds undistorted are left out, to save memory.
+        is_kept = torch.zeros(len(self._kinds), dtype=torch.bool)
+        is_kept[torch.cat(list(all_rows.values()))] = True
+        is_kept[len(train) :] = True
+        new_rows = is_kept.cumsum(0) - 1
+        renumbered = {name: new_rows[rows] for name, rows in all_rows.items()}
+        is_plain = is_kept[: len(train)]
+        distorted_copies = _looks(train, self._dataset.task, self._copies, seed)
         pool = Examples(
-            torch.cat([train.inputs[plain], looks.inputs]),
-            torch.cat([train.labels[plain], looks.labels]),
+            torch.cat([train.inputs[is_plain], distorted_copies.inputs]),
+            torch.cat([train.labels[is_plain], distorted_copies.labels]),
         )
-        placed = tuple(tuple(moved[id(rows)] for rows in held) for held in rounds)
-        return Holdings(pool, placed, self._shifts)
+        pool_rows = tuple(
+            tuple(renumbered[id(rows)] for rows in round_rows) for round_rows in rounds
+        )
+        return Holdings(pool, pool_rows, self._shifts)
 
     def _of_stranger(
-        self, left: Int[Tensor, " kinds"], held: Rows, who: int, seed: Seed
-    ) -> Int[Tensor, " kinds"]:
-        """What is left of a user whom no client has been, and who has enough."""
-        by_user = left.reshape(-1, self._classes)  # (users, classes)
-        fitting = ((by_user.sum(1) >= len(held)) & ~self._met).nonzero().flatten()
-        if not len(fitting):
+        self, unused_counts: Int[Tensor, " strata"], old_rows: Rows, number: int, seed: Seed
+    ) -> Int[Tensor, " strata"]:
+        """Return the remaining counts of a random user that is new and has enough examples."""
+        by_user = unused_counts.reshape(-1, self._classes)  # (users, classes)
+        candidates = ((by_user.sum(1) >= len(old_rows)) & ~self._met).nonzero().flatten()
+        if not len(candidates):
             raise PlanError(
-                f"client {who} is to become a user whom no client has been, and none of these "
-                f"has {len(held)} examples: take fewer or smaller clients"
+                f"client {number} shifts to a user whom no client has been, but none of these "
+                f"users has {len(old_rows)} examples: take fewer or smaller clients"
             )
-        chance = torch.randint(len(fitting), (), generator=seed.child("user", who).generator())
-        user = int(fitting[chance])
+        index = torch.randint(
+            len(candidates), (), generator=seed.child("user", number).generator()
+        )
+        user = int(candidates[index])
         self._met[user] = True
-        alone = torch.zeros_like(by_user)
-        alone[user] = by_user[user]
-        return alone.flatten()  # (kinds)
+        counts = torch.zeros_like(by_user)
+        counts[user] = by_user[user]
+        return counts.flatten()  # (strata)
 
     def _copied(self, copies: _Copies) -> Rows:
-        """Rows for distorted copies, after all that there are."""
+        """Register distorted copies, and return their row numbers, after all existing ones."""
         start = len(self._kinds)
         self._copies.append(copies)
         self._kinds = torch.cat([self._kinds, self._kinds[copies.of]])
         return torch.arange(start, len(self._kinds))
 
-    def _steps(self, old: Rows, fresh: Rows, over: int) -> tuple[Rows, ...]:
-        """What is held in each round of an exchange."""
-        going, coming = (self._parts(rows, over) for rows in (old, fresh))
-        between = (torch.cat([*coming[:step], *going[step:]]) for step in range(1, over))
-        return (*between, fresh)
+    def _steps(self, old: Rows, fresh: Rows, duration: int) -> tuple[Rows, ...]:
+        """Return the rows held in each round of an exchange."""
+        old_parts, new_parts = (self._parts(rows, duration) for rows in (old, fresh))
+        drift_rounds = (
+            torch.cat([*new_parts[:step], *old_parts[step:]]) for step in range(1, duration)
+        )
+        return (*drift_rounds, fresh)
 
     def _parts(self, rows: Rows, count: int) -> tuple[Rows, ...]:
-        """Cut rows into parts with like shares of each kind, each kind by its rows' order."""
+        """Cut rows into stratified parts, each stratum in the order of its rows."""
         ordered = rows[self._kinds[rows].argsort(stable=True)]
         return tuple(ordered[part::count] for part in range(count))
 
 
 def _shifted(
-    before: Int[Tensor, " kinds"], size: int, shift: DataShift, classes: int
-) -> Int[Tensor, " kinds"]:
-    """How many examples of each kind make up `size` of them after a shift."""
+    before: Int[Tensor, " strata"], size: int, shift: DataShift, classes: int
+) -> Int[Tensor, " strata"]:
+    """Return the count of each stratum among `size` examples after a shift."""
     by_user = before.double().reshape(-1, classes)  # (users, classes)
-    place = f"the shift of client {shift.client} in round {shift.round}"
+    description = f"the shift of client {shift.client} in round {shift.round}"
     if shift.shares is not None:
-        # Where clients are users, all that a client holds lies in that user's row.
+        # If clients are users, all examples of a client are in its user's row.
         is_held = by_user.sum(1, keepdim=True) > 0
-        by_user = is_held * shares_of(shift.shares, place)
+        by_user = is_held * shares_of(shift.shares, description)
     if shift.weights is not None:
-        by_user = by_user * weights_of(shift.weights, place)
+        by_user = by_user * weights_of(shift.weights, description)
         if not bool(by_user.any()):
-            raise PlanError(f"{place}: the weights leave nothing of what the client holds")
+            raise PlanError(
+                f"{description}: the weights of all labels that the client holds are 0: raise "
+                "one of them"
+            )
     return apportion(by_user.flatten(), size)
 
 
@@ -258,37 +276,47 @@ def _shuffled(rows: Rows, seed: Seed) -> Rows:
 
 
 def _looks(train: Examples, task: Task, copies: Sequence[_Copies], seed: Seed) -> Examples:
-    """The distorted copies, in their order: each client sees by one instrument of its own."""
-    which = torch.cat([torch.full((len(one.of),), n) for n, one in enumerate(copies)])
-    plain = train.take(torch.cat([one.of for one in copies]))
-    inputs = torch.empty_like(plain.inputs)
-    for who, look in dict.fromkeys((one.client, one.look) for one in copies):
-        own = [n for n, one in enumerate(copies) if (one.client, one.look) == (who, look)]
-        here = torch.isin(which, torch.tensor(own))
-        seen = distorted(plain.take(here), task, look, seed.child("client", who))
-        inputs[here] = seen.inputs
-    return Examples(inputs, plain.labels)
+    """Return the distorted copies, in order; each client has its own distortion."""
+    copy_index = torch.cat([torch.full((len(item.of),), n) for n, item in enumerate(copies)])
+    originals = train.take(torch.cat([item.of for item in copies]))
+    inputs = torch.empty_like(originals.inputs)
+    for number, distortion_level in dict.fromkeys((item.client, item.look) for item in copies):
+        matches = [
+            n
+            for n, item in enumerate(copies)
+            if (item.client, item.look) == (number, distortion_level)
+        ]
+        is_match = torch.isin(copy_index, torch.tensor(matches))
+        result = distorted(
+            originals.take(is_match), task, distortion_level, seed.child("client", number)
+        )
+        inputs[is_match] = result.inputs
+    return Examples(inputs, originals.labels)
 
 
 def _refuse_misfits(
     schedule: Schedule, clients: int, task: Task, users: Int[Tensor, " examples"] | None
 ) -> None:
-    """Refuse the shifts that this data set or this split cannot have."""
+    """Refuse shifts that do not fit the data set or the split."""
     for shift in schedule.shifts:
         if shift.client >= clients:
-            raise PlanError(f"client {shift.client} shifts, but there are {clients} clients")
-        for told, numbers in (("shares", shift.shares), ("weights", shift.weights)):
+            raise PlanError(
+                f"client {shift.client} shifts, but there are {clients} clients, numbered from "
+                "0: choose one of them"
+            )
+        for name, numbers in (("shares", shift.shares), ("weights", shift.weights)):
             if numbers is not None and len(numbers) != task.classes:
                 raise PlanError(
-                    f"a shift to {len(numbers)} {told}, but the task has {task.classes} labels"
+                    f"a shift has {len(numbers)} {name}, but the task has {task.classes} "
+                    "labels: give one per label"
                 )
         if shift.distortion and task.vocabulary is not None:
             raise PlanError(
-                f"client {shift.client} shifts by distortion, which is for images and columns "
-                "of numbers: the data set has texts; shift them by shares or weights"
+                f"client {shift.client} shifts by distortion, which works only for images and "
+                "columns of numbers, but the data set has texts: shift by shares or weights"
             )
         if shift.new_user and users is None:
             raise PlanError(
-                f"client {shift.client} shifts to a new user, but clients are no users: take a "
-                "split that goes by users, such as by_user"
+                f"client {shift.client} shifts to a new user, but its split does not keep "
+                "users: use a split that does, such as by_user"
             )

@@ -1,4 +1,4 @@
-"""Cuts what an attacker has of each user out of what the users would hold."""
+"""The split of each user's examples into prior and private ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from overheard.data.partition.people import People
 @final
 @dataclass(frozen=True, slots=True)
 class Parted:
-    """The training part of a data set, parted by user.
+    """Prior and private examples of users.
 
     Args:
-        prior: rows of prior examples by user number, in such an order that an earlier piece is
-            to a later one what prior examples are to private ones; none of a user who has too
-            few.
+        prior: rows of prior examples by user number; empty for a user with too few. They are
+            ordered so that an earlier part differs from a later one as prior examples differ
+            from private ones.
         private: marks the examples that clients may hold.
 
     """
@@ -37,33 +37,35 @@ class Parted:
 def part_users(
     dataset: Dataset, free: Bool[Tensor, " examples"], people: People, seed: Seed
 ) -> Parted:
-    """Part the free examples of every user; a record goes to one side whole.
+    """Split the free examples of each user into prior and private ones; records stay whole.
 
-    Of a user with one record that is private. What the attacker does not get, as it is limited
-    in records or a copy, goes to nobody: a client holds the same whatever the limit.
+    The only record of a user is private. Examples that the attacker does not get, because of
+    the limit on records or because they are copies, are left out. So clients hold the same
+    examples whatever the limit.
 
-    No prior example has the content of a private or a test example, whoever's: the attacker
-    would know of a secret for certain what it is to infer. Of the prior examples of WISDM 1 to
-    2 % are such copies, of the blogs' windows of ten words, such as the opening of a letter,
-    1 to 2 % (the user's own in three of four cases), of whole posts less than 0.1 %.
+    No prior example has the content of any private or test example, since the attacker would
+    then hold what it is to infer. Such copies are 1 to 2 % of the prior examples of WISDM, and
+    less than 0.1 % of whole blog posts. They are 1 to 2 % of the blogs' windows of ten words,
+    such as the opening of a letter; three of four are copies of the user's own.
 
     Takes 0.1 s for the 350,000 windows of the blogs.
 
     Raises:
-        PlanError: if the data set names no users, or too few have enough of the same labels.
+        PlanError: if the data set names no users, or too few users have enough examples of
+            the same labels.
 
     """
     users = dataset.users
     if users is None:
-        raise PlanError("people: the data set names no users: take one that does")
-    cuts = {
+        raise PlanError("people: the data set names no users: choose one that does")
+    splits = {
         user: _cut(dataset, rows, people, seed.child("user", user))
         for user, rows in _by_user(dataset, users, free).items()
     }
     private = free.clone()
-    private[_together(cut.taken for cut in cuts.values())] = False
-    known = ~_copies(dataset, private)
-    prior = {user: cut.kept(known, people.records) for user, cut in cuts.items()}
+    private[_together(split.taken for split in splits.values())] = False
+    is_allowed = ~_copies(dataset, private)
+    prior = {user: split.kept(is_allowed, people.records) for user, split in splits.items()}
     if people.per_label is None:
         return Parted(prior, private)
     return _matched(dataset, users, Parted(prior, private), people.per_label)
@@ -72,26 +74,26 @@ def part_users(
 def _by_user(
     dataset: Dataset, users: Int[Tensor, " examples"], free: Bool[Tensor, " examples"]
 ) -> dict[int, Rows]:
-    """The free rows of each user who has any, in the order of time."""
+    """Return the free rows of each user who has any, in chronological order."""
     rows = free.nonzero().flatten()
     if dataset.times is not None:
         rows = rows[dataset.times[rows].argsort(stable=True)]
     rows = rows[users[rows].argsort(stable=True)]
     numbers, sizes = np.unique(users[rows].numpy(), return_counts=True)
-    own = torch.split(rows, sizes.tolist())
-    return dict(zip(numbers.tolist(), own, strict=True))
+    user_rows = torch.split(rows, sizes.tolist())
+    return dict(zip(numbers.tolist(), user_rows, strict=True))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """How one user's rows are cut.
+    """The prior rows of one user.
 
     Args:
-        taken: those that are no longer private, in the order of `Parted.prior`.
-        records: of each of these.
-        strata: the records among these in parts that are limited alike, in each those that the
-            attacker is to have first, last.
+        taken: rows that are not private, in the order of `Parted.prior`.
+        records: the record of each of these rows.
+        strata: these records by stratum (by label, or all in one). A limit takes the same share
+            of each stratum, from its end.
 
     """
 
@@ -99,23 +101,23 @@ class _Cut:
     records: Int[Tensor, " _rows"]
     strata: tuple[Int[Tensor, " _records"], ...]
 
-    def kept(self, known: Bool[Tensor, " examples"], limit: int | None) -> Rows:
-        """Those that the attacker has: may be known, and of so many records at most."""
-        may = known[self.taken]
-        rows, records = self.taken[may], self.records[may]
+    def kept(self, is_allowed: Bool[Tensor, " examples"], limit: int | None) -> Rows:
+        """Return the prior rows that the attacker may know, of at most `limit` records."""
+        is_kept = is_allowed[self.taken]
+        rows, records = self.taken[is_kept], self.records[is_kept]
         if limit is None:
             return rows
         parts = [stratum[torch.isin(stratum, records)] for stratum in self.strata]
-        # Of each part the same share, from its end.
+        # The same share of each stratum, from its end.
         order = torch.cat(
             [torch.arange(len(part), 0, -1) / max(1, len(part)) for part in parts]
         )
-        nearest = torch.cat(parts)[order.argsort(stable=True)[:limit]]
-        return rows[torch.isin(records, nearest)]
+        selected = torch.cat(parts)[order.argsort(stable=True)[:limit]]
+        return rows[torch.isin(records, selected)]
 
 
 def _cut(dataset: Dataset, rows: Rows, people: People, seed: Seed) -> _Cut:
-    """Choose a user's prior records out of all of them, whose rows are in the order of time."""
+    """Choose the prior records of a user; `rows` are all its rows, in chronological order."""
     records = rows if dataset.records is None else dataset.records[rows]
     numbers, first = np.unique(records.numpy(), return_index=True)
     order = np.argsort(first)
@@ -126,89 +128,98 @@ def _cut(dataset: Dataset, rows: Rows, people: People, seed: Seed) -> _Cut:
         labels = dataset.train.labels[rows[torch.from_numpy(first[order])]]  # (records)
     strata = []
     for label in np.unique(labels.numpy()).tolist():
-        own = ordered[labels == label]
+        stratum = ordered[labels == label]
         if people.prior in ("random", "profile"):
-            own = own[torch.randperm(len(own), generator=seed.generator())]
-        strata.append(own[: _share(len(own), people.share)])
+            stratum = stratum[torch.randperm(len(stratum), generator=seed.generator())]
+        strata.append(stratum[: _share(len(stratum), people.share)])
     is_taken = torch.isin(records, torch.cat(strata))
-    in_order = is_taken.nonzero().flatten()[_order(records[is_taken], strata)]
-    return _Cut(rows[in_order], records[in_order], tuple(strata))
+    order_of_prior = is_taken.nonzero().flatten()[_order(records[is_taken], strata)]
+    return _Cut(rows[order_of_prior], records[order_of_prior], tuple(strata))
 
 
 def _order(
     records: Int[Tensor, " rows"], strata: Sequence[Int[Tensor, " _records"]]
 ) -> Int[Tensor, " rows"]:
-    """Sort rows by how far through its stratum the record of each stands.
+    """Sort rows by the relative position of their record within its stratum.
 
-    So an earlier piece is to a later one what prior examples are to private ones: the earlier
-    ones, those of every label, or some by chance. Whoever cuts a prior into pieces to learn how
-    one user differs from itself meets the difference that there is.
+    So an earlier part differs from a later one as prior examples differ from private ones. An
+    attack that splits a prior into parts, to learn how much one user varies, then meets the
+    right amount of variation.
     """
-    taken = torch.cat(list(strata))
-    through = torch.cat([torch.arange(len(own)) / max(1, len(own)) for own in strata])
-    by_number = taken.argsort()
-    places = by_number[torch.searchsorted(taken[by_number], records)]
-    return through[places].argsort(stable=True)
+    prior_records = torch.cat(list(strata))
+    positions = torch.cat(
+        [torch.arange(len(stratum)) / max(1, len(stratum)) for stratum in strata]
+    )
+    by_number = prior_records.argsort()
+    indices = by_number[torch.searchsorted(prior_records[by_number], records)]
+    return positions[indices].argsort(stable=True)
 
 
 def _share(records: int, share: float) -> int:
-    """How many of these are prior: one at least stays private, and one at least is prior."""
+    """Return the number of prior records: 1 or more, but one record always stays private."""
     return min(max(1, round(share * records)), records - 1)
 
 
 def _copies(dataset: Dataset, private: Bool[Tensor, " examples"]) -> Bool[Tensor, " examples"]:
-    """Mark the training examples whose content a private or a test example has."""
-    keys = content_keys(dataset.train.inputs)
-    return torch.isin(keys, torch.cat([keys[private], content_keys(dataset.test.inputs)]))
+    """Mark the training examples whose content equals that of a private or test example."""
+    hashes = content_keys(dataset.train.inputs)
+    return torch.isin(hashes, torch.cat([hashes[private], content_keys(dataset.test.inputs)]))
 
 
 def _matched(
-    dataset: Dataset, users: Int[Tensor, " examples"], parted: Parted, wanted: int
+    dataset: Dataset, users: Int[Tensor, " examples"], split: Parted, count: int
 ) -> Parted:
-    """Leave so many examples of each label on both sides of each user.
+    """Keep `count` prior and private examples of each label for each user.
 
-    Labels of which at least half of the users have enough are kept, and then the users that
-    have enough of all of these. Those nearest to the other side in time are left.
+    Labels of which at least half of the users have enough are kept, then the users who have
+    enough of all these labels. Of their examples, the prior and private ones nearest to each
+    other in time are kept.
     """
     labels, classes = dataset.train.labels, dataset.task.classes
-    private = _by_user(dataset, users, parted.private)
-    sides = [(parted.prior[user], rows) for user, rows in private.items()]
+    private = _by_user(dataset, users, split.private)
+    prior_and_private = [(split.prior[user], rows) for user, rows in private.items()]
     enough = torch.stack(
         [
             torch.stack(
-                [labels[rows].bincount(minlength=classes) >= wanted for rows in both]
+                [labels[rows].bincount(minlength=classes) >= count for rows in pair]
             ).all(0)
-            for both in sides
+            for pair in prior_and_private
         ]
     )  # (users, labels)
-    kept = enough.double().mean(0) >= 0.5
-    able = enough[:, kept].all(1) & kept.any()
-    if int(able.sum()) < 2:
+    kept_labels = enough.double().mean(0) >= 0.5
+    is_complete = enough[:, kept_labels].all(1) & kept_labels.any()
+    if int(is_complete.sum()) < 2:
         raise PlanError(
-            f"people: no two users have {wanted} prior and {wanted} private examples of the "
-            "same labels: lower per_label, or take a prior that goes by chance or within labels"
+            f"people: no two users have {count} prior and {count} private examples of the "
+            "same labels: lower per_label, or take a prior that is random or within labels"
         )
-    chosen = [user for user, is_able in zip(private, able.tolist(), strict=True) if is_able]
-    left = torch.zeros_like(parted.private)
-    left[_together(_first(private[user], labels, kept, wanted) for user in chosen)] = True
+    chosen_users = [
+        user for user, is_chosen in zip(private, is_complete.tolist(), strict=True) if is_chosen
+    ]
+    is_private = torch.zeros_like(split.private)
+    is_private[
+        _together(_first(private[user], labels, kept_labels, count) for user in chosen_users)
+    ] = True
     return Parted(
         {
-            user: _first(parted.prior[user].flip(0), labels, kept, wanted).flip(0)
-            for user in chosen
+            user: _first(split.prior[user].flip(0), labels, kept_labels, count).flip(0)
+            for user in chosen_users
         },
-        left,
+        is_private,
     )
 
 
 def _first(
     rows: Rows,
     labels: Int[Tensor, " examples"],
-    kept: Bool[Tensor, " classes"],
-    wanted: int,
+    kept_labels: Bool[Tensor, " classes"],
+    count: int,
 ) -> Rows:
-    """So many rows of each label that is kept, the first, in the order given."""
-    own = labels[rows]
-    places = [(own == label).nonzero().flatten()[:wanted] for label in kept.nonzero()]
+    """Return the first `count` rows of each kept label, in the given order."""
+    row_labels = labels[rows]
+    places = [
+        (row_labels == label).nonzero().flatten()[:count] for label in kept_labels.nonzero()
+    ]
     return rows[torch.cat(places).sort().values]
 
 

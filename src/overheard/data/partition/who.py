@@ -1,4 +1,4 @@
-"""Says whom clients stand for, and what an attacker knows of these and of others."""
+"""The users behind the clients, and what the attacker knows of them and of others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ from overheard.data.partition.people import People
 from overheard.data.partition.priors import Parted
 
 MOST_PROFILES = 100
-"""Labels above which there is no profile a label: a next word is no interest."""
+"""The most labels for which label profiles make sense: a next word is no interest."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Who:
-    """Who takes part in a run, and what is known of them.
+    """The users who take part in a run, and what the attacker knows of users.
 
     Args:
-        users: who stands behind each client.
-        attributes: of every user, by attribute.
-        known: what the attacker has.
-        devices: rows of what each shadow device holds, in the order of their numbers.
-        kept_out: marks the examples of holdout users: they are not public either.
+        users: the user behind each client.
+        attributes: the value of every user, by attribute.
+        known: the attacker's prior knowledge.
+        devices: the rows that each shadow device holds, in the order of their numbers.
+        kept_out: marks the examples of holdout users, which are never public.
 
     """
 
@@ -44,26 +44,26 @@ class Who:
 
 
 def who_is_known(
-    dataset: Dataset, parted: Parted, held: Sequence[Rows], people: People, seed: Seed
+    dataset: Dataset, split: Parted, client_rows: Sequence[Rows], people: People, seed: Seed
 ) -> Who:
-    """Say who takes part and what is known, given what each client holds.
+    """Identify the user behind each client, and choose the users whom the attacker knows.
 
-    A user of whom no prior example is left, such as one with a single example, is unknown to
-    the attacker, besides those that are unseen.
+    A user without prior examples, such as one with a single example, is unknown to the
+    attacker, as are the unseen ones.
 
     Raises:
-        PlanError: if there are fewer users than are wanted, or fewer than two are known.
+        PlanError: if there are too few holdout users, or fewer than two known clients.
 
     """
     if people.prior == "profile":
-        return _profiles(dataset, parted, held)
+        return _profiles(dataset, split, client_rows)
     assert dataset.users is not None
     owners = {
         client(number): int(dataset.users[rows[0]])
-        for number, rows in enumerate(held)
+        for number, rows in enumerate(client_rows)
         if len(rows)
     }
-    priors = {user: rows for user, rows in parted.prior.items() if len(rows)}
+    priors = {user: rows for user, rows in split.prior.items() if len(rows)}
     seen = _seen(sorted(owners.values()), priors, people, seed.child("unseen"))
     holdout = _holdout(sorted(priors.keys() - set(owners.values())), people, seed)
     names = _names(dataset)
@@ -73,105 +73,114 @@ def who_is_known(
     }
     rows = {user: priors[user] for user in (*seen, *holdout)}
     known = {names[user] for user in rows}
-    played = tuple(rows) if people.shadow_devices else ()
+    shadow_users = tuple(rows) if people.shadow_devices else ()
     return Who(
-        {who: names[user] for who, user in owners.items()},
+        {party: names[user] for party, user in owners.items()},
         attributes,
         KnownUsers(
             {names[user]: dataset.train.take(rows[user]) for user in seen},
             {names[user]: dataset.train.take(rows[user]) for user in holdout},
-            {shadow(place): names[user] for place, user in enumerate(played)},
+            {shadow(number): names[user] for number, user in enumerate(shadow_users)},
             {names[user]: mean for user, mean in _embeddings(dataset, rows).items()},
             {
-                attribute: {who: value for who, value in values.items() if who in known}
+                attribute: {user: value for user, value in values.items() if user in known}
                 for attribute, values in attributes.items()
             },
         ),
-        tuple(rows[user] for user in played),
+        tuple(rows[user] for user in shadow_users),
         torch.isin(dataset.users, torch.tensor(holdout, dtype=torch.long)),
     )
 
 
-def exchanged(held: Sequence[Rows], seed: Seed) -> tuple[Rows, ...]:
-    """The same examples dealt anew by chance, and how many each gets likewise.
+def exchanged(client_rows: Sequence[Rows], seed: Seed) -> tuple[Rows, ...]:
+    """Permute examples and sizes among clients at random.
 
-    The control of an attack on identities: neither what a client holds nor how much of it says
-    anything of who it is. How much shows in an update besides: as a number of steps.
+    The permutation control of identity attacks: neither the examples of a client nor their
+    number reveal its user. The number must be permuted too, since it shows in an update as the
+    number of steps.
     """
-    together = torch.cat(tuple(held))
-    mixed = together[torch.randperm(len(together), generator=seed.generator())]
-    order = torch.randperm(len(held), generator=seed.child("sizes").generator())
-    return tuple(torch.split(mixed, [len(held[place]) for place in order.tolist()]))
+    pooled = torch.cat(tuple(client_rows))
+    permuted = pooled[torch.randperm(len(pooled), generator=seed.generator())]
+    order = torch.randperm(len(client_rows), generator=seed.child("sizes").generator())
+    return tuple(torch.split(permuted, [len(client_rows[index]) for index in order.tolist()]))
 
 
 def _seen(
     taking_part: Sequence[int], priors: Mapping[int, Rows], people: People, seed: Seed
 ) -> list[int]:
-    """Of the users who take part, those whom the attacker knows."""
+    """Return the users who take part and whom the attacker knows."""
     order = torch.randperm(len(taking_part), generator=seed.generator())
-    unseen = {taking_part[place] for place in order[: people.unseen].tolist()}
+    unseen = {taking_part[index] for index in order[: people.unseen].tolist()}
     seen = [user for user in taking_part if user in priors and user not in unseen]
     if len(seen) < 2:
         raise PlanError(
             f"people: of {len(taking_part)} clients {len(unseen)} are unseen, and {len(seen)} "
-            "of the others have an example for the attacker besides one of their own that no "
-            "other is a copy of: leave 2 such users or more, by more clients or fewer unseen"
+            "of the others have prior examples, but at least 2 are needed: take more clients "
+            "or fewer unseen ones"
         )
     return seen
 
 
 def _holdout(others: Sequence[int], people: People, seed: Seed) -> list[int]:
-    """Of users who take no part and have a prior, those whom the attacker knows."""
+    """Return known users who take no part, chosen at random from those with a prior."""
     if len(others) < people.holdout:
         raise PlanError(
-            f"people: {people.holdout} holdout users are wanted and {len(others)} users take "
-            "no part: take fewer clients"
+            f"people: {people.holdout} holdout users are needed, but {len(others)} users with "
+            "prior examples take no part: take fewer clients, or lower holdout"
         )
-    chance = torch.randperm(len(others), generator=seed.child("holdout").generator())
-    return sorted(others[place] for place in chance[: people.holdout].tolist())
+    order = torch.randperm(len(others), generator=seed.child("holdout").generator())
+    return sorted(others[index] for index in order[: people.holdout].tolist())
 
 
 def _names(dataset: Dataset) -> tuple[str, ...]:
-    """What each user is called; also those of whom no example is in the training part."""
+    """Return the name of each user, including users without training examples."""
     assert dataset.users is not None
     count = int(dataset.users.max()) + 1
     return dataset.user_names or tuple(f"user {number}" for number in range(count))
 
 
 def _embeddings(dataset: Dataset, rows: Mapping[int, Rows]) -> dict[int, Tensor]:
-    """The mean embedding of each user's prior records."""
+    """Return the mean embedding of each user's prior records."""
     if dataset.embeddings is None:
         return {}
     records = dataset.records
     means = {}
-    for user, own in rows.items():
-        places = own if records is None else torch.from_numpy(np.unique(records[own].numpy()))
-        means[user] = dataset.embeddings[places].mean(0)
+    for user, user_rows in rows.items():
+        indices = (
+            user_rows
+            if records is None
+            else torch.from_numpy(np.unique(records[user_rows].numpy()))
+        )
+        means[user] = dataset.embeddings[indices].mean(0)
     return means
 
 
-def _profiles(dataset: Dataset, parted: Parted, held: Sequence[Rows]) -> Who:
-    """One profile a label, made of all prior examples of it."""
+def _profiles(dataset: Dataset, split: Parted, client_rows: Sequence[Rows]) -> Who:
+    """Return one profile per label, from all prior examples of that label."""
     labels, classes = dataset.train.labels, dataset.task.classes
     if classes > MOST_PROFILES:
         raise PlanError(
-            f"people: a profile a label makes {classes} of them, and {MOST_PROFILES} are the "
-            "most: take another prior"
+            f"people: prior 'profile' would make {classes} profiles, one per label, but at "
+            f"most {MOST_PROFILES} are allowed: take another prior"
         )
-    pooled = torch.cat(list(parted.prior.values())).sort().values
-    counts = torch.stack([labels[own].bincount(minlength=classes) for own in held]).double()
+    pooled = torch.cat(list(split.prior.values())).sort().values
+    counts = torch.stack(
+        [labels[rows].bincount(minlength=classes) for rows in client_rows]
+    ).double()
     shares = counts / counts.sum(1, keepdim=True).clamp(min=1)  # (clients, labels)
     lift = shares / (counts.sum(0) / counts.sum()).clamp(min=1e-12)
     names = dataset.task.class_names
-    kinds = {names[label]: pooled[labels[pooled] == label] for label in range(classes)}
+    profiles = {names[label]: pooled[labels[pooled] == label] for label in range(classes)}
     return Who(
         {
             client(number): names[int(lift[number].argmax())]
-            for number, own in enumerate(held)
-            if len(own)
+            for number, rows in enumerate(client_rows)
+            if len(rows)
         },
         {},
-        KnownUsers({name: dataset.train.take(own) for name, own in kinds.items() if len(own)}),
+        KnownUsers(
+            {name: dataset.train.take(rows) for name, rows in profiles.items() if len(rows)}
+        ),
         (),
         torch.zeros(len(labels), dtype=torch.bool),
     )

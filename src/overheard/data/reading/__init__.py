@@ -1,1 +1,1 @@
-"""Reads files of examples, none of which is trusted."""
+"""Readers of data files; no file is trusted."""

@@ -1,4 +1,4 @@
-"""Reads sensitive attributes of users from the columns of a table."""
+"""A reader of users' sensitive attributes from the columns of a table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,11 +14,10 @@ from overheard.data.reading.tables import Numbered, numbered
 def attributes_of(
     path: Path, table: pd.DataFrame, columns: tuple[str, ...], users: Numbered
 ) -> Mapping[str, tuple[str, ...]]:
-    """The value that each user has in each of these columns, in the order of the users.
+    """Return each user's value in each of these columns, in the order of the users.
 
     Raises:
-        DataError: if a column is not there, a cell of it is missing, or a user has several
-            values in it.
+        DataError: if a column or one of its cells is missing, or a user has several values.
 
     """
     return MappingProxyType({column: _values(path, table, column, users) for column in columns})
@@ -27,13 +26,13 @@ def attributes_of(
 def _values(path: Path, table: pd.DataFrame, column: str, users: Numbered) -> tuple[str, ...]:
     cells = numbered(path, table, column)
     of_user = np.zeros(len(users.names), np.int64)
-    # Some cell of each user; if the user has one value, the value of all the others too.
+    # The last cell of each user; all others must be equal to it.
     of_user[users.numbers.numpy()] = cells.numbers.numpy()
     differing = of_user[users.numbers.numpy()] != cells.numbers.numpy()
     if differing.any():
         user = users.names[int(users.numbers[int(differing.argmax())])]
         raise DataError(
-            f"{path}: user {user!r} has several values in column {column!r}: an attribute has "
-            "one value a user, so make them one or do not name the column as an attribute"
+            f"{path}: user {user!r} has several values in column {column!r}, but an attribute "
+            "has one value per user: correct them, or remove the column from attributes"
         )
     return tuple(cells.names[number] for number in of_user)

@@ -1,4 +1,4 @@
-"""Fetches a public file once, holds it against its checksum and keeps it."""
+"""Download of public files, checked by checksum and cached."""
 
 import logging
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ import pooch
 from overheard.core.errors import DataError
 
 PATIENCE = 30
-"""Seconds without an answer after which a server counts as unreachable."""
+"""Seconds without a response after which a server counts as unreachable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A public file: where it lies and what it must be.
+    """A public file on the web.
 
     Args:
         file: its name, in the cache and in messages.
-        addresses: tried in this order.
-        md5: as published; against damage and mix-ups, not against a forger.
+        addresses: URLs, tried in this order.
+        md5: published checksum, which detects damage and mix-ups, but no forgery.
 
     """
 
@@ -29,19 +29,19 @@ class Remote:
 
 
 def fetch(remote: Remote, cache: Path | None = None) -> Path:
-    """A local copy of the file, downloaded only if there is none yet.
+    """Return the path of a local copy, which is downloaded if it is not cached.
 
     Args:
         remote: the file.
-        cache: the folder that keeps it; None = the operating system's cache folder.
+        cache: the cache folder; None = that of the operating system.
 
     Raises:
-        DataError: if no address gives the file, or what it gives is not the file.
+        DataError: if no URL returns the file, or the checksum is wrong.
 
     """
-    # Pooch tells of each download on stderr; in this project only the command line speaks.
+    # Pooch logs each download on stderr; only the command line may print.
     pooch.get_logger().setLevel(logging.WARNING)
-    kept = cache if cache is not None else Path(pooch.os_cache("overheard"))
+    folder = cache if cache is not None else Path(pooch.os_cache("overheard"))
     failures = []
     for address in remote.addresses:
         try:
@@ -49,7 +49,7 @@ def fetch(remote: Remote, cache: Path | None = None) -> Path:
                 address,
                 known_hash=f"md5:{remote.md5}",
                 fname=f"{remote.md5[:8]}-{remote.file}",
-                path=kept,
+                path=folder,
                 downloader=pooch.HTTPDownloader(timeout=PATIENCE),
             )
         # Network failures are OSErrors; a wrong checksum is a ValueError.
@@ -57,10 +57,10 @@ def fetch(remote: Remote, cache: Path | None = None) -> Path:
             failures.append(f"{address} ({_first_line(failure)})")
             continue
         return Path(path)
-    raise DataError(f"{remote.file} could not be fetched from {' or '.join(failures)}")
+    raise DataError(f"{remote.file} could not be downloaded from {' or '.join(failures)}")
 
 
 def _first_line(failure: Exception) -> str:
-    """What went wrong, short: nested network errors run over many lines."""
+    """Return the first line of an error; nested network errors have many lines."""
     lines = str(failure).splitlines() or [type(failure).__name__]
     return lines[0][:200]

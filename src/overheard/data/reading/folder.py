@@ -1,4 +1,4 @@
-"""Finds the files of data sets in the folder where a user keeps them."""
+"""The data folder of the user, and the data files in it."""
 
 import os
 from collections.abc import Sequence
@@ -7,56 +7,58 @@ from pathlib import Path
 from overheard.core.errors import DataError
 
 VARIABLE = "OVERHEARD_DATA"
-"""The environment variable that names the data folder where no command says it."""
+"""The environment variable that names the data folder if no command does."""
 
 
 def data_folder(given: Path | None) -> Path | None:
-    """The folder given or, failing that, the one that `OVERHEARD_DATA` names.
+    """Return the given folder or, without one, the folder that `OVERHEARD_DATA` names.
 
     Raises:
-        DataError: if there is no such folder.
+        DataError: if the folder does not exist.
 
     """
-    said = os.environ.get(VARIABLE)
-    folder = given if given is not None else Path(said) if said else None
+    from_environment = os.environ.get(VARIABLE)
+    folder = (
+        given if given is not None else Path(from_environment) if from_environment else None
+    )
     if folder is not None and not folder.is_dir():
-        where = "--data" if given is not None else f"the environment variable {VARIABLE}"
-        raise DataError(f"the data folder {folder} does not exist: correct {where}")
+        source = "--data" if given is not None else f"the environment variable {VARIABLE}"
+        raise DataError(f"the data folder {folder} does not exist: correct {source}")
     return folder
 
 
-def find_file(folder: Path | None, places: Sequence[str]) -> Path | None:
-    """The first of these places, such as `mnist/mnist.npz`, at which the folder has a file.
+def find_file(folder: Path | None, file_names: Sequence[str]) -> Path | None:
+    """Return the first of these files, such as `mnist/mnist.npz`, that is in the folder.
 
-    A file that lies in the folder itself, without the sub-folder, is found too.
+    A file directly in the folder, without the sub-folder, is found too.
     """
     if folder is None:
         return None
-    for place in places:
-        for path in (folder / place, folder / Path(place).name):
+    for file_name in file_names:
+        for path in (folder / file_name, folder / Path(file_name).name):
             if path.is_file():
                 return path
     return None
 
 
-def need_file(folder: Path | None, places: Sequence[str], origin: str) -> Path:
-    """The first of these places at which the folder has a file.
+def need_file(folder: Path | None, file_names: Sequence[str], origin: str) -> Path:
+    """Return the first of these files that is in the folder.
 
     Raises:
-        DataError: if there is none; `origin` then tells the user where to get it.
+        DataError: if there is none; the message says by `origin` where to get it.
 
     """
-    found = find_file(folder, places)
+    found = find_file(folder, file_names)
     if found is None:
-        raise DataError(f"{where_to_put(folder, places)}; it comes from {origin}")
+        raise DataError(f"{where_to_put(folder, file_names)}; it comes from {origin}")
     return found
 
 
-def where_to_put(folder: Path | None, places: Sequence[str]) -> str:
-    """Tell the user which file to put where."""
+def where_to_put(folder: Path | None, file_names: Sequence[str]) -> str:
+    """Return a hint that says which file to put where."""
     if folder is None:
         return (
-            f"no data folder is named: put {places[0]} into one and name that folder "
+            f"no data folder is set: put {file_names[0]} into one and name the folder "
             f"with --data DIR or {VARIABLE}"
         )
-    return f"{places[0]} is not in {folder}: put it at {folder / places[0]}"
+    return f"{file_names[0]} is not in {folder}: put it at {folder / file_names[0]}"

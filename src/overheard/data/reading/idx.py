@@ -1,4 +1,4 @@
-"""Reads the IDX format, in which MNIST and its look-alikes are published."""
+"""A reader of the IDX format, in which MNIST and similar data sets are published."""
 
 import gzip
 import math
@@ -17,28 +17,28 @@ MAGIC = 0x0800
 
 
 def read_idx(path: Path, axes: int) -> UInt8[np.ndarray, "..."]:
-    """The bytes of a gzipped IDX file with so many axes.
+    """Read a gzipped IDX file of bytes with this number of axes.
 
-    The file is: 4 bytes magic, 4 bytes big-endian an axis for its length, then the numbers.
+    The file has 4 bytes magic, a big-endian length of 4 bytes per axis, then the numbers.
 
     Raises:
-        DataError: if it is anything else, or longer or shorter than it says.
+        DataError: if it is no such file, or its length differs from its header.
 
     """
     try:
         with gzip.open(path) as stream:
             (magic, *shape) = struct.unpack(f">{1 + axes}I", stream.read(4 + 4 * axes))
-            wanted = math.prod(shape)
-            if magic != MAGIC + axes or wanted > LARGEST:
+            length = math.prod(shape)
+            if magic != MAGIC + axes or length > LARGEST:
                 raise DataError(
-                    f"{path} is no IDX file of bytes with {axes} axes: get a new copy"
+                    f"{path} is not an IDX file of bytes with {axes} axes: get a new copy"
                 )
-            # One byte more than promised is enough to tell that the promise is broken.
-            content = stream.read(wanted + 1)
+            # One more byte than the header says is enough to see that the file is too long.
+            content = stream.read(length + 1)
     except (OSError, EOFError, zlib.error, struct.error) as failure:
         raise DataError(
             f"{path} cannot be read as gzipped IDX ({failure}): get a new copy"
         ) from failure
-    if len(content) != wanted:
-        raise DataError(f"{path} is not as long as its header says: get a new copy")
+    if len(content) != length:
+        raise DataError(f"{path} does not have the length in its header: get a new copy")
     return np.frombuffer(content, np.uint8).reshape(shape)

@@ -1,4 +1,4 @@
-"""Turns 8-bit images into inputs: channels first, standardised by the training set."""
+"""Conversion of 8-bit images to inputs: channels first, standardised by the training set."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,28 +14,28 @@ from overheard.data.dataset import Dataset
 from overheard.data.reading.arrays import read_numbers, read_pixels
 
 BRIGHTEST = 255
-"""The largest level of an 8-bit pixel."""
+"""The largest value of an 8-bit pixel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """8-bit images as files hold them, with a label each."""
+    """8-bit images as in a file, and their labels."""
 
     pixels: UInt8[np.ndarray, "examples height width channels"]
     labels: Int64[np.ndarray, " examples"]
 
 
 def read_pictures(path: Path, part: str, shape: tuple[int, ...], classes: int) -> Pictures:
-    """The images `x_<part>` and labels `y_<part>` of an `.npz` file.
+    """Read the images `x_<part>` and labels `y_<part>` of an `.npz` file.
 
     Args:
         path: the file.
-        part: "train", "test" or the like.
+        part: such as "train" or "test".
         shape: of one image: (height, width) or (height, width, channels).
         classes: labels must lie below this.
 
     Raises:
-        DataError: if the file holds anything else.
+        DataError: if the images or labels are missing or have another form.
 
     """
     pixels = read_pixels(path, f"x_{part}", shape)
@@ -46,16 +46,16 @@ def read_pictures(path: Path, part: str, shape: tuple[int, ...], classes: int) -
 def image_dataset(
     train: Pictures, test: Pictures, class_names: tuple[str, ...], shrink: int = 1
 ) -> Dataset:
-    """Both parts as a data set, each channel with mean 0 and deviation 1 over the train part.
+    """Build a data set whose channels have mean 0 and deviation 1 over the training part.
 
-    A pixel is taken as its level / 255, and standardised with the exact mean and deviation.
+    Pixels are divided by 255, and standardised with the exact mean and deviation.
 
     Args:
-        train: the images to learn from.
-        test: the images to test on.
-        class_names: what label i means.
-        shrink: each block of so many by so many pixels becomes one, their mean, before all
-            else; height and width must be multiples of it.
+        train: training images.
+        test: test images.
+        class_names: the name of each label.
+        shrink: first, each block of `shrink` x `shrink` pixels is replaced by its mean. Height
+            and width must be multiples of it.
 
     """
     levels = [_block_sums(part.pixels, shrink) for part in (train, test)]
@@ -71,7 +71,7 @@ def standardised(
     pixels: Integer[np.ndarray, "examples height width channels"],
     table: Float[np.ndarray, "channels levels"],
 ) -> Float32[Tensor, "examples channels height width"]:
-    """Look each pixel up in its channel's table: there are few different ones, 256 unshrunk."""
+    """Look up each pixel in its channel's table; there are few levels (256 if not shrunk)."""
     images = np.empty((len(pixels), pixels.shape[3], *pixels.shape[1:3]), np.float32)
     for channel, levels in enumerate(table):
         images[:, channel] = levels.astype(np.float32)[pixels[..., channel]]
@@ -81,7 +81,7 @@ def standardised(
 def _block_sums(
     pixels: UInt8[np.ndarray, "examples height width channels"], side: int
 ) -> Integer[np.ndarray, "examples rows columns channels"]:
-    """The sum of each block of side x side pixels; whole numbers, so that few are different."""
+    """Return the sum of each block of `side` x `side` pixels, a whole number."""
     if side == 1:
         return pixels
     examples, height, width, channels = pixels.shape
@@ -93,7 +93,7 @@ def _block_sums(
 def _standard_levels(
     pixels: Integer[np.ndarray, "examples height width channels"], brightest: int
 ) -> Float[np.ndarray, "channels levels"]:
-    """What each level, 0 to the brightest, becomes in each channel."""
+    """Return the standardised value of each level, 0 to the brightest, in each channel."""
     levels = np.arange(brightest + 1) / brightest
     rows = []
     for channel in range(pixels.shape[3]):
@@ -101,6 +101,6 @@ def _standard_levels(
         share = counts / counts.sum()
         mean = share @ levels
         deviation = np.sqrt(share @ (levels - mean) ** 2)
-        # A channel that never varies tells nothing: it becomes 0 throughout.
+        # A constant channel becomes 0.
         rows.append((levels - mean) / (deviation if deviation > 0 else 1))
     return np.stack(rows)

@@ -1,4 +1,4 @@
-"""Reads data sets that are laid out as MNIST is: 28 x 28 grey images in ten classes."""
+"""A reader of data sets in the form of MNIST: 28 x 28 grey images in ten classes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +19,11 @@ SIDE = 28
 
 @dataclass(frozen=True, slots=True)
 class MnistFiles:
-    """The four published files of such a data set.
+    """The four published files of a data set.
 
     Args:
-        name: of the data set; its folder in a data folder bears it too.
-        train_images: and the other three: where each lies in public.
+        name: of the data set, and of its folder in the data folder.
+        train_images: like the other three, a public file.
 
     """
 
@@ -35,35 +35,37 @@ class MnistFiles:
 
 
 def check_shrink(name: str, shrink: int) -> None:
-    """Refuse blocks of pixels that do not fill the images of the data set of this name.
+    """Refuse a block size that does not divide the images of the data set of this name.
 
     Raises:
-        PlanError: if they do not.
+        PlanError: if it does not.
 
     """
     sides = [side for side in range(1, SIDE + 1) if SIDE % side == 0]
     if shrink not in sides:
-        told = ", ".join(map(str, sides))
-        raise PlanError(f"{name}: shrink must divide {SIDE}, got {shrink}: take one of {told}")
+        allowed = ", ".join(map(str, sides))
+        raise PlanError(
+            f"{name}: shrink must divide {SIDE}, got {shrink}: take one of {allowed}"
+        )
 
 
 def mnist_like(
     folder: Path | None, files: MnistFiles, class_names: tuple[str, ...], shrink: int = 1
 ) -> Dataset:
-    """Read `<name>.npz` from the data folder, or else the four published files.
+    """Read `<name>.npz` from the data folder or, without it, the four published files.
 
     Args:
-        folder: the data folder; the published files may lie there too, before they are fetched.
+        folder: the data folder. Published files in it are not downloaded.
         files: the published files.
-        class_names: what label i means.
-        shrink: side of the blocks of pixels that become one; see `check_shrink`.
+        class_names: the name of each label.
+        shrink: side of the blocks of pixels that are averaged; see `check_shrink`.
 
     Raises:
-        DataError: if neither can be had, or a file is damaged.
+        DataError: if neither is available, or a file is damaged.
 
     """
-    places = (f"{files.name}/{files.name}.npz",)
-    stored = find_file(folder, places)
+    file_names = (f"{files.name}/{files.name}.npz",)
+    stored = find_file(folder, file_names)
     if stored is not None:
         return image_dataset(
             read_pictures(stored, "train", (SIDE, SIDE), len(class_names)),
@@ -79,7 +81,7 @@ def mnist_like(
             folder, files.name, files.test_images, files.test_labels, len(class_names)
         )
     except DataError as failure:
-        raise DataError(f"{failure}; {where_to_put(folder, places)}") from failure
+        raise DataError(f"{failure}; {where_to_put(folder, file_names)}") from failure
     return image_dataset(train, test, class_names, shrink)
 
 

@@ -1,4 +1,4 @@
-"""Cuts tokenised texts into windows, whose label is the word that comes next."""
+"""Windows of tokenised texts, labelled by the next word."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ from overheard.data.reading.texts import PADDING, RESERVED
 
 @dataclass(frozen=True, slots=True)
 class WindowSettings:
-    """How texts are cut.
+    """How texts are cut into windows.
 
     Args:
-        context: words in a window at most.
-        stride: every how many-th word is to be foretold; the first is word `stride`, counted
-            from 0, so that a window has `stride` words or more, or `context` if that is less.
+        context: the most words in a window.
+        stride: every `stride`-th word is a label. The first is word `stride`, counted from 0,
+            so that a window has `stride` words or more, or `context` if that is less.
 
     """
 
@@ -35,11 +35,11 @@ class WindowSettings:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """What several texts are cut into: one text after the other, each from its start.
+    """The windows of several texts, text by text, each from its start.
 
     Args:
-        examples: the windows, and what is to be foretold from each.
-        texts: the number of the text that each window is cut out of.
+        examples: the windows and their labels, the next words.
+        texts: the number of the text from which each window is cut.
 
     """
 
@@ -48,27 +48,29 @@ class Windows:
 
 
 def next_words(tokens: Int64[Tensor, "texts tokens"], settings: WindowSettings) -> Windows:
-    """Every `stride`-th word of each text as a label, and the words before it as its input.
+    """Cut texts into windows: every `stride`-th word is a label, the words before it its input.
 
-    Label i stands for token i + RESERVED. A window is padded at its end where fewer words come
-    before. A next word outside the vocabulary has no label: those windows are left out.
+    Label i is token i + RESERVED. A window is padded at its end if fewer words precede its
+    label. Windows whose next word is outside the vocabulary are left out.
 
     Raises:
         DataError: if no window is left.
 
     """
     length = tokens.shape[1]
-    places = range(settings.stride, length, settings.stride)
-    windows = torch.full((len(tokens), len(places), settings.context), PADDING)
-    for number, place in enumerate(places):
-        before = tokens[:, max(0, place - settings.context) : place]
+    positions = range(settings.stride, length, settings.stride)
+    windows = torch.full((len(tokens), len(positions), settings.context), PADDING)
+    for number, position in enumerate(positions):
+        before = tokens[:, max(0, position - settings.context) : position]
         windows[:, number, : before.shape[1]] = before
-    following = tokens[:, settings.stride :: settings.stride]  # (texts, places)
-    known = following >= RESERVED
-    if not bool(known.any()):
+    next_tokens = tokens[:, settings.stride :: settings.stride]  # (texts, positions)
+    is_known = next_tokens >= RESERVED
+    if not bool(is_known.any()):
         raise DataError(
-            f"no text has a known word at place {settings.stride} or a multiple of it: take a "
-            "smaller stride, or more tokens"
+            f"no text has a word of the vocabulary at position {settings.stride} or a multiple "
+            "of it: use a smaller stride, or more tokens"
         )
-    numbers = torch.arange(len(tokens))[:, None].expand_as(following)
-    return Windows(Examples(windows[known], following[known] - RESERVED), numbers[known])
+    numbers = torch.arange(len(tokens))[:, None].expand_as(next_tokens)
+    return Windows(
+        Examples(windows[is_known], next_tokens[is_known] - RESERVED), numbers[is_known]
+    )

@@ -1,4 +1,4 @@
-"""Reads where the examples of an `.npz` file come from: whose, from when, cut out of what."""
+"""The provenance of the examples in an `.npz` file: users, times and records."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,23 +16,23 @@ from overheard.data.reading.arrays import checked_names, read_array
 from overheard.data.reading.times import in_order
 
 NAMES = ("user", "times", "records")
-"""What the arrays are called, but for the part."""
+"""Names of the arrays, without the suffix for the part."""
 
 NUMBERS_OR_NAMES = "iuU"
 
 NUMBERS_OR_DATES = "iufUM"
-"""Kinds of arrays, as NumPy tells them by letters."""
+"""Kinds of arrays, by NumPy's letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Where each example comes from; None = untold.
+    """The provenance of examples; None = unknown.
 
     Args:
-        users: the number of the person behind it.
-        user_names: what user i is called.
-        times: its place in the order of times.
-        records: the number of the record that it was cut out of.
+        users: the number of the user of each example.
+        user_names: the name of each user.
+        times: the rank of each example's time.
+        records: the number of the record from which each example was cut.
 
     """
 
@@ -41,71 +41,71 @@ class Origins:
     times: Int64[Tensor, " examples"] | None = None
     records: Int64[Tensor, " examples"] | None = None
 
-    def take(self, kept: Bool[Tensor, " examples"]) -> "Origins":
-        """Those of the examples that are marked; users and records keep their numbers."""
+    def take(self, is_kept: Bool[Tensor, " examples"]) -> "Origins":
+        """Return the provenance of the marked examples; numbers do not change."""
         return Origins(
-            None if self.users is None else self.users[kept],
+            None if self.users is None else self.users[is_kept],
             self.user_names,
-            None if self.times is None else self.times[kept],
-            None if self.records is None else self.records[kept],
+            None if self.times is None else self.times[is_kept],
+            None if self.records is None else self.records[is_kept],
         )
 
     def held_out_fifth(
         self, labels: Int[Tensor, " examples"], seed: Seed, path: Path
     ) -> Bool[Tensor, " examples"]:
-        """Mark a fifth of the records at random, each with all that was cut out of it.
+        """Mark all examples of a random fifth of the records.
 
-        They are chosen in proportion from each label; a record counts as of the label that its
-        first example bears.
+        Records are chosen in proportion from each label. The label of a record is that of its
+        first example.
 
         Raises:
-            DataError: if there are too few to hold any out.
+            DataError: if there are too few records to hold any out.
 
         """
         if self.records is None:
             return held_out_fifth(labels, seed, path)
         _, first = np.unique(self.records.numpy(), return_index=True)
-        chosen = held_out_fifth(labels[torch.from_numpy(first)], seed, path)
-        return chosen[self.records]
+        is_held_out = held_out_fifth(labels[torch.from_numpy(first)], seed, path)
+        return is_held_out[self.records]
 
 
-def read_origins(path: Path, part: str, held: frozenset[str], examples: int) -> Origins:
-    """What the file tells of so many examples.
+def read_origins(path: Path, part: str, array_names: frozenset[str], examples: int) -> Origins:
+    """Read the provenance of the examples in a file.
 
     Args:
         path: the file.
-        part: "_train", or "" where the file has one part.
-        held: the names of the arrays in the file.
-        examples: how many there are.
+        part: "_train", or "" if the file has one part.
+        array_names: the names of the arrays in the file.
+        examples: the number of examples.
 
     Raises:
-        DataError: if an array is of another length or kind, or named for another part.
+        DataError: if an array has another length or kind, or belongs to another part.
 
     """
     for name in NAMES:
-        stray = ({name, f"{name}_train"} - {f"{name}{part}"}) & held
+        stray = ({name, f"{name}_train"} - {f"{name}{part}"}) & array_names
         if stray:
             raise DataError(
-                f"{path}: '{min(stray)}' tells of no example: the inputs are 'x{part}', so "
-                f"name it '{name}{part}'"
+                f"{path}: '{min(stray)}' belongs to no inputs, which are 'x{part}': name it "
+                f"'{name}{part}'"
             )
     users, times, records = None, None, None
     user_names: tuple[str, ...] = ()
-    if f"user{part}" in held:
+    if f"user{part}" in array_names:
         cells = _cells(path, f"user{part}", examples, NUMBERS_OR_NAMES)
         users = _numbers(cells)
         names = [str(cell) for cell in np.unique(cells).tolist()]
         user_names = checked_names(path, f"user{part}", names)
-    if f"times{part}" in held:
+    if f"times{part}" in array_names:
         cells = _cells(path, f"times{part}", examples, NUMBERS_OR_DATES)
         try:
-            moments = pd.Series(cells)
+            time_cells = pd.Series(cells)
         except pd.errors.OutOfBoundsDatetime as error:
             raise DataError(
-                f"{path}: 'times{part}' holds a date that no calendar has: write numbers"
+                f"{path}: 'times{part}' has a date out of range: use numbers instead"
             ) from error
-        times = in_order(path, f"times{part}", moments)
-    if f"records{part}" in held:
+        times = in_order(path, f"times{part}", time_cells)
+    if f"records{part}" in array_names:
         records = _numbers(_cells(path, f"records{part}", examples, NUMBERS_OR_NAMES))
     return Origins(users, user_names, times, records)
 
@@ -113,14 +113,14 @@ def read_origins(path: Path, part: str, held: frozenset[str], examples: int) -> 
 def _cells(path: Path, name: str, examples: int, kinds: str) -> Shaped[np.ndarray, " examples"]:
     cells = read_array(path, name)
     if cells.shape != (examples,) or cells.dtype.kind not in kinds:
-        said = "whole numbers or names" if kinds == NUMBERS_OR_NAMES else "numbers or dates"
+        expected = "whole numbers or names" if kinds == NUMBERS_OR_NAMES else "numbers or dates"
         raise DataError(
-            f"{path}: '{name}' must be {examples} {said}, one an example, is {cells.dtype} of "
-            f"shape {cells.shape}"
+            f"{path}: '{name}' must be {examples} {expected}, one per example, but is "
+            f"{cells.dtype} of shape {cells.shape}"
         )
     return cells
 
 
 def _numbers(cells: Shaped[np.ndarray, " examples"]) -> Int64[Tensor, " examples"]:
-    """The place of each cell among the different ones."""
+    """Return the rank of each cell among the different ones."""
     return torch.from_numpy(np.unique(cells, return_inverse=True)[1].astype(np.int64))

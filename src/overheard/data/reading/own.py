@@ -1,4 +1,4 @@
-"""Loads a user's own data: arrays, a table, or whatever a function of theirs returns."""
+"""A loader of the user's own data: arrays, a table, or the result of a function."""
 
 import re
 from importlib import import_module
@@ -28,38 +28,39 @@ def load_own(
     tokens: int = 40,
     seed: Seed = Seed(0),  # noqa: B008 - a value that never changes
 ) -> Dataset:
-    """The data set that a plan refers to.
+    """Load the data set that a plan refers to.
 
     Args:
-        reference: a path to an `.npz`, `.parquet`, `.csv` or `.csv.gz` file, from the working
-            directory; or `package.module:function`, a function without arguments that returns
-            a `Dataset`. The function is run: refer to none that you do not trust.
-        label: the column of a table that holds the label.
-        user: the column that holds the person behind a row; None = untold.
-        text: the column to learn from, as text; None = all columns that are left, as numbers
-            and categories.
-        time: the column that says when a row came to be, as numbers or as dates in ISO form;
-            None = untold. Arrays have `times` in their file instead.
-        attributes: columns of a table that hold sensitive attributes of the users, each with
-            one value a user.
-        vocabulary: how many words of a text column have tokens of their own.
-        tokens: how many words of a text are read.
-        seed: chooses the fifth that is held out where the data have no test part.
+        reference: a path to an `.npz`, `.parquet`, `.csv` or `.csv.gz` file, relative to the
+            working directory; or `package.module:function`, a function without arguments that
+            returns a `Dataset`. The function is run, so name only functions that you trust.
+        label: the column of the labels in a table.
+        user: the column of the users; None = unknown.
+        text: the column of the texts to learn from; None = all remaining columns are inputs, as
+            numbers and categories.
+        time: the column of the times, as numbers or ISO dates; None = unknown. Arrays have
+            `times` in their file instead.
+        attributes: columns of sensitive attributes, each with one value per user.
+        vocabulary: the number of words in the vocabulary of a text column.
+        tokens: the number of words that are read of each text.
+        seed: chooses the fifth that is held out if the data have no test part.
 
     Raises:
-        DataError: if there is no such data, or it cannot be learned from.
+        DataError: if the data do not exist or cannot be used.
 
     """
     if (time is not None or attributes) and not reference.endswith(TABLES):
         raise DataError(
-            f"time and attributes are columns of a table, and {reference} is none: leave them "
-            "out; arrays have `times` in their file, a function returns all in its Dataset"
+            f"time and attributes are columns of a table, but {reference} is no table: leave "
+            "them out; arrays have `times` in their file, a function returns all in its "
+            "Dataset"
         )
     if reference.endswith((".npz", *TABLES)):
         path = Path(reference)
         if not path.is_file():
             raise DataError(
-                f"there is no file {reference}: a path is taken from {Path.cwd()}, correct it"
+                f"there is no file {reference}: correct the path, which is relative to "
+                f"{Path.cwd()}"
             )
         if path.suffix == ".npz":
             return load_arrays(path, seed)
@@ -68,7 +69,7 @@ def load_own(
     if FUNCTION.fullmatch(reference):
         return _returned(reference)
     raise DataError(
-        f"{reference!r} is no data: refer to an .npz, {', '.join(TABLES)} file, or to a "
+        f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLES)} file, or a "
         "function as 'package.module:function'"
     )
 
@@ -84,13 +85,18 @@ def _returned(reference: str) -> Dataset:
             "folder on PYTHONPATH"
         ) from failure
     except KeyError as failure:
-        raise DataError(f"{module_name} has no function {function_name}") from failure
+        raise DataError(
+            f"{module_name} has no function {function_name}: correct the reference"
+        ) from failure
     if not callable(function):
-        raise DataError(f"{reference} is a {type(function).__name__}, no function")
+        raise DataError(
+            f"{reference} is of type {type(function).__name__}, not a function: correct the "
+            "reference"
+        )
     dataset = function()
     if not isinstance(dataset, Dataset):
         raise DataError(
-            f"{reference} returned a {type(dataset).__name__}: it must return an "
-            "overheard.data.dataset.Dataset"
+            f"{reference} returned an object of type {type(dataset).__name__}: it must return "
+            "an overheard.data.dataset.Dataset"
         )
     return dataset

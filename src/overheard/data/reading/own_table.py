@@ -1,4 +1,4 @@
-"""Loads a user's own table."""
+"""A loader of the user's own table."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,20 +18,20 @@ from overheard.data.reading.texts import TextSettings, tokenised
 from overheard.data.reading.times import in_order
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "None", "null", "NULL")
-"""What people write for a number that they do not have."""
+"""Common spellings of a missing number."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """What the columns of a table mean.
+    """The meaning of the columns of a table.
 
     Args:
-        label: what is to be learned.
-        user: who is behind a row; None = untold.
-        text: the one column to learn from, as text; None = all the others, as numbers and
-            categories.
-        time: when a row came to be, as numbers or as dates in ISO form; None = untold.
-        attributes: sensitive attributes of the users, one value a user; nothing to learn from.
+        label: the column of the labels.
+        user: the column of the users; None = unknown.
+        text: the column of the texts to learn from; None = all remaining columns are inputs, as
+            numbers and categories.
+        time: the column of the times, as numbers or ISO dates; None = unknown.
+        attributes: columns of sensitive attributes, one value per user; never inputs.
 
     """
 
@@ -42,19 +42,19 @@ class TableColumns:
     attributes: tuple[str, ...] = ()
 
     def named(self) -> tuple[str, ...]:
-        """The columns that have a meaning of their own."""
+        """Return the names of all columns with a meaning of their own."""
         single = (self.label, self.user, self.text, self.time)
         return (*(column for column in single if column is not None), *self.attributes)
 
 
 def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: Seed) -> Dataset:
-    """The data set in a `.parquet`, `.csv` or `.csv.gz` table; a fifth is held out.
+    """Load the data set in a `.parquet`, `.csv` or `.csv.gz` table; a fifth is held out.
 
-    Labels are numbered in the order of their names. Missing numbers count as the training
-    mean of their column. Times are told as places in their order.
+    Labels are numbered in the order of their names. Missing numbers are replaced by the
+    training mean of their column. Times become ranks.
 
     Raises:
-        DataError: if the table lacks a column, or one of them cannot be learned from.
+        DataError: if a column is missing or cannot be used.
 
     """
     table = read_table(path)
@@ -66,14 +66,14 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
         )
     if columns.attributes and columns.user is None:
         raise DataError(
-            f"{path}: {', '.join(columns.attributes)} can be attributes of users only: name "
-            "the column that tells the user"
+            f"{path}: {', '.join(columns.attributes)} are attributes of users: name the column "
+            "of the users as user"
         )
     labels = numbered(path, table, columns.label)
     if not 2 <= len(labels.names) <= MOST_CLASSES:
         raise DataError(
-            f"{path}: column {columns.label!r} has {len(labels.names)} different labels, not 2 "
-            f"to {MOST_CLASSES}: name the right column"
+            f"{path}: column {columns.label!r} has {len(labels.names)} different labels, but "
+            f"must have 2 to {MOST_CLASSES}: name another column"
         )
     users = None if columns.user is None else numbered(path, table, columns.user)
     times = None
@@ -90,8 +90,12 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
     else:
         cells = words(path, table, columns.text)
         tokens = tokenised(
-            [cell for cell, out in zip(cells, held_out.tolist(), strict=True) if not out],
-            [cell for cell, out in zip(cells, held_out.tolist(), strict=True) if out],
+            [
+                cell
+                for cell, is_test in zip(cells, held_out.tolist(), strict=True)
+                if not is_test
+            ],
+            [cell for cell, is_test in zip(cells, held_out.tolist(), strict=True) if is_test],
             texts,
         )
         train_inputs, test_inputs = tokens.train, tokens.test
@@ -110,10 +114,10 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
 
 
 def _as_numbers(column: pd.Series) -> pd.Series:
-    """The column as numbers if it holds only numbers and words for a missing one."""
+    """Return the column as numbers if it has only numbers and spellings of a missing one."""
     if pd.api.types.is_numeric_dtype(column):
         return column
-    known = column[~column.isin(MISSING) & column.notna()]
-    if not len(known) or pd.to_numeric(known, errors="coerce").isna().any():
+    present = column[~column.isin(MISSING) & column.notna()]
+    if not len(present) or pd.to_numeric(present, errors="coerce").isna().any():
         return column
     return pd.to_numeric(column, errors="coerce")

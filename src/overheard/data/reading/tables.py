@@ -1,4 +1,4 @@
-"""Reads tables that nobody vouches for, and turns their columns into inputs."""
+"""A reader of untrusted tables, and conversion of columns to inputs."""
 
 import gzip
 import io
@@ -20,24 +20,24 @@ from overheard.core.errors import DataError
 from overheard.data.reading.arrays import LARGEST, checked_names
 
 MOST_CATEGORIES = 1000
-"""Categories in a column at most: one that has more is a name or a text, no category."""
+"""The most categories in a column; one with more has names or texts."""
 
 
 def read_table(
     path: Path, *, header: tuple[str, ...] = (), skipped_lines: int = 0
 ) -> pd.DataFrame:
-    """The table in a `.csv`, `.csv.gz`, `.data`, `.test` or `.parquet` file.
+    """Read the table in a `.csv`, `.csv.gz`, `.data`, `.test` or `.parquet` file.
 
-    Only an empty cell counts as missing: `?`, `NA` or `None` may be what somebody wrote.
+    Only an empty cell counts as missing: `?`, `NA` and `None` may be real values.
 
     Args:
         path: the file.
-        header: the names of the columns of a CSV file that has no line with them.
-        skipped_lines: at the head of a CSV file.
+        header: column names of a CSV file without a header line.
+        skipped_lines: lines to skip at the start of a CSV file.
 
     Raises:
-        DataError: if the file is damaged or too large, or a column holds neither numbers
-            nor words.
+        DataError: if the file is damaged or too large, or a column has neither numbers nor
+            strings.
 
     """
     try:
@@ -59,15 +59,15 @@ def read_table(
             f"{path} cannot be read as a table ({failure}): correct it or get a new copy"
         ) from failure
     if not len(table) or not table.columns.is_unique:
-        raise DataError(f"{path} must have rows, and columns with different names")
+        raise DataError(f"{path} must have rows, and columns with different names: correct it")
     return pd.DataFrame({str(name): _plain(path, table[name]) for name in table.columns})
 
 
 def need_columns(path: Path, table: pd.DataFrame, columns: tuple[str, ...]) -> None:
-    """Refuse a table that lacks one of these columns.
+    """Refuse a table without one of these columns.
 
     Raises:
-        DataError: naming those that are missing and those there are.
+        DataError: if one is missing; the message names the missing and the existing columns.
 
     """
     missing = [column for column in columns if column not in table.columns]
@@ -81,15 +81,14 @@ def need_columns(path: Path, table: pd.DataFrame, columns: tuple[str, ...]) -> N
 def encoded(
     path: Path | str, table: pd.DataFrame, fitted_to: pd.DataFrame
 ) -> Float32[Tensor, "examples columns"]:
-    """The columns as numbers, on the scale of the table to which they are fitted.
+    """Encode the columns as numbers, on the scale of the table `fitted_to`.
 
-    A column of numbers is standardised by the mean and deviation of `fitted_to`; its missing
-    cells count as that mean, 0 once standardised. A column of words becomes one column of
-    0 and 1 for each of its words in `fitted_to`, sorted; a missing cell is a word of its own,
-    and a word that `fitted_to` lacks is 0 in all of them.
+    A column of numbers is standardised by the mean and deviation of `fitted_to`; a missing
+    cell becomes 0. A column of strings is one-hot encoded by its sorted values in `fitted_to`;
+    a missing cell is a value of its own, and a value not in `fitted_to` is all 0.
 
     Raises:
-        DataError: if a column cannot be turned into numbers.
+        DataError: if a column cannot be encoded.
 
     """
     parts = []
@@ -100,56 +99,56 @@ def encoded(
         else:
             parts.append(_one_hot(path, column, fit))
     if not parts:
-        raise DataError(f"{path} has no column left to learn from")
+        raise DataError(f"{path} has no column left to learn from: add one")
     return torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32))
 
 
 def whole_numbers(
     path: Path, table: pd.DataFrame, column: str, below: int
 ) -> Int64[np.ndarray, " examples"]:
-    """A column of numbers from 0 to `below` - 1: labels, users or an order.
+    """Return a column of whole numbers from 0 to `below` - 1, such as labels.
 
     Raises:
-        DataError: if a cell is missing or holds anything else.
+        DataError: if a cell is missing or not such a number.
 
     """
     need_columns(path, table, (column,))
     cells = table[column]
     if not pd.api.types.is_integer_dtype(cells) or cells.min() < 0 or cells.max() >= below:
         raise DataError(
-            f"{path}: column {column!r} must hold whole numbers from 0 to {below - 1}, none "
-            "missing"
+            f"{path}: column {column!r} must hold whole numbers from 0 to {below - 1}, without "
+            "missing cells"
         )
     return cells.to_numpy(np.int64, copy=True)
 
 
 def words(path: Path, table: pd.DataFrame, column: str) -> list[str]:
-    """A column of texts; an empty cell is an empty text.
+    """Return a column of texts; an empty cell is an empty text.
 
     Raises:
-        DataError: if it holds numbers.
+        DataError: if the column has numbers.
 
     """
     need_columns(path, table, (column,))
     cells = table[column]
     if pd.api.types.is_numeric_dtype(cells):
-        raise DataError(f"{path}: column {column!r} must hold texts, holds numbers")
+        raise DataError(f"{path}: column {column!r} must hold texts, but has numbers")
     return cells.fillna("").tolist()
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """Things told apart by name: a number for each cell, and the name behind each number."""
+    """A column of categories: a number for each cell, and the name of each number."""
 
     numbers: Int64[Tensor, " examples"]
     names: tuple[str, ...]
 
 
 def numbered(path: Path, table: pd.DataFrame, column: str) -> Numbered:
-    """A column of labels or users, numbered in the order of their names or numbers.
+    """Return a column of labels or users, numbered in the order of their names or numbers.
 
     Raises:
-        DataError: if a cell is missing, or a name is unfit to be shown.
+        DataError: if a cell is missing, or a name is not printable or too long.
 
     """
     need_columns(path, table, (column,))
@@ -167,7 +166,7 @@ def _read_csv(path: Path, header: tuple[str, ...], skipped_lines: int) -> pd.Dat
     if len(content) > LARGEST:
         raise DataError(f"{path} is larger than {LARGEST} bytes unpacked: split it")
     with warnings.catch_warnings():
-        # A row longer than the header would lose its end with no more than a warning.
+        # Pandas only warns if a row is longer than the header, and cuts it.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         return pd.read_csv(
             io.BytesIO(content),
@@ -184,16 +183,18 @@ def _read_csv(path: Path, header: tuple[str, ...], skipped_lines: int) -> pd.Dat
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     with pq.ParquetFile(path) as file:
-        told = file.metadata
-        size = sum(told.row_group(g).total_byte_size for g in range(told.num_row_groups))
-        if size > LARGEST or told.num_rows * told.num_columns > LARGEST:
+        metadata = file.metadata
+        size = sum(
+            metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)
+        )
+        if size > LARGEST or metadata.num_rows * metadata.num_columns > LARGEST:
             raise DataError(f"{path} is larger than {LARGEST} bytes unpacked: split it")
         frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
         return frame
 
 
 def _plain(path: Path, column: pd.Series) -> pd.Series:
-    """The column as plain numbers or plain words; dates are words in ISO form."""
+    """Return the column as plain numbers or strings; dates become ISO strings."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
     if pd.api.types.is_bool_dtype(column):
@@ -202,15 +203,17 @@ def _plain(path: Path, column: pd.Series) -> pd.Series:
         return column.astype(np.int64)
     if pd.api.types.is_float_dtype(column):
         if bool(np.isinf(column.to_numpy(np.float64)).any()):
-            raise DataError(f"{path}: column {column.name!r} holds infinity: leave it empty")
+            raise DataError(
+                f"{path}: column {column.name!r} has infinity: leave the cell empty"
+            )
         return column.astype(np.float64)
-    known = column.dropna()
-    if len(known) and known.map(lambda cell: isinstance(cell, date)).all():
+    present = column.dropna()
+    if len(present) and present.map(lambda cell: isinstance(cell, date)).all():
         return column.map(lambda cell: cell.isoformat(), na_action="ignore")
-    if not known.map(lambda cell: isinstance(cell, str)).all():
+    if not present.map(lambda cell: isinstance(cell, str)).all():
         raise DataError(
-            f"{path}: column {column.name!r} holds neither numbers, words nor dates: turn it "
-            "into one of them, or drop it"
+            f"{path}: column {column.name!r} has neither numbers, strings nor dates: convert "
+            "or drop it"
         )
     return column
 
@@ -219,16 +222,20 @@ def _numbers(
     path: Path | str, column: pd.Series, fit: pd.Series
 ) -> Float64[np.ndarray, "examples columns"]:
     if not pd.api.types.is_numeric_dtype(column):
-        raise DataError(f"{path}: column {fit.name!r} holds words among its numbers")
-    known = fit.to_numpy(np.float64)
-    known = known[~np.isnan(known)]
-    if not len(known):
+        raise DataError(
+            f"{path}: column {fit.name!r} has strings among its numbers: correct it"
+        )
+    present = fit.to_numpy(np.float64)
+    present = present[~np.isnan(present)]
+    if not len(present):
         raise DataError(f"{path}: column {fit.name!r} is empty: drop it")
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, deviation = known.mean(), known.std()
+        mean, deviation = present.mean(), present.std()
     if not np.isfinite(deviation):
-        raise DataError(f"{path}: column {fit.name!r} holds numbers too large to standardise")
-    # A column that never varies tells nothing: it becomes 0 throughout.
+        raise DataError(
+            f"{path}: column {fit.name!r} has numbers too large to standardise: rescale it"
+        )
+    # A constant column becomes 0.
     standard = (column.to_numpy(np.float64) - mean) / (deviation if deviation > 0 else 1)
     numbers: Float64[np.ndarray, "examples columns"] = np.nan_to_num(standard, nan=0.0)[:, None]
     return numbers
@@ -242,9 +249,9 @@ def _one_hot(
     categories = sorted(fit.fillna("").unique())
     if len(categories) > MOST_CATEGORIES:
         raise DataError(
-            f"{path}: column {fit.name!r} has {len(categories)} different words, at most "
-            f"{MOST_CATEGORIES} make a category: drop it, or name it as the text column"
+            f"{path}: column {fit.name!r} has {len(categories)} different strings, but a "
+            f"category may have {MOST_CATEGORIES}: drop it, or name it as the text column"
         )
     cells = column.fillna("").to_numpy(object)
-    told = [cells == category for category in categories]
-    return np.stack(told, axis=1).astype(np.float64)
+    indicators = [cells == category for category in categories]
+    return np.stack(indicators, axis=1).astype(np.float64)

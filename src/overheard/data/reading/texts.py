@@ -1,4 +1,4 @@
-"""Turns texts into token numbers, by a vocabulary learnt from the training texts."""
+"""Tokenisation of texts, by a vocabulary fitted to the training texts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,22 +13,22 @@ from torch import Tensor
 from overheard.core.errors import DataError, PlanError
 
 PADDING = 0
-"""The token after the end of a text."""
+"""The token that pads a text at its end."""
 
 UNKNOWN = 1
-"""The token of every word outside the vocabulary; also of a text without words."""
+"""The token of all words outside the vocabulary, and of a text without words."""
 
 RESERVED = 2
-"""Tokens that stand for no word: the first word has this number."""
+"""The number of tokens that are not words; the first word has this number."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextSettings:
-    """How texts become tokens.
+    """Settings of tokenisation.
 
     Args:
-        vocabulary: how many words have tokens of their own: the most frequent ones.
-        tokens: how many words of a text are read, from its start.
+        vocabulary: the number of words in the vocabulary, the most frequent ones.
+        tokens: the number of words that are read of a text, from its start.
 
     """
 
@@ -46,16 +46,16 @@ class TextSettings:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words that have tokens of their own, and which."""
+    """The words of a vocabulary, and the token of each."""
 
     numbers: Mapping[str, int]
 
     def __len__(self) -> int:
-        """How many tokens there are, padding and unknown included."""
+        """Return the number of tokens, including padding and unknown."""
         return RESERVED + len(self.numbers)
 
     def rows(self, texts: Sequence[list[str]], tokens: int) -> Int64[Tensor, "examples tokens"]:
-        """The first so many words of each text as token numbers."""
+        """Return the tokens of the first words of each text."""
         rows = torch.full((len(texts), tokens), PADDING)
         for row, words in enumerate(texts):
             read = [self.numbers.get(word, UNKNOWN) for word in words[:tokens]] or [UNKNOWN]
@@ -65,12 +65,12 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class TokenisedTexts:
-    """Two sets of texts as token numbers, by one vocabulary.
+    """Training and test texts as tokens of one vocabulary.
 
     Args:
-        train: the texts from which the vocabulary was learnt.
-        test: the others.
-        vocabulary: how many tokens there are, padding and unknown included.
+        train: tokens of the training texts, to which the vocabulary was fitted.
+        test: tokens of the test texts.
+        vocabulary: the number of tokens, including padding and unknown.
 
     """
 
@@ -82,7 +82,7 @@ class TokenisedTexts:
 def tokenised(
     train: Sequence[str], test: Sequence[str], settings: TextSettings
 ) -> TokenisedTexts:
-    """Number the words of all texts by the vocabulary of the training texts.
+    """Tokenise all texts by the vocabulary of the training texts.
 
     Raises:
         DataError: if the training texts have no words.
@@ -98,34 +98,36 @@ def tokenised(
 
 
 def words_of(texts: Sequence[str]) -> list[list[str]]:
-    """The words of each text, in order, as scikit-learn tells them apart.
+    """Split each text into words, as scikit-learn does.
 
-    They are lower-cased runs of two or more letters, digits or underscores.
+    Words are lower-cased runs of two or more letters, digits or underscores.
     """
     split = CountVectorizer().build_analyzer()
     return [split(text) for text in texts]
 
 
-def alphabetical(texts: Sequence[list[str]], most: int) -> Vocabulary:
-    """The so many most frequent words of these texts, numbered by the alphabet.
+def alphabetical(texts: Sequence[list[str]], size: int) -> Vocabulary:
+    """Return the vocabulary of the most frequent words of these texts, in alphabetical order.
 
     Raises:
         DataError: if the texts have no words.
 
     """
-    # The texts are split already: the vectoriser takes the lists of words as they are.
-    vectorizer = CountVectorizer(analyzer=_as_is, max_features=most)
+    # The texts are split already, so the analyzer must not change the lists of words.
+    vectorizer = CountVectorizer(analyzer=_as_is, max_features=size)
     try:
         vectorizer.fit(texts)
     except ValueError as failure:
-        raise DataError("the training texts have no words to learn from") from failure
+        raise DataError(
+            "the training texts have no words: choose another column or file"
+        ) from failure
     return _numbered(vectorizer.get_feature_names_out().tolist())
 
 
-def most_frequent_first(texts: Sequence[list[str]], most: int) -> Vocabulary:
-    """The so many most frequent words of these texts, numbered by how frequent they are.
+def most_frequent_first(texts: Sequence[list[str]], size: int) -> Vocabulary:
+    """Return the vocabulary of the most frequent words of these texts, by falling frequency.
 
-    Of equally frequent words the first in the alphabet comes first.
+    Equally frequent words are in alphabetical order.
 
     Raises:
         DataError: if the texts have no words.
@@ -133,9 +135,9 @@ def most_frequent_first(texts: Sequence[list[str]], most: int) -> Vocabulary:
     """
     counts = Counter(chain.from_iterable(texts))
     if not counts:
-        raise DataError("the training texts have no words to learn from")
+        raise DataError("the training texts have no words: choose another column or file")
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    return _numbered(ranked[:most])
+    return _numbered(ranked[:size])
 
 
 def _as_is(words: list[str]) -> list[str]:
@@ -143,4 +145,4 @@ def _as_is(words: list[str]) -> list[str]:
 
 
 def _numbered(words: list[str]) -> Vocabulary:
-    return Vocabulary({word: RESERVED + place for place, word in enumerate(words)})
+    return Vocabulary({word: RESERVED + rank for rank, word in enumerate(words)})

@@ -1,4 +1,4 @@
-"""Reads when something was: as numbers, or as dates in ISO form."""
+"""Conversion of times, given as numbers or ISO dates, to ranks."""
 
 from pathlib import Path
 
@@ -12,40 +12,40 @@ from overheard.core.errors import DataError
 
 
 def in_order(path: Path, name: str, cells: pd.Series) -> Int64[Tensor, " examples"]:
-    """The place of each time among the different times, from 0, the earliest.
+    """Return the rank of each time among the different times, from 0, the earliest.
 
-    Places and not times, so that numbers of any size and dates are told alike.
+    Ranks treat dates and numbers of any size alike.
 
     Args:
-        path: of the file, for the refusal.
-        name: what the file calls them.
+        path: of the file, for the error message.
+        name: of the column, for the error message.
         cells: numbers, or dates such as 2004-08-02 or 2004-08-02T17:30+02:00; a date without
-            a zone is taken as UTC.
+            a time zone is taken as UTC.
 
     Raises:
-        DataError: if a cell is missing, or is neither.
+        DataError: if a cell is missing, or is neither a number nor a date.
 
     """
     times = cells if pd.api.types.is_numeric_dtype(cells) else dates(path, name, cells)
     if times.isna().any():
         raise DataError(f"{path}: {name!r} must not have empty cells: drop those rows")
-    places = np.unique(times.to_numpy(), return_inverse=True)[1]
-    return torch.from_numpy(places.astype(np.int64))
+    ranks = np.unique(times.to_numpy(), return_inverse=True)[1]
+    return torch.from_numpy(ranks.astype(np.int64))
 
 
 def dates(path: Path, name: str, cells: pd.Series) -> pd.Series:
-    """These dates in ISO form, in UTC; a missing cell is no date.
+    """Parse ISO dates as UTC; a missing cell stays missing.
 
     Raises:
-        DataError: if a cell is something else.
+        DataError: if a cell is not an ISO date.
 
     """
-    told = pd.to_datetime(cells, format="ISO8601", errors="coerce", utc=True)
-    wrong = cells[told.isna() & cells.notna()]
+    parsed = pd.to_datetime(cells, format="ISO8601", errors="coerce", utc=True)
+    wrong = cells[parsed.isna() & cells.notna()]
     if len(wrong):
         raise DataError(
-            f"{path}: {name!r} holds {str(wrong.iloc[0])[:40]!r}, which is no date: write "
-            "dates as 2004-08-02, or as numbers"
+            f"{path}: {name!r} has {str(wrong.iloc[0])[:40]!r}, which is not a date: write "
+            "dates as 2004-08-02, or use numbers"
         )
-    # The zone is the same for all: without it they are plain numbers to NumPy.
-    return told.dt.tz_localize(None)
+    # All are in UTC; without a zone NumPy treats them as plain numbers.
+    return parsed.dt.tz_localize(None)

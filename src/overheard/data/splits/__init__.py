@@ -1,1 +1,1 @@
-"""One way of sharing out examples a file."""
+"""Splits, one per file."""

@@ -1,4 +1,4 @@
-"""Each client is one person of the data set."""
+"""A split in which each client is one user of the data set."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -17,11 +17,11 @@ from overheard.data.partition.check_pool import check_pool
 @final
 @dataclass(frozen=True, slots=True)
 class ByUser(Split):
-    """One client a user: it holds examples of that user alone.
+    """Each client holds examples of one user only.
 
-    Sizes are upper bounds: a user with fewer examples brings all of them, one with more a
-    random choice. Where there are more users than clients, the seed chooses among them;
-    clients stand in the order of their users' numbers.
+    Sizes are upper bounds: a client holds all examples of its user, or a random choice if
+    there are more. If there are more users than clients, they are chosen at random. Clients
+    are in the order of their users' numbers.
     """
 
     name: ClassVar[str] = "by_user"
@@ -38,21 +38,21 @@ class ByUser(Split):
     ) -> tuple[Rows, ...]:
         """Choose the users, then their examples."""
         if users is None:
-            raise PlanError("by_user: the data set names no users: take one that does")
+            raise PlanError("by_user: the data set names no users: choose one that does")
         check_pool(labels, sizes.clamp(max=1), classes)
         present = torch.from_numpy(np.unique(users.numpy()))
         if len(present) < len(sizes):
             raise PlanError(
-                f"by_user: {len(sizes)} clients and {len(present)} users: take at most as many "
+                f"by_user: {len(sizes)} clients but {len(present)} users: take at most as many "
                 "clients as there are users"
             )
-        chance = torch.randperm(len(present), generator=seed.child("users").generator())
-        chosen = present[chance[: len(sizes)].sort().values]
-        dealt = []
+        order = torch.randperm(len(present), generator=seed.child("users").generator())
+        chosen = present[order[: len(sizes)].sort().values]
+        client_rows = []
         for number, (user, size) in enumerate(
             zip(chosen.tolist(), sizes.tolist(), strict=True)
         ):
             rows = (users == user).nonzero().flatten()
             shuffle = seed.child("client", number).generator()
-            dealt.append(rows[torch.randperm(len(rows), generator=shuffle)][:size])
-        return tuple(dealt)
+            client_rows.append(rows[torch.randperm(len(rows), generator=shuffle)][:size])
+        return tuple(client_rows)

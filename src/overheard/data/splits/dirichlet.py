@@ -1,4 +1,4 @@
-"""Each client has label shares of its own, drawn from a Dirichlet distribution."""
+"""A split in which each client's label shares are drawn from a Dirichlet distribution."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -15,7 +15,7 @@ from overheard.data.partition.check_pool import check_pool
 from overheard.data.partition.draw import draw
 
 ATTEMPTS = 100
-"""Draws a client gets to find shares that the pool can still serve."""
+"""Draws per client to find shares for which the pool still has enough examples."""
 
 
 @final
@@ -23,14 +23,15 @@ ATTEMPTS = 100
 class Dirichlet(Split):
     """Client k holds the labels in shares p_k ~ Dirichlet(alpha, ..., alpha).
 
-    Shares become counts by largest remainders. Clients are served in order: where the pool
-    has too little left for the shares drawn, they are drawn anew and, after a hundred draws,
-    what is missing of one label is made up by the client's other labels, then by any. So the
-    shares are Dirichlet's while the pool is ample; in a pool almost used up, the last clients
-    take what is left and are nearer to each other than alpha says.
+    Shares become counts by largest remainders, client by client. If the pool has too few
+    examples left for the drawn shares, they are drawn again. After a hundred draws, missing
+    examples of a label are replaced by the client's other labels, then by any label. So shares
+    follow the distribution while the pool is large enough. In a pool that is nearly used up,
+    the last clients get what is left, and are more alike than alpha says.
 
     Args:
-        alpha: 0.1 = one or two labels a client, 1 = all shares equally likely, 100 = alike.
+        alpha: 0.1 = one or two labels per client, 1 = all shares equally likely, 100 = nearly
+            equal shares.
 
     """
 
@@ -43,7 +44,7 @@ class Dirichlet(Split):
     )
 
     def __post_init__(self) -> None:
-        """Refuse an alpha that gives no distribution."""
+        """Refuse an alpha that defines no distribution."""
         if not 0 < self.alpha < float("inf"):
             raise PlanError(f"dirichlet: alpha must be above 0, got {self.alpha}")
 
@@ -76,12 +77,12 @@ class Dirichlet(Split):
 def _within(
     left: Int[Tensor, " classes"], shares: Float[Tensor, " classes"], size: int
 ) -> Int[Tensor, " classes"]:
-    """Counts after these shares, but never more than is left; `size` in all."""
+    """Return counts by these shares, but no more than are left; `size` in all."""
     count = torch.zeros_like(left)
     while missing := size - int(count.sum()):
         room = left - count
-        wanted = torch.where(room > 0, shares, 0.0)
-        if not float(wanted.sum()) > 0:
-            wanted = room.double()
-        count = count + apportion(wanted, missing).minimum(room)
+        weights = torch.where(room > 0, shares, 0.0)
+        if not float(weights.sum()) > 0:
+            weights = room.double()
+        count = count + apportion(weights, missing).minimum(room)
     return count

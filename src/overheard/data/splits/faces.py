@@ -1,4 +1,4 @@
-"""Each client holds any number of the labels, in any shares."""
+"""A split in which each client holds a random subset of the labels, in random shares."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -15,19 +15,19 @@ from overheard.data.partition.check_pool import check_pool
 from overheard.data.partition.draw import draw
 
 ATTEMPTS = 100
-"""Draws a client gets to find labels and shares that the pool can still serve."""
+"""Draws per client to find labels and shares for which the pool still has enough examples."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Faces(Split):
-    """First how many labels, then which, then any shares of them, all equally likely.
+    """Each client gets a random number of random labels, in uniformly drawn shares.
 
     The number of labels is uniform in 1 to C, and a client holds at least one example of each
     of its labels. Their shares are the gaps between uniform cut points of the unit interval,
     which is a flat Dirichlet distribution on that face of the simplex. Gu and Bai cut at whole
-    numbers, where two cuts may fall together and leave a label out, and let the number of
-    labels go round 1 to C in turn.
+    numbers, so that two cuts may coincide and leave out a label. They also let the number of
+    labels cycle through 1 to C.
     """
 
     name: ClassVar[str] = "faces"
@@ -41,7 +41,7 @@ class Faces(Split):
         classes: int,
         seed: Seed,
     ) -> tuple[Rows, ...]:
-        """Draw face and shares client by client, then the examples."""
+        """Draw labels and shares client by client, then the examples."""
         check_pool(labels, sizes, classes)
         left = labels.bincount(minlength=classes)
         counts = []
@@ -53,8 +53,8 @@ class Faces(Split):
                     break
             else:
                 raise PlanError(
-                    f"faces: too little is left for client {number} of {size} examples (by "
-                    f"label: {left.tolist()}): take fewer or smaller clients"
+                    f"faces: too few examples are left for client {number} of {size} examples "
+                    f"(by label: {left.tolist()}): take fewer or smaller clients"
                 )
             left = left - count
             counts.append(count)
@@ -62,10 +62,10 @@ class Faces(Split):
 
 
 def _counts(size: int, classes: int, generator: torch.Generator) -> Int[Tensor, " classes"]:
-    held = int(torch.randint(1, min(classes, size) + 1, (), generator=generator))
-    chosen = torch.randperm(classes, generator=generator)[:held]
-    cuts = torch.rand(held - 1, generator=generator, dtype=torch.float64).sort().values
+    label_count = int(torch.randint(1, min(classes, size) + 1, (), generator=generator))
+    chosen = torch.randperm(classes, generator=generator)[:label_count]
+    cuts = torch.rand(label_count - 1, generator=generator, dtype=torch.float64).sort().values
     ends = torch.cat((cuts.new_zeros(1), cuts, cuts.new_ones(1)))
     counts = torch.zeros(classes, dtype=torch.int64)
-    counts[chosen] = 1 + apportion(ends.diff(), size - held)
+    counts[chosen] = 1 + apportion(ends.diff(), size - label_count)
     return counts

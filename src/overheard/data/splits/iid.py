@@ -1,4 +1,4 @@
-"""Clients alike: each holds every label about equally often."""
+"""A split in which each client holds every label about equally often."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -21,15 +21,15 @@ class Iid(Split):
     """Each label count lies within a fluctuation around an even share of the client's size.
 
     Whispers of Data draws each count of a client of size s from s / C within plus or minus
-    10 %. Here the C counts are drawn uniformly from that range and then moved, each in
-    proportion to the room it has, until they sum to s; whole numbers may leave the range by
-    less than 1. Where little of a label is left, the upper end of its range comes down, so
-    that every later client still finds its lower end.
+    10 %. Here the C counts are drawn uniformly from that range and then adjusted, each in
+    proportion to its distance from the end of the range, until they sum to s. Rounded counts
+    may leave the range by less than 1. If few examples of a label are left, the upper end of
+    its range is lowered, so that every later client still gets its lower end.
 
     Args:
         fluctuation: half the width of the range, relative to the even share (0..1).
-        balanced: True: the even share is s / C for all labels, as in the paper. False: it
-            follows the label shares of the pool, for pools where some label is rare.
+        balanced: True = the even share is s / C for all labels, as in the paper. False = it
+            follows the label shares of the pool, for pools with rare labels.
 
     """
 
@@ -57,23 +57,23 @@ class Iid(Split):
     ) -> tuple[Rows, ...]:
         """Draw the counts client by client, then the examples."""
         check_pool(labels, sizes, classes)
-        there = labels.bincount(minlength=classes)
-        weights = torch.ones(classes) if self.balanced else there
+        available = labels.bincount(minlength=classes)
+        weights = torch.ones(classes) if self.balanced else available
         shares = weights.double() / weights.sum()
         even = sizes[:, None] * shares  # (clients, classes)
         lowest = (even * (1 - self.fluctuation) - ROUNDING).ceil()
         reserved = lowest.sum(0) - lowest.cumsum(0)  # for the clients after each
-        left = there.double()
+        left = available.double()
         counts = []
         for number, size in enumerate(sizes.tolist()):
             low = even[number] * (1 - self.fluctuation)
             high = (even[number] * (1 + self.fluctuation)).minimum(left - reserved[number])
             if bool((high < low - ROUNDING).any()) or float(high.sum()) < size - ROUNDING:
-                # What all clients need at the least tells best which label is scarce.
-                check_supply(there, even.sum(0).round().long(), classes)
+                # The totals that all clients need show best which label is scarce.
+                check_supply(available, even.sum(0).round().long(), classes)
                 raise PlanError(
-                    f"iid: too little is left for client {number}: take fewer or smaller "
-                    "clients, or a larger fluctuation"
+                    f"iid: too few examples are left for client {number}: take fewer or "
+                    "smaller clients, or a larger fluctuation"
                 )
             draws = torch.rand(
                 classes, generator=seed.child("counts", number).generator(), dtype=torch.float64
@@ -90,7 +90,7 @@ def _moved_to_sum(
     high: Float[Tensor, " classes"],
     total: int,
 ) -> Float[Tensor, " classes"]:
-    """Move all values up or down within their ranges until they sum to the total."""
+    """Shift all values up or down within their ranges until they sum to the total."""
     missing = total - float(values.sum())
     room = (high - values) if missing > 0 else (values - low)
     available = float(room.sum())

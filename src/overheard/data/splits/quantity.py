@@ -1,4 +1,4 @@
-"""Each client holds only a few of the labels."""
+"""A split in which each client holds only a few of the labels."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -20,12 +20,12 @@ from overheard.data.partition.draw import draw
 class Quantity(Split):
     """Every client holds a fixed number of labels, equally often, and none of the others.
 
-    Labels are dealt from shuffled decks that hold each label once, so that all are in about
-    equal demand; a label of which too little is left is passed over. The paper only says that
-    a client draws at random from a fixed subset of C_f labels.
+    Labels are taken from shuffled lists that have each label once, so that all are used about
+    equally often. A label with too few examples left is skipped. The paper only says that a
+    client draws at random from a fixed subset of C_f labels.
 
     Args:
-        classes_per_client: how many labels a client holds.
+        classes_per_client: the number of labels per client.
 
     """
 
@@ -52,33 +52,33 @@ class Quantity(Split):
         classes: int,
         seed: Seed,
     ) -> tuple[Rows, ...]:
-        """Deal the labels client by client, then draw the examples."""
+        """Choose the labels client by client, then draw the examples."""
         check_pool(labels, sizes, classes)
         if self.classes_per_client > classes or self.classes_per_client > int(sizes.min()):
             raise PlanError(
-                f"quantity: {self.classes_per_client} classes a client, but there are "
+                f"quantity: {self.classes_per_client} classes per client, but there are "
                 f"{classes} classes and the smallest client holds {int(sizes.min())} examples: "
                 "lower classes_per_client"
             )
         left = labels.bincount(minlength=classes)
-        decks = seed.child("decks").generator()
-        deck: list[int] = []
+        generator = seed.child("decks").generator()
+        queue: list[int] = []
         counts = torch.zeros(len(sizes), classes, dtype=torch.long)
         for number, size in enumerate(sizes.tolist()):
-            wanted = apportion(torch.ones(self.classes_per_client), size)
-            for need in wanted.tolist():
-                able = ((left >= need) & (counts[number] == 0)).tolist()
-                if not any(able[label] for label in deck):
-                    deck += torch.randperm(classes, generator=decks).tolist()
-                label = next((label for label in deck if able[label]), None)
+            label_counts = apportion(torch.ones(self.classes_per_client), size)
+            for need in label_counts.tolist():
+                is_possible = ((left >= need) & (counts[number] == 0)).tolist()
+                if not any(is_possible[label] for label in queue):
+                    queue += torch.randperm(classes, generator=generator).tolist()
+                label = next((label for label in queue if is_possible[label]), None)
                 if label is None:
                     raise PlanError(
                         f"quantity: client {number} needs {need} examples each of "
-                        f"{self.classes_per_client} labels, and the labels have "
+                        f"{self.classes_per_client} labels, but the labels have "
                         f"{left.tolist()} left: take fewer or smaller clients, or more "
                         "classes_per_client"
                     )
-                deck.remove(label)
+                queue.remove(label)
                 counts[number, label] = need
                 left[label] -= need
         return draw(labels, counts, classes, seed.child("rows"))

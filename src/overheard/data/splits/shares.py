@@ -1,4 +1,4 @@
-"""Each client has exactly the label shares that a plan gives it."""
+"""A split with given label shares per client."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -21,12 +21,12 @@ from overheard.data.partition.draw import draw
 class Shares(Split):
     """Client k holds the labels in the shares of row k, such as those of a published table.
 
-    Counts follow by largest remainders, so each differs from share * size by less than 1. A
-    pool that cannot serve them is refused; nothing is ever moved to another label.
+    Shares become counts by largest remainders, so each count differs from share * size by less
+    than 1. A pool with too few examples of a label is refused.
 
     Args:
-        compositions: a row a client, a share a label; rows sum to 1, or to 100 if they are
-            percentages (rounded tables may miss that by 1 %).
+        compositions: one row per client, one share per label. Rows sum to 1, or to 100 if they
+            are percentages (rounded tables may differ from that by 1 %).
 
     """
 
@@ -36,9 +36,9 @@ class Shares(Split):
     source: ClassVar[str] = "explicit: the plan's own, or a published table's"
 
     def __post_init__(self) -> None:
-        """Refuse rows that are no shares."""
+        """Refuse rows that are not label shares."""
         if not self.compositions:
-            raise PlanError("shares: compositions needs a row for each client")
+            raise PlanError("shares: compositions is empty: give one row per client")
         for number, row in enumerate(self.compositions):
             shares_of(row, f"shares: the composition of client {number}")
 
@@ -55,7 +55,7 @@ class Shares(Split):
         if len(self.compositions) != len(sizes):
             raise PlanError(
                 f"shares: {len(self.compositions)} compositions for {len(sizes)} clients: give "
-                "one each"
+                "one per client"
             )
         counts = []
         for number, (row, size) in enumerate(
@@ -64,7 +64,7 @@ class Shares(Split):
             if len(row) != classes:
                 raise PlanError(
                     f"shares: the composition of client {number} has {len(row)} shares, the "
-                    f"task has {classes} labels: give one share a label"
+                    f"task has {classes} labels: give one share per label"
                 )
             counts.append(apportion(shares_of(row, "shares"), size))
         return draw(labels, torch.stack(counts), classes, seed.child("rows"))
