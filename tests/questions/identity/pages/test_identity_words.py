@@ -65,7 +65,7 @@ def test_places_the_control_inside_or_outside_the_permutation_range() -> None:
 def test_warns_if_unknown_users_have_too_few_targets() -> None:
     some = said(identity_findings("none", "ours", 3.0))
     assert "the 24 targets of unknown users" in some
-    assert "too few such targets for that rate" in some
+    assert "too few to measure this rate" in some
     none = identity_findings("none", "ours", 3.0, strangers=())
     assert "unknown users" not in said(none)
     many = tuple(f"x{number}" for number in range(13))  # 13 in 8 rounds are 104

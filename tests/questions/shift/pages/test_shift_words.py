@@ -24,7 +24,7 @@ def test_states_a_detectable_shift_in_pairs_beside_the_guess() -> None:
     )
     assert "detects 100.0 % of shifts (95 % interval 83 to 100 %) at 5 % false alarms" in said
     assert "half of the detections come in the round of the shift" in said
-    assert "states correctly which classes rose for 100.0 % of detected shifts" in said
+    assert "correctly states which classes rose for 100.0 % of detected shifts" in said
     assert "Attack: tracker, the only one that ran. The interval covers 20 runs." in said
 
 

@@ -29,7 +29,7 @@ def test_draws_several_runs_of_one_target_and_states_how_many_there_are() -> Non
     assert [panel.heading for panel in plate.panels] == [
         f"The other clients together, seed {seed}" for seed in range(RUNS)
     ]
-    assert "The figure shows 3 of 5 claims; the others are in findings.json" in plate.note
+    assert "The figure shows 3 of 5 claims. All others are in findings.json." in plate.note
 
 
 def test_draws_the_first_run_of_many_targets_shifted_ones_first() -> None:

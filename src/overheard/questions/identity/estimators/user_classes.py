@@ -32,7 +32,7 @@ class UserClasses:
     """
 
     users: tuple[str, ...]
-    heard: Int[Tensor, " heard"]
+    heard: Int[Tensor, " classes"]
     labels: Int[Tensor, " updates"]
     is_open: bool
 

@@ -48,11 +48,11 @@ class _Drawn:
         return np.array(list(by_user(self.ranked).values()))
 
 
-def identity_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
+def identity_plates(arms: Sequence[Arm]) -> tuple[Plate, ...]:
     """Draw a figure for each group of observers, arm by arm."""
     return tuple(
         _plate(exposure, attacks)
-        for arm in every
+        for arm in arms
         for exposure in arm.exposures
         if (attacks := _drawn(exposure))
     )

@@ -22,9 +22,9 @@ from overheard.questions.identity.statistics.identity_rows import FALSE_ALARMS
 Cell = Callable[[ScoreCell], str]
 
 
-def identity_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
+def identity_tables(arms: Sequence[Arm]) -> tuple[Table, ...]:
     """Return up to five tables for each group of observers."""
-    return score_tables(every, _TABLES)
+    return score_tables(arms, _TABLES)
 
 
 def _null(cell: ScoreCell) -> str:

@@ -39,7 +39,9 @@ def _strangers(case: Case) -> tuple[str, ...]:
         return ()
     count = row.references["unknown targets"]
     few = (
-        "" if count * FALSE_ALARMS >= 100 else " There are too few such targets for that rate."
+        ""
+        if count * FALSE_ALARMS >= 100
+        else " The targets of unknown users are too few to measure this rate."
     )
     return (
         f"If at most {FALSE_ALARMS}{SPACE}% of the {count:.0f} targets of unknown users may be "

@@ -57,13 +57,13 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
     cluster bootstrap). If every user is identified, they have zero width, however few users.
     """
     places = beside_controls(findings)
-    every = [place.every for place in places]
+    all_findings = [place.every for place in places]
     return tuple(
         row
         for place in places
         for row in (
             *_of_identities(place, place.draws(seed)),
-            *_gain(place, published_beside(place.every, every), seed),
+            *_gain(place, published_beside(place.every, all_findings), seed),
         )
     )
 

@@ -36,8 +36,8 @@ class OpenSet:
     detection: Float[np.ndarray, " targets"]
     right: Float[np.ndarray, " targets"]
     person: Int[np.ndarray, " targets"]
-    strange: Float[np.ndarray, " strangers"]
-    stranger: Int[np.ndarray, " strangers"]
+    strange: Float[np.ndarray, " unknown_targets"]
+    stranger: Int[np.ndarray, " unknown_targets"]
     known: int
     unknown: int
 
@@ -88,7 +88,7 @@ def _identified(
     split: OpenSet, percent: float, weights: Int[np.ndarray, "draws users"]
 ) -> Float[np.ndarray, " draws"]:
     order = np.argsort(-split.strange, kind="stable")
-    alarms = weights[:, split.stranger[order]].cumsum(1)  # (draws, strangers)
+    alarms = weights[:, split.stranger[order]].cumsum(1)  # (draws, unknown_targets)
     # The threshold is the evidence of the first target that exceeds the allowed number.
     too_many = alarms > np.floor(alarms[:, -1:] * percent / 100 + 1e-9)
     threshold = split.strange[order][too_many.argmax(1)]  # (draws,)

@@ -47,21 +47,21 @@ def paired_gain(findings: Iterable[Finding], attack: str, base: str, seed: Seed)
 
 
 def published_beside(
-    members: Sequence[Finding], every: Iterable[Sequence[Finding]]
+    findings: Sequence[Finding], all_findings: Iterable[Sequence[Finding]]
 ) -> Sequence[Finding]:
     """Return the findings of the best version of the published attack on the same targets.
 
     Args:
-        members: the findings of one attack in one setting.
-        every: the findings of each attack and setting.
+        findings: the findings of one attack in one setting.
+        all_findings: the findings of each attack and setting.
 
     """
-    cell, targets = members[0].cell, _asked(members)
+    cell, targets = findings[0].cell, _asked(findings)
     if cell.part == PUBLISHED:
         return ()
     published = [
         group
-        for group in every
+        for group in all_findings
         if group[0].cell.part == PUBLISHED
         and _where(group[0].cell) == _where(cell)
         and _asked(group) == targets

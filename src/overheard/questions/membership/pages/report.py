@@ -52,9 +52,9 @@ class MembershipPages(Pages):
         return (
             Term(
                 "Members ranked above non-members",
-                "A member is a record that the client trained on; a non-member is a record "
-                "that no client trained on. The figure says in how many of 100 pairs of a "
-                "member and a non-member the member has the higher score (score "
-                "membership_auc). Guessing gives 50.",
+                "The number of pairs, out of 100 pairs of a member and a non-member, in which "
+                "the member has the higher score (score membership_auc). A member is a record "
+                "that the client trained on; a non-member is a record that no client trained "
+                "on. Guessing gives 50.",
             ),
         )

@@ -87,13 +87,13 @@ _TABLES = (
 )
 
 
-def detection_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
+def detection_tables(arms: Sequence[Arm]) -> tuple[Table, ...]:
     """Return up to four tables for each group of observers with claims about shifts.
 
     Brackets hold 95 % intervals. A table omits attacks that have none of its scores.
     """
     tables = []
-    for threat, exposures in by_threat(every).items():
+    for threat, exposures in by_threat(arms).items():
         cases = [(exposure.arm, case) for exposure in exposures for case in exposure.cases]
         for title, columns in _TABLES:
             lines = tuple(

@@ -106,12 +106,12 @@ _TERMS = (
     ),
     Term(
         "Shifts ranked above controls",
-        "The figure says in how many of 100 pairs of a run with a shift and a control run the "
-        "shift has the larger peak of evidence (score auc, the area under the curve of true "
-        "and false alarms). Guessing gives 50; 100 is perfect. The interval is the wider of "
-        "two: a bootstrap interval, and one for so small a number of runs. “The same, at the "
-        "true round” compares only the evidence in the round of the shift with that in the "
-        "round of the control’s exchange.",
+        "The number of pairs, out of 100 pairs of a run with a shift and a control run, in "
+        "which the run with the shift has the larger peak of evidence (score auc, the area "
+        "under the curve of true and false alarms). Guessing gives 50; 100 is perfect. The "
+        "interval is the wider of two: a bootstrap interval, and an interval that is valid for "
+        "few runs. “The same, at the true round” compares only the evidence in the round of "
+        "the shift with that in the round of the control’s exchange.",
     ),
     Term(
         f"Detected at 5{SPACE}% false alarms",
@@ -121,8 +121,9 @@ _TERMS = (
     ),
     Term(
         "Alarms raised by an attack",
-        "Some attacks state a threshold and its rate of false alarms per run. An alarm counts "
-        "as a detection if it comes in the true round or later and none came before. Alarms in "
-        "controls are false alarms. The intervals are exact if each run has one target.",
+        "Some attacks state a threshold and the probability of a false alarm in a run. An "
+        "alarm counts as a detection if it comes in the true round or later and none came "
+        "before. Alarms in controls are false alarms. The intervals are exact if each run has "
+        "one target.",
     ),
 )

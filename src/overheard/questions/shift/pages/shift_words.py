@@ -54,7 +54,7 @@ def _direction(case: Case) -> tuple[str, ...]:
         return ()
     which = "detected shifts" if right.score == "direction_detected" else "shifts"
     correct = (
-        f"The attack states correctly which classes rose for {percent(right.value.mean)} of "
+        f"The attack correctly states which classes rose for {percent(right.value.mean)} of "
         f"{which}"
     )
     error = case.whole.get("risen_error")
@@ -63,8 +63,8 @@ def _direction(case: Case) -> tuple[str, ...]:
     size = MEASURES["risen_error"].tell(error.value.mean)
     guess = MEASURES["risen_error"].tell(error.blind)
     return (
-        f"{correct}. The error of its estimate of their share after the shift is {size} "
-        f"(guessing: {guess}).",
+        f"{correct}. Its estimate of their share after the shift is off by {size} (guessing: "
+        f"{guess}).",
     )
 
 

@@ -33,11 +33,11 @@ class _Drawn:
     control: Timeline | None
 
 
-def timeline_plates(audit: Audit, every: Sequence[Arm]) -> tuple[Plate, ...]:
+def timeline_plates(audit: Audit, arms: Sequence[Arm]) -> tuple[Plate, ...]:
     """Draw a figure for each of the best attacks with timelines, arm by arm."""
     return tuple(
         plate
-        for arm in every
+        for arm in arms
         for exposure in arm.exposures
         for plate in _of_exposure(exposure, _timed(exposure, audit.findings))
     )
@@ -138,10 +138,14 @@ def _height(drawn: Sequence[_Drawn]) -> Span:
 
 
 def _left_out(drawn: Sequence[_Drawn], planned: Sequence[Finding], attacks: int) -> str:
-    claims = f"The figure shows {len(drawn)} of {len(planned)} claims"
-    best = f" for the {ATTACKS} best of {attacks} attacks" if attacks > ATTACKS else ""
+    claims = f"The figure shows {len(drawn)} of {len(planned)} claims."
+    best = (
+        f" Only the {ATTACKS} best of {attacks} attacks have a figure."
+        if attacks > ATTACKS
+        else ""
+    )
     is_partial = len(drawn) < len(planned) or best
-    return f"{claims}{best}; the others are in findings.json." if is_partial else ""
+    return f"{claims}{best} All others are in findings.json." if is_partial else ""
 
 
 def _table(drawn: Sequence[_Drawn], title: str) -> Table:

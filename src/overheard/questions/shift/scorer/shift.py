@@ -94,7 +94,7 @@ class ShiftScorer(Scorer[Shift]):
         """
         counts = truth.label_counts(target, rounds)
         if not bool(counts.any()):
-            raise ValueError(f"{target} held no examples in the rounds {sorted(rounds)}")
+            raise ValueError(f"{target} held no examples in rounds {sorted(rounds)}")
         parties = {party for _, party in truth.counts if target in (party, COHORT)}
         rounds_of = {
             party: sorted(truth.rounds_of(party).intersection(rounds)) for party in parties
