@@ -30,11 +30,11 @@ class Lira(Attack[Membership]):
     normal distributions: under shadow models that trained on the record (in), and under those
     that did not (out). Log-odds are averaged before the comparison, and each shadow model keeps
     its examples, so rounds with the same information are not counted twice. Each record has its
-    own means; all records share one standard deviation for in and one for out models, as the
+    own means; all records share one standard deviation for in-models and one for out-models, as the
     authors recommend for few shadow models.
 
     Offline, no shadow model trains on a candidate record. The score is how far the log-odds
-    exceed those of out models.
+    exceed those of out-models.
 
     In a federation, the target's model comes from a global model that may have learned from the
     record in earlier rounds. Out models start from the same global model, so only this round's
@@ -106,12 +106,12 @@ def _ratio(
     shadows: Float[Tensor, "models records"],
     is_member: Bool[Tensor, "models records"],
 ) -> Float[Tensor, " records"]:
-    """Return log N(target; in models) - log N(target; out models)."""
+    """Return log N(target; in-models) - log N(target; out-models)."""
     in_models, out_models = side_of(shadows, is_member), side_of(shadows, ~is_member)
     has_both = (in_models.count > 0) & (out_models.count > 0)
     shifts = (in_models.mean - out_models.mean)[has_both]
     shift = shifts.mean() if len(shifts) else torch.zeros(())
-    # With too few in models, or too few out models, the missing mean is the other mean plus or
+    # With too few in-models, or too few out-models, the missing mean is the other mean plus or
     # minus the average shift of all records, so that hard records do not look like easy ones.
     in_mean = torch.where(in_models.count >= LEAST, in_models.mean, out_models.mean + shift)
     out_mean = torch.where(out_models.count >= LEAST, out_models.mean, in_models.mean - shift)
@@ -122,7 +122,7 @@ def _ratio(
 def _above(
     target: Float[Tensor, " records"], shadows: Float[Tensor, "models records"]
 ) -> Float[Tensor, " records"]:
-    """Return how many deviations the target exceeds the out models, minus one half.
+    """Return how many deviations the target exceeds the out-models, minus one half.
 
     One half is a threshold between 0, the expectation for a non-member, and the least that can
     be expected for a member.

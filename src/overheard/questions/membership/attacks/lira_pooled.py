@@ -24,10 +24,10 @@ from overheard.questions.membership.estimators.sides import LEAST, log_normal, s
 @final
 @dataclass(frozen=True, slots=True)
 class LiraPooled(Attack[Membership]):
-    """Likelihood ratio as in `lira`, with in means shrunk towards a common regression line.
+    """Likelihood ratio as in `lira`, with in-means shrunk towards a common regression line.
 
-    Few shadow models trained on any one record, so its mean under in models, m_1, is noisy. All
-    records together give a regression m_1 = a + b m_0 on the mean under out models, m_0. A
+    Few shadow models trained on any one record, so its mean under in-models, m_1, is noisy. All
+    records together give a regression m_1 = a + b m_0 on the mean under out-models, m_0. A
     slope b near 0 means that the model memorises its training examples; b near 1 means that
     hard records stay hard. The true means are assumed to scatter around the line with variance
     T, estimated by moments: the variance of m_1 around the line, minus its sampling variance.
@@ -81,7 +81,7 @@ class LiraPooled(Attack[Membership]):
         """Claim the log-likelihood ratio of each record.
 
         Raises:
-            NeedsError: if fewer than two records have both in models and out models.
+            NeedsError: if fewer than two records have both in-models and out-models.
 
         """
         log_odds = shadow_confidence(
@@ -105,7 +105,7 @@ def _ratio(
     shadows: Float[Tensor, "models records"],
     is_member: Bool[Tensor, "models records"],
 ) -> Float[Tensor, " records"]:
-    """Return log N(target; in models) - log N(target; out models)."""
+    """Return log N(target; in-models) - log N(target; out-models)."""
     in_models, out_models = side_of(shadows, is_member), side_of(shadows, ~is_member)
     has_both = (in_models.count > 0) & (out_models.count >= LEAST)
     if int(has_both.sum()) < 2:
@@ -118,7 +118,7 @@ def _ratio(
     out_mean = torch.where(out_models.count > 0, out_models.mean, known_out_mean.mean())
     line = _line(known_out_mean, in_models.mean[has_both], out_mean)
     residual = in_models.mean - line
-    # Sampling variance of each in mean; infinite if no model trained on the record.
+    # Sampling variance of each in-mean; infinite if no model trained on the record.
     sampling_variance = in_models.deviation.square() / in_models.count
     scatter = (residual.square() - sampling_variance)[has_both].mean().clamp(min=0)
     weight = scatter / (scatter + sampling_variance)

@@ -29,7 +29,7 @@ def bounded(log_odds: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """Gaussians of the log-odds of the true label under in models, or under out models.
+    """Gaussians of the log-odds of the true label under in-models, or under out-models.
 
     Args:
         count: number of models for each record.
