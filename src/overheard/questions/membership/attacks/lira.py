@@ -30,8 +30,8 @@ class Lira(Attack[Membership]):
     normal distributions: under shadow models that trained on the record (in), and under those
     that did not (out). Log-odds are averaged before the comparison, and each shadow model keeps
     its examples, so rounds with the same information are not counted twice. Each record has its
-    own means; all records share one standard deviation for in-models and one for out-models, as the
-    authors recommend for few shadow models.
+    own means. All records share one standard deviation for in-models and one for out-models, as
+    the authors recommend for few shadow models.
 
     Offline, no shadow model trains on a candidate record. The score is how far the log-odds
     exceed those of out-models.
