@@ -83,7 +83,7 @@ def test_a_checked_audit_has_no_such_page():
             "alarm in round 1; new data since round 1",
         ),
         ("shift", {"timeline": Timeline((1,), (1.0,))}, "no alarm"),
-        ("membership", {"claimed": (0.5, -1.0, 2.0)}, "2 of 3 records told as trained on"),
+        ("membership", {"claimed": (0.5, -1.0, 2.0)}, "2 of 3 records claimed as members"),
     ],
 )  # fmt: skip
 def test_other_claims_are_told_in_words(question: str, changes: dict[str, object], said: str):

@@ -1,4 +1,4 @@
-"""What is claimed of who a target is, is scored by the numbers one gets by hand."""
+"""Scores of claims about identity match values worked by hand."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from overheard.questions.identity.scorer import IdentityScorer
 
 SCORER = IdentityScorer()
 USERS = tuple("abcdefgh")
-TRUTH = GroundTruth({}, {}, users={client(0): "c", client(1): "stranger"})
+TRUTH = GroundTruth({}, {}, users={client(0): "c", client(1): "unknown"})
 ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
 
 
@@ -32,8 +32,8 @@ def claim(*numbers: float, unseen: float | None = None) -> Identity:
     return Identity(USERS[: len(numbers)], torch.tensor(numbers, dtype=torch.float32), unseen)
 
 
-def test_the_rank_of_the_true_user_is_told_beside_a_random_order() -> None:
-    # c = 0.7 stands behind a = 0.9 alone: rank 2. At random: 1/8, 5/8, and (1 + 1/2 + .. +
+def test_scores_the_rank_of_the_true_user_beside_a_random_order() -> None:
+    # Only a = 0.9 is above c = 0.7: rank 2. At random: 1/8, 5/8, and (1 + 1/2 + .. +
     # 1/8) / 8 = 2.717857 / 8.
     got = scores(claim(0.9, 0.1, 0.7, 0.2, 0.3, 0.0, 0.0, 0.0))
     assert [got[name].value for name in ("top1", "top5", "reciprocal_rank")] == [0, 1, 0.5]
@@ -42,43 +42,43 @@ def test_the_rank_of_the_true_user_is_told_beside_a_random_order() -> None:
     assert got.keys() == {"top1", "top5", "reciprocal_rank"}
 
 
-def test_a_tie_for_the_first_place_is_half_a_hit() -> None:
+def test_counts_a_tie_for_the_first_rank_as_half_a_hit() -> None:
     assert scores(claim(0.7, 0.1, 0.7, 0, 0, 0, 0, 0))["top1"].value == 0.5
 
 
-def test_scores_all_alike_gain_nothing() -> None:
+def test_equal_scores_have_no_gain() -> None:
     for score in scores(claim(*[3.0] * 8)).values():
         assert score.gain == 0
 
 
-def test_five_names_of_five_say_nothing_and_are_left_out() -> None:
+def test_omits_top5_with_only_five_users() -> None:
     assert "top5" not in scores(claim(1, 0, 0, 0, 0), known=USERS[:5])
 
 
-def test_a_stranger_has_no_rank() -> None:
+def test_an_unknown_user_has_no_rank() -> None:
     assert scores(claim(*[0.0] * 8), target=1) == {}
 
 
-def test_the_chance_of_a_stranger_is_told_of_everybody() -> None:
-    # Said 0.2: off by 0.2 for c, by 0.8 for the stranger.
+def test_scores_the_probability_of_an_unknown_user_for_every_target() -> None:
+    # A claim of 0.2 is off by 0.2 for c and by 0.8 for the unknown user.
     for target, error in ((0, 0.04), (1, 0.64)):
         got = scores(claim(*[0.0] * 8, unseen=0.2), target)["unseen"]
         assert got.value == pytest.approx(error)
         assert (got.blind, got.better) == (0.25, "lower")
 
 
-def test_to_leave_a_known_user_out_is_to_miss_it() -> None:
+def test_a_known_user_missing_from_the_claim_scores_zero() -> None:
     got = scores(claim(0.9, 0.1))
     assert [score.value for score in got.values()] == [0, 0, 0]
     assert got["top1"].blind == pytest.approx(1 / 8)
 
 
-def test_without_prior_users_nobody_can_guess_blindly() -> None:
+def test_without_known_users_there_is_no_uninformed_guess() -> None:
     got = scores(claim(0.1, 0.2, 0.9), known=())
     assert got["top1"].value == 1
     assert got["top1"].blind is None
 
 
-def test_a_truth_that_does_not_say_who_it_is_is_named_with_the_mend() -> None:
+def test_names_the_target_and_the_setting_if_the_truth_lacks_its_user() -> None:
     with pytest.raises(NeedsError, match=r"client/7.*data\.people"):
         SCORER.truth(TRUTH, client(7), (0,), claim(0.0))

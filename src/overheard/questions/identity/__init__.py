@@ -1,1 +1,1 @@
-"""Which known user sent an update."""
+"""The question which known user sent an update."""

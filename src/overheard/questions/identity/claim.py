@@ -1,4 +1,4 @@
-"""What an attack may claim of which known user its target is."""
+"""The claim about which known user is behind a target."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from overheard.core.errors import ClaimError
 
 @dataclass(frozen=True, slots=True)
 class Identity(Claim):
-    """Which of the known users stands behind a target.
+    """Which of the known users is behind a target.
 
     Args:
-        users: whom the attacker knows, each once.
-        scores: evidence for each of them, larger = more likely; alike scores are ties. Scores
-            of one attack are on one scale, so that targets can be ranked for a user by them.
-        unseen: the chance, 0..1, that it is none of the known users; None where the attack
+        users: the users known to the attacker, without repetition.
+        scores: evidence for each user, larger = more likely; equal scores are ties. All scores
+            of one attack share a scale, so targets can be ranked by the score of a user.
+        unseen: the probability, 0..1, that it is none of the known users; None if the attack
             makes no such statement.
 
     """
@@ -27,19 +27,19 @@ class Identity(Claim):
     unseen: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what ranks nobody."""
+        """Refuse invalid rankings and probabilities."""
         check_choice(self.users, self.scores)
         if self.unseen is not None and not 0 <= self.unseen <= 1:
-            raise ClaimError(f"the chance of an unseen user lies in 0..1, got {self.unseen}")
+            raise ClaimError(f"the probability `unseen` must lie in 0..1, got {self.unseen}")
 
     def numbers(self) -> tuple[float, ...]:
-        """The score of each known user."""
+        """Return the score of each known user."""
         return tuple(self.scores.tolist())
 
     def candidates(self) -> tuple[str, ...]:
-        """The known users."""
+        """Return the known users."""
         return self.users
 
     def none_of_them(self) -> float | None:
-        """The chance that it is none of the known users."""
+        """Return the probability that it is none of the known users."""
         return self.unseen

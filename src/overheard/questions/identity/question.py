@@ -31,15 +31,15 @@ class IdentityQuestion(Question[Identity]):
 
     @property
     def scorer(self) -> IdentityScorer:
-        """What holds claims against the truth."""
+        """Return the scorer of these claims."""
         return IdentityScorer()
 
     def references(
         self, score: str, planned: Sequence[Finding], control: Sequence[Finding]
     ) -> Mapping[str, float]:
-        """The control's mean, and the base rate of the chance to be unknown."""
+        """Return the control's mean, and the base-rate score of `unseen`."""
         return identity_references(score, planned, control)
 
     def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
-        """How well all targets together are recognised."""
+        """Return rows that rate the re-identification of all targets of a run together."""
         return identity_rows(findings, seed)

@@ -1,4 +1,4 @@
-"""Holds what is claimed of who a target is against who it is."""
+"""The scorer of claims about which known user is behind a target."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -15,32 +15,32 @@ from overheard.questions.identity.claim import Identity
 from overheard.statistics.places import Place, place
 
 TOP = 5
-"""How many names `top5` lets an attacker give."""
+"""The number of guesses that `top5` allows."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class IdentityScorer(Scorer[Identity]):
-    """Where the true user stands among all whom an attacker knows.
+    """Rank of the true user among all users known to the attacker.
 
-    Of a target who is one of the known users:
+    For a target that is one of the known users:
 
-    - `top1`: 1 if the true user has the highest score, else 0; `top5` (from 6 users on): if it
-      is among the five highest. Users with alike scores share their places, and each stands in
-      any of them with the same chance: an attack that scores all alike gets 1 / U and 5 / U.
+    - `top1`: 1 if the true user has the highest score, else 0. `top5` (with 6 or more users):
+      1 if it is among the five highest. Users with equal scores share their ranks with equal
+      probability, so an attack with equal scores for all U users gets 1 / U and 5 / U.
     - `reciprocal_rank`: 1 / rank, by the same rule.
 
-    The blind guess is a random order of the known users. A known user whom the claim leaves
-    out is found by nobody: all three are 0.
+    The uninformed guess is a random order of the known users. If the claim leaves the true user
+    out, all three scores are 0.
 
-    Only where the claim gives a chance that it is none of the known users, and of every target:
+    For every target, if the claim gives a probability that it is none of the known users:
 
-    - `unseen`: (chance - truth)^2 (Brier 1950), the truth being 1 for a target whom the
-      attacker does not know, else 0. The blind guess says 0.5, and gets 0.25 whatever the
-      truth; how common unknown targets are is told in `auditing.identification`.
+    - `unseen`: (probability - truth)^2 (Brier 1950); the truth is 1 for a target unknown to the
+      attacker, else 0. The uninformed guess is 0.5, which always scores 0.25. The base rate of
+      unknown targets is in `statistics.identity_rows`.
 
-    How well targets are ranked for a user (average precision), and pairs are matched, takes
-    all targets of a run together: see there too.
+    Scores that take all targets of a run together, such as average precision, are also in
+    `statistics.identity_rows`.
     """
 
     name: ClassVar[str] = "identity"
@@ -48,70 +48,77 @@ class IdentityScorer(Scorer[Identity]):
     headline: ClassVar[str] = "top1"
     source: ClassVar[str] = (
         "Orekondy et al. (Gradient-Leaks, arXiv 1805.05838), section 6: top-1, top-5; ties, "
-        "the reciprocal rank and the chance of an unseen user are ours"
+        "the reciprocal rank and the probability of an unknown user are Overheard's"
     )
 
     def truth(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: Identity
     ) -> Identity:
-        """The true user alone, whether or not the attacker knows it.
+        """Return the true user, whether or not the attacker knows it.
 
         Raises:
-            NeedsError: if the truth does not say who the target is.
+            NeedsError: if the ground truth does not name the user behind the target.
 
         """
         return Identity((true_user(truth, target),), torch.ones(1))
 
     def blind(self, asked: Identity, knowledge: Knowledge) -> Mapping[str, Identity]:
-        """All known users alike, and even odds that it is none of them."""
+        """Return equal scores for all known users, and even odds of an unknown user."""
         known = tuple(knowledge.people.priors)
         if not known:
             return {}
         return {"a random order": Identity(known, torch.zeros(len(known)), 0.5)}
 
     def told(self, truth: Identity) -> Mapping[str, Identity]:
-        """Nobody is told a part."""
+        """Return nothing: no guess knows part of the truth."""
         return {}
 
     def score(
         self, claim: Identity, truth: Identity, guesses: Guesses[Identity]
     ) -> tuple[Score, ...]:
-        """Every figure for which the claim makes a statement, in the order told above.
+        """Return every score that applies to the claim, in the order of the class docstring.
 
         Raises:
-            ValueError: if the truth names more than one user.
+            ValueError: if the ground truth names more than one user.
 
         """
-        (who,) = truth.users
-        known = set(claim.users).union(*(guess.users for guess in guesses.blind.values()))
+        (true_name,) = truth.users
+        candidate_users = set(claim.users).union(
+            *(guess.users for guess in guesses.blind.values())
+        )
         scores = []
-        if who in known:
+        if true_name in candidate_users:
             ranks = [("top1", _within(1)), ("reciprocal_rank", Place.reciprocal_rank)]
-            if len(known) > TOP:
+            if len(candidate_users) > TOP:
                 ranks.insert(1, ("top5", _within(TOP)))
             for name, measure in ranks:
-                blinds = {n: _measured(g, who, measure) for n, g in guesses.blind.items()}
-                scores.append(Score(name, _measured(claim, who, measure), "higher", blinds, {}))
+                blinds = {
+                    guess_name: _measured(guess, true_name, measure)
+                    for guess_name, guess in guesses.blind.items()
+                }
+                scores.append(
+                    Score(name, _measured(claim, true_name, measure), "higher", blinds, {})
+                )
         if claim.unseen is not None:
             blinds = {
-                name: _squared_error(guess.unseen, who not in known)
+                name: _squared_error(guess.unseen, true_name not in candidate_users)
                 for name, guess in guesses.blind.items()
                 if guess.unseen is not None
             }
-            error = _squared_error(claim.unseen, who not in known)
+            error = _squared_error(claim.unseen, true_name not in candidate_users)
             scores.append(Score("unseen", error, "lower", blinds, {}))
         return tuple(scores)
 
 
 def _within(length: int) -> Callable[[Place], float]:
-    return lambda found: found.within(length)
+    return lambda rank: rank.within(length)
 
 
-def _measured(claim: Identity, who: str, measure: Callable[[Place], float]) -> float:
-    if who not in claim.users:
+def _measured(claim: Identity, true_name: str, measure: Callable[[Place], float]) -> float:
+    if true_name not in claim.users:
         return 0.0
-    return measure(place(claim.scores, claim.users.index(who)))
+    return measure(place(claim.scores, claim.users.index(true_name)))
 
 
-def _squared_error(chance: float, is_unseen: bool) -> float:
-    return (chance - is_unseen) ** 2
+def _squared_error(probability: float, is_unseen: bool) -> float:
+    return (probability - is_unseen) ** 2

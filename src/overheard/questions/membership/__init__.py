@@ -1,1 +1,1 @@
-"""Which records a client trained on."""
+"""The question which records a client trained on."""

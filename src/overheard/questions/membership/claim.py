@@ -1,4 +1,4 @@
-"""What an attack may claim of whether records were trained on."""
+"""The claim about which records a target trained on."""
 
 from dataclasses import dataclass
 
@@ -11,22 +11,21 @@ from overheard.core.errors import ClaimError
 
 @dataclass(frozen=True, slots=True)
 class Membership(Claim):
-    """Which of the records in question the target trained on.
+    """Which of the candidate records the target trained on.
 
     Args:
-        scores: evidence that it did, one a record in the order in which they are asked about;
-            larger = more likely, above 0 = it did, where the attack takes both to be equally
-            likely beforehand.
+        scores: evidence of membership, one per candidate record in order. Larger = more likely;
+            above 0 = claimed as a member, given equal prior probabilities.
 
     """
 
     scores: Float[Tensor, " records"]
 
     def __post_init__(self) -> None:
-        """Refuse what is said of nothing."""
+        """Refuse empty and non-finite scores."""
         if not len(self.scores) or not bool(self.scores.isfinite().all()):
-            raise ClaimError("membership is claimed of a record or more, by finite numbers")
+            raise ClaimError("a membership claim needs one or more scores, all finite")
 
     def numbers(self) -> tuple[float, ...]:
-        """The score of each record, to the digits that it has: findings tell thousands."""
+        """Return each score in its shortest float32 form, as findings hold thousands."""
         return tuple(float(str(score)) for score in self.scores.numpy())

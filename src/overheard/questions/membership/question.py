@@ -20,5 +20,5 @@ class MembershipQuestion(Question[Membership]):
 
     @property
     def scorer(self) -> MembershipScorer:
-        """What holds claims against the truth."""
+        """Return the scorer of these claims."""
         return MembershipScorer()

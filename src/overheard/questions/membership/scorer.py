@@ -1,4 +1,4 @@
-"""Holds what is claimed of who trained on which records against who did."""
+"""The scorer of claims about which records a target trained on."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -18,25 +18,27 @@ from overheard.core.truth import GroundTruth
 from overheard.questions.membership.claim import Membership
 
 FALSE_POSITIVES = ((0.01, "tpr_at_1_percent"), (0.001, "tpr_at_0.1_percent"))
-"""Rates of false positives, and what the rate of true ones is called there."""
+"""False positive rates, each with the name of the score of the true positive rate there."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MembershipScorer(Scorer[Membership]):
-    """How well records that the target trained on are told from those of nobody.
+    """How well members are distinguished from non-members.
 
-    - `membership_auc`: the chance that one of the former has a higher score than one of the
-      latter, ties half. Blind: 0.5.
-    - `membership_accuracy`: the mean of both shares that are told right where a score above 0
-      says that the record was trained on. Blind: 0.5.
-    - `tpr_at_1_percent`, `tpr_at_0.1_percent`: the share of the former above all but so many
-      of the latter (Carlini et al. 2022), where there are as many as a hundred or a thousand of
-      them: fewer cannot tell. Of records that tie at the threshold, as large a part is above it
-      as may be of the latter. Blind: 0.01 and 0.001.
+    Members are records that the target trained on; non-members are records of no client.
 
-    Records that others hold count as neither, unless all clients are the target; those of
-    observers always do.
+    - `membership_auc`: the probability that a member has a higher score than a non-member, ties
+      count half. Uninformed guess: 0.5.
+    - `membership_accuracy`: the mean of the shares of members and of non-members classified
+      correctly, with scores above 0 as members. Uninformed guess: 0.5.
+    - `tpr_at_1_percent`, `tpr_at_0.1_percent`: the true positive rate at this false positive
+      rate (Carlini et al. 2022); requires at least 100 or 1,000 non-members. If records tie at
+      the threshold, the same share of tied members and tied non-members counts as above it.
+      Uninformed guess: 0.01 and 0.001.
+
+    Records of other clients are neither, unless the target is all clients. Records of observers
+    are always neither.
     """
 
     name: ClassVar[str] = "membership"
@@ -49,64 +51,68 @@ class MembershipScorer(Scorer[Membership]):
     def truth(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: Membership
     ) -> Membership:
-        """1 for what the target holds, -1 for what nobody holds, 0 for what others hold.
+        """Return 1 for members, -1 for non-members, 0 for records of other clients.
 
         Raises:
-            NeedsError: if the truth does not say what the target holds.
+            NeedsError: if the ground truth does not list the target's records.
 
         """
         if target not in (COHORT, *truth.members) or not truth.members:
-            raise NeedsError(f"the truth does not say which records {target} trained on")
-        told = torch.full((len(claim.scores),), -1.0)
+            raise NeedsError(
+                f"the ground truth does not state which records {target} trained on"
+            )
+        labels = torch.full((len(claim.scores),), -1.0)
         for places in (truth.set_aside, *truth.members.values()):
-            told[list(places)] = 0.0
-        told[list(truth.members_of(target))] = 1.0
-        return Membership(told)
+            labels[list(places)] = 0.0
+        labels[list(truth.members_of(target))] = 1.0
+        return Membership(labels)
 
     def blind(self, asked: Membership, knowledge: Knowledge) -> Mapping[str, Membership]:
-        """All records alike."""
+        """Return equal scores for all records."""
         return {"a coin": Membership(torch.zeros(len(asked.scores)))}
 
     def told(self, truth: Membership) -> Mapping[str, Membership]:
-        """Nobody is told a part."""
+        """Return nothing: no guess knows part of the truth."""
         return {}
 
     def score(
         self, claim: Membership, truth: Membership, guesses: Guesses[Membership]
     ) -> tuple[Score, ...]:
-        """Every figure that so many records can tell, in the order told above."""
-        inside, outside = claim.scores[truth.scores > 0], claim.scores[truth.scores < 0]
-        if not len(inside) or not len(outside):
+        """Return every score that the number of records allows, in the order of the class."""
+        members, non_members = claim.scores[truth.scores > 0], claim.scores[truth.scores < 0]
+        if not len(members) or not len(non_members):
             return ()
-        found = {"membership_auc": (_auc(inside, outside), 0.5)}
-        right = (inside > 0).double().mean() + (outside <= 0).double().mean()
-        found["membership_accuracy"] = (float(right) / 2, 0.5)
+        values = {"membership_auc": (_auc(members, non_members), 0.5)}
+        correct = (members > 0).double().mean() + (non_members <= 0).double().mean()
+        values["membership_accuracy"] = (float(correct) / 2, 0.5)
         for rate, name in FALSE_POSITIVES:
-            if len(outside) * rate >= 1:
-                found[name] = (_above(inside, outside, rate), rate)
+            if len(non_members) * rate >= 1:
+                values[name] = (_above(members, non_members, rate), rate)
         return tuple(
             Score(name, value, "higher", {"a coin": blind}, {})
-            for name, (value, blind) in found.items()
+            for name, (value, blind) in values.items()
         )
 
 
-def _auc(inside: Float[Tensor, " members"], outside: Float[Tensor, " outsiders"]) -> float:
-    """Mann and Whitney's statistic over all pairs."""
-    levels = np.sort(outside.double().numpy())
-    own = inside.double().numpy()
-    below = np.searchsorted(levels, own, side="left")
-    level = np.searchsorted(levels, own, side="right") - below
-    return float((below + level / 2).mean() / len(levels))
+def _auc(
+    members: Float[Tensor, " members"], non_members: Float[Tensor, " non_members"]
+) -> float:
+    """Return the Mann-Whitney statistic over all pairs."""
+    levels = np.sort(non_members.double().numpy())
+    scores = members.double().numpy()
+    below = np.searchsorted(levels, scores, side="left")
+    tied = np.searchsorted(levels, scores, side="right") - below
+    return float((below + tied / 2).mean() / len(levels))
 
 
 def _above(
-    inside: Float[Tensor, " members"], outside: Float[Tensor, " outsiders"], rate: float
+    members: Float[Tensor, " members"], non_members: Float[Tensor, " non_members"], rate: float
 ) -> float:
-    """The share of members above all but this share of the outsiders, ties in like parts."""
-    # Ranks from the highest score on; those that tie share one.
-    levels, rank = np.unique(-torch.cat([inside, outside]).numpy(), return_inverse=True)
-    own = np.bincount(rank[: len(inside)], minlength=len(levels))
-    others = np.bincount(rank[len(inside) :], minlength=len(levels))
-    room = rate * len(outside) - (others.cumsum() - others)
-    part = np.where(others > 0, room / np.maximum(others, 1), 1.0).clip(0, 1)
-    return float((own * part * (room >= 0)).sum() / len(inside))
+    """Return the true positive rate at this false positive rate; tied records count in part."""
+    # Ranks start at the highest score; ties share a rank.
+    levels, rank = np.unique(-torch.cat([members, non_members]).numpy(), return_inverse=True)
+    positives = np.bincount(rank[: len(members)], minlength=len(levels))
+    negatives = np.bincount(rank[len(members) :], minlength=len(levels))
+    allowed = rate * len(non_members) - (negatives.cumsum() - negatives)
+    part = np.where(negatives > 0, allowed / np.maximum(negatives, 1), 1.0).clip(0, 1)
+    return float((positives * part * (allowed >= 0)).sum() / len(members))

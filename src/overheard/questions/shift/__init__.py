@@ -1,1 +1,1 @@
-"""Whether, when and which way a client's data changed."""
+"""The question whether, when and how a client's data changed."""

@@ -1,4 +1,4 @@
-"""How the figures of merit of this question are told to a reader."""
+"""Titles and units of this question's scores in a report."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,24 +7,26 @@ from overheard.findings.figures import SPACE, Measure
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "auc": Measure("Shifts told from controls", f"{SPACE}of{SPACE}100", 100.0),
-        "auc_told": Measure("The same, told when", f"{SPACE}of{SPACE}100", 100.0),
-        "power_at_5": Measure(f"Found at 5{SPACE}% false alarms", f"{SPACE}%", 100.0),
-        "power_at_1": Measure(f"Found at 1{SPACE}% false alarms", f"{SPACE}%", 100.0),
-        "detected": Measure("Shifts that raised the alarm", f"{SPACE}%", 100.0),
-        "detection_rate": Measure("Shifts that raised the alarm", f"{SPACE}%", 100.0),
-        "false_alarm": Measure("Alarms where nothing shifted", f"{SPACE}%", 100.0),
+        "auc": Measure("Shifts ranked above controls", f"{SPACE}of{SPACE}100", 100.0),
+        "auc_told": Measure("The same, at the true round", f"{SPACE}of{SPACE}100", 100.0),
+        "power_at_5": Measure(f"Detected at 5{SPACE}% false alarms", f"{SPACE}%", 100.0),
+        "power_at_1": Measure(f"Detected at 1{SPACE}% false alarms", f"{SPACE}%", 100.0),
+        "detected": Measure("Shifts that raised an alarm", f"{SPACE}%", 100.0),
+        "detection_rate": Measure("Shifts that raised an alarm", f"{SPACE}%", 100.0),
+        "false_alarm": Measure("Alarms without a shift", f"{SPACE}%", 100.0),
         "false_alarm_before": Measure("Alarms before the shift", f"{SPACE}%", 100.0),
-        "false_alarm_rate": Measure("Controls that raised the alarm", f"{SPACE}%", 100.0),
-        "rounds_between_false_alarms": Measure("Between false alarms", f"{SPACE}rounds", 1.0),
-        "delay": Measure("From shift to alarm, mean", f"{SPACE}rounds", 1.0),
-        "median_delay": Measure("From shift to alarm, median", f"{SPACE}rounds", 1.0),
-        "round_error": Measure("Round off by", f"{SPACE}rounds", 1.0),
-        "direction": Measure("Direction right", f"{SPACE}%", 100.0),
-        "direction_detected": Measure("Direction right, if detected", f"{SPACE}%", 100.0),
-        "signs_right": Measure("Signs right", f"{SPACE}%", 100.0),
-        "risen_error": Measure("Share of risen classes off by", f"{SPACE}points", 100.0),
-        "risen_coverage": Measure("That share inside its interval", f"{SPACE}%", 100.0),
+        "false_alarm_rate": Measure("Controls that raised an alarm", f"{SPACE}%", 100.0),
+        "rounds_between_false_alarms": Measure(
+            "Mean time between false alarms", f"{SPACE}rounds", 1.0
+        ),
+        "delay": Measure("Delay of the alarm, mean", f"{SPACE}rounds", 1.0),
+        "median_delay": Measure("Delay of the alarm, median", f"{SPACE}rounds", 1.0),
+        "round_error": Measure("Error of the claimed round", f"{SPACE}rounds", 1.0),
+        "direction": Measure("Direction correct", f"{SPACE}%", 100.0),
+        "direction_detected": Measure("Direction correct, if detected", f"{SPACE}%", 100.0),
+        "signs_right": Measure("Signs correct", f"{SPACE}%", 100.0),
+        "risen_error": Measure("Error of the share of risen classes", f"{SPACE}points", 100.0),
+        "risen_coverage": Measure("True share inside its interval", f"{SPACE}%", 100.0),
         "coverage": Measure("True changes inside their intervals", f"{SPACE}%", 100.0),
         "width": Measure("Mean width of the stated intervals", f"{SPACE}points", 100.0),
     }

@@ -1,4 +1,4 @@
-"""The question: whether, when and which way a client's data changed."""
+"""The question: whether, when and how a client's data changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from overheard.questions.shift.statistics.detection import detection_rows
 @final
 @dataclass(frozen=True, slots=True)
 class ShiftQuestion(Question[Shift]):
-    """Whether, when and which way a client's data changed."""
+    """Whether, when and how a client's data changed."""
 
     name = "shift"
     source = ShiftScorer.source
@@ -27,13 +27,13 @@ class ShiftQuestion(Question[Shift]):
 
     @property
     def scorer(self) -> ShiftScorer:
-        """What holds claims against the truth."""
+        """Return the scorer of these claims."""
         return ShiftScorer()
 
     def averages(self, finding: Finding) -> bool:
-        """Those of controls too: each score says of which kind of runs it is."""
+        """Return True also for controls: each score applies to one kind of run only."""
         return True
 
     def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
-        """What runs with a shift tell beside their controls."""
+        """Return rows that compare runs with a shift with their controls."""
         return detection_rows(findings, seed)

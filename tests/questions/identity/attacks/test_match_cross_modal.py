@@ -12,19 +12,22 @@ from tests.worlds.telling_who import claims, knowing, named
 QUICK = MatchCrossModal(pairs=8000)
 
 
-def test_users_are_named_by_their_embeddings_alone(different) -> None:
-    # Other priors of those who are named, and the same embeddings: nothing is lost by it.
+def test_names_users_by_their_embeddings_alone(different) -> None:
+    # Permuted priors with the same embeddings do not reduce accuracy.
     priors = different.knowledge.people.priors
     backwards = dict(zip(priors, reversed(priors.values()), strict=True))
-    told = claims(QUICK, knowing(different, priors=backwards))
-    assert named(different, told) > 0.4
+    found = claims(QUICK, knowing(different, priors=backwards))
+    assert named(different, found) > 0.4
 
 
 @pytest.mark.slow
-def test_embeddings_of_others_name_others(different) -> None:
-    own = different.knowledge.people.embeddings
+def test_permuted_embeddings_reduce_accuracy(different) -> None:
+    all_embeddings = different.knowledge.people.embeddings
     known = list(different.knowledge.people.priors)
-    shifted = {**own, **{user: own[known[n - 1]] for n, user in enumerate(known)}}
+    shifted = {
+        **all_embeddings,
+        **{user: all_embeddings[known[n - 1]] for n, user in enumerate(known)},
+    }
     right, wrong = (
         named(different, claims(QUICK, run))
         for run in (different, knowing(different, embeddings=shifted))
@@ -33,38 +36,38 @@ def test_embeddings_of_others_name_others(different) -> None:
 
 
 @pytest.mark.slow
-def test_who_learns_from_everyone_knows_more(different) -> None:
+def test_learning_from_candidate_users_raises_accuracy(different) -> None:
     learned = replace(QUICK, learn_from="everyone")
     assert named(different, claims(learned, different)) > named(
         different, claims(QUICK, different)
     )
 
 
-def test_a_user_without_an_embedding_comes_last(different) -> None:
-    own = different.knowledge.people.embeddings
-    less = {user: vector for user, vector in own.items() if user != "user 2"}
-    for claim in claims(QUICK, knowing(different, embeddings=less)).values():
+def test_ranks_a_user_without_an_embedding_last(different) -> None:
+    all_embeddings = different.knowledge.people.embeddings
+    fewer = {user: vector for user, vector in all_embeddings.items() if user != "user 2"}
+    for claim in claims(QUICK, knowing(different, embeddings=fewer)).values():
         assert claim.scores[claim.users.index("user 2")] == UNHEARD
 
 
-def test_shadow_devices_of_holdout_users_teach_as_well(different) -> None:
+def test_learns_from_shadow_devices_of_holdout_users(different) -> None:
     assert named(different, claims(replace(QUICK, updates="shadow"), different)) > 0.4
 
 
-def test_without_embeddings_it_is_refused(different) -> None:
-    with pytest.raises(NeedsError, match="has 0: take a data set that has them"):
+def test_refuses_to_run_without_embeddings(different) -> None:
+    with pytest.raises(NeedsError, match="has 0: choose a data set that provides them"):
         claims(QUICK, knowing(different, embeddings=NO_EMBEDDINGS))
 
 
-def test_without_holdout_users_the_mend_is_told(different) -> None:
+def test_without_holdout_users_the_error_names_the_remedy(different) -> None:
     known = different.knowledge.people.priors
-    own = different.knowledge.people.embeddings
-    less = {user: own[user] for user in known}
+    all_embeddings = different.knowledge.people.embeddings
+    fewer = {user: all_embeddings[user] for user in known}
     with pytest.raises(NeedsError, match=r"holdout, or set learn_from = 'everyone'"):
-        claims(QUICK, knowing(different, embeddings=less))
+        claims(QUICK, knowing(different, embeddings=fewer))
 
 
-def test_alike_embeddings_tie(different) -> None:
+def test_equal_embeddings_tie(different) -> None:
     known = different.knowledge.people
     same = dict.fromkeys(known.embeddings, torch.ones(3))
     for claim in claims(QUICK, knowing(different, embeddings=same)).values():

@@ -1,4 +1,4 @@
-"""Who sent an update, by what it says of itself."""
+"""Re-identification by the metadata of updates."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ ROUNDS = 3
 SHADOWS = Metadata(updates="shadow")
 
 SIZES = tuple(20 + 17 * number for number in range(USERS))
-ALIKE = (30,) * USERS
+EQUAL_SIZES = (30,) * USERS
 LOSSES = tuple(float(number) for number in range(USERS))
 NO_LOSSES = (0.0,) * USERS
 
@@ -33,97 +33,97 @@ def noise(*place: str | int) -> float:
 
 
 def run(sizes: Sequence[int | None], losses: Sequence[float], name: str = "loss"):
-    """Devices 0.. and pseudonyms of users 0.. answer; losses fall alike in each round."""
+    """Devices and pseudonyms of all users reply; losses fall by 1 in each round."""
     return heard(
         *(
             said(
                 number,
-                who(number, own),
-                examples=sizes[own],
-                metrics={name: losses[own] - number + noise(kind, number, own)},
+                who(number, index),
+                examples=sizes[index],
+                metrics={name: losses[index] - number + noise(kind, number, index)},
             )
             for number in range(ROUNDS)
-            for kind, who in (("device", lambda _, own: shadow(own)), ("client", pseudonym))
-            for own in range(USERS)
+            for kind, who in (("device", lambda _, index: shadow(index)), ("client", pseudonym))
+            for index in range(USERS)
         )
     )
 
 
 def knowledge(sizes: Sequence[int]) -> Knowledge:
     people = KnownUsers(
-        {user(own): prior(2 * size) for own, size in enumerate(sizes)},
-        devices={shadow(own): user(own) for own in range(USERS)},
+        {user(index): prior(2 * size) for index, size in enumerate(sizes)},
+        devices={shadow(index): user(index) for index in range(USERS)},
     )
     return Knowledge(2, people=people)
 
 
-TARGETS = {pseudonym(n, own): own for n in range(ROUNDS) for own in range(USERS)}
+TARGETS = {pseudonym(n, index): index for n in range(ROUNDS) for index in range(USERS)}
 
 
 def top_1(view, known: Knowledge, attack: Metadata = SHADOWS) -> float:
-    """Ties are guessed at."""
+    """Return the share of targets named correctly, ties at random."""
     claims = attack.infer(view, tuple(TARGETS), known, Seed(0))
     right = 0.0
-    for target, own in TARGETS.items():
+    for target, index in TARGETS.items():
         best = claims[target].scores == claims[target].scores.max()
-        right += float(best[own]) / int(best.sum())
+        right += float(best[index]) / int(best.sum())
     return right / len(TARGETS)
 
 
 class TestMetadata:
-    def test_numbers_of_examples_tell_who_it_is_whatever_share_is_private(self):
-        # Priors hold twice as many, which nobody tells the attacker.
+    def test_names_users_by_sizes_for_an_unknown_private_share(self):
+        # Priors are twice as large, which the attacker does not know.
         assert top_1(run(SIZES, NO_LOSSES), knowledge(SIZES)) > 0.8
 
-    def test_losses_tell_who_it_is(self):
-        assert top_1(run((None,) * USERS, LOSSES), knowledge(ALIKE)) > 0.8
+    def test_names_users_by_losses(self):
+        assert top_1(run((None,) * USERS, LOSSES), knowledge(EQUAL_SIZES)) > 0.8
 
-    def test_any_metric_that_devices_tell_will_do(self):
-        assert top_1(run(ALIKE, LOSSES, "seconds"), knowledge(ALIKE)) > 0.8
+    def test_names_users_by_any_metric_of_devices(self):
+        assert top_1(run(EQUAL_SIZES, LOSSES, "seconds"), knowledge(EQUAL_SIZES)) > 0.8
 
-    def test_is_at_chance_where_all_tell_the_same_but_for_noise(self):
+    def test_is_at_chance_if_metadata_differ_only_by_noise(self):
         # 1 / 12 = 0.083; of 36 targets one standard error is 0.046.
-        assert top_1(run(ALIKE, NO_LOSSES), knowledge(ALIKE)) < 0.2
+        assert top_1(run(EQUAL_SIZES, NO_LOSSES), knowledge(EQUAL_SIZES)) < 0.2
 
-    def test_gives_all_users_one_score_where_all_tell_the_same(self):
+    def test_gives_all_users_equal_scores_if_metadata_are_equal(self):
         view = heard(
             *(
                 said(0, who, examples=30, metrics={"loss": 1.0})
-                for own in range(USERS)
-                for who in (shadow(own), pseudonym(0, own))
+                for index in range(USERS)
+                for who in (shadow(index), pseudonym(0, index))
             )
         )
         target = pseudonym(0, 3)
-        claim = SHADOWS.infer(view, (target,), knowledge(ALIKE), Seed(0))[target]
+        claim = SHADOWS.infer(view, (target,), knowledge(EQUAL_SIZES), Seed(0))[target]
         assert claim.numbers() == pytest.approx([0] * USERS)
 
-    def test_one_update_in_all_leans_to_priors_of_its_size(self):
+    def test_a_single_update_favours_priors_of_its_size(self):
         view = heard(said(0, shadow(0), examples=1), said(0, client(0), examples=2 * SIZES[-1]))
         claim = SHADOWS.infer(view, (client(0),), knowledge(SIZES), Seed(0))[client(0)]
         assert int(claim.scores.argmax()) > USERS // 2
         assert float(claim.scores.exp().max()) < 3
 
-    def test_judges_each_by_what_it_tells(self):
+    def test_uses_only_the_numbers_that_an_update_has(self):
         whole = run(SIZES, LOSSES)
-        mute = pseudonym(0, 5)
-        # One update without numbers, one without a loss: the others lose nothing by it.
+        without_numbers = pseudonym(0, 5)
+        # One update without numbers and one without a loss do not affect the others.
         view = replace(
             whole,
             messages=tuple(
                 said(m.round, m.sender)
-                if m.sender == mute
+                if m.sender == without_numbers
                 else said(m.round, m.sender, examples=m.body.examples)
                 if m.sender == pseudonym(1, 7)
                 else m
                 for m in whole.messages
             ),
         )
-        targets = (mute, pseudonym(1, 7), pseudonym(2, 7))
+        targets = (without_numbers, pseudonym(1, 7), pseudonym(2, 7))
         claims = SHADOWS.infer(view, targets, knowledge(SIZES), Seed(0))
-        assert claims[mute].numbers() == (0,) * USERS
+        assert claims[without_numbers].numbers() == (0,) * USERS
         assert [int(claims[who].scores.argmax()) for who in targets[1:]] == [7, 7]
 
-    def test_rounds_of_one_sender_are_judged_together(self):
+    def test_combines_the_rounds_of_one_sender(self):
         view = run((None,) * USERS, tuple(loss / 10 for loss in LOSSES))
         lasting = replace(
             view,
@@ -134,35 +134,35 @@ class TestMetadata:
                 for m in view.messages
             ),
         )
-        known = knowledge(ALIKE)
+        known = knowledge(EQUAL_SIZES)
         places = []
-        for heard_as, who in ((view, lambda own: pseudonym(0, own)), (lasting, client)):
-            targets = tuple(who(own) for own in range(USERS))
+        for heard_as, who in ((view, lambda index: pseudonym(0, index)), (lasting, client)):
+            targets = tuple(who(index) for index in range(USERS))
             claims = SHADOWS.infer(heard_as, targets, known, Seed(0))
             places.append(
                 sum(
-                    int((claims[target].scores > claims[target].scores[own]).sum())
-                    for own, target in enumerate(targets)
+                    int((claims[target].scores > claims[target].scores[index]).sum())
+                    for index, target in enumerate(targets)
                 )
             )
         assert places[1] < places[0]
 
-    def test_reads_the_order_of_replies_where_told_to(self):
+    def test_reads_the_order_of_replies_if_enabled(self):
         order = torch.randperm(USERS, generator=Seed(1).generator()).tolist()
         view = heard(
             *(
-                said(number, who(own))
+                said(number, who(index))
                 for number in range(ROUNDS)
-                for who in (shadow, lambda own, number=number: pseudonym(number, own))
-                for own in order
+                for who in (shadow, lambda index, number=number: pseudonym(number, index))
+                for index in order
             )
         )
-        known = knowledge(ALIKE)
+        known = knowledge(EQUAL_SIZES)
         assert top_1(view, known, replace(SHADOWS, order=True)) > 0.8
-        with pytest.raises(NeedsError, match="told in clear"):
+        with pytest.raises(NeedsError, match="sent in the clear"):
             top_1(view, known)
 
-    def test_needs_something_told_in_clear(self):
+    def test_needs_metadata_in_the_clear(self):
         view = heard(*(said(0, who) for who in (shadow(0), client(0))))
         with pytest.raises(NeedsError, match="example counts or metrics"):
             SHADOWS.infer(view, (client(0),), knowledge(SIZES), Seed(0))
@@ -171,26 +171,26 @@ class TestMetadata:
         view = heard(said(0, client(0), examples=1))
         assert missing_needs(Metadata(), view, client(0), Knowledge(2))
 
-    def test_refuses_settings_that_are_none(self):
+    def test_refuses_settings_out_of_range(self):
         with pytest.raises(ValueError, match="pieces"):
             Metadata(pieces=0)
 
 
 class TestMetadataSimulated:
-    def test_losses_and_sizes_of_priors_are_enough(self):
-        # Of each user as many private examples as prior ones, of the same kind.
-        counts = [(6 + 4 * own,) * CLASSES for own in range(5)]
-        priors = {user(own): blobs(mine, Seed(own)) for own, mine in enumerate(counts)}
+    def test_names_users_by_simulated_losses_and_sizes(self):
+        # Each user has as many private examples as prior ones, of the same kind.
+        counts = [(6 + 4 * index,) * CLASSES for index in range(5)]
+        priors = {user(index): blobs(mine, Seed(index)) for index, mine in enumerate(counts)}
         start = dict(initial_weights(build, Seed(3)))
         view = heard(
             Message(0, SERVER, frozenset({client(0)}), Broadcast(start)),
             *(
-                said(0, client(own), examples=sum(mine), metrics={"loss": 1.0})
-                for own, mine in enumerate(counts)
+                said(0, client(index), examples=sum(mine), metrics={"loss": 1.0})
+                for index, mine in enumerate(counts)
             ),
         )
         people = KnownUsers(priors)
         known = Knowledge(CLASSES, build, None, RECIPE, means=MEANS, people=people)
-        targets = tuple(client(own) for own in range(5))
+        targets = tuple(client(index) for index in range(5))
         claims = Metadata().infer(view, targets, known, Seed(0))
         assert [int(claims[who].scores.argmax()) for who in targets] == [0, 1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""What holds of every attack that takes known users as classes."""
+"""Properties of every attack that treats known users as classes."""
 
 from dataclasses import replace
 
@@ -37,26 +37,26 @@ each_attack = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: atta
 
 @each_attack
 @pytest.mark.parametrize("layer", ["all", "last_bias"])
-def test_people_are_told_apart_by_other_layers_too(attack, layer, different) -> None:
+def test_names_users_by_other_layers(attack, layer, different) -> None:
     assert named(different, claims(replace(attack, layer=layer), different)) > 0.5
 
 
 @each_attack
-def test_shadow_devices_teach_as_well(attack, different) -> None:
+def test_learns_from_shadow_devices(attack, different) -> None:
     assert named(different, claims(replace(attack, updates="shadow"), different)) > 0.5
 
 
 @each_attack
-def test_a_lasting_pseudonym_is_told_by_all_of_its_updates(attack) -> None:
+def test_names_a_lasting_pseudonym_by_all_of_its_updates(attack) -> None:
     people = [person(number) for number in EVERYONE]
     run = federate_people(people, Seed(0), anonymous=False)
-    told = claims(attack, run)
-    assert len(told) == KNOWN + 1
-    assert named(run, told) > 0.6
+    by_target = claims(attack, run)
+    assert len(by_target) == KNOWN + 1
+    assert named(run, by_target) > 0.6
 
 
 @each_attack
-def test_a_user_whose_device_was_never_asked_comes_last_of_every_claim(attack) -> None:
+def test_ranks_a_user_whose_device_was_never_sampled_last(attack) -> None:
     people = [person(number) for number in EVERYONE]
     others = [number for number in range(KNOWN + HOLDOUT) if number != 3]
     run = federate_people(people, Seed(0), asked=dict.fromkeys(range(4), others))
@@ -66,16 +66,16 @@ def test_a_user_whose_device_was_never_asked_comes_last_of_every_claim(attack) -
 
 
 @each_attack
-def test_two_users_are_enough_and_one_example_is(attack) -> None:
+def test_two_users_and_one_example_are_enough(attack) -> None:
     few = [replace(person(0), size=1), person(1), person(2)]
     run = federate_people(few, Seed(0), known=2)
-    told = claims(attack, run)
-    assert len(told) == 12
-    assert all(claim.users == ("user 0", "user 1") for claim in told.values())
+    by_target = claims(attack, run)
+    assert len(by_target) == 12
+    assert all(claim.users == ("user 0", "user 1") for claim in by_target.values())
 
 
 @each_attack
-def test_one_user_heard_on_a_device_is_not_enough(attack) -> None:
+def test_refuses_updates_of_only_one_user(attack) -> None:
     run = federate_people(
         [person(n) for n in range(3)], Seed(0), known=2, asked=dict.fromkeys(range(4), (0,))
     )
@@ -84,32 +84,36 @@ def test_one_user_heard_on_a_device_is_not_enough(attack) -> None:
 
 
 @each_attack
-def test_a_prior_of_someone_absent_is_named_like_any_other(attack) -> None:
+def test_ranks_an_absent_user_like_any_other(attack) -> None:
     people = [person(number) for number in EVERYONE]
     run = federate_people(people, Seed(0))
     priors = run.knowledge.people.priors
     absent = {"nobody here": person(99).examples(Seed(0))}
-    told = claims(attack, knowing(run, priors={**priors, **absent}))
-    assert all("nobody here" in claim.users for claim in told.values())
-    assert named(run, told) > 0.5
+    by_target = claims(attack, knowing(run, priors={**priors, **absent}))
+    assert all("nobody here" in claim.users for claim in by_target.values())
+    assert named(run, by_target) > 0.5
 
 
 @pytest.mark.parametrize("attack", [ReidentifyMlp(), ReidentifyKnn()])
-def test_the_unseen_are_told_by_what_holdout_users_are_like(attack) -> None:
-    # Those whom the attacker may not name have a label of their own.
+def test_detects_unknown_users_that_resemble_holdout_users(attack) -> None:
+    # Users outside the candidates mostly hold one label.
     chances = torch.tensor([0.05, 0.05, 0.05, 0.85])
     people = [
         person(n) if n < 4 else replace(person(n), chances=chances, size=64) for n in range(16)
     ]
     run = federate_people(people, Seed(0), known=4, unseen=4, rounds=6)
-    told, known = claims(attack, run), run.knowledge.people.priors
-    seen = [c.unseen for who, c in told.items() if run.truth.users[who] in known]
-    unseen = [c.unseen for who, c in told.items() if run.truth.users[who] not in known]
+    by_target, known = claims(attack, run), run.knowledge.people.priors
+    seen = [c.unseen for target, c in by_target.items() if run.truth.users[target] in known]
+    unseen = [
+        c.unseen for target, c in by_target.items() if run.truth.users[target] not in known
+    ]
     assert sum(unseen) / len(unseen) > sum(seen) / len(seen) + 0.3
 
 
 @pytest.mark.parametrize("attack", [ReidentifyMlp(), ReidentifyKnn(), ReidentifySvm()])
-def test_without_holdout_users_nothing_is_said_of_the_unseen(attack, different) -> None:
+def test_without_holdout_users_there_is_no_probability_of_an_unknown_user(
+    attack, different
+) -> None:
     closed = knowing(
         different,
         holdout=NOBODY,
@@ -123,34 +127,36 @@ def test_without_holdout_users_nothing_is_said_of_the_unseen(attack, different) 
 @pytest.mark.parametrize(
     "attack", [ReidentifyMlp, ReidentifySvm, ReidentifyKnn, MatchSiamese, Profile]
 )
-def test_settings_that_mean_nothing_are_refused(attack) -> None:
+def test_refuses_settings_out_of_range(attack) -> None:
     with pytest.raises(ValueError, match=r"must be|or more"):
         attack(most_rounds=0)
 
 
-def test_chances_of_the_network_over_users_and_the_unseen_sum_to_one(different) -> None:
+def test_probabilities_of_known_and_unknown_users_sum_to_one(different) -> None:
     for claim in claims(ReidentifyMlp(), different).values():
         assert float(claim.scores.exp().sum()) + claim.unseen == pytest.approx(1)
 
 
 class TestPieces:
-    def test_people_are_told_apart_by_pieces_of_their_priors(self, different) -> None:
+    def test_names_users_by_chunks_of_their_priors(self, different) -> None:
         assert named(different, claims(ReidentifyMlp(pieces=2), different)) > 0.5
 
-    def test_whoever_has_one_example_has_one_piece(self) -> None:
+    def test_a_user_with_one_example_has_one_chunk(self) -> None:
         few = [replace(person(number), size=1) for number in range(3)]
         run = federate_people(few, Seed(0), known=2)
         one, four = (claims(ReidentifyMlp(pieces=pieces), run) for pieces in (1, 4))
-        assert all(one[who].scores.equal(four[who].scores) for who in run.targets)
+        assert all(one[target].scores.equal(four[target].scores) for target in run.targets)
 
     def test_shadow_devices_hold_their_priors_whole(self, different) -> None:
         one, four = (
             claims(ReidentifyMlp(updates="shadow", pieces=pieces), different)
             for pieces in (1, 4)
         )
-        assert all(one[who].scores.equal(four[who].scores) for who in different.targets)
+        assert all(
+            one[target].scores.equal(four[target].scores) for target in different.targets
+        )
 
-    def test_no_piece_is_refused(self) -> None:
+    def test_refuses_zero_chunks(self) -> None:
         with pytest.raises(ValueError, match="pieces"):
             ReidentifyMlp(pieces=0)
 
@@ -160,8 +166,8 @@ class TestNeighbours:
         for claim in claims(ReidentifyKnn(), different).values():
             assert float(claim.scores.sum()) + claim.unseen == pytest.approx(1)
 
-    def test_users_who_are_the_same_tie(self, different) -> None:
-        # One batch: no order of examples sets the training of two alike priors apart.
+    def test_identical_users_tie(self, different) -> None:
+        # One batch, so the order of examples cannot make two equal priors differ.
         priors = different.knowledge.people.priors
         first = priors["user 0"]
         twins = {**priors, "twin": first}
@@ -174,27 +180,29 @@ class TestNeighbours:
                 assert float(claim.scores[own]) == pytest.approx(float(claim.scores[other]))
         assert any(claim.scores[own] > 0 for claim in claims(ReidentifyKnn(), run).values())
 
-    def test_all_count_where_fewer_are_known(self, different) -> None:
+    def test_all_updates_count_if_there_are_fewer_than_neighbours(self, different) -> None:
         view = different.transcript.seen_by(SERVER).during((0,))
-        who = next(target for target in different.targets if target.startswith("anon/0"))
-        claim = ReidentifyKnn(neighbours=500).infer(view, (who,), different.knowledge, Seed(0))[
-            who
-        ]
-        # One update each of 8 users and 12 of the holdout.
+        target = next(target for target in different.targets if target.startswith("anon/0"))
+        claim = ReidentifyKnn(neighbours=500).infer(
+            view, (target,), different.knowledge, Seed(0)
+        )[target]
+        # One update each of 8 users and of 12 holdout users.
         assert claim.scores.tolist() == pytest.approx([1 / 20] * 8)
         assert claim.unseen == pytest.approx(12 / 20)
 
 
 @pytest.mark.slow
-def test_a_profile_is_denied_by_those_whom_none_fits(different) -> None:
+def test_unknown_users_have_a_higher_probability_of_no_profile(different) -> None:
     known = different.knowledge.people.priors
-    fits, strangers = [], []
-    for who, claim in claims(Profile(), different).items():
-        (fits if different.truth.users[who] in known else strangers).append(claim.unseen)
-    assert sum(strangers) / len(strangers) > sum(fits) / len(fits)
+    known_users, unknown_users = [], []
+    for target, claim in claims(Profile(), different).items():
+        (known_users if different.truth.users[target] in known else unknown_users).append(
+            claim.unseen
+        )
+    assert sum(unknown_users) / len(unknown_users) > sum(known_users) / len(known_users)
 
 
-def test_alike_updates_have_alike_margins() -> None:
+def test_equal_updates_have_equal_margins() -> None:
     still = federate_people([person(n) for n in range(4)], Seed(0), known=3, rounds=2)
     delta = {"2.weight": torch.zeros(4, 8), "2.bias": torch.zeros(4)}
     said = tuple(
@@ -203,8 +211,8 @@ def test_alike_updates_have_alike_margins() -> None:
         else m
         for m in still.transcript.messages
     )
-    told = claims(
+    by_target = claims(
         ReidentifySvm(), replace(still, transcript=replace(still.transcript, messages=said))
     )
-    first, *others = (claim.scores for claim in told.values())
+    first, *others = (claim.scores for claim in by_target.values())
     assert all(scores.equal(first) for scores in others)

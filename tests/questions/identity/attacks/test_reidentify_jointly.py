@@ -1,4 +1,4 @@
-"""The paper's perceptron on users, with an attribute beside."""
+"""The paper's perceptron with a second output for an attribute."""
 
 from dataclasses import replace
 
@@ -16,26 +16,26 @@ SHADOWS = ReidentifyJointly(updates="shadow")
 def top_1(crowd: Crowd) -> float:
     targets = crowd.targets()
     claims = SHADOWS.infer(crowd.view(), tuple(targets), crowd.knowledge(), Seed(0))
-    named = [claims[who].users[int(claims[who].scores.argmax())] for who in targets]
+    named = [claims[target].users[int(claims[target].scores.argmax())] for target in targets]
     return sum(name == user(n) for name, n in zip(named, targets.values(), strict=True)) / len(
         named
     )
 
 
 class TestReidentifyJointly:
-    def test_recognises_users_whose_updates_differ(self):
+    def test_names_users_whose_updates_differ(self):
         assert top_1(TELLING_WHO) > 0.9
 
-    def test_knows_no_more_than_the_attribute_where_only_that_differs(self):
+    def test_is_limited_by_the_attribute_if_only_that_differs(self):
         # 8 of 16 users share each value: 1 in 8 by chance, with 48 targets +- 0.05.
         assert top_1(Crowd(style=0.0, leak=1.0)) < 0.3
 
-    def test_names_none_of_those_who_take_no_part(self):
+    def test_ranks_only_users_who_take_part(self):
         target = next(iter(LEAKING.targets()))
         claim = SHADOWS.infer(LEAKING.view(), (target,), LEAKING.knowledge(), Seed(0))[target]
         assert claim.users == tuple(user(number) for number in range(LEAKING.users))
 
-    def test_the_users_and_the_unseen_share_all_chances(self):
+    def test_probabilities_of_known_and_unknown_users_sum_to_one(self):
         target = next(iter(LEAKING.targets()))
         claim = SHADOWS.infer(LEAKING.view(), (target,), LEAKING.knowledge(), Seed(0))[target]
         assert claim.unseen is not None
@@ -48,6 +48,6 @@ class TestReidentifyJointly:
         with pytest.raises(NeedsError, match="attribute"):
             SHADOWS.infer(LEAKING.view(), (target,), bare, Seed(0))
 
-    def test_refuses_settings_that_are_none(self):
+    def test_refuses_settings_out_of_range(self):
         with pytest.raises(ValueError, match="epochs"):
             ReidentifyJointly(epochs=0)

@@ -33,8 +33,8 @@ PLAIN = ReidentifyWccn(link=False, at_most_one=False)
 each_source = pytest.mark.parametrize("updates", ["shadow", "simulated"])
 
 
-def faint(number: int, strength: float) -> Person:
-    """A user who differs less from others."""
+def faint_user(number: int, strength: float) -> Person:
+    """Return a user target differs less from others."""
     whole = person(number)
     chances = (strength * whole.chances.log()).softmax(0)
     return replace(whole, look=strength * whole.look, chances=chances, size=EXAMPLES)
@@ -42,7 +42,7 @@ def faint(number: int, strength: float) -> Person:
 
 @cache
 def faint_run(seed: int, strength: float = 0.3) -> Peopled:
-    return federate_people([faint(number, strength) for number in EVERYONE], Seed(seed))
+    return federate_people([faint_user(number, strength) for number in EVERYONE], Seed(seed))
 
 
 def mean_named(attack, strength: float) -> float:
@@ -50,39 +50,39 @@ def mean_named(attack, strength: float) -> float:
     return sum(named(run, claims(attack, run)) for run in runs) / len(runs)
 
 
-def saying(run: Peopled, messages) -> Peopled:
+def with_messages(run: Peopled, messages) -> Peopled:
     return replace(run, transcript=replace(run.transcript, messages=tuple(messages)))
 
 
 class TestWhereUsersDiffer:
     @each_source
-    def test_they_are_named(self, updates, different) -> None:
+    def test_names_them(self, updates, different) -> None:
         assert named(different, claims(ReidentifyWccn(updates), different)) > 0.95
 
     @pytest.mark.slow
-    def test_the_faint_are_named_more_often_than_by_support_vectors(self) -> None:
+    def test_names_faint_users_more_often_than_a_support_vector_machine(self) -> None:
         ours = mean_named(ReidentifyWccn(), 0.3)
         assert ours > mean_named(ReidentifySvm(), 0.3) + 0.05
 
     @pytest.mark.slow
-    def test_linked_updates_that_nobody_shares_tell_more_than_one_by_itself(self) -> None:
+    def test_linking_and_one_to_one_assignment_raise_accuracy(self) -> None:
         assert mean_named(ReidentifyWccn(), 0.3) > mean_named(PLAIN, 0.3)
 
     @each_source
-    def test_a_lasting_pseudonym_is_named_by_all_of_its_updates(self, updates) -> None:
+    def test_names_a_lasting_pseudonym_by_all_of_its_updates(self, updates) -> None:
         run = federate_people([person(n) for n in EVERYONE], Seed(0), anonymous=False)
-        told = claims(ReidentifyWccn(updates), run)
-        assert len(told) == KNOWN + 1
-        assert named(run, told) == 1
+        by_target = claims(ReidentifyWccn(updates), run)
+        assert len(by_target) == KNOWN + 1
+        assert named(run, by_target) == 1
 
     def test_one_round_is_enough(self, different) -> None:
         view = different.transcript.seen_by(SERVER).during((2,))
-        targets = tuple(who for who in different.targets if who.startswith("anon/2"))
-        told = ReidentifyWccn().infer(view, targets, different.knowledge, Seed(0))
-        assert len(told) == KNOWN + 1
-        assert named(different, told) > 0.8
+        targets = tuple(target for target in different.targets if target.startswith("anon/2"))
+        by_target = ReidentifyWccn().infer(view, targets, different.knowledge, Seed(0))
+        assert len(by_target) == KNOWN + 1
+        assert named(different, by_target) > 0.8
 
-    def test_a_model_without_a_last_bias_tells_too(self, different) -> None:
+    def test_works_for_a_model_without_a_last_bias(self, different) -> None:
         def build() -> nn.Module:
             last = nn.Linear(8, CLASSES, bias=False)
             return nn.Sequential(nn.Linear(FEATURES, 8), nn.ReLU(), last)
@@ -96,90 +96,98 @@ class TestWhereUsersDiffer:
                     return replace(body, delta=delta)
 
         said = (replace(m, body=bare(m.body)) for m in different.transcript.messages)
-        run = saying(different, said)
+        run = with_messages(different, said)
         run = replace(run, knowledge=replace(run.knowledge, build_model=build))
         assert named(run, claims(ReidentifyWccn(), run)) > 0.8
         with pytest.raises(NeedsError, match="choose layer = -1"):
             claims(ReidentifyWccn(layers=("last_bias",)), run)
 
 
-def test_where_all_are_alike_nobody_is_named_more_often_than_by_chance(alike) -> None:
+def test_is_at_chance_if_all_users_are_alike(alike) -> None:
     # 8 users at 4 updates: 1/8, with a standard error of .06.
     for updates in ("shadow", "simulated"):
         assert named(alike, claims(ReidentifyWccn(updates), alike)) < 0.125 + 2 * 0.06
 
 
-class TestNobodyIsTwo:
-    def test_the_chances_of_a_user_in_a_round_sum_to_one_or_less(self) -> None:
-        told = claims(
+class TestOneToOneAssignment:
+    def test_probabilities_of_a_user_in_a_round_sum_to_at_most_one(self) -> None:
+        by_target = claims(
             ReidentifyWccn(),
-            federate_people([faint(n, 0.3) for n in EVERYONE], Seed(0), unseen=0),
+            federate_people([faint_user(n, 0.3) for n in EVERYONE], Seed(0), unseen=0),
         )
         for number in range(4):
             own = [
-                c.scores.exp() for who, c in told.items() if who.startswith(f"anon/{number}")
+                c.scores.exp()
+                for target, c in by_target.items()
+                if target.startswith(f"anon/{number}")
             ]
             assert float(torch.stack(own).sum(0).max()) <= 1.05
             assert float(torch.stack(own).sum(1).min()) == pytest.approx(1, abs=1e-4)
 
-    def test_without_that_several_may_be_given_one_name(self) -> None:
-        told = claims(PLAIN, faint_run(0))
+    def test_without_it_several_senders_may_be_one_user(self) -> None:
+        by_target = claims(PLAIN, faint_run(0))
         sums = [
-            torch.stack([c.scores.exp() for w, c in told.items() if w.startswith(f"anon/{n}")])
+            torch.stack(
+                [c.scores.exp() for w, c in by_target.items() if w.startswith(f"anon/{n}")]
+            )
             for n in range(4)
         ]
         assert max(float(one.sum(0).max()) for one in sums) > 1.2
 
 
-class TestOfTheUnseen:
+class TestUnknownUsers:
     @staticmethod
-    def chances(run: Peopled, attack: ReidentifyWccn) -> tuple[torch.Tensor, torch.Tensor]:
-        """That seen, and that unseen users are unseen."""
-        known, told = run.knowledge.people.priors, claims(attack, run)
+    def probabilities(
+        run: Peopled, attack: ReidentifyWccn
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the `unseen` probabilities of known and of unknown users."""
+        known, by_target = run.knowledge.people.priors, claims(attack, run)
         own = {True: [], False: []}
-        for who, claim in told.items():
-            own[run.truth.users[who] in known].append(claim.unseen)
+        for target, claim in by_target.items():
+            own[run.truth.users[target] in known].append(claim.unseen)
         return torch.tensor(own[True]), torch.tensor(own[False])
 
     @pytest.mark.slow
     @pytest.mark.parametrize(("anonymous", "holdout"), [(True, 0), (False, 12)])
-    def test_their_chance_is_told_and_fits_their_share(self, anonymous, holdout) -> None:
-        people = [faint(number, 0.7) for number in range(16 + holdout)]
+    def test_their_probability_is_informative_and_matches_their_share(
+        self, anonymous, holdout
+    ) -> None:
+        people = [faint_user(number, 0.7) for number in range(16 + holdout)]
         seen, unseen = [], []
         for seed in range(3):
             run = federate_people(people, Seed(seed), unseen=8, anonymous=anonymous)
-            own = self.chances(run, ReidentifyWccn())
+            own = self.probabilities(run, ReidentifyWccn())
             seen.append(own[0])
             unseen.append(own[1])
         high = (torch.cat(unseen)[:, None] > torch.cat(seen)[None]).double().mean()
         assert float(high) > 0.8
-        # As many of either take part.
+        # As many known as unknown users take part.
         assert float(torch.cat(seen + unseen).mean()) == pytest.approx(0.5, abs=0.15)
 
 
 class TestBadInput:
-    def test_a_user_with_one_example_is_named_like_any_other(self) -> None:
+    def test_ranks_a_user_with_one_example_like_any_other(self) -> None:
         people = [replace(person(0), size=1), *(person(n) for n in EVERYONE if n)]
         run = federate_people(people, Seed(0))
-        told = claims(ReidentifyWccn(), run)
-        assert all("user 0" in claim.users for claim in told.values())
-        assert named(run, told) > 0.8
+        by_target = claims(ReidentifyWccn(), run)
+        assert all("user 0" in claim.users for claim in by_target.values())
+        assert named(run, by_target) > 0.8
 
     @each_source
     def test_two_users_are_enough(self, updates) -> None:
         run = federate_people([person(n) for n in range(3)], Seed(0), known=2)
-        told = claims(ReidentifyWccn(updates), run)
-        assert all(claim.users == ("user 0", "user 1") for claim in told.values())
-        assert named(run, told) > 0.8
+        by_target = claims(ReidentifyWccn(updates), run)
+        assert all(claim.users == ("user 0", "user 1") for claim in by_target.values())
+        assert named(run, by_target) > 0.8
 
-    def test_users_with_one_example_each_are_told_apart_without_calibration(self) -> None:
+    def test_users_with_one_example_each_need_no_calibration(self) -> None:
         people = [replace(person(n), size=1) for n in range(4)]
         run = federate_people(people, Seed(0), known=4, unseen=0)
-        told = claims(ReidentifyWccn(), run)
-        assert {claim.unseen for claim in told.values()} != {None}
+        by_target = claims(ReidentifyWccn(), run)
+        assert {claim.unseen for claim in by_target.values()} != {None}
 
-    def test_users_whose_priors_are_the_same_tie(self, different) -> None:
-        # One batch: no order of examples sets the training of two alike priors apart.
+    def test_users_with_equal_priors_tie(self, different) -> None:
+        # One batch, so the order of examples cannot make two equal priors differ.
         priors = different.knowledge.people.priors
         run = knowing(different, priors={**priors, "twin": priors["user 0"]})
         recipe = Recipe(rate=0.1, epochs=1, batch=1000)
@@ -190,14 +198,14 @@ class TestBadInput:
                 float(claim.scores[other]), abs=0.01
             )
 
-    def test_a_prior_of_someone_absent_is_named_like_any_other(self, different) -> None:
+    def test_ranks_an_absent_user_like_any_other(self, different) -> None:
         absent = {"nobody here": person(99).examples(Seed(0))}
         priors = different.knowledge.people.priors
-        told = claims(ReidentifyWccn(), knowing(different, priors={**priors, **absent}))
-        assert all("nobody here" in claim.users for claim in told.values())
-        assert named(different, told) > 0.9
+        by_target = claims(ReidentifyWccn(), knowing(different, priors={**priors, **absent}))
+        assert all("nobody here" in claim.users for claim in by_target.values())
+        assert named(different, by_target) > 0.9
 
-    def test_a_user_whose_device_was_never_asked_comes_last_of_every_claim(self) -> None:
+    def test_ranks_a_user_whose_device_was_never_sampled_last(self) -> None:
         others = [number for number in range(KNOWN + HOLDOUT) if number != 3]
         run = federate_people(
             [person(n) for n in EVERYONE], Seed(0), asked=dict.fromkeys(range(4), others)
@@ -206,39 +214,43 @@ class TestBadInput:
             assert claim.scores[claim.users.index("user 3")] == UNHEARD
             assert int(claim.scores.argmin()) == claim.users.index("user 3")
 
-    def test_one_user_heard_on_a_device_is_not_enough(self) -> None:
+    def test_refuses_updates_of_only_one_user(self) -> None:
         run = federate_people(
             [person(n) for n in range(3)], Seed(0), known=2, asked=dict.fromkeys(range(4), (0,))
         )
         with pytest.raises(NeedsError, match=r"has them of \['user 0'\]"):
             claims(ReidentifyWccn("shadow"), run)
 
-    def test_updates_that_are_zero_leave_all_users_tied(self, different) -> None:
+    def test_zero_updates_of_targets_tie_within_a_round(self, different) -> None:
         silent = (
             replace(m, body=replace(m.body, delta={n: 0 * w for n, w in m.body.delta.items()}))
             if m.sender in different.targets
             else m
             for m in different.transcript.messages
         )
-        told = claims(PLAIN, saying(different, silent))
-        first = next(iter(told.values())).scores
-        # Nothing but the round in which they were sent tells one from another.
-        by_round = {who.partition("-")[0]: claim.scores for who, claim in told.items()}
-        assert all(c.scores.equal(by_round[w.partition("-")[0]]) for w, c in told.items())
+        by_target = claims(PLAIN, with_messages(different, silent))
+        first = next(iter(by_target.values())).scores
+        # Only the round in which they were sent distinguishes them.
+        by_round = {
+            target.partition("-")[0]: claim.scores for target, claim in by_target.items()
+        }
+        assert all(c.scores.equal(by_round[w.partition("-")[0]]) for w, c in by_target.items())
         assert first.isfinite().all()
 
-    def test_where_devices_and_all_others_send_zeros_everyone_ties(self, different) -> None:
+    def test_zero_updates_of_all_senders_tie(self, different) -> None:
         silent = (
             replace(m, body=replace(m.body, delta={n: 0 * w for n, w in m.body.delta.items()}))
             if isinstance(m.body, Update)
             else m
             for m in different.transcript.messages
         )
-        for claim in claims(ReidentifyWccn("shadow"), saying(different, silent)).values():
+        for claim in claims(
+            ReidentifyWccn("shadow"), with_messages(different, silent)
+        ).values():
             assert claim.scores.tolist() == pytest.approx([-log(8)] * 8, abs=1e-3)
 
-    def test_an_update_that_is_no_number_is_refused_with_its_sender(self, different) -> None:
-        broken = next(who for who in different.targets if who.startswith("anon/1"))
+    def test_names_the_sender_of_an_update_with_nan(self, different) -> None:
+        broken = next(target for target in different.targets if target.startswith("anon/1"))
         said = (
             replace(m, body=replace(m.body, delta={n: w / 0 for n, w in m.body.delta.items()}))
             if m.sender == broken
@@ -246,9 +258,9 @@ class TestBadInput:
             for m in different.transcript.messages
         )
         with pytest.raises(NeedsError, match=f"of {broken} in round 1 hold NaN"):
-            claims(ReidentifyWccn(), saying(different, said))
+            claims(ReidentifyWccn(), with_messages(different, said))
 
-    def test_who_was_not_heard_is_refused_by_name(self, different) -> None:
+    def test_names_a_target_without_updates(self, different) -> None:
         with pytest.raises(NeedsError, match="no update can be read of anon/77-0"):
             claims(ReidentifyWccn(), replace(different, targets=(Party("anon/77-0"),)))
 
@@ -256,6 +268,6 @@ class TestBadInput:
         "settings",
         [{"layers": ()}, {"layers": (-1, -1)}, {"pieces": 1}, {"most_rounds": 0}],
     )
-    def test_settings_that_mean_nothing_are_refused(self, settings) -> None:
-        with pytest.raises(ValueError, match=r"one or more|or more"):
+    def test_refuses_settings_out_of_range(self, settings) -> None:
+        with pytest.raises(ValueError, match=r"or more"):
             ReidentifyWccn(**settings)

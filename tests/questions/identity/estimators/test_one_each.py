@@ -12,33 +12,35 @@ def log(*rows: list[float]) -> torch.Tensor:
     return torch.tensor(rows).double().log()
 
 
-def test_two_who_claim_one_user_alike_share_it() -> None:
+def test_two_equal_senders_share_one_user() -> None:
     # By the price x of the first user: .8 x / (.8 x + .2) = 1/2 for both.
-    told = one_each(log([0.8, 0.2], [0.8, 0.2])).exp()
-    assert told.flatten().tolist() == pytest.approx([0.5] * 4, abs=1e-4)
+    result = one_each(log([0.8, 0.2], [0.8, 0.2])).exp()
+    assert result.flatten().tolist() == pytest.approx([0.5] * 4, abs=1e-4)
 
 
-def test_who_claims_a_user_more_strongly_keeps_it() -> None:
-    # Odds 9 x and 1.5 x, whose chances sum to 1 where their product is 1: x = 13.5^(-1/2), so
-    # the odds are 6^(1/2) = 2.449 and its inverse, the chances .7101 and .2899.
-    told = one_each(log([0.9, 0.1], [0.6, 0.4])).exp()
-    assert told.flatten().tolist() == pytest.approx([0.7101, 0.2899, 0.2899, 0.7101], abs=2e-4)
+def test_the_sender_with_the_higher_score_gets_the_user() -> None:
+    # Odds 9 x and 1.5 x, whose probabilities sum to 1 if their product is 1: x =
+    # 13.5^(-1/2). The odds are 6^(1/2) = 2.449 and its inverse, or .7101 and .2899.
+    result = one_each(log([0.9, 0.1], [0.6, 0.4])).exp()
+    assert result.flatten().tolist() == pytest.approx(
+        [0.7101, 0.2899, 0.2899, 0.7101], abs=2e-4
+    )
 
 
-def test_users_who_sent_nothing_leave_a_lone_sender_as_it_was() -> None:
+def test_one_sender_is_unchanged_if_other_users_sent_nothing() -> None:
     scores = log([0.7, 0.2, 0.1])
     assert one_each(scores).allclose(scores)
 
 
-def test_of_more_senders_than_users_all_users_are_claimed_alike() -> None:
-    told = one_each(log([0.9, 0.1], [0.6, 0.4], [0.8, 0.2])).exp()
-    assert told.sum(0).tolist() == pytest.approx([1.5, 1.5], abs=1e-3)
+def test_with_more_senders_than_users_each_user_gets_an_equal_sum() -> None:
+    result = one_each(log([0.9, 0.1], [0.6, 0.4], [0.8, 0.2])).exp()
+    assert result.sum(0).tolist() == pytest.approx([1.5, 1.5], abs=1e-3)
 
 
-def test_what_is_known_of_one_sender_tells_of_another() -> None:
-    # The second is the first user for certain, so the first is not.
-    told = one_each(log([0.6, 0.4], [0.999, 0.001])).exp()
-    assert float(told[0, 1]) > 0.9
+def test_evidence_about_one_sender_changes_another() -> None:
+    # The second sender is the first user for certain, so the first sender is not.
+    result = one_each(log([0.6, 0.4], [0.999, 0.001])).exp()
+    assert float(result[0, 1]) > 0.9
 
 
 scores_of = st.tuples(st.integers(0, 999), st.integers(1, 6), st.integers(0, 3)).map(
@@ -56,7 +58,7 @@ scores_of = st.tuples(st.integers(0, 999), st.integers(1, 6), st.integers(0, 3))
 
 @settings(deadline=None, max_examples=30)
 @given(scores_of)
-def test_no_user_stands_behind_two_and_every_sender_is_somebody(scores) -> None:
+def test_sums_are_at_most_one_over_senders_and_one_over_users(scores) -> None:
     chances = one_each(scores).exp()
     assert float(chances.sum(0).max()) <= 1.02
     assert chances.sum(1).allclose(torch.ones(len(chances)).double())
@@ -64,7 +66,7 @@ def test_no_user_stands_behind_two_and_every_sender_is_somebody(scores) -> None:
 
 @settings(deadline=None, max_examples=30)
 @given(scores_of, st.floats(-50, 50))
-def test_what_favours_all_users_of_a_sender_alike_moves_nothing(scores, level) -> None:
+def test_a_constant_added_to_a_sender_changes_nothing(scores, level) -> None:
     moved = scores.clone()
     moved[0] += level
     assert one_each(moved).allclose(one_each(scores), atol=1e-6)
@@ -72,9 +74,7 @@ def test_what_favours_all_users_of_a_sender_alike_moves_nothing(scores, level) -
 
 @settings(deadline=None, max_examples=30)
 @given(scores_of, st.randoms(use_true_random=False))
-def test_another_order_of_senders_and_users_is_the_same_in_another_order(
-    scores, random
-) -> None:
+def test_permuting_senders_and_users_permutes_the_result(scores, random) -> None:
     rows = random.sample(range(len(scores)), len(scores))
     columns = random.sample(range(scores.shape[1]), scores.shape[1])
     assert one_each(scores[rows][:, columns]).allclose(
@@ -84,19 +84,19 @@ def test_another_order_of_senders_and_users_is_the_same_in_another_order(
 
 @settings(deadline=None, max_examples=30)
 @given(st.permutations(range(5)), st.integers(0, 99))
-def test_where_all_is_clear_everyone_stays_who_it_is(order, seed) -> None:
+def test_a_clear_assignment_is_unchanged(order, seed) -> None:
     scores = torch.randn(5, 5, generator=Seed(seed).generator(), dtype=torch.float64)
     scores[range(5), list(order)] += 12
     assert one_each(scores).argmax(1).tolist() == list(order)
 
 
 @pytest.mark.parametrize("scale", [300.0, 10000.0])
-def test_scores_far_apart_leave_the_best_assignment(scale: float) -> None:
+def test_scores_far_apart_give_the_best_assignment(scale: float) -> None:
     draw = Seed(0).generator()
     scores = scale * torch.randn(40, 40, generator=draw, dtype=torch.float64)
     senders, users = linear_sum_assignment(scores.numpy(), maximize=True)
-    told = one_each(scores)
+    result = one_each(scores)
     # By each sender's own scores, several would be one user.
     assert len(set(scores.argmax(1).tolist())) < 35
-    assert told.argmax(1)[senders].tolist() == users.tolist()
-    assert float(told.exp().sum(0).max()) <= 1.02
+    assert result.argmax(1)[senders].tolist() == users.tolist()
+    assert float(result.exp().sum(0).max()) <= 1.02

@@ -1,4 +1,4 @@
-"""How people are recognised is drawn, and the numbers stand below."""
+"""Figures of re-identification show the attacks' rates, and a table lists the numbers."""
 
 import pytest
 
@@ -19,33 +19,33 @@ def plates(findings: list[Finding]) -> tuple[Plate, ...]:
     return identity_plates(arms(people_audit(findings, {"none": 0.8}), Seed(0)))
 
 
-def test_strangers_are_drawn_only_where_there_are_some() -> None:
+def test_draws_the_panel_for_unknown_users_only_if_there_are_some() -> None:
     (plate,) = plates(identity_findings("none", "ours", 3.0))
     (known,) = plates(identity_findings("none", "ours", 3.0, strangers=()))
     assert [panel.heading for panel in plate.panels] == [
         "Pairs told apart, by threshold",
-        "Right among the first so many named",
-        "User by user: ours",
-        "With users it does not know",
+        "True user among the first guesses",
+        "Average precision by user: ours",
+        "With unknown users",
     ]
     assert len(known.panels) == 3
     assert known.table.lines[0][-2:] == ("–", "–")
 
 
-def test_the_table_says_what_the_lines_show() -> None:
+def test_the_table_lists_the_drawn_values() -> None:
     (plate,) = plates(identity_findings("none", "ours", 9.0, strangers=()))
     figures = dict(zip(plate.table.heads, plate.table.lines[0], strict=True))
     assert figures["Attack"] == "ours"
-    assert figures["Right among 1"] == figures["Half below"] == "100"
+    assert figures["True user in the top 1"] == figures["Average precision, median"] == "100"
     assert figures["True pairs at 1 % false alarms"] == "100"
 
 
 @pytest.mark.slow
-def test_only_the_best_attacks_are_drawn_and_the_note_says_so() -> None:
+def test_draws_only_the_best_attacks_and_says_so_in_the_note() -> None:
     findings = [
-        one
+        finding
         for number in range(MOST_ATTACKS + 2)
-        for one in identity_findings("none", f"attack {number}", 0.5 * number)
+        for finding in identity_findings("none", f"attack {number}", 0.5 * number)
     ]
     (plate,) = plates(findings)
     assert {line[0] for line in plate.table.lines} == {
@@ -54,7 +54,7 @@ def test_only_the_best_attacks_are_drawn_and_the_note_says_so() -> None:
     assert "2 more are in the tables" in plate.note
 
 
-def test_names_are_shown_and_escaped() -> None:
+def test_escapes_names() -> None:
     (plate,) = plates(identity_findings("none", f"{HOSTILE}\x1b[31m", 3.0))
     assert plate.legend is not None
     assert "<script" not in plate.legend

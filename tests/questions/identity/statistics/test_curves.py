@@ -1,4 +1,4 @@
-"""Curves pass through the figures that are told of them."""
+"""Curves match the reported scores and values worked by hand."""
 
 import numpy as np
 import pytest
@@ -8,17 +8,17 @@ from overheard.questions.identity.statistics.ranking import rankings
 from tests.auditing.recognised import found, run
 
 
-def test_the_share_named_within_k_is_worked_by_hand() -> None:
-    # b first; c and d share the places 3 and 4 behind a and b; the stranger counts for nothing.
-    held = rankings([
+def test_the_share_within_k_guesses_matches_a_value_worked_by_hand() -> None:
+    # b is first; c and d share ranks 3 and 4 after a and b; the unknown user does not count.
+    ranked = rankings([
         found((0, 1, 0, 0), "b", 0),
         found((2, 1, 0, 0), "c", 1),
         found((2, 1, 0, 0), "stranger", 2),
     ])  # fmt: skip
-    assert named_within(held, (1, 2, 3, 4)) == pytest.approx([1 / 2, 1 / 2, 3 / 4, 1])
+    assert named_within(ranked, (1, 2, 3, 4)) == pytest.approx([1 / 2, 1 / 2, 3 / 4, 1])
 
 
-def test_known_users_are_identified_the_more_the_more_strangers_may_pass() -> None:
+def test_the_identification_rate_rises_with_the_false_alarms() -> None:
     rates = identified_at(rankings(run(2.0, strangers=5)), (0.0, 10.0, 50.0, 100.0))
     assert rates is not None
     assert (np.diff(rates) >= 0).all()
@@ -26,5 +26,5 @@ def test_known_users_are_identified_the_more_the_more_strangers_may_pass() -> No
     assert rates[-1] == pytest.approx(named_within(rankings(run(2.0, strangers=5)), (1,))[0])
 
 
-def test_without_strangers_nothing_is_said_of_them() -> None:
+def test_without_unknown_users_there_is_no_identification_rate() -> None:
     assert identified_at(rankings(run(2.0)), (1.0,)) is None

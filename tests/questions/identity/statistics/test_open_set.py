@@ -33,11 +33,11 @@ HELD = OpenSet(
         (100.0, 3 / 4),  # all may
     ],
 )
-def test_the_rate_is_worked_by_hand(percent: float, rate: float) -> None:
+def test_the_rate_matches_values_worked_by_hand(percent: float, rate: float) -> None:
     assert identified(HELD, percent) == rate
 
 
-def test_of_a_hundred_strangers_one_may_pass() -> None:
+def test_one_of_a_hundred_unknown_targets_may_pass() -> None:
     strange = np.linspace(0, 0.99, 100)  # the highest 0.99, the next 0.98
     held = OpenSet(np.array([0.985]), np.ones(1), np.zeros(1, int), strange,
                    np.ones(100, int), 1, 1)  # fmt: skip
@@ -45,29 +45,29 @@ def test_of_a_hundred_strangers_one_may_pass() -> None:
     assert identified(held, 0.9) == 0
 
 
-def test_the_evidence_is_what_the_claim_says_of_strangers_else_its_highest_score() -> None:
+def test_evidence_is_the_claimed_probability_or_else_the_highest_score() -> None:
     scores = ((0.1, 0.7, 0.7, 0.0), "b"), ((0.9, 0.0, 0.0, 0.0), "stranger")
-    said = [found(s, who, n, unseen=0.3 + 0.5 * n) for n, (s, who) in enumerate(scores)]
-    (told,) = map(open_set, rankings(said))
-    assert told is not None
-    assert told.detection == pytest.approx([0.7])
-    assert told.strange == pytest.approx([0.2])
-    assert told.right == [0.5]  # b shares the first place with c
-    silent = [found(s, who, n) for n, (s, who) in enumerate(scores)]
-    (bare,) = map(open_set, rankings(silent))
-    assert bare is not None
-    assert (bare.detection.tolist(), bare.strange.tolist()) == ([0.7], [0.9])
+    claimed = [found(s, user, n, unseen=0.3 + 0.5 * n) for n, (s, user) in enumerate(scores)]
+    (with_claim,) = map(open_set, rankings(claimed))
+    assert with_claim is not None
+    assert with_claim.detection == pytest.approx([0.7])
+    assert with_claim.strange == pytest.approx([0.2])
+    assert with_claim.right == [0.5]  # b shares the first place with c
+    silent = [found(s, user, n) for n, (s, user) in enumerate(scores)]
+    (without_claim,) = map(open_set, rankings(silent))
+    assert without_claim is not None
+    assert (without_claim.detection.tolist(), without_claim.strange.tolist()) == ([0.7], [0.9])
 
 
-def test_without_strangers_there_is_no_open_set() -> None:
+def test_without_unknown_users_there_is_no_open_set() -> None:
     (ranking,) = rankings([found((1, 0, 0, 0), "a", 0)])
     assert open_set(ranking) is None
 
 
-def test_whom_scores_tell_apart_is_found_and_whom_they_do_not_is_not() -> None:
+def test_identifies_users_with_informative_scores_only() -> None:
     for strength, low, high in ((6.0, 0.8, 1.0), (0.0, 0.0, 0.1)):
         held = [open_set(one) for one in rankings(run(strength, strangers=6, updates=20))]
-        told = identification_rate([one for one in held if one], 1.0, Seed(0))
-        assert low <= told.mean <= high
-        assert told.low is not None
-        assert told.low <= told.mean <= told.high
+        rate = identification_rate([one for one in held if one], 1.0, Seed(0))
+        assert low <= rate.mean <= high
+        assert rate.low is not None
+        assert rate.low <= rate.mean <= rate.high

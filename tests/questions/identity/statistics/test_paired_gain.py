@@ -1,4 +1,4 @@
-"""One attack's gain over another is taken user by user."""
+"""The gain of one attack over another is paired by user."""
 
 import pytest
 
@@ -15,23 +15,23 @@ TWO = ("a", "b")
 
 
 def pair(a: float, b: float, attack: str, seed: int = 0) -> list:
-    """Two users with a target each; scores for a of either target, and none for b."""
+    """Two users with one target each; `a` and `b` are the targets' scores for user a."""
     return [
         found((a, 0.0), "a", 0, users=TWO, attack=attack, seed=seed),
         found((b, 0.0), "b", 1, users=TWO, attack=attack, seed=seed),
     ]
 
 
-def test_the_gain_is_the_mean_difference_of_precisions() -> None:
+def test_the_gain_is_the_mean_difference_of_precision() -> None:
     # For a: own target first (AP 1) against second (1/2); for b both tie: 3/4 either way.
-    held = [*pair(1, 0, "ours"), *pair(0, 1, "mlp")]
-    assert paired_gain(held, "ours", "mlp", SEED).mean == pytest.approx((1 / 2 + 0) / 2)
-    assert paired_gain(held, "mlp", "ours", SEED).mean == pytest.approx(-1 / 4)
-    assert paired_gain(held, "ours", "ours", SEED).mean == 0
+    findings = [*pair(1, 0, "ours"), *pair(0, 1, "mlp")]
+    assert paired_gain(findings, "ours", "mlp", SEED).mean == pytest.approx((1 / 2 + 0) / 2)
+    assert paired_gain(findings, "mlp", "ours", SEED).mean == pytest.approx(-1 / 4)
+    assert paired_gain(findings, "ours", "ours", SEED).mean == 0
 
 
-def test_users_who_are_hard_for_both_leave_the_gain_alone() -> None:
-    # Both read the same but for a constant strength: its interval is narrower than either's.
+def test_users_who_are_hard_for_both_attacks_do_not_widen_the_interval() -> None:
+    # The attacks differ by a constant strength, so the paired interval is narrow.
     weak, strong = run(1.0, people=30, attack="mlp"), run(3.0, people=30, attack="ours")
     gain = paired_gain([*weak, *strong], "ours", "mlp", SEED)
     assert gain.low is not None
@@ -41,28 +41,28 @@ def test_users_who_are_hard_for_both_leave_the_gain_alone() -> None:
     assert (none.low, none.high) == (0, 0)
 
 
-def test_controls_are_no_part_of_it() -> None:
+def test_excludes_control_runs() -> None:
     controls = [
         *run(0.0, attack="ours", is_control=True),
         *run(3.0, attack="mlp", is_control=True),
     ]
-    held = [*run(3.0, attack="ours"), *run(0.0, attack="mlp"), *controls]
-    assert paired_gain(held, "ours", "mlp", SEED).mean > 0.2
+    findings = [*run(3.0, attack="ours"), *run(0.0, attack="mlp"), *controls]
+    assert paired_gain(findings, "ours", "mlp", SEED).mean > 0.2
 
 
 @pytest.mark.parametrize("others", [[], pair(0, 1, "mlp", seed=1), pair(0, 1, "mlp")[:1]])
-def test_other_users_or_runs_cannot_be_compared(others: list) -> None:
-    with pytest.raises(ValueError, match="must be asked about the same"):
+def test_refuses_to_compare_different_users_or_runs(others: list) -> None:
+    with pytest.raises(ValueError, match="must cover the same users"):
         paired_gain([*pair(1, 0, "ours"), *others], "ours", "mlp", SEED)
 
 
-def test_the_published_attack_is_the_strongest_version_on_the_same_targets() -> None:
+def test_selects_the_best_version_of_the_published_attack_on_the_same_targets() -> None:
     ours = run(3.0, attack="ours")
     mlp = "reidentify_mlp"
     weak, strong = (run(s, attack=f"mlp {s}", part=mlp) for s in (0.5, 1.5))
     elsewhere = run(2.5, attack="mlp elsewhere", part=mlp, people=5)
-    every = [ours, weak, strong, elsewhere]
+    groups = [ours, weak, strong, elsewhere]
     assert mean_precision(weak) < mean_precision(strong) < mean_precision(elsewhere)
-    assert published_beside(ours, every) is strong
-    assert published_beside(weak, every) == ()
+    assert published_beside(ours, groups) is strong
+    assert published_beside(weak, groups) == ()
     assert published_beside(ours, [ours, elsewhere]) == ()

@@ -1,4 +1,4 @@
-"""Where devices swap identities, what is left is chance, clumps and all."""
+"""Permutations of users among devices give the chance level for correlated updates."""
 
 import numpy as np
 import pytest
@@ -11,30 +11,30 @@ from tests.auditing.recognised import found, run
 SEED = Seed(6)
 
 
-def test_two_devices_swapped_are_worked_by_hand() -> None:
+def test_permutations_of_two_devices_match_values_worked_by_hand() -> None:
     # Each is first for its own user, AP 1, and second for the other's, AP 1/2: the draws are 1
     # and 1/2 with even odds.
-    held = rankings([
+    ranked = rankings([
         found((1, 0), "a", 0, users=("a", "b")), found((0, 1), "b", 1, users=("a", "b")),
     ])  # fmt: skip
-    null = permuted_precisions(held, SEED)
+    null = permuted_precisions(ranked, SEED)
     assert set(null.tolist()) == {0.5, 1.0}
     assert null.mean() == pytest.approx(0.75, abs=0.03)
 
 
-def test_people_who_are_recognised_lie_far_outside_and_others_inside_as_often_as_said() -> None:
+def test_the_range_excludes_identified_users_and_covers_chance_as_stated() -> None:
     planted = rankings(run(2.0))
     assert np.mean(list(by_user(planted).values())) > permuted_precisions(planted, SEED).max()
-    # Of 40 runs in which nobody is recognised 95 % should lie inside: 38, by chance 34 to 40.
+    # Of 40 runs without signal, 95 % should lie inside: 38, by chance 34 to 40.
     inside = 0
     for seed in range(40):
-        nobody = rankings(run(0.0, people=8, updates=5, clump=2.0, seed=seed))
-        low, high = np.quantile(permuted_precisions(nobody, SEED), [0.025, 0.975])
-        inside += low <= np.mean(list(by_user(nobody).values())) <= high
+        no_signal = rankings(run(0.0, people=8, updates=5, clump=2.0, seed=seed))
+        low, high = np.quantile(permuted_precisions(no_signal, SEED), [0.025, 0.975])
+        inside += low <= np.mean(list(by_user(no_signal).values())) <= high
     assert 34 <= inside <= 40
 
 
-def test_devices_swap_whole_so_that_clumps_widen_the_null() -> None:
+def test_correlated_updates_widen_the_range() -> None:
     spreads = [
         permuted_precisions(rankings(run(0.0, updates=10, clump=clump)), SEED).std()
         for clump in (0.0, 3.0)
@@ -42,11 +42,11 @@ def test_devices_swap_whole_so_that_clumps_widen_the_null() -> None:
     assert spreads[1] > 2 * spreads[0]
 
 
-def test_strangers_swap_too() -> None:
-    # The stranger's target is first for a, b's own never: with three devices a, b and x.
-    held = rankings([
+def test_unknown_users_are_permuted_too() -> None:
+    # The unknown user's target ranks first for a, and b's own never does: devices a, b and x.
+    ranked = rankings([
         found((0, 1), "a", 0, users=("a", "b")),
         found((1, 0), "b", 1, users=("a", "b")),
         found((2, 2), "x", 2, users=("a", "b")),
     ])  # fmt: skip
-    assert permuted_precisions(held, SEED).max() == pytest.approx((1 + 1 / 2) / 2)
+    assert permuted_precisions(ranked, SEED).max() == pytest.approx((1 + 1 / 2) / 2)

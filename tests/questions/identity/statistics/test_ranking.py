@@ -1,4 +1,4 @@
-"""All targets of a run stand in one table."""
+"""A ranking holds all targets of a run."""
 
 import numpy as np
 import pytest
@@ -7,58 +7,58 @@ from overheard.questions.identity.statistics.ranking import by_user, rankings
 from tests.auditing.recognised import found
 
 
-def test_known_people_come_first_and_strangers_after() -> None:
-    held = [
-        found((0.1, 0.2, 0.3, 0.4), "stranger", 0),
+def test_lists_known_users_before_unknown_ones() -> None:
+    findings = [
+        found((0.1, 0.2, 0.3, 0.4), "unknown", 0),
         found((0.5, 0.6, 0.7, 0.8), "c", 1),
         found((0.0, 0.0, 0.0, 1.0), "a", 2),
     ]
-    (ranking,) = rankings(held)
-    assert ranking.people == ("a", "c", "stranger")
+    (ranking,) = rankings(findings)
+    assert ranking.people == ("a", "c", "unknown")
     assert ranking.known == 2
     assert [ranking.users[place] for place in ranking.column] == ["a", "c"]
-    assert [ranking.people[place] for place in ranking.person] == ["stranger", "c", "a"]
+    assert [ranking.people[place] for place in ranking.person] == ["unknown", "c", "a"]
     assert ranking.scores[1].tolist() == [0.5, 0.6, 0.7, 0.8]
 
 
-def test_the_precision_of_each_user_is_worked_by_hand() -> None:
+def test_the_precision_of_each_user_matches_a_value_worked_by_hand() -> None:
     # By the score for a: targets 0 (b's), 1 (a's), 2 (a's): (1/2 + 2/3) / 2 = 7/12. By that
     # for b: its own target 0 is last of three: 1/3. c and d sent nothing.
-    held = [
+    findings = [
         found((0.9, 0.1, 0, 0), "b", 0),
         found((0.8, 0.2, 0, 0), "a", 1),
         found((0.7, 0.3, 0, 0), "a", 2),
     ]
-    assert by_user(rankings(held)) == pytest.approx({(0, "a"): 7 / 12, (0, "b"): 1 / 3})
-    (ranking,) = rankings(held)
+    assert by_user(rankings(findings)) == pytest.approx({(0, "a"): 7 / 12, (0, "b"): 1 / 3})
+    (ranking,) = rankings(findings)
     # In a random order a's two are at 1 and 2, 1 and 3, or 2 and 3; b's one at 1, 2 or 3.
     assert ranking.chances() == pytest.approx([(1 + 5 / 6 + 7 / 12) / 3, 11 / 18])
 
 
-def test_targets_are_ranked_among_those_of_their_own_run() -> None:
-    held = [found((9, 0, 0, 0), "b", 0, seed=1), found((1, 0, 0, 0), "a", 0, seed=2)]
-    assert by_user(rankings(held)) == {(1, "b"): 1.0, (2, "a"): 1.0}
+def test_ranks_targets_only_within_their_run() -> None:
+    findings = [found((9, 0, 0, 0), "b", 0, seed=1), found((1, 0, 0, 0), "a", 0, seed=2)]
+    assert by_user(rankings(findings)) == {(1, "b"): 1.0, (2, "a"): 1.0}
 
 
-def test_a_user_whom_a_claim_left_out_is_ranked_last() -> None:
-    held = [
+def test_ranks_a_user_missing_from_a_claim_last() -> None:
+    findings = [
         found((0.5, 0.1), "b", 0, users=("a", "b")),
         found((0.5,), "b", 1, users=("a",), known=("a", "b")),
     ]
-    (ranking,) = rankings(held)
+    (ranking,) = rankings(findings)
     assert ranking.scores[1].tolist() == [0.5, -np.inf]
     assert ranking.known == 1
 
 
-def test_a_run_without_anybody_known_is_none() -> None:
-    assert rankings([found((1, 0, 0, 0), "stranger", 0)]) == ()
+def test_omits_runs_without_a_known_user() -> None:
+    assert rankings([found((1, 0, 0, 0), "unknown", 0)]) == ()
     assert rankings([]) == ()
 
 
-def test_chances_of_a_stranger_count_only_where_all_targets_have_one() -> None:
-    some = found((1, 0, 0, 0), "a", 0, unseen=0.25)
-    (all_told,) = rankings([some])
-    assert all_told.unknown is not None
-    assert all_told.unknown.tolist() == [0.25]
-    (not_all,) = rankings([some, found((1, 0, 0, 0), "a", 1)])
-    assert not_all.unknown is None
+def test_keeps_probabilities_of_unknown_users_only_if_all_targets_have_one() -> None:
+    with_probability = found((1, 0, 0, 0), "a", 0, unseen=0.25)
+    (complete,) = rankings([with_probability])
+    assert complete.unknown is not None
+    assert complete.unknown.tolist() == [0.25]
+    (incomplete,) = rankings([with_probability, found((1, 0, 0, 0), "a", 1)])
+    assert incomplete.unknown is None

@@ -13,22 +13,22 @@ from tests.simulation.world import Spy
 
 
 @pytest.mark.parametrize("models", [4, 8])
-def test_with_few_models_it_tells_more_than_lira(by_heart, models: int) -> None:
+def test_is_better_than_lira_with_few_models(by_heart, models: int) -> None:
     for score in ("membership_auc", "membership_accuracy"):
         pooled = figure(by_heart, LiraPooled(models=models), score)
         assert pooled > figure(by_heart, Lira(models=models), score)
 
 
-def test_above_0_says_learned(by_heart) -> None:
+def test_claims_members_above_0(by_heart) -> None:
     assert figure(by_heart, LiraPooled(), "membership_accuracy") > 0.9
 
 
-def test_where_nobody_saw_the_records_few_models_mislead_it_no_more(never_seen) -> None:
-    told = figure(never_seen, LiraPooled(models=4), "membership_auc")
-    assert told == pytest.approx(0.5, abs=0.15)
+def test_is_at_chance_with_few_models_if_no_record_was_trained_on(never_seen) -> None:
+    auc = figure(never_seen, LiraPooled(models=4), "membership_auc")
+    assert auc == pytest.approx(0.5, abs=0.15)
 
 
-def test_its_shadow_models_are_those_of_lira(by_heart) -> None:
+def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
     shelf = Spy()
     known = replace(by_heart.knowledge, means=replace(by_heart.knowledge.means, shelf=shelf))
     view = by_heart.transcript.seen_by(SERVER)
@@ -38,14 +38,14 @@ def test_its_shadow_models_are_those_of_lira(by_heart) -> None:
     assert len(shelf.saved) == saved == 2
 
 
-def test_one_record_has_no_others_to_borrow_from(by_heart) -> None:
+def test_refuses_a_single_record(by_heart) -> None:
     one = by_heart.knowledge.candidates.take(torch.tensor([0]))
     known = replace(by_heart.knowledge, candidates=one)
-    with pytest.raises(NeedsError, match="two records or more"):
+    with pytest.raises(NeedsError, match="two or more records"):
         LiraPooled().infer(by_heart.transcript.seen_by(SERVER), (client(0),), known, Seed(0))
 
 
 @pytest.mark.parametrize("settings", [{"models": 3}, {"most_rounds": 0}])
-def test_settings_that_tell_nothing_are_refused(settings) -> None:
-    with pytest.raises(ValueError, match="models are 4 or more"):
+def test_refuses_settings_out_of_range(settings) -> None:
+    with pytest.raises(ValueError, match="models must be 4 or more"):
         LiraPooled(**settings)

@@ -31,7 +31,7 @@ def test_confidence_is_the_log_odds_of_the_true_label() -> None:
     assert confidence(torch.stack([chances.log()] * 3), records)[2].tolist() == told.tolist()
 
 
-def test_what_is_read_is_the_model_at_which_a_target_arrived(run) -> None:
+def test_reads_the_updated_model_of_the_target(run) -> None:
     view, readings = read(run)
     start, update = view.broadcasts()[1], view.updates(client(0))[1]
     model = build()
@@ -41,5 +41,5 @@ def test_what_is_read_is_the_model_at_which_a_target_arrived(run) -> None:
     assert readings.rounds == (0, 1)
 
 
-def test_of_fewer_rounds_the_last_is_read(run) -> None:
+def test_reads_the_last_round_if_only_one_is_allowed(run) -> None:
     assert read(run, most_rounds=1)[1].rounds == (ROUNDS - 1,)

@@ -25,12 +25,12 @@ def run() -> Remembered:
 
 
 @pytest.fixture(autouse=True)
-def _small_pieces(monkeypatch) -> None:
-    """Four models a piece: of six, two pieces a round."""
+def _small_jobs(monkeypatch) -> None:
+    """Train four models per job: six models take two jobs per round."""
     monkeypatch.setattr(module, "CHUNK", 4)
 
 
-def asked(
+def logits_of(
     run: Remembered,
     count: int = 6,
     rounds: tuple[int, ...] = (0, 1),
@@ -45,64 +45,64 @@ def asked(
     return shadow_answers(view, known, rounds, count, asked=online)
 
 
-def test_they_have_the_records_that_they_learned_from_by_heart(run) -> None:
-    told = asked(run)
-    assert told.inside.shape == (6, len(run.knowledge.candidates))
-    assert told.rounds.keys() == {0, 1}
-    sure = confidence(told.rounds[1], run.knowledge.candidates)
-    assert float(sure[told.inside].mean()) > float(sure[~told.inside].mean()) + 2
-    assert len(set(map(tuple, told.inside.tolist()))) == 6
+def test_models_are_confident_about_their_training_records(run) -> None:
+    shadows = logits_of(run)
+    assert shadows.inside.shape == (6, len(run.knowledge.candidates))
+    assert shadows.rounds.keys() == {0, 1}
+    log_odds = confidence(shadows.rounds[1], run.knowledge.candidates)
+    assert float(log_odds[shadows.inside].mean()) > float(log_odds[~shadows.inside].mean()) + 2
+    assert len(set(map(tuple, shadows.inside.tolist()))) == 6
 
 
-def test_they_learn_from_as_many_as_clients_tell(run) -> None:
+def test_models_train_on_as_many_examples_as_clients_report(run) -> None:
     nothing = replace(
         run.knowledge, auxiliary=run.knowledge.auxiliary.take(torch.zeros(0).long())
     )
-    assert asked(run, 4, knowledge=nothing).inside.sum(1).tolist() == [EACH] * 4
+    assert logits_of(run, 4, knowledge=nothing).inside.sum(1).tolist() == [EACH] * 4
 
 
 @pytest.mark.slow
-def test_where_no_size_is_told_they_learn_from_half_of_what_there_is(run) -> None:
+def test_models_train_on_half_of_the_examples_without_reported_sizes(run) -> None:
     hidden = [
         replace(m, body=Update(m.body.delta)) if isinstance(m.body, Update) else m
         for m in run.transcript.messages
     ]
     silent = replace(run, transcript=replace(run.transcript, messages=tuple(hidden)))
-    assert float(asked(silent, 40).inside.double().mean()) == pytest.approx(0.5, abs=0.05)
+    assert float(logits_of(silent, 40).inside.double().mean()) == pytest.approx(0.5, abs=0.05)
 
 
-def test_who_does_not_ask_keeps_the_records_out(run) -> None:
-    told = asked(run, 4, online=False)
-    assert not told.inside.any()
-    sure = confidence(told.rounds[1], run.knowledge.candidates)
-    own = list(run.truth.members[client(0)])
-    others = [n for n in range(sure.shape[1]) if n not in own]
-    assert float((sure[:, own].mean() - sure[:, others].mean()).abs()) < 1.5
+def test_models_do_not_train_on_excluded_candidates(run) -> None:
+    shadows = logits_of(run, 4, online=False)
+    assert not shadows.inside.any()
+    log_odds = confidence(shadows.rounds[1], run.knowledge.candidates)
+    members = list(run.truth.members[client(0)])
+    others = [n for n in range(log_odds.shape[1]) if n not in members]
+    assert float((log_odds[:, members].mean() - log_odds[:, others].mean()).abs()) < 1.5
 
 
-def test_one_example_is_too_few(run) -> None:
+def test_refuses_a_single_example(run) -> None:
     one = run.knowledge.auxiliary.take(torch.zeros(1).long())
-    with pytest.raises(NeedsError, match="two examples or more"):
-        asked(run, knowledge=replace(run.knowledge, auxiliary=one), online=False)
+    with pytest.raises(NeedsError, match="two or more examples"):
+        logits_of(run, knowledge=replace(run.knowledge, auxiliary=one), online=False)
 
 
-def test_nothing_is_trained_twice_for_one_round_alone_or_for_more_models(run) -> None:
+def test_reuses_models_for_fewer_rounds_or_more_models(run) -> None:
     shelf = Spy()
-    both = asked(run, 8, shelf=shelf)
+    both = logits_of(run, 8, shelf=shelf)
     assert len(shelf.saved) == 2 * 2
-    alone = asked(run, 8, (1,), shelf=shelf)
+    alone = logits_of(run, 8, (1,), shelf=shelf)
     assert len(shelf.saved) == 4
     assert alone.rounds[1].equal(both.rounds[1])
     assert alone.inside.equal(both.inside)
-    more = asked(run, 12, shelf=shelf)
+    more = logits_of(run, 12, shelf=shelf)
     assert len(shelf.saved) == 4 + 2
     assert more.rounds[0][:8].equal(both.rounds[0])
 
 
-def test_who_keeps_the_records_out_trains_its_own(run) -> None:
+def test_excluding_candidates_trains_separate_models(run) -> None:
     shelf = Spy()
-    asked(run, shelf=shelf)
-    asked(run, shelf=shelf, online=False)
+    logits_of(run, shelf=shelf)
+    logits_of(run, shelf=shelf, online=False)
     assert len(shelf.saved) == 2 * 4
 
 
@@ -116,34 +116,34 @@ def changes(known: Knowledge) -> tuple[Knowledge, ...]:
     )
 
 
-def test_whatever_moves_an_answer_has_them_trained_anew(run) -> None:
+def test_a_change_of_any_input_trains_new_models(run) -> None:
     shelf = Spy()
     for number, known in enumerate((run.knowledge, *changes(run.knowledge)), start=1):
-        asked(run, shelf=shelf, knowledge=known)
+        logits_of(run, shelf=shelf, knowledge=known)
         assert len(shelf.saved) == 4 * number
 
 
-def test_other_broadcasts_have_them_trained_anew(run) -> None:
+def test_other_broadcasts_train_new_models(run) -> None:
     shelf = Spy()
-    asked(run, shelf=shelf)
-    asked(federate_records(by_heart=False), shelf=shelf)
-    # Both runs begin alike, and go on from updates that differ.
+    logits_of(run, shelf=shelf)
+    logits_of(federate_records(by_heart=False), shelf=shelf)
+    # Both runs start from equal weights and continue from different updates.
     assert len(shelf.saved) == 4 + 2
 
 
-def test_what_was_trained_before_a_ctrl_c_is_kept_and_the_rest_trained_later(run) -> None:
-    shelf, told = Spy(), list[tuple[str, int, int]]()
+def test_an_interrupted_training_continues_from_the_cache(run) -> None:
+    shelf, progress = Spy(), list[tuple[str, int, int]]()
 
     def interrupt(what: str, done: int, total: int) -> None:
-        told.append((what, done, total))
+        progress.append((what, done, total))
         if done == 3:
             raise KeyboardInterrupt
 
     hasty = replace(run.knowledge, means=Means(workers=1, on_progress=interrupt))
     with pytest.raises(KeyboardInterrupt):
-        asked(run, shelf=shelf, knowledge=hasty)
-    assert told == [("shadow models", done, 4) for done in (1, 2, 3)]
+        logits_of(run, shelf=shelf, knowledge=hasty)
+    assert progress == [("shadow models", done, 4) for done in (1, 2, 3)]
     assert len(shelf.saved) == 3
-    whole = asked(run, shelf=shelf)
+    whole = logits_of(run, shelf=shelf)
     assert len(shelf.saved) == 4
-    assert all(whole.rounds[n].equal(asked(run).rounds[n]) for n in (0, 1))
+    assert all(whole.rounds[n].equal(logits_of(run).rounds[n]) for n in (0, 1))

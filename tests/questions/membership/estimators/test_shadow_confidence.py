@@ -24,12 +24,12 @@ def build() -> nn.Module:
 
 
 def weights(steepness: float) -> Weights:
-    """Of a model whose log-odds for label 1 at x are `steepness` times x."""
+    """Return weights of a model with log-odds `steepness` times x for label 1."""
     return {"weight": torch.tensor([[0.0], [steepness]])}
 
 
-def heard() -> View:
-    """Client 0 answers in both rounds, client 1 in the second."""
+def two_round_view() -> View:
+    """Client 0 replies in both rounds, client 1 in the second."""
     everyone, server = frozenset(BOTH), frozenset({SERVER})
     return View(
         server,
@@ -45,7 +45,7 @@ def heard() -> View:
 
 @pytest.fixture
 def knowledge() -> Knowledge:
-    """Shadow models hardly move from where they start: so what they answer is known."""
+    """Shadow models hardly move from their start, so their logits are known."""
     records = Examples(torch.tensor([[1.0], [3.0], [10.0]]), torch.tensor([1, 0, 1]))
     auxiliary = Examples(torch.linspace(-1, 1, 12)[:, None], torch.arange(12) % 2)
     return Knowledge(
@@ -59,45 +59,49 @@ def knowledge() -> Knowledge:
 
 
 def rows(tensor: Tensor) -> list[list[float]]:
-    """Of shadow models, which answer alike: each row but for rounding."""
+    """Return the rows of shadow models with equal logits, rounded."""
     return [pytest.approx(row, abs=1e-4) for row in tensor.tolist()]
 
 
-def test_what_is_read_is_the_mean_over_rounds_of_what_is_bounded_in_each(
+def test_averages_over_rounds_after_clamping_each(
     knowledge: Knowledge,
 ) -> None:
-    read = shadow_confidence(heard(), BOTH, knowledge, models=3, most_rounds=6, asked=True)
-    # Steepness 1 + 3 = 4 at x = 1, 3, 10 of labels 1, 0, 1: 4, -12, 40, of which 30 is kept;
-    # 4 - 5 = -1: -1, 3, -10. Means: 1.5, -4.5, 10 (15 if it were bounded last).
+    read = shadow_confidence(
+        two_round_view(), BOTH, knowledge, models=3, most_rounds=6, asked=True
+    )
+    # Steepness 1 + 3 = 4 at x = 1, 3, 10 of labels 1, 0, 1: 4, -12, 40, clamped to 30;
+    # 4 - 5 = -1: -1, 3, -10. Means: 1.5, -4.5, 10 (15 if clamped last).
     assert read.targets[client(0)].own.tolist() == pytest.approx([1.5, -4.5, 10.0])
-    # 4 + 1 = 5: 5, -15, 50, of which 30 is kept.
+    # 4 + 1 = 5: 5, -15, 50, clamped to 30.
     assert read.targets[client(1)].own.tolist() == pytest.approx([5.0, -15.0, 30.0])
-    # Beside it models of steepness 1 and 4, and of the second round alone, that of 4:
+    # Shadow models have steepness 1 and 4; in the second round alone, 4:
     # 1, -3, 10 and 4, -12, 30.
     assert rows(read.targets[client(0)].shadows) == [[2.5, -7.5, 20.0]] * 3
     assert rows(read.targets[client(1)].shadows) == [[4.0, -12.0, 30.0]] * 3
 
 
-def test_of_one_round_the_last_is_read_of_targets_and_shadows(knowledge: Knowledge) -> None:
-    read = shadow_confidence(heard(), BOTH, knowledge, models=2, most_rounds=1, asked=True)
+def test_reads_the_last_round_of_targets_and_shadow_models(knowledge: Knowledge) -> None:
+    read = shadow_confidence(
+        two_round_view(), BOTH, knowledge, models=2, most_rounds=1, asked=True
+    )
     assert read.targets[client(0)].own.tolist() == pytest.approx([-1.0, 3.0, -10.0])
     for target in BOTH:
         assert rows(read.targets[target].shadows) == [[4.0, -12.0, 30.0]] * 2
 
 
-def test_only_targets_are_read(knowledge: Knowledge) -> None:
+def test_reads_only_the_targets(knowledge: Knowledge) -> None:
     alone = shadow_confidence(
-        heard(), (client(1),), knowledge, models=2, most_rounds=6, asked=True
+        two_round_view(), (client(1),), knowledge, models=2, most_rounds=6, asked=True
     )
     assert list(alone.targets) == [client(1)]
     assert alone.targets[client(1)].own.tolist() == pytest.approx([5.0, -15.0, 30.0])
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_records_are_inside_of_some_models_only_where_they_are_asked_for(
-    knowledge: Knowledge, asked: bool
-) -> None:
-    read = shadow_confidence(heard(), BOTH, knowledge, models=8, most_rounds=6, asked=asked)
+def test_models_train_on_candidates_only_if_included(knowledge: Knowledge, asked: bool) -> None:
+    read = shadow_confidence(
+        two_round_view(), BOTH, knowledge, models=8, most_rounds=6, asked=asked
+    )
     assert read.inside.shape == (8, 3)
     assert bool(read.inside.any()) == asked
     assert not read.inside.all()
@@ -109,31 +113,33 @@ def run() -> Remembered:
 
 
 def log_odds(logits: Tensor, labels: Tensor) -> list[list[float]]:
-    """Of each label in each row, worked in Python's floats."""
-    told = []
+    """Return the log-odds of each label in each row, computed with Python floats."""
+    result = []
     for row in logits.tolist():
-        told.append([])
+        result.append([])
         for levels, label in zip(row, labels.tolist(), strict=True):
             others = math.log(sum(math.exp(v) for n, v in enumerate(levels) if n != label))
-            told[-1].append(min(max(levels[label] - others, -30.0), 30.0))
-    return told
+            result[-1].append(min(max(levels[label] - others, -30.0), 30.0))
+    return result
 
 
-def test_it_is_what_trained_shadow_models_answer_round_by_round(run: Remembered) -> None:
+def test_matches_the_logits_of_trained_shadow_models_by_round(run: Remembered) -> None:
     known = replace(run.knowledge, means=Means(shelf=MemoryShelf(), workers=1))
     view, records = run.transcript.seen_by(SERVER), run.knowledge.candidates
     assert records is not None
     read = shadow_confidence(view, (client(0),), known, models=4, most_rounds=6, asked=True)
-    told = shadow_answers(view, known, (0, 1), 4, asked=True)
-    first, second = (log_odds(told.rounds[number], records.labels) for number in (0, 1))
+    shadow_logits = shadow_answers(view, known, (0, 1), 4, asked=True)
+    first, second = (
+        log_odds(shadow_logits.rounds[number], records.labels) for number in (0, 1)
+    )
     mean = (torch.tensor(first, dtype=torch.float64) + torch.tensor(second)) / 2
     beside = read.targets[client(0)]
     assert beside.shadows.dtype == torch.float64
     assert torch.allclose(beside.shadows, mean, atol=1e-5)
-    assert read.inside.equal(told.inside)
-    # They are sure of what they learned from, and the target of what it learned from.
-    own = list(run.truth.members[client(0)])
-    outside = torch.ones(len(records), dtype=torch.bool)
-    outside[own] = False
-    assert float(beside.own[own].mean()) > float(beside.own[outside].mean()) + 2
+    assert read.inside.equal(shadow_logits.inside)
+    # Shadow models and the target are more confident about their members training records.
+    members = list(run.truth.members[client(0)])
+    others = torch.ones(len(records), dtype=torch.bool)
+    others[members] = False
+    assert float(beside.own[members].mean()) > float(beside.own[others].mean()) + 2
     assert float(mean[read.inside].mean()) > float(mean[~read.inside].mean()) + 2

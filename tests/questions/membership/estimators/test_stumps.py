@@ -15,7 +15,7 @@ from overheard.questions.membership.estimators.stumps import (
 
 
 def rows(count: int, share: float, seed: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Two columns: one lies two deviations higher for True, the other tells nothing."""
+    """Two columns: one is two deviations higher for True, the other is noise."""
     draw = np.random.default_rng(seed)
     kinds = draw.random(count) < share
     return np.stack([draw.normal(2.0 * kinds), draw.normal(size=count)], 1), kinds
@@ -31,19 +31,19 @@ def boosters() -> list[Booster]:
 
 @pytest.mark.parametrize("booster", boosters())
 @pytest.mark.parametrize("share", [0.5, 0.1])
-def test_log_odds_are_those_of_two_normals_however_frequent_each(
+def test_log_odds_are_those_of_two_normals_for_any_base_rate(
     booster: Booster, share: float
 ) -> None:
-    told = boosted(*rows(4000, share, 0), booster=booster, stumps=200, seed=Seed(0))
+    log_odds = boosted(*rows(4000, share, 0), booster=booster, stumps=200, seed=Seed(0))
     where = np.array([[x, 0.0] for x in (0.0, 0.5, 1.0, 1.5, 2.0)])
-    # Of N(2, 1) against N(0, 1) they are 2 x - 2.
-    assert told(where) == pytest.approx([-2.0, -1.0, 0.0, 1.0, 2.0], abs=0.6)
-    aside = told(np.array([[1.0, -1.0], [1.0, 1.0]]))
+    # The log-odds of N(2, 1) against N(0, 1) are 2 x - 2.
+    assert log_odds(where) == pytest.approx([-2.0, -1.0, 0.0, 1.0, 2.0], abs=0.6)
+    aside = log_odds(np.array([[1.0, -1.0], [1.0, 1.0]]))
     assert abs(float(aside[0] - aside[1])) < 0.4
 
 
 @pytest.mark.parametrize("booster", boosters())
-def test_the_same_seed_gives_the_same_bits_and_leaves_no_file(
+def test_the_same_seed_gives_the_same_bits_and_writes_no_file(
     booster: Booster, tmp_path, monkeypatch, capfd
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -56,7 +56,7 @@ def test_the_same_seed_gives_the_same_bits_and_leaves_no_file(
     assert capfd.readouterr() == ("", "")
 
 
-def test_boosters_agree_which_rows_are_which() -> None:
+def test_boosters_agree_on_the_classes() -> None:
     pytest.importorskip("catboost", reason="the extra membership is not installed")
     data, kinds = rows(2000, 0.5, 2)
     one, other = (
@@ -66,8 +66,8 @@ def test_boosters_agree_which_rows_are_which() -> None:
     assert float(np.corrcoef(one, other)[0, 1]) > 0.95
 
 
-def test_without_the_extra_it_is_said_what_to_install(monkeypatch) -> None:
-    # So Python takes a module for missing, whether it is installed or not.
+def test_the_error_for_a_missing_extra_says_what_to_install(monkeypatch) -> None:
+    # With this entry, Python treats the module as missing even if it is installed.
     monkeypatch.setitem(sys.modules, "catboost", None)
     check_booster("scikit-learn")
     with pytest.raises(NeedsError, match=r"pip install 'overheard\[membership\]'"):

@@ -30,12 +30,12 @@ def tensors() -> dict[str, torch.Tensor]:
     }
 
 
-def test_what_a_model_answers_is_of_one_that_trained_on_what_it_is_said_to_have() -> None:
-    told = JOB.run(tensors())
-    assert told[ANSWERS].shape == (3, len(RECORDS), CLASSES)
-    # Of the twelve auxiliary examples nothing is told: the rest of the ten are among them.
+def test_logits_are_those_of_a_model_trained_on_the_stated_records() -> None:
+    result = JOB.run(tensors())
+    assert result[ANSWERS].shape == (3, len(RECORDS), CLASSES)
+    # The remaining ones of its ten examples are among the twelve auxiliary examples.
     rows = torch.randperm(30, generator=Seed(3).child("shadow", 4).generator())[:10]
-    assert told[INSIDE][2].nonzero().flatten().tolist() == sorted(
+    assert result[INSIDE][2].nonzero().flatten().tolist() == sorted(
         row - 12 for row in rows.tolist() if row >= 12
     )
     (trained,) = train_cohort(
@@ -52,16 +52,16 @@ def test_what_a_model_answers_is_of_one_that_trained_on_what_it_is_said_to_have(
         {name: weight + trained.delta[name] for name, weight in broadcast(1).items()}
     )
     expected = model(RECORDS.inputs).detach()
-    torch.testing.assert_close(told[ANSWERS][2], expected, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(result[ANSWERS][2], expected, atol=1e-4, rtol=1e-4)
 
 
-def test_a_model_holds_the_same_in_all_rounds_and_trains_anew() -> None:
+def test_a_model_has_equal_examples_in_all_rounds_and_other_logits() -> None:
     first, later = JOB.run(tensors()), replace(JOB, round=2).run(tensors())
     assert first[INSIDE].equal(later[INSIDE])
     assert not first[ANSWERS].equal(later[ANSWERS])
 
 
-def test_who_does_not_ask_keeps_the_records_out() -> None:
+def test_models_do_not_train_on_excluded_candidates() -> None:
     assert not replace(JOB, asked=False).run(tensors())[INSIDE].any()
 
 
@@ -69,7 +69,7 @@ def test_the_same_job_gives_the_same_bits() -> None:
     assert JOB.run(tensors())[ANSWERS].equal(JOB.run(tensors())[ANSWERS])
 
 
-def test_a_training_that_runs_away_is_told() -> None:
+def test_refuses_a_diverging_training() -> None:
     wild = replace(JOB, recipe=replace(RECIPE, rate=1e30, epochs=3))
-    with pytest.raises(PlanError, match="shadow models ran away in round 1"):
+    with pytest.raises(PlanError, match="shadow models diverged in round 1"):
         wild.run(tensors())

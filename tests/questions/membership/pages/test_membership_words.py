@@ -1,4 +1,4 @@
-"""How well records are told apart is said in plain sentences, with intervals of two kinds."""
+"""Sentences state how well members are found, with intervals over clients and records."""
 
 import torch
 
@@ -16,19 +16,19 @@ SCORER = MembershipScorer()
 
 
 def finding(target: int, seed: int, strength: float, outsiders: int) -> Finding:
-    """Fifty own records, standard normal scores a `strength` higher, and those of nobody."""
+    """Score 50 members as N(strength, 1) and `outsiders` non-members as N(0, 1)."""
     draw = Seed(seed).child("scores", target).generator()
     scores = torch.randn(50 + outsiders, generator=draw)
     scores[:50] += strength
     true = torch.full((50 + outsiders,), -1.0)
     true[:50] = 1.0
-    claim, answer = Membership(scores - strength / 2), Membership(true)
+    claim, truth = Membership(scores - strength / 2), Membership(true)
     return Finding(
         Cell("open", seed, (SERVER,), "lira", "Lira()", "membership", (0, 1)),
         client(target),
         claim.numbers(),
-        answer.numbers(),
-        SCORER.score(claim, answer, SCORER.guesses(answer, Knowledge(2))),
+        truth.numbers(),
+        SCORER.score(claim, truth, SCORER.guesses(truth, Knowledge(2))),
     )
 
 
@@ -39,42 +39,42 @@ def said(strength: float, outsiders: int = 1000, clients: int = 4, seeds: int = 
         for target in range(clients)
     )
     runs = tuple(ArmRun("open", seed, (), {}, 0, 8) for seed in range(seeds))
-    told = Audit("Records", "Made up", ("a", "b"), runs, findings, (), "", {})
-    (arm,) = arms(told, Seed(0))
+    audit = Audit("Records", "Made up", ("a", "b"), runs, findings, (), "", {})
+    (arm,) = arms(audit, Seed(0))
     (exposure,) = arm.exposures
     words = membership_words(exposure.cases[0])
     assert all(sentence in exposure_words(exposure) for sentence in words)
     return " ".join(words).replace("\u00a0", " ")
 
 
-def test_both_kinds_of_intervals_stand_beside_each_rate() -> None:
+def test_states_both_intervals_for_each_rate() -> None:
     text = said(2.0)
-    assert "Of the records that were trained on it finds" in text
-    assert "at 1 % false positives (95 % interval" in text
-    assert "at 0.1 % false positives (95 % interval" in text
+    assert "The attack finds" in text
+    assert "of members at 1 % false positives (95 % interval" in text
+    assert "of members at 0.1 % false positives (95 % interval" in text
     assert text.count("% over clients and runs, ") == 3
     assert text.count("% over records; guessing") == 3
-    assert "those of one client are taken as independent given its model" in text
+    assert "treat the records of one client as independent, given its model" in text
 
 
-def test_of_one_answer_there_is_the_interval_over_records_alone() -> None:
+def test_a_single_claim_has_only_the_interval_over_records() -> None:
     text = said(2.0, clients=1, seeds=1)
     assert "over clients" not in text
     assert text.count("% over records; guessing") == 3
 
 
-def test_how_small_a_rate_can_be_told_is_said() -> None:
+def test_states_the_interval_of_the_false_positive_rate() -> None:
     # Clopper and Pearson: 1 of 1,000 is 0.0025 to 0.56 %.
     assert (
-        "With 1,000 records of nobody, what is told as 0.1 % false positives may truly be "
+        "With 1,000 non-members, the 95 % interval of the 0.1 % false positive rate is "
         "0.0025 to 0.56 %." in said(1.0, seeds=1)
     )
     fewer = said(1.0, outsiders=200)
-    assert "With 400 records of nobody, what is told as 1 % false positives" in fewer
+    assert "With 400 non-members, the 95 % interval of the 1 % false positive rate" in fewer
     assert "0.1 %" not in fewer
 
 
-def test_where_so_few_tell_no_rate_accuracy_is_told_alone() -> None:
+def test_states_only_accuracy_if_there_are_too_few_non_members() -> None:
     text = said(1.0, outsiders=20)
-    assert text.startswith("Told apart at a threshold that is set beforehand, ")
+    assert text.startswith("At a threshold fixed in advance, ")
     assert "guessing 50.0 %" in text

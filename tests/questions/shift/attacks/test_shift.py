@@ -1,4 +1,4 @@
-"""The shift paper's attack, on two weights by hand and on digits."""
+"""The shift paper's attack, on two weights worked by hand and on digits."""
 
 from dataclasses import replace
 from math import nan, sqrt
@@ -26,8 +26,8 @@ def build() -> nn.Module:
     return nn.Sequential(nn.Linear(2, 2, bias=False), nn.ReLU(), nn.Linear(2, 2))
 
 
-def arriving(*models, silent=()) -> View:
-    """The server reads one client, whose only layer is at these two weights round by round."""
+def view_of_models(*models, silent=()) -> View:
+    """Build a view of one client whose only layer has these two weights by round."""
     start = {"0.weight": torch.zeros(2), "1.weight": torch.ones(1)}
     said = []
     for number, model in enumerate(models):
@@ -38,7 +38,7 @@ def arriving(*models, silent=()) -> View:
     return View(frozenset({SERVER}), tuple(said))
 
 
-def told(attack, view, target=COHORT, knowledge=KNOWLEDGE):
+def statistic_of(attack, view, target=COHORT, knowledge=KNOWLEDGE):
     evidence = attack.infer(view, [target], knowledge, Seed(0))[target].evidence
     return dict(zip(evidence.rounds, evidence.statistic, strict=True)), evidence
 
@@ -46,17 +46,17 @@ def told(attack, view, target=COHORT, knowledge=KNOWLEDGE):
 class TestSeries:
     def test_of_weights_compares_each_round_with_the_one_before(self):
         # Angles of 90 and 45 degrees.
-        view = arriving([1.0, 0.0], [0.0, 2.0], [3.0, 3.0])
+        view = view_of_models([1.0, 0.0], [0.0, 2.0], [3.0, 3.0])
         cosines = series(view, ONE, BLANK, information="weights", layer="0")
         assert cosines == pytest.approx({1: 0, 2: sqrt(0.5)})
 
     def test_of_gradients_starts_a_round_later(self):
-        # Steps (1, 0), (2, 0), (0, 1): in line, then at right angles.
-        view = arriving([0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [3.0, 1.0])
+        # Steps (1, 0), (2, 0), (0, 1): parallel, then at right angles.
+        view = view_of_models([0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [3.0, 1.0])
         assert series(view, ONE, BLANK) == pytest.approx({2: 1, 3: 0})
 
     def test_of_gradients_with_procrustes_and_cmd(self):
-        view = arriving([0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [3.0, 1.0])
+        view = view_of_models([0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [3.0, 1.0])
         distances = series(view, ONE, BLANK, metric="procrustes")
         assert distances == pytest.approx({2: 0, 3: sqrt(2)})
         # Entries of the first layer are -(1, 0), -(2, 0), -(0, 1): means 1/2, 1, 1/2, and
@@ -64,26 +64,26 @@ class TestSeries:
         moments = series(view, ONE, BLANK, metric="cmd", layer="0")
         assert moments == pytest.approx({2: 2.1875, 3: 2.1875})
 
-    def test_of_the_whole_network_takes_all_layers_as_one(self):
+    def test_of_the_whole_network_concatenates_all_layers(self):
         # With the other layer's weight 1: (1, 0, 1) and (0, 2, 1).
-        view = arriving([1.0, 0.0], [0.0, 2.0])
+        view = view_of_models([1.0, 0.0], [0.0, 2.0])
         cosines = series(view, ONE, BLANK, information="weights")
         assert cosines == pytest.approx({1: 1 / sqrt(2 * 5)})
 
     def test_does_not_compare_over_a_gap(self):
         models = [[float(number), 1.0] for number in range(7)]
-        view = arriving(*models, silent={3})
+        view = view_of_models(*models, silent={3})
         assert series(view, ONE, BLANK, information="weights").keys() == {1, 2, 5, 6}
         assert series(view, ONE, BLANK).keys() == {2, 6}
 
-    def test_leaves_out_what_is_compared_with_no_number(self):
+    def test_omits_comparisons_with_nan(self):
         models = [[float(number), 1.0] for number in range(7)]
         models[3] = [nan, 1.0]
-        values = series(arriving(*models), ONE, BLANK, information="weights")
+        values = series(view_of_models(*models), ONE, BLANK, information="weights")
         assert values.keys() == {1, 2, 5, 6}
 
-    def test_of_representations_sees_only_the_examples_it_is_shown(self):
-        # The second weight moves; no example shown has a second column, so nothing changes.
+    def test_of_representations_depends_only_on_the_given_examples(self):
+        # The second weight changes, but no given example uses it, so nothing changes.
         view = layered([[1.0, 0.0], [1.0, 7.0]])
         shown = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 9.0]])
         knowledge = Knowledge(2, build, Examples(shown, torch.tensor([0, 1, 1])))
@@ -94,7 +94,7 @@ class TestSeries:
         assert few == pytest.approx({1: 1})
         assert more[1] < 0.5
 
-    def test_of_representations_of_all_layers_holds_each(self):
+    def test_of_representations_of_all_layers_includes_each(self):
         view = layered([[1.0, 0.0], [-1.0, 0.0]])
         shown = Examples(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))
         knowledge = Knowledge(2, build, shown)
@@ -102,15 +102,15 @@ class TestSeries:
             layer: series(view, ONE, knowledge, information="representations", layer=layer)
             for layer in (None, "0", "1", "2")
         }
-        # An example gives 1 and 0, bent alike, and 1 in the end; then -1, bent to 0, and 1. So
-        # (1, 1, 1) beside (-1, 0, 1): 0. Of the bent layer 1 beside 0: 0.
+        # An example gives 1 and 0, the same after ReLU, and finally 1; then -1, 0 after ReLU,
+        # and 1. So (1, 1, 1) against (-1, 0, 1): 0. After ReLU 1 against 0: 0.
         assert by_layer["0"] == pytest.approx({1: -1})
         assert by_layer["1"] == by_layer[None] == pytest.approx({1: 0})
         assert by_layer["2"] == pytest.approx({1: 1})
 
 
 def layered(rows) -> View:
-    """The server reads one client of `build`, whose first unit has these weights by round."""
+    """Build a view of one client of `build` whose first unit has these weights by round."""
     start = {
         "0.weight": torch.zeros(2, 2),
         "2.weight": torch.zeros(2, 2),
@@ -126,82 +126,88 @@ def layered(rows) -> View:
 
 
 class TestClaim:
-    def test_puts_a_turn_at_the_round_in_which_it_was_taken(self):
+    def test_finds_the_round_of_a_change_of_direction(self):
         # Steps of (1, 0) up to round 6, of (0, 1) from round 7: the cosine is 0 at 7 only. The
         # line through (1, 1) is at 1, and through (1, 0) and (0, 1) at -1 and 2.
         models = [[float(n), 0.0] for n in range(7)] + [[6.0, float(n)] for n in range(1, 4)]
-        statistic, evidence = told(ShiftTrend(trend=2), arriving(*models), ONE, BLANK)
+        statistic, evidence = statistic_of(
+            ShiftTrend(trend=2), view_of_models(*models), ONE, BLANK
+        )
         assert statistic == pytest.approx({4: 0, 5: 0, 6: 0, 7: 1, 8: 2, 9: 1})
         assert evidence.alarm is None
         assert evidence.false_alarm_rate is None
-        statistic, evidence = told(ShiftTrend(trend=4), arriving(*models), ONE, BLANK)
+        statistic, evidence = statistic_of(
+            ShiftTrend(trend=4), view_of_models(*models), ONE, BLANK
+        )
         # Through (1, 1, 1, 0) the line is at 0, through (1, 1, 0, 1) at 1/2.
         assert statistic == pytest.approx({6: 0, 7: 1, 8: 1, 9: 0.5}, abs=1e-9)
         assert evidence.since == 7
 
-    def test_starts_anew_behind_a_gap(self):
+    def test_restarts_after_a_gap(self):
         models = [[float(number), 1.0] for number in range(14)]
         attack = ShiftTrend(information="weights", trend=2)
-        statistic, _ = told(attack, arriving(*models, silent={6}), ONE, BLANK)
+        statistic, _ = statistic_of(attack, view_of_models(*models, silent={6}), ONE, BLANK)
         assert statistic.keys() == {3, 4, 5, 10, 11, 12, 13}
 
     @pytest.mark.parametrize(
         ("information", "needed"), [("weights", 7), ("representations", 7), ("gradients", 8)]
     )
-    def test_of_too_few_rounds_is_refused_with_both_numbers(self, information, needed):
+    def test_refuses_too_few_rounds_and_states_both_numbers(self, information, needed):
         attack = ShiftTrend(information=information)
         rounds = range(needed - 1)
-        with pytest.raises(NeedsError, match=f"{needed} rounds on end.*reads {needed - 1}"):
-            told(attack, overheard_by_rival(None, 0).during(rounds))
-        statistic, _ = told(attack, overheard_by_rival(None, 0).during(range(needed)))
+        with pytest.raises(
+            NeedsError, match=f"{needed} consecutive rounds.*reads {needed - 1}"
+        ):
+            statistic_of(attack, overheard_by_rival(None, 0).during(rounds))
+        statistic, _ = statistic_of(attack, overheard_by_rival(None, 0).during(range(needed)))
         assert statistic.keys() == {needed - 1}
 
-    def test_of_rounds_with_gaps_too_near_is_refused(self):
+    def test_refuses_rounds_with_too_many_gaps(self):
         models = [[float(number), 1.0] for number in range(14)]
-        view = arriving(*models, silent={4, 9})
+        view = view_of_models(*models, silent={4, 9})
         with pytest.raises(
-            NeedsError, match=r"shift on client/0 needs 8 .* 12 rounds, 4 on end"
+            NeedsError, match=r"shift on client/0 needs 8 .* 12 rounds, at most 4 consecutive"
         ):
-            told(ShiftTrend(), view, ONE, BLANK)
+            statistic_of(ShiftTrend(), view, ONE, BLANK)
 
-    def test_of_weights_that_are_no_numbers_is_refused_with_the_rounds(self):
+    def test_names_the_rounds_with_nan_weights(self):
         models = [[float(number), 1.0] for number in range(9)]
         models[4] = [nan, 1.0]
-        with pytest.raises(NeedsError, match=r"no finite numbers around rounds 4, 5, 6$"):
-            told(ShiftTrend(), arriving(*models), ONE, BLANK)
+        with pytest.raises(NeedsError, match=r"not finite around rounds 4, 5, 6$"):
+            statistic_of(ShiftTrend(), view_of_models(*models), ONE, BLANK)
 
     @pytest.mark.parametrize("information", ["weights", "representations"])
-    def test_of_an_unknown_layer_is_refused_with_the_known(self, information):
+    def test_refuses_an_unknown_layer_and_lists_the_layers(self, information):
         attack = ShiftTrend(information=information, layer="9")
-        with pytest.raises(NeedsError, match=r"layer='9'.*name one of .*'1'.*'3'"):
-            told(attack, overheard_by_rival(None, 0))
+        with pytest.raises(NeedsError, match=r"layer='9'.*choose one of .*'1'.*'3'"):
+            statistic_of(attack, overheard_by_rival(None, 0))
 
-    def test_from_representations_takes_every_class_and_the_architecture(self):
+    def test_from_representations_needs_every_class_and_the_architecture(self):
         attack, view = ShiftTrend(information="representations"), overheard_by_rival(None, 0)
         auxiliary = KNOWLEDGE.auxiliary
         lacking = replace(KNOWLEDGE, auxiliary=auxiliary.take(auxiliary.labels != 3))
         with pytest.raises(NeedsError, match="auxiliary examples of every class"):
-            told(attack, view, knowledge=lacking)
+            statistic_of(attack, view, knowledge=lacking)
         with pytest.raises(NeedsError, match="the architecture"):
-            told(attack, view, knowledge=replace(KNOWLEDGE, build_model=None))
-        # The others look at nothing but messages.
-        assert told(ShiftTrend(), view, knowledge=lacking)[0]
-        assert told(ShiftTrend(), view, knowledge=Knowledge(10))[0]
+            statistic_of(attack, view, knowledge=replace(KNOWLEDGE, build_model=None))
+        # The other kinds of information need only messages.
+        assert statistic_of(ShiftTrend(), view, knowledge=lacking)[0]
+        assert statistic_of(ShiftTrend(), view, knowledge=Knowledge(10))[0]
 
-    def test_does_not_depend_on_the_numbers_that_classes_bear(self):
+    def test_does_not_depend_on_how_classes_are_numbered(self):
         attack = ShiftTrend(information="representations", probe=37)
         auxiliary = KNOWLEDGE.auxiliary
         other = Examples(auxiliary.inputs, (auxiliary.labels + 3) % 10)
         view = overheard_by_rival(None, 0)
         assert (
-            told(attack, view)[0]
-            == told(attack, view, knowledge=replace(KNOWLEDGE, auxiliary=other))[0]
+            statistic_of(attack, view)[0]
+            == statistic_of(attack, view, knowledge=replace(KNOWLEDGE, auxiliary=other))[0]
         )
 
-    def test_refuses_settings_that_mean_nothing(self):
-        with pytest.raises(ValueError, match="2 rounds or more, got 1"):
+    def test_refuses_settings_out_of_range(self):
+        with pytest.raises(ValueError, match="2 or more rounds, got 1"):
             ShiftTrend(trend=1)
-        with pytest.raises(ValueError, match="3 rounds or more, got 2"):
+        with pytest.raises(ValueError, match="3 or more rounds, got 2"):
             ShiftTrend(trend=2, standardise=True)
         with pytest.raises(ValueError, match="probe must be 1 or more"):
             ShiftTrend(probe=0)
@@ -224,33 +230,33 @@ CLEAR = [
 
 @pytest.mark.parametrize("attack", CLEAR, ids=repr)
 class TestOnDigits:
-    def test_a_strong_shift_of_the_rival_is_its_largest_break(self, attack):
+    def test_a_strong_shift_of_the_rival_is_the_largest_break(self, attack):
         for seed in range(2):
-            _, evidence = told(attack, overheard_by_rival(0.9, seed))
+            _, evidence = statistic_of(attack, overheard_by_rival(0.9, seed))
             assert evidence.since in SOON
 
-    def test_a_rival_who_changes_nothing_breaks_nothing_then(self, attack):
+    def test_an_unchanged_rival_has_no_break_in_that_round(self, attack):
         for seed in range(2):
-            quiet, evidence = told(attack, overheard_by_rival(None, seed))
-            loud, _ = told(attack, overheard_by_rival(0.9, seed))
+            quiet, evidence = statistic_of(attack, overheard_by_rival(None, seed))
+            loud, _ = statistic_of(attack, overheard_by_rival(0.9, seed))
             assert evidence.since not in SOON
             assert max(loud[n] for n in SOON) > 5 * max(quiet[n] for n in SOON)
 
 
-def test_gradients_do_not_tell_a_shift_from_an_exchange():
-    # What the attack's text warns of: fresh examples of the same kind break the trend as well.
+def test_gradients_do_not_distinguish_a_shift_from_an_exchange():
+    # As the docstring warns, new examples of the same kind break the trend as well.
     for seed in range(2):
-        statistic, evidence = told(ShiftTrend(), overheard_by_rival(0.5, seed))
+        statistic, evidence = statistic_of(ShiftTrend(), overheard_by_rival(0.5, seed))
         assert evidence.since in SOON
         assert statistic[SINCE] > 10 * statistic[SINCE - 1]
 
 
-def test_extraction_makes_the_rivals_shift_clearer():
-    # Half of the global model is the listener's own, which did not shift.
+def test_extraction_strengthens_the_evidence_of_the_rivals_shift():
+    # Half of the global model is the observer's own part, which did not shift.
     for seed in range(2):
         view = overheard_by_rival(0.9, seed)
-        own, plain = (
-            told(ShiftTrend(information="weights", extract=extract), view)[0][SINCE]
+        extracted, plain = (
+            statistic_of(ShiftTrend(information="weights", extract=extract), view)[0][SINCE]
             for extract in (True, False)
         )
-        assert own > 1.5 * plain
+        assert extracted > 1.5 * plain

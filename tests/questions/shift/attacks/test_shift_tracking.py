@@ -1,4 +1,4 @@
-"""What is followed of a shift, when the alarm is raised, and when the attack refuses."""
+"""The tracked values, the alarm, and the refusals of shift_tracking."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ KNOWN: Knowledge = replace(
 TARGET = client(1)
 
 
-def heard(even: float | None, observer: Party = SERVER, seed: int = 0) -> View:
+def view_of(even: float | None, observer: Party = SERVER, seed: int = 0) -> View:
     return in_many_steps(even, seed).seen_by(observer)
 
 
@@ -47,16 +47,16 @@ def claim_on(view: View, target: Party = TARGET, attack: ShiftTracking = ATTACK)
 
 @pytest.fixture(scope="module")
 def shifted() -> Shift:
-    """The server's claim where even digits go from 50 % to 95 %."""
-    return claim_on(heard(0.95))
+    """Return the server's claim if even digits rise from 50 % to 95 %."""
+    return claim_on(view_of(0.95))
 
 
-def test_the_alarm_comes_with_the_shift_and_names_its_round(shifted) -> None:
+def test_the_alarm_names_the_round_of_the_shift(shifted) -> None:
     assert shifted.evidence.alarm in {SOON, SOON + 1}
     assert shifted.evidence.since == SOON
 
 
-def test_the_labels_that_rose_are_told_and_how_much_of_them_there_is(shifted) -> None:
+def test_estimates_the_share_of_the_labels_that_rose(shifted) -> None:
     assert shifted.change is not None
     assert shifted.after is not None
     assert float(shifted.change.value[EVEN].sum()) == pytest.approx(0.45, abs=0.15)
@@ -65,93 +65,93 @@ def test_the_labels_that_rose_are_told_and_how_much_of_them_there_is(shifted) ->
     assert low < after < high
 
 
-def test_the_alarm_is_where_the_statistic_passes_the_threshold(shifted) -> None:
-    told = shifted.evidence
-    assert told.threshold is not None
-    columns = zip(told.rounds, told.statistic, told.threshold, strict=True)
-    assert told.alarm == next(number for number, value, bar in columns if value > bar)
-    assert told.false_alarm_rate == ATTACK.false_alarm_rate
+def test_the_alarm_is_the_first_round_above_the_threshold(shifted) -> None:
+    evidence = shifted.evidence
+    assert evidence.threshold is not None
+    columns = zip(evidence.rounds, evidence.statistic, evidence.threshold, strict=True)
+    assert evidence.alarm == next(number for number, value, bar in columns if value > bar)
+    assert evidence.false_alarm_rate == ATTACK.false_alarm_rate
 
 
 def test_a_client_that_keeps_its_examples_raises_no_alarm() -> None:
-    assert all(claim_on(heard(None, seed=n)).evidence.alarm is None for n in range(3))
+    assert all(claim_on(view_of(None, seed=n)).evidence.alarm is None for n in range(3))
 
 
-def test_an_exchange_of_examples_is_less_evidence_than_half_a_shift() -> None:
+def test_an_exchange_gives_less_evidence_than_half_a_shift() -> None:
     exchanged, shifted = (
-        [max(claim_on(heard(even, seed=n)).evidence.statistic) for n in range(3)]
+        [max(claim_on(view_of(even, seed=n)).evidence.statistic) for n in range(3)]
         for even in (0.5, 0.75)
     )
     assert max(exchanged) < min(shifted)
 
 
-def test_a_smaller_rate_of_false_alarms_has_a_higher_threshold(shifted) -> None:
-    strict = claim_on(heard(0.95), attack=replace(ATTACK, false_alarm_rate=0.005))
+def test_a_lower_false_alarm_rate_has_a_higher_threshold(shifted) -> None:
+    strict = claim_on(view_of(0.95), attack=replace(ATTACK, false_alarm_rate=0.005))
     assert strict.evidence.threshold[0] > shifted.evidence.threshold[0]
 
 
-def test_a_rival_of_one_other_client_follows_just_that_client(shifted) -> None:
-    rival = claim_on(heard(0.95, client(0)), COHORT)
+def test_a_rival_with_one_other_client_tracks_that_client(shifted) -> None:
+    rival = claim_on(view_of(0.95, client(0)), COHORT)
     assert rival.evidence.since == SOON
-    # Of two clients the rest is the other one; only the virtual clients are others.
+    # With two clients the target is the other one; only the virtual clients differ.
     assert torch.allclose(rival.change.value, shifted.change.value, atol=0.1)
 
 
-def test_representations_are_followed_without_a_word_on_shares() -> None:
+def test_tracking_representations_claims_no_shares() -> None:
     looks = replace(ATTACK, follows="representations")
-    claim = claim_on(heard(0.95), attack=looks)
+    claim = claim_on(view_of(0.95), attack=looks)
     assert claim.change is None
     assert claim.after is None
     assert claim.numbers() == ()
 
 
-def test_a_rival_that_is_asked_every_other_round_takes_others_to_be_asked_as_often() -> None:
-    view = heard(None, client(0))
+def test_a_rival_assumes_its_own_sampling_rate_for_others() -> None:
+    view = view_of(None, client(0))
     absent = [m for m in view.messages if not (m.sender == client(0) and m.round % 2)]
     seen = View(view.observers, tuple(absent), view.closings)
     (group,) = heard_alike(seen, [COHORT], 99)
     of_nine = replace(group, members=9)
-    # It was asked in rounds 0, 2, 4, 6 and 8 of nine.
+    # It was sampled in rounds 0, 2, 4, 6 and 8 of nine.
     assert _as_asked(seen, of_nine).members == 5
     assert _as_asked(view, of_nine).members == 9
 
 
-def test_fewer_rounds_than_can_be_compared_are_refused_with_both_numbers() -> None:
-    with pytest.raises(NeedsError, match=r"needs 3 rounds or more to compare, heard are 2"):
-        claim_on(heard(0.95).during((3, 4)))
+def test_refuses_too_few_rounds_and_states_both_numbers() -> None:
+    with pytest.raises(NeedsError, match="needs 3 or more rounds with updates, and has 2"):
+        claim_on(view_of(0.95).during((3, 4)))
 
 
-def test_too_few_virtual_clients_are_refused() -> None:
+def test_refuses_too_few_virtual_clients() -> None:
     few = replace(KNOWN, means=replace(KNOWN.means, virtual_clients=4))
     with pytest.raises(NeedsError, match="needs 8 virtual clients or more, got 4"):
-        ATTACK.infer(heard(0.95), (TARGET,), few, Seed(0))
+        ATTACK.infer(view_of(0.95), (TARGET,), few, Seed(0))
 
 
-def test_an_update_that_is_no_number_is_refused_and_named() -> None:
-    view = heard(0.95)
+def test_refuses_an_update_with_nan_and_names_its_sender() -> None:
+    view = view_of(0.95)
     said = [
         replace(m, body=Update({n: w * torch.nan for n, w in m.body.delta.items()}, 200))
         if isinstance(m.body, Update) and m.sender == TARGET and m.round == 4
         else m
         for m in view.messages
     ]
-    with pytest.raises(NeedsError, match="client/1 sent what is no number"):
+    with pytest.raises(NeedsError, match="client/1 sent an update with NaN"):
         claim_on(View(view.observers, tuple(said)))
 
 
-def test_rounds_that_were_not_recorded_are_left_out() -> None:
-    view = heard(0.95)
+def test_omits_rounds_that_were_not_recorded() -> None:
+    view = view_of(0.95)
     claim = claim_on(view.during([number for number in view.rounds() if number not in (2, 3)]))
     assert not {2, 3} & set(claim.evidence.rounds)
     assert claim.evidence.since == SOON
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0])
-def test_a_rate_that_is_none_is_refused(rate) -> None:
+def test_refuses_a_rate_out_of_range(rate) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         ShiftTracking(false_alarm_rate=rate)
 
 
-def test_a_number_of_virtual_clients_to_learn_nothing_from_is_refused() -> None:
+def test_refuses_a_setting_of_too_few_virtual_clients() -> None:
     with pytest.raises(ValueError, match="most_virtual must be 8 or more"):
         ShiftTracking(most_virtual=7)

@@ -11,31 +11,33 @@ ROUNDS, NUMBERS = 6, 3
 
 
 def errors_of(clients: int, seed: int, size: float = 1.0) -> torch.Tensor:
-    """Errors of which 0.4 of the variance stays with a client."""
+    """Draw errors with a correlation of 0.4 between the rounds of a client."""
     generator = torch.Generator().manual_seed(seed)
-    kept = torch.randn(clients, 1, NUMBERS, generator=generator, dtype=torch.float64)
-    own = torch.randn(clients, ROUNDS, NUMBERS, generator=generator, dtype=torch.float64)
-    return size * (math.sqrt(0.4) * kept + math.sqrt(0.6) * own)
+    persistent = torch.randn(clients, 1, NUMBERS, generator=generator, dtype=torch.float64)
+    independent = torch.randn(
+        clients, ROUNDS, NUMBERS, generator=generator, dtype=torch.float64
+    )
+    return size * (math.sqrt(0.4) * persistent + math.sqrt(0.6) * independent)
 
 
 ALARM = alarm_set(errors_of(300, 0), 0.1, Seed(0))
 
 
 def alarms(tracks: torch.Tensor, alarm: Alarm = ALARM) -> float:
-    """The share of tracks at which an alarm goes off that was set at 10 %."""
+    """Return the share of tracks that raise an alarm calibrated at 10 %."""
     return sum(max(alarm.read(track)[0]) > alarm.threshold for track in tracks) / len(tracks)
 
 
 @pytest.mark.slow
-def test_as_few_runs_without_a_shift_raise_it_as_is_stated() -> None:
-    # Clients that keep their examples, and clients that exchange them in the middle.
-    kept, exchanged = errors_of(300, 1), errors_of(300, 2)
+def test_runs_without_a_shift_raise_it_at_the_stated_rate() -> None:
+    # Clients with the same examples throughout, and clients with an exchange in the middle.
+    persistent, exchanged = errors_of(300, 1), errors_of(300, 2)
     exchanged[:, 3:] = errors_of(300, 3)[:, 3:]
-    assert alarms(kept) < 0.1
+    assert alarms(persistent) < 0.1
     assert 0.03 < alarms(exchanged) < 0.18
 
 
-def test_a_shift_raises_it_and_its_round_is_told() -> None:
+def test_a_shift_raises_it_and_names_its_round() -> None:
     shifted = errors_of(50, 4)
     shifted[:, 3:, 0] += 8.0
     assert alarms(shifted) == 1
@@ -43,7 +45,7 @@ def test_a_shift_raises_it_and_its_round_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_readings_that_step_about_more_than_expected_raise_it_far_less_often() -> None:
+def test_noisier_tracks_than_expected_rarely_raise_it() -> None:
     noisy = errors_of(300, 5)
     noisy = noisy + (noisy - noisy.mean(1, keepdim=True))
     unheeding = replace(ALARM, usual=math.inf)
@@ -57,6 +59,6 @@ def test_the_level_of_a_track_is_no_evidence() -> None:
     assert alarm.read(track + level)[0] == pytest.approx(alarm.read(track)[0], abs=1e-6)
 
 
-def test_tracks_that_never_step_can_be_watched() -> None:
+def test_constant_tracks_can_be_read() -> None:
     still = errors_of(60, 8)[:, :1].expand(-1, ROUNDS, -1).contiguous()
     assert all(map(math.isfinite, alarm_set(still, 0.05, Seed(0)).read(still[0])[0]))

@@ -21,7 +21,7 @@ def scene() -> Scene:
     return Scene(0, weights, build, 2, held_out, held_out, None, Seed(0), "cpu")
 
 
-def test_the_change_of_mean_features_is_told_feature_by_feature() -> None:
+def test_returns_the_change_of_each_mean_feature() -> None:
     # Features are relu(x): (1, 0) and (3, 5), mean (2, 2.5). With the first row doubled they
     # are (2, 0) and (6, 5), mean (4, 2.5).
     still = {name: torch.zeros_like(weight) for name, weight in scene().broadcast.items()}
@@ -30,7 +30,7 @@ def test_the_change_of_mean_features_is_told_feature_by_feature() -> None:
     assert read.tolist() == [[0.0, 0.0], [2.0, 0.0]]
 
 
-def test_the_last_layer_has_no_part_in_it() -> None:
+def test_ignores_the_last_layer() -> None:
     still = {name: torch.zeros_like(weight) for name, weight in scene().broadcast.items()}
     moved = {**still, "2.weight": torch.full((2, 2), 9.0), "2.bias": torch.ones(2)}
     assert not bool(MeanFeatures().read(scene(), [moved]).any())

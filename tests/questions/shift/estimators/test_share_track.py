@@ -14,8 +14,8 @@ def shares_of(clients: int, seed: int) -> torch.Tensor:
     return weights / weights.sum(1, keepdim=True)
 
 
-def signs_of(shares: torch.Tensor, noise: float, seed: int = 0) -> torch.Tensor:
-    """Two signs a label: its root, on another scale in each round, and noise."""
+def features_of(shares: torch.Tensor, noise: float, seed: int = 0) -> torch.Tensor:
+    """Build two features per label: its root, on a different scale in each round, and noise."""
     generator = torch.Generator().manual_seed(seed)
     scale = torch.tensor([1.0, 5.0, 0.2], dtype=torch.float64)[:, None]
     root = shares.sqrt()[:, None] * scale + 7
@@ -25,28 +25,28 @@ def signs_of(shares: torch.Tensor, noise: float, seed: int = 0) -> torch.Tensor:
     return torch.stack((disturbed, useless), 3)
 
 
-def test_shares_that_signs_tell_exactly_are_read_exactly_in_every_round() -> None:
+def test_exact_features_give_exact_shares_in_every_round() -> None:
     shares, halves = shares_of(40, 0), torch.arange(40) % 2
-    track = share_track(signs_of(shares, 0.0), shares, halves)
+    track = share_track(features_of(shares, 0.0), shares, halves)
     target = shares_of(1, 9)
-    read = track.read(signs_of(target, 0.0)[0])
+    read = track.read(features_of(target, 0.0)[0])
     assert torch.allclose(read, target.expand(ROUNDS, CLASSES), atol=0.01)
     assert torch.allclose(track.of_virtual, shares[:, None].expand(-1, ROUNDS, -1), atol=0.01)
 
 
-def test_noise_makes_estimates_no_smaller_on_average() -> None:
-    # Plain regression would pull every estimate to the mean, here by about a third.
+def test_noise_does_not_shrink_estimates_on_average() -> None:
+    # Plain regression would shrink every estimate to the mean, here by about a third.
     shares, halves = shares_of(400, 1), torch.arange(400) % 2
-    track = share_track(signs_of(shares, 0.05), shares, halves)
-    told, true = track.of_virtual - 0.25, (shares - 0.25)[:, None]
-    slope = (told * true).sum() / true.expand_as(told).square().sum()
+    track = share_track(features_of(shares, 0.05), shares, halves)
+    estimated, true = track.of_virtual - 0.25, (shares - 0.25)[:, None]
+    slope = (estimated * true).sum() / true.expand_as(estimated).square().sum()
     assert float(slope) == pytest.approx(1, abs=0.1)
 
 
-def test_signs_that_tell_nothing_give_errors_far_above_those_that_do() -> None:
+def test_uninformative_features_give_much_larger_errors() -> None:
     shares, halves = shares_of(60, 2), torch.arange(60) % 2
-    telling = share_track(signs_of(shares, 0.02), shares, halves)
-    mute = share_track(signs_of(shares[torch.randperm(60)], 0.02), shares, halves)
+    telling = share_track(features_of(shares, 0.02), shares, halves)
+    mute = share_track(features_of(shares[torch.randperm(60)], 0.02), shares, halves)
     errors = [
         float((one.of_virtual - shares[:, None]).square().mean()) for one in (telling, mute)
     ]
@@ -55,19 +55,19 @@ def test_signs_that_tell_nothing_give_errors_far_above_those_that_do() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.0, 2.0), st.integers(0, 100))
-def test_whatever_is_read_is_shares(noise: float, seed: int) -> None:
+def test_estimates_are_always_shares(noise: float, seed: int) -> None:
     shares, halves = shares_of(20, seed), torch.arange(20) % 2
-    track = share_track(signs_of(shares, noise, seed), shares, halves)
-    read = track.read(signs_of(shares_of(1, seed + 1), noise + 3, seed)[0])
+    track = share_track(features_of(shares, noise, seed), shares, halves)
+    read = track.read(features_of(shares_of(1, seed + 1), noise + 3, seed)[0])
     assert torch.allclose(read.sum(1), torch.ones(ROUNDS, dtype=torch.float64))
     assert bool((read >= 0).all())
 
 
-def test_what_one_half_is_told_comes_from_the_other_alone() -> None:
+def test_each_half_is_estimated_from_the_other_half_only() -> None:
     shares, halves = shares_of(40, 3), torch.arange(40) % 2
-    signs = signs_of(shares, 0.05)
-    # Client 0 is of half 0: what its signs say can move the regression of that half, and so
-    # what is read of half 1; of the others in its own half nothing but the common scale.
+    signs = features_of(shares, 0.05)
+    # Client 0 is in half 0. Its features affect the regression of half 0 and thus estimates of
+    # half 1; in its own half they affect only the common scale.
     moved = signs.clone()
     moved[0] = signs[0].flip(1)
     before, after = (share_track(one, shares, halves) for one in (signs, moved))

@@ -1,4 +1,4 @@
-"""Lines drawn on, and how far values lie off them, by hand."""
+"""Divergences from extrapolated lines match values worked by hand."""
 
 from math import sqrt
 from statistics import median
@@ -19,71 +19,73 @@ def numbered(values, first=0):
 
 
 class TestDivergence:
-    def test_is_none_on_the_line_and_the_distance_off_it(self):
+    def test_is_zero_on_the_line_and_the_distance_off_it(self):
         assert Trend(3).divergences(numbered([1, 2, 3, 4])) == pytest.approx({3: 0})
         assert Trend(3).divergences(numbered([1, 2, 3, 6])) == pytest.approx({3: 2})
         assert Trend(3).divergences(numbered([1, 2, 3, 2])) == pytest.approx({3: 2})
 
-    def test_takes_the_line_of_least_squares(self):
+    def test_uses_the_least_squares_line(self):
         # 1, 3, 2 around their mean 2 at -1, 0, 1: slope 0.5; at 2 the line is at 3.
         assert Trend(3).divergences(numbered([1, 3, 2, 5], first=7)) == pytest.approx({10: 2})
 
-    def test_is_divided_by_its_standard_error_where_asked(self):
+    def test_is_divided_by_its_standard_error_if_standardised(self):
         # The line 1.5, 2, 2.5 leaves -0.5, 1, -0.5: 1.5 with one degree of freedom. The factor
-        # is (1 + 1/3 + 2^2/2)^(1/2) = (10/3)^(1/2), so 2 stands over 5^(1/2).
-        told = Trend(3, standardise=True).divergences(numbered([1, 3, 2, 5]))
-        assert told == pytest.approx({3: 2 / sqrt(5)})
+        # is (1 + 1/3 + 2^2/2)^(1/2) = (10/3)^(1/2), so 2 is divided by 5^(1/2).
+        divergences = Trend(3, standardise=True).divergences(numbered([1, 3, 2, 5]))
+        assert divergences == pytest.approx({3: 2 / sqrt(5)})
 
     def test_of_five_rounds_has_the_variance_that_theory_says(self):
         # 1 + 1/5 + 3^2/10 = 2.1; 0, 1, 0, 1, 0 leave a flat line at 0.4, squares 1.2 over 3
-        # degrees of freedom, so 1 off the line stands over (0.4 * 2.1)^(1/2).
-        told = Trend(5, standardise=True).divergences(numbered([0, 1, 0, 1, 0, 1.4]))
-        assert told == pytest.approx({5: 1 / sqrt(0.4 * 2.1)})
+        # degrees of freedom, so 1 off the line is divided by (0.4 * 2.1)^(1/2).
+        divergences = Trend(5, standardise=True).divergences(numbered([0, 1, 0, 1, 0, 1.4]))
+        assert divergences == pytest.approx({5: 1 / sqrt(0.4 * 2.1)})
 
     def test_standardised_follows_students_distribution_on_noise(self):
-        # Half of |t| with 3 degrees of freedom lies below 0.765.
+        # The median of |t| with 3 degrees of freedom is 0.765.
         noise = Seed(0).numpy().normal(size=(4000, 6))
-        told = [Trend(5, standardise=True).divergences(numbered(row))[5] for row in noise]
-        assert median(told) == pytest.approx(0.765, abs=0.03)
+        divergences = [
+            Trend(5, standardise=True).divergences(numbered(row))[5] for row in noise
+        ]
+        assert median(divergences) == pytest.approx(0.765, abs=0.03)
 
     def test_standardised_is_finite_off_a_line_without_scatter(self):
-        told = Trend(5, standardise=True).divergences(numbered([2, 2, 2, 2, 2, 3]))
-        assert told == pytest.approx({5: 1 / (3 * ROUNDING * sqrt(2.1))})
+        divergences = Trend(5, standardise=True).divergences(numbered([2, 2, 2, 2, 2, 3]))
+        assert divergences == pytest.approx({5: 1 / (3 * ROUNDING * sqrt(2.1))})
 
-    def test_standardised_is_0_where_nothing_moves(self):
+    def test_standardised_is_0_for_a_constant_series(self):
         assert Trend(5, standardise=True).divergences(numbered([0] * 6)) == {5: 0}
 
-    def test_starts_anew_behind_a_gap(self):
+    def test_restarts_after_a_gap(self):
         series = numbered([0, 1, 2, 3]) | numbered([9, 10, 11, 13], first=5)
-        # At 3 and at 8, each from the three before; nothing at 5 to 7.
+        # Values at 3 and at 8, each from the three before; none at 5 to 7.
         assert Trend(3).divergences(series) == pytest.approx({3: 0, 8: 1})
 
     @given(VALUES, st.integers(-5, 5), st.integers(-5, 5))
-    def test_does_not_see_a_line_laid_under_the_series(self, values, slope, height):
+    def test_is_invariant_to_an_added_line(self, values, slope, height):
         laid = [value + height + slope * place for place, value in enumerate(values)]
         before, after = (Trend(3).divergences(numbered(v)) for v in (values, laid))
         assert after == pytest.approx(before, abs=1e-9)
 
     @given(VALUES, st.floats(0.01, 100))
-    def test_standardised_does_not_see_the_scale(self, values, scale):
+    def test_standardised_is_invariant_to_the_scale(self, values, scale):
         trend = Trend(4, standardise=True)
         scaled = trend.divergences(numbered([value * scale for value in values]))
-        told = trend.divergences(numbered(values))
-        # Beyond that it is the floor of rounding that is seen.
-        for number, value in told.items():
+        divergences = trend.divergences(numbered(values))
+        # Larger values come from the lower bound for rounding.
+        for number, value in divergences.items():
             if value < 1000:
                 assert scaled[number] == pytest.approx(value, rel=1e-6, abs=1e-6)
 
-    def test_refuses_what_determines_no_line(self):
-        with pytest.raises(ValueError, match="2 rounds or more, got 1"):
+    def test_refuses_too_few_rounds_for_a_line(self):
+        with pytest.raises(ValueError, match="2 or more rounds, got 1"):
             Trend(1)
-        with pytest.raises(ValueError, match="3 rounds or more, got 2"):
+        with pytest.raises(ValueError, match="3 or more rounds, got 2"):
             Trend(2, standardise=True)
 
 
 class TestShift:
     def test_is_claimed_at_the_first_of_the_largest_divergences_without_an_alarm(self):
-        # The lines through (0, 0), (0, 0), (0, 3) are at 0, 0, 6 one round on.
+        # The lines through (0, 0), (0, 0), (0, 3) are at 0, 0, 6 one round later.
         claim = Trend(2).shift(numbered([0, 0, 0, 3, 0]), range(5), 0, "x")
         assert claim.evidence.rounds == (2, 3, 4)
         assert claim.evidence.statistic == pytest.approx((0, 3, 6))
@@ -96,15 +98,17 @@ class TestShift:
         assert again.evidence.statistic == pytest.approx((2, 0, 2, 0))
         assert again.evidence.since == 2
 
-    def test_of_too_few_rounds_is_refused_with_both_numbers(self):
-        with pytest.raises(NeedsError, match=r"x needs 8 rounds on end.*5.*reads 6 rounds, 4"):
+    def test_refuses_too_few_rounds_and_states_both_numbers(self):
+        with pytest.raises(
+            NeedsError, match=r"x needs 8 consecutive rounds.*5.*reads 6 rounds, at most 4"
+        ):
             Trend(5).shift({}, (0, 1, 2, 3, 7, 8), 2, "x")
 
-    def test_of_a_series_with_holes_is_refused_with_their_rounds(self):
+    def test_refuses_a_series_with_gaps_and_names_their_rounds(self):
         series = numbered([1, 1, 1]) | numbered([1, 1, 1], first=4)
-        with pytest.raises(NeedsError, match=r"no finite numbers around rounds 3$"):
+        with pytest.raises(NeedsError, match=r"not finite around rounds 3$"):
             Trend(3).shift(series, range(7), 0, "x")
 
-    def test_of_nothing_heard_is_refused(self):
-        with pytest.raises(NeedsError, match="reads 0 rounds, 0 on end"):
+    def test_refuses_an_empty_series(self):
+        with pytest.raises(NeedsError, match="reads 0 rounds, at most 0 consecutive"):
             Trend(3).shift({}, (), 1, "x")

@@ -1,4 +1,4 @@
-"""Sentences on shifts say who tells what from what, beside the guess."""
+"""Sentences state how well shifts are detected, beside uninformed guesses."""
 
 import pytest
 
@@ -16,41 +16,40 @@ def words(audit: Audit) -> str:
     return " ".join(exposure_words(arm.exposures[0])).replace("\u00a0", " ")
 
 
-def test_a_shift_that_shows_is_told_in_pairs_beside_the_guess() -> None:
+def test_states_a_detectable_shift_in_pairs_beside_the_guess() -> None:
     said = words(shift_audit(shift_findings("none", "tracker", 9.0, runs=20)))
     assert said.startswith(
-        "Client 0 tells a shift of the other clients' data from an exchange without shift in "
+        "Client 0 distinguishes a shift in the other clients' data from a control in "
         "100 of 100 pairs (guessing: 50 of 100; 95 % interval "
     )
-    assert "it finds 100.0 % (95 % interval 83 to 100 %) at 5 % false alarms" in said
-    assert "half of the alarms come in the round of the shift" in said
-    assert "Which classes rose it has right in 100.0 % of those" in said
+    assert "detects 100.0 % of shifts (95 % interval 83 to 100 %) at 5 % false alarms" in said
+    assert "half of the detections come in the round of the shift" in said
+    assert "correctly states which classes rose for 100.0 % of detected shifts" in said
     assert "Attack: tracker, the only one that ran. The interval covers 20 runs." in said
 
 
-def test_a_shift_that_does_not_show_is_not_told_apart_from_guessing() -> None:
+def test_an_undetectable_shift_is_not_better_than_guessing() -> None:
     findings = shift_findings("none", "trend", 0.0, runs=12, has_alarm=False)
     audit = shift_audit(findings)
     assert arms(audit, Seed(0))[0].exposures[0].verdict in ("unclear", "silent")
     said = words(audit)
-    assert "about a shift of the other clients' data: the best attack is right in" in said or (
-        "reads a shift of the other clients' data no better than a guesser" in said
-    )
-    assert "too few controls ran" in said
-    assert "It states no threshold, so it raises no alarm of its own." in said
-    assert "Which classes rose" not in said
+    assert "a shift in the other clients' data" in said
+    assert "the best attack is correct in" in said
+    assert "too few controls" in said
+    assert "The attack states no threshold, so it raises no alarm." in said
+    assert "which classes rose" not in said
 
 
-def test_without_a_control_nothing_is_said_of_the_leak() -> None:
+def test_without_a_control_run_nothing_is_measured() -> None:
     audit = shift_audit(shift_findings("none", "tracker", 9.0, runs=3, has_controls=False))
     (arm,) = arms(audit, Seed(0))
     assert arm.exposures[0].verdict == "unmeasured"
     (said,) = headlines(audit, Seed(0))
-    assert "was not measured: that takes runs with a shift, each beside its control" in said
+    assert "was not measured: that requires runs with a shift and a control run" in said
     assert "Not measured is not the same as no leak." in said
 
 
-def test_controls_do_not_count_for_what_an_arm_was_worth() -> None:
+def test_control_runs_do_not_count_for_an_arms_accuracy() -> None:
     # Planned runs reach 95 %, controls 30 %.
     (arm,) = arms(shift_audit(shift_findings("none", "tracker", 9.0, runs=2)), Seed(0))
     assert arm.accuracy == 0.95
@@ -58,7 +57,7 @@ def test_controls_do_not_count_for_what_an_arm_was_worth() -> None:
 
 
 @pytest.mark.slow
-def test_a_defense_that_hides_the_shift_helps_and_its_cost_stands_beside() -> None:
+def test_states_the_effect_of_a_defense_and_its_cost() -> None:
     findings = [
         *shift_findings("none", "tracker", 9.0, runs=20),
         *shift_findings("local DP", "tracker", 0.0, runs=20),
@@ -66,17 +65,19 @@ def test_a_defense_that_hides_the_shift_helps_and_its_cost_stands_beside() -> No
     ]
     local, central = changes(arms(shift_audit(findings), Seed(0)))
     assert local.cost.startswith("costs 5.0 points of accuracy")
-    assert "shift · helps (shifts told from controls 100" in local.effects[0]
-    assert "not measured, since no control ran beside it" in central.effects[0]
+    assert "shift · helps (shifts ranked above controls 100" in local.effects[0]
+    assert "not measured, since there is no control run" in central.effects[0]
 
 
-def test_intervals_of_a_change_are_not_said_to_be_of_shares() -> None:
+def test_describes_intervals_of_a_change_as_those_of_a_change() -> None:
     said = words(shift_audit(shift_findings("none", "tracker", 9.0, runs=6)))
     assert "held the true change for" in said
     assert "held the true share for" not in said
 
 
-def test_of_clients_that_did_not_shift_nothing_is_said_to_be_told() -> None:
+def test_names_only_the_clients_whose_data_shifted() -> None:
     targets = tuple(map(client, (1, 2, 3)))
     findings = shift_findings("none", "tracker", 9.0, runs=4, targets=targets)
-    assert words(shift_audit(findings)).startswith("Client 0 tells a shift of client 1's data")
+    assert words(shift_audit(findings)).startswith(
+        "Client 0 distinguishes a shift in client 1's data"
+    )

@@ -1,4 +1,4 @@
-"""The evidence of a shift is drawn round by round beside its control."""
+"""Figures draw the evidence of a shift by round beside its control run."""
 
 from dataclasses import replace
 
@@ -24,15 +24,15 @@ def plates(audit: Audit) -> tuple[Plate, ...]:
     return timeline_plates(audit, arms(audit, Seed(0)))
 
 
-def test_of_one_target_some_runs_are_drawn_and_the_note_says_how_many_there_are() -> None:
+def test_draws_several_runs_of_one_target_and_states_how_many_there_are() -> None:
     (plate,) = plates(shift_audit(shift_findings("none", "sharp", 5.0, runs=5)))
     assert [panel.heading for panel in plate.panels] == [
         f"The other clients together, seed {seed}" for seed in range(RUNS)
     ]
-    assert "Drawn are 3 of 5 answers; the others are in findings.json" in plate.note
+    assert "The figure shows 3 of 5 claims. All others are in findings.json." in plate.note
 
 
-def test_of_many_targets_the_first_run_is_drawn_those_that_shifted_first() -> None:
+def test_draws_the_first_run_of_many_targets_shifted_ones_first() -> None:
     targets = tuple(client(number) for number in (2, 3, 1))
     findings = shift_findings("none", "sharp", 5.0, runs=2, targets=targets)
     (plate,) = plates(shift_audit(findings))
@@ -41,18 +41,18 @@ def test_of_many_targets_the_first_run_is_drawn_those_that_shifted_first() -> No
     ]
 
 
-def test_no_more_targets_are_drawn_than_one_can_look_at() -> None:
+def test_draws_at_most_the_maximum_number_of_targets() -> None:
     (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
     findings = [replace(bare, target=client(number)) for number in range(20)]
     (plate,) = plates(shift_audit(findings))
     assert len(plate.panels) == TARGETS
 
 
-def test_the_table_says_what_the_drawing_shows() -> None:
+def test_the_table_lists_the_drawn_values() -> None:
     findings = shift_findings("none", "sharp", 5.0)
     (plate,) = plates(shift_audit(findings))
     planned, threshold, control = plate.table.lines
-    assert plate.table.heads[:5] == ("Target", "Line", "True shift", "Alarm", "Guess")
+    assert plate.table.heads[:5] == ("Target", "Line", "True shift", "Alarm", "Claimed shift")
     assert [line[1] for line in plate.table.lines] == [
         "planned run", "threshold", "control run",
     ]  # fmt: skip
@@ -65,37 +65,37 @@ def test_the_table_says_what_the_drawing_shows() -> None:
 
 
 @pytest.mark.slow
-def test_only_the_best_attacks_are_drawn_the_best_first() -> None:
+def test_draws_only_the_best_attacks_in_order() -> None:
     findings = [
         finding
         for number in range(5)
         for finding in shift_findings("none", f"attack {number}", 9.0 * (number == 4), runs=6)
     ]
-    held = plates(shift_audit(findings))
-    assert len(held) == ATTACKS
-    assert held[0].title.endswith("attack 4")
-    assert "the 3 best of 5 attacks" in held[0].note
+    best, *others = plates(shift_audit(findings))
+    assert len(others) == ATTACKS - 1
+    assert best.title.endswith("attack 4")
+    assert "the 3 best of 5 attacks" in best.note
 
 
-def test_a_run_without_a_control_is_drawn_and_controls_alone_are_not() -> None:
+def test_draws_a_run_without_a_control_but_no_control_alone() -> None:
     findings = shift_findings("none", "sharp", 5.0, has_controls=False)
     (plate,) = plates(shift_audit(findings))
     assert [line[1] for line in plate.table.lines] == ["planned run", "threshold"]
     both = shift_findings("none", "sharp", 5.0)
-    assert plates(shift_audit([one for one in both if one.cell.is_control])) == ()
+    assert plates(shift_audit([finding for finding in both if finding.cell.is_control])) == ()
 
 
-def test_evidence_without_any_round_is_drawn_empty() -> None:
+def test_draws_an_empty_panel_for_evidence_without_rounds() -> None:
     (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
     (plate,) = plates(shift_audit([replace(bare, timeline=Timeline())]))
     assert len(plate.panels) == 1
     assert len(plate.table.heads) == 5
 
 
-def test_shares_have_no_timeline(small: Audit) -> None:
+def test_label_shares_have_no_timeline(small: Audit) -> None:
     assert plates(small) == ()
 
 
-def test_names_in_a_drawing_are_escaped() -> None:
+def test_escapes_names_in_a_drawing() -> None:
     (plate,) = plates(shift_audit(shift_findings("none", HOSTILE, 5.0)))
     assert all("<script" not in panel.drawing for panel in plate.panels)

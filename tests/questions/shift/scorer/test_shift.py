@@ -1,4 +1,4 @@
-"""What is claimed of a shift is scored by the numbers one gets by hand."""
+"""Scores of claims about shifts match values worked by hand."""
 
 import pytest
 import torch
@@ -16,16 +16,16 @@ from overheard.questions.shift.scorer.shift import ShiftScorer
 
 SCORER = ShiftScorer()
 ROUNDS = tuple(range(6))
-ASKED = Shift(Timeline())
-"""A claim of which nothing is looked at to tell the truth."""
+ANY_CLAIM = Shift(Timeline())
+"""A claim whose content does not affect the ground truth."""
 
 SHIFTED = GroundTruth(
     {
-        (number, client(who)): torch.tensor(
-            [6, 2, 2, 0] if who == 0 and number >= 3 else [2, 2, 4, 2]
+        (number, client(party_number)): torch.tensor(
+            [6, 2, 2, 0] if party_number == 0 and number >= 3 else [2, 2, 4, 2]
         )
         for number in ROUNDS
-        for who in (0, 1)
+        for party_number in (0, 1)
     },
     accuracy={},
     shifts={client(0): (3,)},
@@ -44,12 +44,12 @@ def shift_of(
     after: tuple[float, ...] | None = None,
     deviation: float = 0.0,
 ) -> Shift:
-    def told(numbers: tuple[float, ...] | None) -> Measured | None:
+    def exact(numbers: tuple[float, ...] | None) -> Measured | None:
         if numbers is None:
             return None
         return Measured(torch.tensor(numbers), deviation**2 * torch.eye(len(numbers)))
 
-    return Shift(evidence or Timeline(), told(change), told(after))
+    return Shift(evidence or Timeline(), exact(change), exact(after))
 
 
 def evidence(
@@ -64,87 +64,89 @@ def scores(
     ground: GroundTruth = SHIFTED,
     target: Party = client(0),  # noqa: B008
 ) -> dict[str, Score]:
-    truth = SCORER.truth(ground, target, ROUNDS, ASKED)
+    truth = SCORER.truth(ground, target, ROUNDS, ANY_CLAIM)
     guesses = SCORER.guesses(truth, Knowledge(classes=4))
     return {score.name: score for score in SCORER.score(claim, truth, guesses)}
 
 
-def numbers(told: Measured | None) -> list[float]:
-    assert told is not None
-    return told.value.tolist()
+def numbers(estimate: Measured | None) -> list[float]:
+    assert estimate is not None
+    return estimate.value.tolist()
 
 
 def test_the_truth_is_the_shares_after_minus_those_before() -> None:
-    truth = SCORER.truth(SHIFTED, client(0), ROUNDS, ASKED)
+    truth = SCORER.truth(SHIFTED, client(0), ROUNDS, ANY_CLAIM)
     assert truth.evidence.since == 3
     assert truth.numbers() == pytest.approx(TRUE_CHANGE)
     assert numbers(truth.after) == pytest.approx([0.6, 0.2, 0.2, 0.0])
 
 
-def test_a_control_did_not_change_and_holds_what_it_held_in_all_rounds() -> None:
-    truth = SCORER.truth(NOTHING, client(1), ROUNDS, ASKED)
+def test_a_control_has_no_change_and_the_shares_of_all_rounds() -> None:
+    truth = SCORER.truth(NOTHING, client(1), ROUNDS, ANY_CLAIM)
     assert truth.evidence.since is None
     assert truth.numbers() == (0.0,) * 4
     assert numbers(truth.after) == pytest.approx([0.2, 0.2, 0.4, 0.2])
 
 
-def test_of_the_cohort_the_change_is_diluted_by_those_who_stay() -> None:
+def test_unchanged_clients_dilute_the_change_of_the_cohort() -> None:
     # Before (4, 4, 8, 4) of 20, after (8, 4, 6, 2): half of client 0's change.
-    truth = SCORER.truth(SHIFTED, COHORT, ROUNDS, ASKED)
+    truth = SCORER.truth(SHIFTED, COHORT, ROUNDS, ANY_CLAIM)
     assert truth.evidence.since == 3
     assert truth.numbers() == pytest.approx([0.2, 0.0, -0.1, -0.1])
 
 
-def test_where_the_observer_itself_shifted_the_rest_did_not() -> None:
-    truth = SCORER.truth(SHIFTED.without([client(0)]), COHORT, ROUNDS, ASKED)
+def test_without_the_shifted_observer_the_others_did_not_change() -> None:
+    truth = SCORER.truth(SHIFTED.without([client(0)]), COHORT, ROUNDS, ANY_CLAIM)
     assert truth.evidence.since is None
     assert truth.numbers() == (0.0,) * 4
 
 
-def test_who_sits_out_the_round_of_its_shift_shifts_when_it_is_heard_again() -> None:
-    held = {place: counts for place, counts in SHIFTED.counts.items() if place[0] != 3}
-    held[3, client(1)] = torch.tensor([2, 2, 4, 2])
-    ground = GroundTruth(held, {}, SHIFTED.shifts)
-    assert SCORER.truth(ground, client(0), ROUNDS, ASKED).evidence.since == 4
-    assert SCORER.truth(ground, COHORT, ROUNDS, ASKED).evidence.since == 4
+def test_a_client_absent_in_its_shift_round_shifts_in_its_next_round() -> None:
+    counts_of = {place: counts for place, counts in SHIFTED.counts.items() if place[0] != 3}
+    counts_of[3, client(1)] = torch.tensor([2, 2, 4, 2])
+    ground = GroundTruth(counts_of, {}, SHIFTED.shifts)
+    assert SCORER.truth(ground, client(0), ROUNDS, ANY_CLAIM).evidence.since == 4
+    assert SCORER.truth(ground, COHORT, ROUNDS, ANY_CLAIM).evidence.since == 4
 
 
-def test_a_client_heard_on_one_side_only_counts_as_if_it_had_not_changed() -> None:
-    held = {
-        (number, who): counts
-        for (number, who), counts in SHIFTED.counts.items()
-        if who == client(0) or number >= 4
+def test_a_client_with_rounds_only_before_or_after_counts_as_unchanged() -> None:
+    counts_of = {
+        (number, party_number): counts
+        for (number, party_number), counts in SHIFTED.counts.items()
+        if party_number == client(0) or number >= 4
     }
-    truth = SCORER.truth(GroundTruth(held, {}, SHIFTED.shifts), COHORT, ROUNDS, ASKED)
+    truth = SCORER.truth(GroundTruth(counts_of, {}, SHIFTED.shifts), COHORT, ROUNDS, ANY_CLAIM)
     assert truth.numbers() == pytest.approx([0.2, 0.0, -0.1, -0.1])
 
 
 @pytest.mark.parametrize("rounds", [(0, 1, 2), (3, 4, 5)])
-def test_a_shift_of_which_one_side_is_not_heard_is_none(rounds: tuple[int, ...]) -> None:
-    truth = SCORER.truth(SHIFTED, client(0), rounds, ASKED)
+def test_a_shift_without_rounds_before_or_after_does_not_count(rounds: tuple[int, ...]) -> None:
+    truth = SCORER.truth(SHIFTED, client(0), rounds, ANY_CLAIM)
     assert truth.evidence.since is None
     assert not any(truth.numbers())
 
 
-def test_a_gradual_drift_is_held_against_where_it_led_to() -> None:
-    held = {(0, client(0)): [4, 0], (1, client(0)): [3, 1], (2, client(0)): [1, 3]}
+def test_a_gradual_drift_counts_up_to_its_end() -> None:
+    counts_of = {(0, client(0)): [4, 0], (1, client(0)): [3, 1], (2, client(0)): [1, 3]}
     ground = GroundTruth(
-        {place: torch.tensor(counts) for place, counts in held.items()}, {}, {client(0): (1,)}
+        {place: torch.tensor(counts) for place, counts in counts_of.items()},
+        {},
+        {client(0): (1,)},
     )
-    truth = SCORER.truth(ground, client(0), (0, 1, 2), ASKED)
+    truth = SCORER.truth(ground, client(0), (0, 1, 2), ANY_CLAIM)
     assert numbers(truth.after) == pytest.approx([0.25, 0.75])
     assert truth.numbers() == pytest.approx([-0.75, 0.75])
 
 
-def test_there_is_no_truth_about_who_never_trained_or_on_nothing() -> None:
+def test_refuses_a_target_without_training_or_examples() -> None:
     with pytest.raises(ValueError, match="trained in none"):
-        SCORER.truth(SHIFTED, client(7), ROUNDS, ASKED)
+        SCORER.truth(SHIFTED, client(7), ROUNDS, ANY_CLAIM)
     empty = GroundTruth({(0, client(0)): torch.zeros(4, dtype=torch.long)}, {})
     with pytest.raises(ValueError, match="held no examples"):
-        SCORER.truth(empty, client(0), ROUNDS, ASKED)
+        SCORER.truth(empty, client(0), ROUNDS, ANY_CLAIM)
 
 
-def test_an_alarm_in_time_is_a_detection_with_its_delay() -> None:
+def test_an_alarm_after_the_shift_is_a_detection_with_a_delay() -> None:
     got = scores(shift_of(evidence(alarm=5)))
     assert got["detected"].value == 1.0
     assert got["detected"].blind == 0.05
@@ -166,7 +168,7 @@ def test_no_alarm_is_neither_and_has_no_delay() -> None:
     assert "delay" not in got
 
 
-def test_where_nothing_shifted_there_is_only_the_false_alarm() -> None:
+def test_without_a_shift_there_is_only_the_false_alarm() -> None:
     raised = scores(shift_of(evidence(alarm=4), change=(0.0,) * 4), NOTHING)
     assert raised.keys() == {"false_alarm"}
     assert raised["false_alarm"].value == 1.0
@@ -175,63 +177,63 @@ def test_where_nothing_shifted_there_is_only_the_false_alarm() -> None:
     assert scores(shift_of(evidence()), NOTHING)["false_alarm"].value == 0.0
 
 
-def test_a_bystander_of_a_shift_counts_as_not_shifted() -> None:
+def test_another_clients_shift_does_not_count() -> None:
     got = scores(shift_of(evidence(alarm=4)), target=client(1))
     assert got.keys() == {"false_alarm"}
 
 
-def test_who_states_no_threshold_is_judged_by_no_alarm() -> None:
+def test_a_claim_without_a_threshold_has_no_alarm_scores() -> None:
     silent = Timeline(ROUNDS, (0.0,) * 6, since=4)
     assert scores(shift_of(silent)).keys() == {"round_error"}
     assert scores(shift_of(silent), NOTHING) == {}
 
 
-def test_an_alarm_at_an_unstated_rate_has_no_blind_guess() -> None:
+def test_an_alarm_without_a_stated_rate_has_no_uninformed_guess() -> None:
     assert scores(shift_of(evidence(alarm=3, rate=None)))["detected"].blind is None
 
 
-def test_the_guessed_round_stands_beside_the_middle_of_the_run() -> None:
+def test_compares_the_claimed_round_with_the_middle_of_the_run() -> None:
     # true round 3; rounds 0 .. 5 have their middle at 2.5
     got = scores(shift_of(evidence(since=5)))["round_error"]
     assert (got.value, got.blind) == (2.0, 0.5)
 
 
-def test_a_change_is_scored_as_one_works_out_by_hand() -> None:
+def test_scores_of_a_change_match_values_worked_by_hand() -> None:
     # The truth is .4, 0, -.2 and -.2, so the errors are -.3, -.1, 0 and +.3.
     got = scores(shift_of(change=(0.1, -0.1, -0.2, 0.1)))
     assert got["change_l1"].value == pytest.approx(0.7)
     assert got["change_l1"].blind == pytest.approx(0.8)  # no change: .4 + .2 + .2
-    # Only label 0 rose, and is said to have risen.
+    # Only label 0 rose, and it is claimed to have risen.
     assert got["direction"].value == 1.0
-    # Right: label 0 (.4) and label 2 (.2) of .8 in all; label 1 did not change.
+    # Correct: label 0 (.4) and label 2 (.2) of .8 in all; label 1 did not change.
     assert got["signs_right"].value == pytest.approx(0.75)
     assert "risen_error" not in got
 
 
-def test_who_says_that_nothing_changed_has_half_of_each_direction() -> None:
+def test_a_claim_of_no_change_scores_half_for_direction() -> None:
     got = scores(shift_of(change=(0.0,) * 4))
     assert got["direction"].value == got["direction"].blind == 0.5
     assert got["signs_right"].value == got["signs_right"].blind == 0.5
 
 
-def test_the_direction_of_the_detected_is_told_apart() -> None:
+def test_scores_the_direction_of_detected_shifts_separately() -> None:
     wrong = (-0.1, 0.0, 0.1, 0.0)
     assert scores(shift_of(evidence(alarm=3), wrong))["direction_detected"].value == 0.0
     assert "direction_detected" not in scores(shift_of(evidence(alarm=2), wrong))
 
 
-def test_the_risen_share_is_held_against_its_interval_and_what_was_before() -> None:
+def test_scores_the_risen_share_and_its_interval() -> None:
     # Label 0 rose, from .2 to .6. Claimed .5 with a deviation of .1: .5 +- 1.645 * .1.
     got = scores(shift_of(after=(0.5, 0.2, 0.2, 0.1), deviation=0.1))
     assert got["risen_error"].value == pytest.approx(0.1)
-    assert got["risen_error"].blinds == {"no change": pytest.approx(0.35)}  # all alike: .25
+    assert got["risen_error"].blinds == {"no change": pytest.approx(0.35)}  # equal shares: .25
     assert got["risen_error"].references == {"as before": pytest.approx(0.4)}
     assert got["risen_coverage"].value == 1.0
     sure = scores(shift_of(after=(0.5, 0.2, 0.2, 0.1), deviation=0.05))
     assert sure["risen_coverage"].value == 0.0  # .5 + .08 < .6
 
 
-def test_coverage_counts_the_labels_whose_change_lies_inside() -> None:
+def test_coverage_counts_the_labels_inside_their_intervals() -> None:
     # errors (.3, .1, 0, .3) against 1.645 * .1: two of four
     got = scores(shift_of(change=(0.1, -0.1, -0.2, 0.1), deviation=0.1))
     assert got["coverage"].value == pytest.approx(0.5)
@@ -239,7 +241,7 @@ def test_coverage_counts_the_labels_whose_change_lies_inside() -> None:
     assert got["coverage"].blinds == got["width"].blinds == {}
 
 
-def test_a_shift_that_leaves_labels_alone_has_no_direction() -> None:
+def test_a_shift_without_a_label_change_has_no_direction() -> None:
     looks = GroundTruth(NOTHING.counts, {}, {client(1): (3,)})
     got = scores(shift_of(evidence(alarm=3), (0.0,) * 4, (0.25,) * 4), looks, client(1))
     assert got["detected"].value == 1.0
@@ -247,8 +249,8 @@ def test_a_shift_that_leaves_labels_alone_has_no_direction() -> None:
     assert got["change_l1"].value == 0.0
 
 
-def test_the_auxiliary_examples_are_a_guess_at_the_new_shares() -> None:
-    truth = SCORER.truth(SHIFTED, client(0), ROUNDS, ASKED)
+def test_the_auxiliary_shares_are_a_guess_at_the_new_shares() -> None:
+    truth = SCORER.truth(SHIFTED, client(0), ROUNDS, ANY_CLAIM)
     auxiliary = Examples(torch.zeros(4, 1), torch.tensor([0, 0, 0, 1]))
     guesses = SCORER.guesses(truth, Knowledge(classes=4, auxiliary=auxiliary))
     (score,) = (
@@ -260,14 +262,14 @@ def test_the_auxiliary_examples_are_a_guess_at_the_new_shares() -> None:
     assert score.blinds["auxiliary prior"] == pytest.approx(0.15)  # .75 for .6
 
 
-def test_a_claim_about_other_labels_is_refused() -> None:
-    with pytest.raises(ValueError, match="speaks of 2 labels, the truth of 4"):
+def test_refuses_a_claim_with_another_number_of_labels() -> None:
+    with pytest.raises(ValueError, match="has 2 labels, the ground truth 4"):
         scores(shift_of(change=(0.1, -0.1)))
 
 
 @pytest.mark.slow
 @given(st.lists(st.floats(-0.3, 0.3), min_size=4, max_size=4))
-def test_scores_of_a_change_keep_within_their_bounds(change: list[float]) -> None:
+def test_scores_of_a_change_are_within_their_bounds(change: list[float]) -> None:
     got = scores(shift_of(change=tuple(change)))
     assert 0 <= got["signs_right"].value <= 1
     assert got["direction"].value in (0.0, 0.5, 1.0)

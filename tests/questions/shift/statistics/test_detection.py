@@ -1,4 +1,4 @@
-"""Many runs beside their controls tell what single ones cannot."""
+"""Rows on shift detection compare many runs with their controls."""
 
 from math import inf
 
@@ -16,13 +16,13 @@ SEED = Seed(2)
 
 
 def rows(findings: list[Finding]) -> dict[str, Row]:
-    told = detection_rows(findings, SEED)
-    named = {row.score: row for row in told}
-    assert len(named) == len(told)
-    return named
+    all_rows = detection_rows(findings, SEED)
+    by_score = {row.score: row for row in all_rows}
+    assert len(by_score) == len(all_rows)
+    return by_score
 
 
-def test_shifts_that_peak_above_all_controls_are_told_apart() -> None:
+def test_shifts_that_peak_above_all_controls_have_an_auc_of_one() -> None:
     got = rows(runs([5, 6, 7, 8], [1, 2, 3, 4]))["auc"]
     assert (got.value.mean, got.blind) == (1.0, 0.5)
     assert got.gain is not None
@@ -32,8 +32,8 @@ def test_shifts_that_peak_above_all_controls_are_told_apart() -> None:
     assert (got.seeds, got.targets, got.rounds, got.question) == (4, 1, ROUNDS, "shift")
 
 
-def test_where_shifts_and_controls_look_alike_nothing_is_told() -> None:
-    # Alternating ranks: 1 3 5 7 against 2 4 6 8 make 6 of 16 pairs right.
+def test_similar_shifts_and_controls_have_an_inconclusive_auc() -> None:
+    # Alternating ranks: 1 3 5 7 against 2 4 6 8 make 6 of 16 pairs correct.
     got = rows(runs([1, 3, 5, 7], [2, 4, 6, 8]))["auc"]
     assert got.value.mean == pytest.approx(6 / 16)
     assert got.gain is not None
@@ -42,8 +42,8 @@ def test_where_shifts_and_controls_look_alike_nothing_is_told() -> None:
     assert got.gain.low < 0 < got.gain.high
 
 
-def test_one_who_is_told_the_round_reads_no_other() -> None:
-    # A jolt of 9 in round 0 of every run hides the shift's 2 from the peak, not from the round.
+def test_the_auc_at_the_true_round_ignores_other_rounds() -> None:
+    # A value of 9 in round 0 of every run hides the shift's 2 in the peak, not in its round.
     findings = [
         found((9.0, 0.0, 2.0 * (not is_control), 0.0), seed=seed, is_control=is_control)
         for seed in range(5)
@@ -71,9 +71,9 @@ def alarmed(pairs_of_statistics: list[tuple[tuple[float, ...], tuple[float, ...]
     return rows(findings)
 
 
-def test_alarms_are_counted_in_time_too_early_and_false() -> None:
+def test_counts_detections_early_alarms_and_false_alarms() -> None:
     # The shift comes in round 2. Alarms: at 2 (delay 0), at 3 (delay 1), at 1 (too early),
-    # none. Controls: at 3, none, none, at 0; watched are 4 + 4 + 4 + 1 rounds.
+    # none. Controls: at 3, none, none, at 0; observed: 4 + 4 + 4 + 1 rounds.
     got = alarmed(
         [
             ((0, 0, 2, 2), (0, 0, 0, 2)),
@@ -91,28 +91,28 @@ def test_alarms_are_counted_in_time_too_early_and_false() -> None:
     assert got["median_delay"].value.mean == 0.5
 
 
-def test_no_false_alarm_in_all_rounds_watched_bounds_the_time_from_below() -> None:
+def test_without_false_alarms_the_time_between_them_has_a_lower_bound() -> None:
     got = alarmed([((0, 0, 2, 0), (0, 0, 0, 0))] * 3)["rounds_between_false_alarms"]
     assert got.value.mean == inf
     assert got.value.low == pytest.approx(12 / 3.6889, rel=1e-4)
 
 
-def test_nothing_detected_has_no_delay() -> None:
+def test_without_detections_there_is_no_delay() -> None:
     assert "median_delay" not in alarmed([((0, 0, 0, 0), (0, 0, 0, 0))])
 
 
-def test_who_states_no_alarm_is_not_counted_as_silent() -> None:
+def test_an_attack_without_a_threshold_has_no_alarm_rows() -> None:
     assert rows(runs([1, 2], [3, 4])).keys() == {"auc", "auc_told"}
 
 
-def test_without_controls_or_shifts_there_is_no_figure() -> None:
+def test_without_controls_or_shifts_there_are_no_rows() -> None:
     shifted = [peaking(9.0, seed=seed) for seed in range(4)]
     controls = [peaking(1.0, seed=seed, is_control=True) for seed in range(4)]
     assert detection_rows(shifted, SEED) == detection_rows(controls, SEED) == ()
     assert detection_rows([], SEED) == ()
 
 
-def test_bystanders_count_neither_as_shifts_nor_as_controls() -> None:
+def test_targets_without_a_shift_count_neither_as_shifts_nor_as_controls() -> None:
     findings = runs([5, 6], [1, 2])
     for seed in (0, 1):
         findings.append(found((9, 9, 9, 9), seed=seed, target=client(2), since=None))
@@ -121,18 +121,18 @@ def test_bystanders_count_neither_as_shifts_nor_as_controls() -> None:
     assert (got.value.mean, got.targets) == (1.0, 1)
 
 
-def test_attacks_are_never_mixed() -> None:
+def test_attacks_have_separate_rows() -> None:
     findings = [
         found((0, 0, value, 0), seed=seed, is_control=is_control, attack=attack)
         for seed in (0, 1)
         for attack, value in (("blunt", 0.0), ("sharp", 3.0))
         for is_control in (False, True)
     ]
-    told = [row for row in detection_rows(findings, SEED) if row.score == "auc"]
-    assert [row.attack for row in told] == ["blunt", "sharp"]
-    assert {row.value.mean for row in told} == {0.5}
+    auc_rows = [row for row in detection_rows(findings, SEED) if row.score == "auc"]
+    assert [row.attack for row in auc_rows] == ["blunt", "sharp"]
+    assert {row.value.mean for row in auc_rows} == {0.5}
 
 
-def test_a_summary_holds_them_beside_the_means_of_single_findings() -> None:
+def test_a_summary_holds_these_rows_and_the_means_of_single_findings() -> None:
     findings = runs([5, 6], [1, 2])
     assert summarise(findings, SEED) == detection_rows(findings, SEED)

@@ -1,4 +1,4 @@
-"""Each shift is set beside its own control, and nothing else is."""
+"""Each shift is paired with its own control only."""
 
 from dataclasses import replace
 from math import inf
@@ -23,7 +23,7 @@ def test_pairs_share_seed_and_target() -> None:
     assert evidence.control.tolist() == [2, 1]
 
 
-def test_who_has_no_partner_or_did_not_shift_makes_no_pair() -> None:
+def test_omits_runs_without_a_partner_or_without_a_shift() -> None:
     alone = peaking(1.0, seed=0)
     other = peaking(1.0, seed=1, is_control=True)
     bystander = found((0, 0, 9, 0), seed=2, since=None)
@@ -31,7 +31,7 @@ def test_who_has_no_partner_or_did_not_shift_makes_no_pair() -> None:
     assert pairs([alone, other, bystander, beside]) == ()
 
 
-def test_a_peak_is_the_largest_of_all_rounds_and_told_is_the_true_one() -> None:
+def test_peak_evidence_is_over_all_rounds_and_the_other_is_at_the_shift() -> None:
     findings = [
         found((9.0, 0.0, 4.0, 5.0)),
         found((1.0, 0.0, 3.0, 2.0), is_control=True),
@@ -41,7 +41,7 @@ def test_a_peak_is_the_largest_of_all_rounds_and_told_is_the_true_one() -> None:
     assert (told(paired).shifted[0], told(paired).control[0]) == (4.0, 3.0)
 
 
-def test_where_the_true_round_has_no_statistic_the_next_one_counts() -> None:
+def test_takes_the_next_round_if_the_true_one_has_no_statistic() -> None:
     shifted = replace(found((0, 0, 0, 0)), timeline=Timeline((0, 3), (1.0, 6.0)))
     control = replace(
         found((0, 0, 0, 0), is_control=True), timeline=Timeline((0, 1), (1.0, 6.0))
@@ -50,17 +50,17 @@ def test_where_the_true_round_has_no_statistic_the_next_one_counts() -> None:
     assert (evidence.shifted[0], evidence.control[0]) == (6.0, -inf)
 
 
-def test_no_statistic_at_all_is_less_evidence_than_any() -> None:
+def test_a_missing_statistic_is_the_least_evidence() -> None:
     empty = replace(found((0, 0, 0, 0)), timeline=Timeline())
     evidence = peaks(pairs([empty, peaking(-5.0, seed=0, is_control=True)]))
     assert evidence.shifted[0] < evidence.control[0]
 
 
-def test_targets_of_one_seed_are_drawn_together_unless_there_is_but_one_seed() -> None:
+def test_targets_of_one_seed_form_a_cluster_unless_there_is_only_one_seed() -> None:
     many = [
-        found((0, 0, 1, 0), seed=seed, target=client(who), is_control=is_control)
+        found((0, 0, 1, 0), seed=seed, target=client(number), is_control=is_control)
         for seed in (4, 9)
-        for who in (1, 2)
+        for number in (1, 2)
         for is_control in (False, True)
     ]
     assert peaks(pairs(many)).clusters.tolist() == [0, 0, 1, 1]

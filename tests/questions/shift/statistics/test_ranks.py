@@ -1,4 +1,4 @@
-"""Evidence is judged by its ranks alone, and small numbers of runs are not overrated."""
+"""AUC and power depend only on ranks, and their intervals hold for few runs."""
 
 from itertools import combinations
 from math import exp, sqrt
@@ -28,8 +28,8 @@ def test_auc_counts_pairs_and_half_of_ties() -> None:
     assert auc(evidence([3, 1, 5], [1, 2, 3]), SEED).mean == pytest.approx(6 / 9)
 
 
-def test_peaks_that_could_change_places_give_a_half_on_average() -> None:
-    # Which of the six numbers, ties among them, belong to shifts is as good as drawn by lot.
+def test_exchangeable_peaks_give_a_half_on_average() -> None:
+    # Each choice of three of the six numbers, with ties, is equally likely to be the shifts.
     numbers = [1.0, 2.0, 2.0, 3.0, 5.0, 8.0]
     values = []
     for chosen in combinations(range(6), 3):
@@ -39,18 +39,18 @@ def test_peaks_that_could_change_places_give_a_half_on_average() -> None:
     assert sum(values) / 20 == pytest.approx(0.5)
 
 
-def test_evidence_that_is_all_alike_says_nothing() -> None:
-    told = auc(evidence([2, 2, 2], [2, 2, 2]), SEED)
-    assert told.mean == 0.5
-    assert told.low is not None
-    assert told.high is not None
-    assert told.low < 0.5 < told.high
+def test_equal_evidence_gives_a_half() -> None:
+    estimate = auc(evidence([2, 2, 2], [2, 2, 2]), SEED)
+    assert estimate.mean == 0.5
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.low < 0.5 < estimate.high
 
 
 @settings(deadline=None, max_examples=40)
 @given(VALUES)
-def test_auc_is_the_same_for_any_increasing_scale(drawn: list[tuple[int, int]]) -> None:
-    shifted, control = map(list, zip(*drawn, strict=True))
+def test_auc_is_the_same_for_any_increasing_scale(draws: list[tuple[int, int]]) -> None:
+    shifted, control = map(list, zip(*draws, strict=True))
     plain = auc(evidence(shifted, control), SEED)
     bent = auc(
         evidence([exp(value) for value in shifted], [exp(value) for value in control]), SEED
@@ -60,10 +60,10 @@ def test_auc_is_the_same_for_any_increasing_scale(drawn: list[tuple[int, int]]) 
 
 @settings(deadline=None, max_examples=40)
 @given(VALUES)
-def test_shifts_and_controls_that_change_places_give_the_other_side_of_a_half(
-    drawn: list[tuple[int, int]],
+def test_swapping_shifts_and_controls_mirrors_the_auc_at_a_half(
+    draws: list[tuple[int, int]],
 ) -> None:
-    shifted, control = map(list, zip(*drawn, strict=True))
+    shifted, control = map(list, zip(*draws, strict=True))
     one, other = auc(evidence(shifted, control), SEED), auc(evidence(control, shifted), SEED)
     assert one.mean + other.mean == pytest.approx(1)
     assert one.low is not None
@@ -72,8 +72,8 @@ def test_shifts_and_controls_that_change_places_give_the_other_side_of_a_half(
     assert one.mean - 1e-9 <= one.high <= 1
 
 
-def test_two_runs_told_apart_are_too_few_to_speak_of_a_leak_and_twenty_are_enough() -> None:
-    # Two of two on the right side come about by chance once in six times.
+def test_two_correct_runs_are_inconclusive_and_twenty_are_conclusive() -> None:
+    # Two of two are ranked correctly by chance once in six times.
     few = auc(evidence([5, 6], [1, 2]), SEED)
     assert (few.mean, few.high) == (1.0, pytest.approx(1.0))
     assert few.low is not None
@@ -83,9 +83,9 @@ def test_two_runs_told_apart_are_too_few_to_speak_of_a_leak_and_twenty_are_enoug
     assert many.low > 0.8
 
 
-def test_the_low_end_lies_where_the_variance_of_hanley_and_mcneil_says() -> None:
-    # All of 20 told apart: 1 - t = z sqrt(t (1 - t) (1 + 19 ((1 - t) / (2 - t) + t / (1 + t)))
-    # / 20^2); the bootstrap, which has no width here, does not count.
+def test_the_lower_end_follows_the_variance_of_hanley_and_mcneil() -> None:
+    # All of 20 correct: 1 - t = z sqrt(t (1 - t) (1 + 19 ((1 - t) / (2 - t) + t / (1 + t)))
+    # / 20^2); the bootstrap has zero width here.
     low = auc(evidence(list(range(20, 40)), list(range(20))), SEED).low
     assert low is not None
     first, second = low / (2 - low), 2 * low**2 / (1 + low)
@@ -94,12 +94,12 @@ def test_the_low_end_lies_where_the_variance_of_hanley_and_mcneil_says() -> None
 
 
 def test_one_pair_has_no_interval() -> None:
-    told = auc(evidence([1], [0]), SEED)
-    assert (told.mean, told.low, told.high) == (1.0, None, None)
+    estimate = auc(evidence([1], [0]), SEED)
+    assert (estimate.mean, estimate.low, estimate.high) == (1.0, None, None)
 
 
-def test_runs_whose_targets_go_alike_leave_more_doubt_than_as_many_single_ones() -> None:
-    # 12 targets in 4 runs; half of the runs give themselves away, the others do not.
+def test_correlated_targets_give_a_wider_interval_than_independent_runs() -> None:
+    # 12 targets in 4 runs; half of the runs have a signal, the others do not.
     shifted, control = [3.0] * 6 + [0.0] * 6, [1.0] * 12
     single = auc(evidence(shifted, control), SEED)
     clustered = auc(
@@ -111,28 +111,28 @@ def test_runs_whose_targets_go_alike_leave_more_doubt_than_as_many_single_ones()
     assert clustered.low < single.low
 
 
-def test_the_interval_of_auc_covers_about_as_often_as_it_says() -> None:
+def test_the_interval_of_auc_has_about_its_stated_coverage() -> None:
     # Normal peaks, shifted by 1: auc = P(N(1, 2) > 0) = 0.7602. 150 audits of 15 pairs; 95 %
-    # is 142, with a standard deviation of 3; being the wider of two, it may cover more.
+    # is 142, with a standard deviation of 3; as the wider of two, it may cover more.
     random = SEED.numpy()
     covered = 0
     for number in range(150):
         shifted, control = random.normal(size=(2, 15))
-        told = auc(evidence((shifted + 1).tolist(), control.tolist()), Seed(number))
-        assert told.low is not None
-        assert told.high is not None
-        covered += told.low <= 0.7602 <= told.high
+        estimate = auc(evidence((shifted + 1).tolist(), control.tolist()), Seed(number))
+        assert estimate.low is not None
+        assert estimate.high is not None
+        covered += estimate.low <= 0.7602 <= estimate.high
     assert 0.91 <= covered / 150 <= 1
 
 
-def test_the_threshold_is_the_control_of_the_right_rank() -> None:
-    # 39 controls 1 .. 39: rank ceil(40 * 0.95) = 38. Above 38 lie 39 and 50, of four shifts
-    # 38 itself and 0 do not.
+def test_the_threshold_is_the_control_of_the_stated_rank() -> None:
+    # 39 controls 1 .. 39: rank ceil(40 * 0.95) = 38. Of four shifts, 39 and 50
+    # are above 38; 38 itself and 0 are not.
     controls = [float(number) for number in range(1, 40)]
     shifted = [50.0, 39.0, 38.0, 0.0] + [0.0] * 35
-    told = power(evidence(shifted, controls), 5, SEED)
-    assert told is not None
-    assert told.mean == pytest.approx(2 / 39)
+    estimate = power(evidence(shifted, controls), 5, SEED)
+    assert estimate is not None
+    assert estimate.mean == pytest.approx(2 / 39)
 
 
 @pytest.mark.parametrize(("percent", "least"), [(5, 19), (1, 99)])
@@ -142,36 +142,38 @@ def test_with_too_few_controls_there_is_no_power(percent: int, least: int) -> No
         for count in (least - 1, least)
     )
     assert power(few, percent, SEED) is None
-    told = power(enough, percent, SEED)
-    assert told is not None
-    assert told.mean == 1.0
+    estimate = power(enough, percent, SEED)
+    assert estimate is not None
+    assert estimate.mean == 1.0
 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(st.lists(st.integers(0, 30), min_size=20, max_size=45))
-def test_a_control_is_found_no_more_often_than_said(values: list[int]) -> None:
-    # Of n + 1 numbers in any order each is the odd one out once: at most 5 % of them may lie
-    # above the threshold that all the others give.
+def test_a_further_control_exceeds_the_threshold_at_most_at_the_stated_rate(
+    values: list[int],
+) -> None:
+    # Each of n + 1 numbers is left out once: at most 5 % of them may exceed the threshold of
+    # the others.
     above = 0
     for place, value in enumerate(values):
         others = [float(other) for other in values[:place] + values[place + 1 :]]
-        told = power(evidence([float(value)] * len(others), others), 5, SEED)
-        assert told is not None
-        above += told.mean == 1.0
+        estimate = power(evidence([float(value)] * len(others), others), 5, SEED)
+        assert estimate is not None
+        above += estimate.mean == 1.0
     assert above <= 0.05 * len(values)
 
 
-def test_the_interval_of_the_power_has_a_width_even_where_all_are_found() -> None:
-    told = power(evidence([9.0] * 20, list(map(float, range(-20, 0)))), 5, SEED)
-    assert told is not None
-    assert (told.mean, told.high) == (1.0, 1.0)
-    assert told.low == pytest.approx(0.025 ** (1 / 20))  # 20 of 20
+def test_the_interval_of_the_power_has_a_width_if_all_shifts_are_detected() -> None:
+    estimate = power(evidence([9.0] * 20, list(map(float, range(-20, 0)))), 5, SEED)
+    assert estimate is not None
+    assert (estimate.mean, estimate.high) == (1.0, 1.0)
+    assert estimate.low == pytest.approx(0.025 ** (1 / 20))  # 20 of 20
 
 
-def test_the_same_seed_gives_the_same_interval_to_the_last_bit() -> None:
+def test_the_same_seed_gives_the_same_interval_bit_for_bit() -> None:
     random = SEED.numpy()
-    held = evidence(*random.normal(size=(2, 25)).tolist())
-    assert auc(held, SEED) == auc(held, SEED)
-    assert power(held, 5, SEED) == power(held, 5, SEED)
-    assert auc(held, SEED) != auc(held, Seed(6))
+    random_evidence = evidence(*random.normal(size=(2, 25)).tolist())
+    assert auc(random_evidence, SEED) == auc(random_evidence, SEED)
+    assert power(random_evidence, 5, SEED) == power(random_evidence, 5, SEED)
+    assert auc(random_evidence, SEED) != auc(random_evidence, Seed(6))

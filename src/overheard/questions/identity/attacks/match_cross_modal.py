@@ -1,4 +1,4 @@
-"""A network that learned which update goes with which embedding matches targets to users."""
+"""Match targets to users with a network trained on pairs of an update and an embedding."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,30 +26,31 @@ from overheard.questions.identity.estimators.user_classes import UNHEARD
 @final
 @dataclass(frozen=True, slots=True)
 class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
-    """The chance that a target's updates go with what is known of a user in another modality.
+    """Probability that a target's updates match a user's embedding from another modality.
 
-    Of the users whom it may name the attacker has an embedding each, such as the mean over
-    texts, and no example of the modality that clients train on. What goes with what, the
-    network of section 4.3 (`linkage.matcher`) learns from pairs of an update and an embedding,
-    half of them of one person, of people of whom the attacker has both. Both are scaled to
-    length 1; a user without an embedding is named last.
+    The attacker has one embedding for each candidate user, such as a mean over texts, and no
+    example of the modality that clients train on. The network of section 4.3
+    (`linkage.matcher`) learns from pairs of an update and an embedding; half of the pairs come
+    from one user. Both vectors are scaled to length 1. A user without an embedding is ranked
+    last.
 
-    The paper does not say on whom it trains, and calls for pairs (update, embedding) that an
-    attacker without prior examples of those users could not make of them. So it learns from
-    holdout users here; "everyone" lets it learn from updates of the very users whom it names
-    too, and tells what the embedding adds nothing to. Its evaluation is on balanced pairs,
-    whose blind average precision is 0.5; claims rank all users.
+    The paper does not say which users the network is trained on. It needs pairs that an
+    attacker without prior examples of the candidate users cannot build for them. Here it
+    learns from holdout users. With "everyone" it also learns from updates of the candidate
+    users; this shows what updates give away without the embedding. The paper evaluates on
+    balanced pairs, for which guessing has an average precision of 0.5. These claims rank all
+    users.
 
-    Differs from the paper also in the embedding, which is what the data set has, and in a
-    sketch of layers of more than 8,192 numbers (`linkage.sketch`).
+    Also differs from the paper in the embedding, which is that of the data set, and in the
+    random projection of layers with more than 8,192 numbers (`linkage.sketch`).
 
     Args:
-        updates: where labelled updates come from: "shadow" as published.
-        layer: which part of an update is read.
-        learn_from: whose updates and embeddings are paired.
-        pairs: learned from, each once.
-        batch: pairs a step.
-        most_rounds: in which people are trained.
+        updates: the source of labelled updates: "shadow" as published.
+        layer: the part of an update that is read.
+        learn_from: the users whose updates and embeddings are paired.
+        pairs: number of training pairs, each used once.
+        batch: pairs per step.
+        most_rounds: maximum number of rounds in which known users are trained.
 
     """
 
@@ -68,7 +69,7 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse settings out of range."""
         if self.pairs < 2 or self.batch < 1 or self.most_rounds < 1:
             raise ValueError(
                 f"pairs, batch and most_rounds must be 2, 1, 1 or more, got {self}"
@@ -80,7 +81,7 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
         """Claim the mean match of each target's updates with each user's embedding.
 
         Raises:
-            NeedsError: if no embeddings are known, or there is nobody to learn from.
+            NeedsError: if embeddings are missing, or there are no users to learn from.
 
         """
         embeddings = knowledge.people.embeddings
@@ -88,33 +89,35 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
         named = [place for place, user in enumerate(users) if user in embeddings]
         if len(named) < 2:
             raise NeedsError(
-                f"{self.name} needs embeddings of two users or more whom it may name, and has "
-                f"{len(named)}: take a data set that has them"
+                f"{self.name} needs embeddings of two or more candidate users, and has "
+                f"{len(named)}: choose a data set that provides them"
             )
         known = known_updates(
             view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
         )
-        shown = torch.tensor([name in embeddings for name in known.names])
+        has_embedding = torch.tensor([name in embeddings for name in known.names])
         if self.learn_from == "holdout":
-            shown[: known.named] = False
-        learned = shown[known.people]
+            has_embedding[: known.named] = False
+        is_learned_from = has_embedding[known.people]
         size = next(iter(embeddings.values())).shape
-        table = normalize(
+        embedding_table = normalize(
             torch.stack([embeddings.get(n, torch.zeros(size)).float() for n in known.names])
         )  # (people, dims)
-        own = seed.child(self.name)
+        attack_seed = seed.child(self.name)
         matcher = fit_cross_modal(
-            normalize(known.vectors[learned]),
-            table,
-            embedding_pairs(known.people[learned], self.pairs, own.child("pairs"), self.name),
-            own.child("weights"),
+            normalize(known.vectors[is_learned_from]),
+            embedding_table,
+            embedding_pairs(
+                known.people[is_learned_from], self.pairs, attack_seed.child("pairs"), self.name
+            ),
+            attack_seed.child("weights"),
             batch=self.batch,
         )
         sent = sent_updates(view, targets, self.layer)
-        chances = matcher.probabilities(normalize(sent.vectors), table[named])
+        probabilities = matcher.probabilities(normalize(sent.vectors), embedding_table[named])
         claims = {}
         for target, rows in sent.rows().items():
-            scores = chances.new_full((len(users),), UNHEARD)
-            scores[named] = chances[rows].mean(0)
+            scores = probabilities.new_full((len(users),), UNHEARD)
+            scores[named] = probabilities[rows].mean(0)
             claims[target] = Identity(users, scores)
         return claims

@@ -1,4 +1,4 @@
-"""A network that learned which updates match compares those of targets with known users'."""
+"""Match targets to users with a Siamese network trained on pairs of updates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,23 +24,24 @@ from overheard.questions.identity.estimators.user_classes import classes_of
 @final
 @dataclass(frozen=True, slots=True)
 class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
-    """The mean chance, over a user's known updates, that they match those of the target.
+    """Mean probability that a user's known updates match those of the target.
 
-    A Siamese network (`linkage.matcher`) learns from pairs of known users' updates, holdout
-    users' too, half of them of one user, whether a pair is of one sender. As it has learned to
-    compare and not to name, a user whom it has not met could be matched as well; the attack
-    names those of whom it has a prior.
+    A Siamese network (`linkage.matcher`) learns whether two updates come from one sender. It is
+    trained on pairs of updates of known users and holdout users; half of the pairs come from
+    one user. The network compares updates and does not classify users, so it can also match
+    users outside its training set. The attack ranks the users for whom it has a prior.
 
     Differs from the paper, which scores pairs: a user's score is the mean over all pairs of an
-    update of the target and a known one of the user. How many pairs are learned from it does
-    not tell. A layer of more than 8,192 numbers is sketched (`linkage.sketch`).
+    update of the target and a known update of the user. The paper does not state the number
+    of training pairs. A layer of more than 8,192 numbers is projected at random
+    (`linkage.sketch`).
 
     Args:
-        updates: where labelled updates come from: "shadow" as published.
-        layer: which part of an update is read; it is scaled to length 1.
-        pairs: learned from, each once.
-        batch: pairs a step.
-        most_rounds: in which known users are trained.
+        updates: the source of labelled updates: "shadow" as published.
+        layer: the part of an update that is read; it is scaled to length 1.
+        pairs: number of training pairs, each used once.
+        batch: pairs per step.
+        most_rounds: maximum number of rounds in which known users are trained.
 
     """
 
@@ -58,7 +59,7 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse settings out of range."""
         if self.pairs < 2 or self.batch < 1 or self.most_rounds < 1:
             raise ValueError(
                 f"pairs, batch and most_rounds must be 2, 1, 1 or more, got {self}"
@@ -70,20 +71,20 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
         """Claim the mean match of each target with each user.
 
         Raises:
-            NeedsError: if updates of known users cannot be had, or none has two.
+            NeedsError: if updates of known users are unavailable, or no user has two.
 
         """
         known = known_updates(
             view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
         )
         classes = classes_of(known, self.name)
-        vectors, own = normalize(known.vectors), seed.child(self.name)
-        pairs = update_pairs(known.people, self.pairs, own.child("pairs"), self.name)
-        matcher = fit_siamese(vectors, pairs, own.child("weights"), batch=self.batch)
+        vectors, attack_seed = normalize(known.vectors), seed.child(self.name)
+        pairs = update_pairs(known.people, self.pairs, attack_seed.child("pairs"), self.name)
+        matcher = fit_siamese(vectors, pairs, attack_seed.child("weights"), batch=self.batch)
         sent = sent_updates(view, targets, self.layer)
-        belongs = one_hot(classes.labels, classes.count).double()  # (updates, classes)
-        chances = matcher.probabilities(normalize(sent.vectors), vectors)
-        means = chances @ belongs / belongs.sum(0)
+        is_of_user = one_hot(classes.labels, classes.count).double()  # (updates, classes)
+        probabilities = matcher.probabilities(normalize(sent.vectors), vectors)
+        means = probabilities @ is_of_user / is_of_user.sum(0)
         return {
             target: classes.identity(means[rows].mean(0))
             for target, rows in sent.rows().items()

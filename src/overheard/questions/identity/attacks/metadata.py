@@ -1,4 +1,4 @@
-"""Who sent an update, from what travels in clear beside the weights alone."""
+"""Re-identification from the metadata that accompany updates in the clear."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,28 +27,29 @@ from overheard.questions.identity.estimators.users_apart import learn_users_apar
 @final
 @dataclass(frozen=True, slots=True)
 class Metadata(LearnsFromUpdates, Attack[Identity]):
-    """Reads no weight: the number of examples, the loss and whatever else is told in clear.
+    """Uses the number of examples, the loss and other metrics sent in the clear; no weights.
 
-    - The number of examples, against that of each user's prior, up to one factor for all that
-      the sizes heard tell by themselves (`estimators.size_ratio`).
-    - The loss and any other metric, less the mean of the round, against those of known users in
-      the same run: each user a Gaussian, its mean drawn in towards that of all, the variances
-      learned from known users alone (`estimators.users_apart`).
+    - The number of examples is compared with the size of each user's prior, up to one common
+      factor that is inferred from the observed sizes (`estimators.size_ratio`).
+    - The loss and other metrics, minus the mean of the round, are compared with those of known
+      users in the same run. Each user is a Gaussian with a shrunken mean; the variances are
+      estimated from known users only (`estimators.users_apart`).
 
-    Scores are log-likelihood ratios against anybody, added up as if numbers were independent:
-    an example count and the seconds that go with it count twice. Over the rounds of a sender
-    only what differs from round to round averages out; a size told again tells nothing new.
-    Where all hold as many, and losses tell nobody apart, every user has the same score.
+    Scores are log-likelihood ratios against the population. They are summed as if the numbers
+    were independent, so an example count and the training time that depends on it count twice.
+    Over the rounds of a sender, only variation between rounds averages out; a repeated size
+    adds no information. If all clients have equal sizes and losses carry no information, all
+    users have the same score.
 
     Args:
-        updates: whose numbers tell users apart: "shadow" devices of the run, or "simulated",
-            trained from broadcasts on each prior; the latter knows of no metric but the loss.
-        order: whether the place of a reply in its round is read. It tells something where a
-            transcript keeps the order of arrival; a simulation has clients answer in the order
+        updates: the source of labelled numbers: "shadow" devices of the run, or "simulated"
+            clients trained from broadcasts on each prior, whose only metric is the loss.
+        order: whether the position of a reply in its round is read. It is informative if a
+            transcript keeps the order of arrival. In a simulation, clients reply in the order
             of their numbers.
-        pieces: of each prior, where simulated: how far apart they are tells how far private
-            examples may be from prior ones.
-        most_rounds: that are simulated.
+        pieces: number of chunks of each simulated prior. Their differences estimate how far
+            private examples may be from prior ones.
+        most_rounds: maximum number of simulated rounds.
 
     """
 
@@ -60,10 +61,10 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
     name: ClassVar[str] = "metadata"
     answers: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
-    source: ClassVar[str] = "ours; a likelihood of what an update says of itself"
+    source: ClassVar[str] = "Overheard; likelihood of the metadata of an update"
 
     def __post_init__(self) -> None:
-        """Refuse pieces and rounds that are none."""
+        """Refuse settings out of range."""
         if self.pieces < 1 or self.most_rounds < 1:
             raise ValueError("pieces and most_rounds must be 1 or more")
 
@@ -73,30 +74,34 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
         """Rank the known users for every target.
 
         Raises:
-            NeedsError: if nothing is told in clear, there is nothing to compare it with, or no
-                update of a target can be read.
+            NeedsError: if metadata in the clear, numbers to compare them with, or a readable
+                update of a target are missing.
 
         """
         people = knowledge.people
         users = tuple(people.priors)
-        told = told_beside(view, crowd_of(view, people.devices), order=self.order)
-        if told.is_silent():
-            raise NeedsError(f"{self.name} needs example counts or metrics told in clear")
-        sizes = told.sizes[told.sizes.isfinite()]
-        ratio = learn_size_ratio(
-            torch.tensor([log1p(len(p)) for p in people.priors.values()], dtype=torch.float64),
+        metadata = told_beside(view, crowd_of(view, people.devices), order=self.order)
+        if metadata.is_silent():
+            raise NeedsError(f"{self.name} needs example counts or metrics sent in the clear")
+        sizes = metadata.sizes[metadata.sizes.isfinite()]
+        size_ratio = learn_size_ratio(
+            torch.tensor(
+                [log1p(len(prior)) for prior in people.priors.values()], dtype=torch.float64
+            ),
             sizes.tolist(),
         )
         known = self._known(view, knowledge)
-        apart = learn_users_apart(known.numbers, known.users, known.devices, len(users))
-        numbers = told.named(known.names)
-        of_size = cache(ratio.evidence)
+        gaussian_users = learn_users_apart(
+            known.numbers, known.users, known.devices, len(users)
+        )
+        numbers = metadata.named(known.names)
+        size_evidence = cache(size_ratio.evidence)
         claims = {}
-        for target, rows in told.rows(targets).items():
-            scores = apart.evidence(numbers[rows])
-            own = told.sizes[rows].nanmean()
-            if bool(own.isfinite()):
-                scores = scores + of_size(float(own))
+        for target, rows in metadata.rows(targets).items():
+            scores = gaussian_users.evidence(numbers[rows])
+            size = metadata.sizes[rows].nanmean()
+            if bool(size.isfinite()):
+                scores = scores + size_evidence(float(size))
             claims[target] = Identity(users, scores)
         return claims
 

@@ -1,4 +1,4 @@
-"""Devices whose updates look as if they were trained on hand-picked examples."""
+"""Find devices whose updates resemble training on hand-picked examples."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,28 +25,28 @@ from overheard.questions.identity.estimators.user_classes import classes_of
 @final
 @dataclass(frozen=True, slots=True)
 class Profile(LearnsFromUpdates, Attack[Identity]):
-    """For each profile by itself, how much a target's updates look as if trained on it.
+    """For each profile separately, how much a target's updates resemble training on it.
 
-    Those whom the attacker "knows" are profiles: sets of examples that it picked, one for each
-    interest that it looks for (`data.partition.people`, prior = "profile"). Devices are to be
-    ranked for a profile. The paper takes its re-identification network as it is, whose softmax
-    shares one certainty out among the profiles: of a device that has two interests, or none, it
-    must deny one or invent one. `reidentify_mlp` does that. Here each profile has a yes or no
-    of its own, on the same hidden layer of 128 ReLUs, and all other profiles, and holdout users
-    where there are any, are examples of no. The score is the log-odds, the mean over a target's
-    updates; `unseen` the chance of none, as if profiles were independent.
+    The "known users" are profiles: sets of examples that the attacker picked, one for each
+    interest of concern (`data.partition.people`, prior = "profile"). Devices are ranked for
+    each profile. The paper uses its re-identification network unchanged. Its softmax divides
+    one probability among the profiles, so for a device with two interests, or none, it must
+    deny or invent one; `reidentify_mlp` does that. Here each profile has its own binary output
+    on the same hidden layer of 128 ReLUs. All other profiles and any holdout users are the
+    negative examples. The score is the mean log-odds over a target's updates. `unseen` is the
+    probability of no profile, as if profiles were independent.
 
-    It misleads where a profile's examples are far more than a device holds: an update grows,
-    and turns, with the number of steps. So a profile is cut into chunks, each of which trains
-    as a client by itself.
+    Misleading if a profile has far more examples than a device: the length and direction of an
+    update change with the number of steps. Therefore a profile is cut into chunks, each of
+    which trains as a separate client.
 
     Args:
-        updates: where labelled updates come from.
-        layer: which part of an update is read; it is scaled to length 1.
-        chunks: pieces of a profile's examples, where they are trained on by the attacker.
+        updates: the source of labelled updates.
+        layer: the part of an update that is read; it is scaled to length 1.
+        chunks: number of chunks of each profile's examples, if the attacker trains on them.
         epochs: passes over the known updates.
-        batch: updates a step.
-        most_rounds: in which profiles are trained.
+        batch: updates per step.
+        most_rounds: maximum number of rounds in which profiles are trained.
 
     """
 
@@ -66,7 +66,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse settings out of range."""
         if min(self.chunks, self.epochs, self.batch, self.most_rounds) < 1:
             raise ValueError(
                 f"chunks, epochs, batch, most_rounds must be 1 or more, got {self}"
@@ -78,7 +78,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
         """Claim the log-odds of each profile.
 
         Raises:
-            NeedsError: if updates of profiles cannot be had.
+            NeedsError: if updates of profiles are unavailable.
 
         """
         known = known_updates(
@@ -87,18 +87,20 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
         classes = classes_of(known, self.name)
         heads = fit_heads(
             normalize(known.vectors),
-            [(classes.labels == own).long() for own in range(len(classes.heard))],
+            [(classes.labels == profile).long() for profile in range(len(classes.heard))],
             [2] * len(classes.heard),
             seed.child(self.name),
             epochs=self.epochs,
             batch=self.batch,
         )
         sent = sent_updates(view, targets, self.layer)
-        told = heads.log_probabilities(normalize(sent.vectors))
-        odds = torch.stack([own[:, 1] - own[:, 0] for own in told], 1)  # (updates, profiles)
+        outputs = heads.log_probabilities(normalize(sent.vectors))
+        odds = torch.stack(
+            [output[:, 1] - output[:, 0] for output in outputs], 1
+        )  # (updates, profiles)
         claims = {}
         for target, rows in sent.rows().items():
             mean = odds[rows].mean(0)
-            none = prod((-mean).sigmoid().tolist())
-            claims[target] = classes.identity(mean, none)
+            unseen = prod((-mean).sigmoid().tolist())
+            claims[target] = classes.identity(mean, unseen)
         return claims

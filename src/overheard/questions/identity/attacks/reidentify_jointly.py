@@ -1,4 +1,4 @@
-"""Who sent an update, by a perceptron that learns an attribute of the sender beside it."""
+"""Re-identification by a perceptron that also predicts an attribute of the sender."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,23 +24,23 @@ from overheard.questions.identity.estimators.user_classes import classes_of
 @final
 @dataclass(frozen=True, slots=True)
 class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
-    """The paper's re-identification model with a second softmax, which tells an attribute.
+    """The paper's re-identification model with a second softmax for an attribute.
 
-    One hidden layer of 128 ReLUs is shared, and both cross-entropies weigh alike (Fig. 3d,
-    `linkage.heads`); the column "MTL, Deanon" of Table 4. Beside `reidentify_mlp` it tells
-    whether to know an attribute of the known users helps to tell them apart.
+    Both outputs share one hidden layer of 128 ReLUs, and both cross-entropies have equal weight
+    (Fig. 3d, `linkage.heads`); the column "MTL, Deanon" of Table 4. Compared with
+    `reidentify_mlp`, it shows whether a known attribute of the users helps re-identification.
 
-    All else is as in `reidentify_mlp`: its settings, its class of the unseen, its sum over the
-    rounds of a sender and its departures from the paper. Updates of users who take no part
-    teach the attribute too, as far as it is known of them.
+    Everything else is as in `reidentify_mlp`: the settings, the class of unknown users, the sum
+    over the rounds of a sender and the differences from the paper. Updates of users who do not
+    take part also train the attribute output if their attribute is known.
 
     Args:
-        attribute: which; None = the only one that is known.
+        attribute: its name; None = the only known attribute.
         updates: "shadow" devices of the run, as published, or "simulated" at each broadcast.
-        layer: which part of an update is read.
+        layer: the part of an update that is read.
         epochs: passes over the known updates.
-        batch: updates a step.
-        most_rounds: in which known users are trained.
+        batch: updates per step.
+        most_rounds: maximum number of rounds in which known users are trained.
 
     """
 
@@ -59,7 +59,7 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse settings out of range."""
         if self.epochs < 1 or self.batch < 1 or self.most_rounds < 1:
             raise ValueError(f"epochs, batch and most_rounds must be 1 or more, got {self}")
 
@@ -69,27 +69,27 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
         """Rank the known users for every target.
 
         Raises:
-            NeedsError: if no attribute of them is known, or updates cannot be had.
+            NeedsError: if no attribute of the users is known, or updates are unavailable.
 
         """
         known = known_updates(
             view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
         )
         users = classes_of(known, self.name)
-        told = attribute_labels(known, knowledge.people, self.attribute, "everyone")
+        attribute = attribute_labels(known, knowledge.people, self.attribute, "everyone")
         heads = fit_heads(
             normalize(known.vectors),
-            [users.labels, told.labels],
-            [users.count, len(told.values)],
+            [users.labels, attribute.labels],
+            [users.count, len(attribute.values)],
             seed.child(self.name),
             epochs=self.epochs,
             batch=self.batch,
         )
         sent = sent_updates(view, targets, self.layer)
-        of_users, _ = heads.log_probabilities(normalize(sent.vectors))
+        user_log_probabilities, _ = heads.log_probabilities(normalize(sent.vectors))
         claims = {}
         for target, rows in sent.rows().items():
-            chances = of_users[rows].sum(0).log_softmax(0)  # (classes)
-            unseen = float(chances[-1].exp()) if users.is_open else None
-            claims[target] = users.identity(chances, unseen)
+            scores = user_log_probabilities[rows].sum(0).log_softmax(0)  # (classes)
+            unseen = float(scores[-1].exp()) if users.is_open else None
+            claims[target] = users.identity(scores, unseen)
         return claims

@@ -1,4 +1,4 @@
-"""The known updates that lie nearest to another tell who sent it."""
+"""Re-identification by the nearest known updates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,26 +22,24 @@ from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
 
 ALIKE = 1e-6
-"""Squared distances of vectors of length 1 that differ by no more are the same but for
-rounding."""
+"""Squared distances of unit vectors that differ by no more are equal up to rounding."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
-    """The share of the nearest known updates that is each user's.
+    """Each user's share of the nearest known updates.
 
-    One layer of an update, scaled to length 1, is read; distances are Euclidean, and neighbours
-    all weigh alike. Known updates that are as far away as the last that counts share what is
-    left of the places: no order in which they happen to stand decides. A sender with several
-    updates has the mean of their shares. Holdout users are neighbours too, and their share is
-    `unseen`, which is as coarse as the scores are.
+    One layer of an update, scaled to length 1, is read. Distances are Euclidean, and all
+    neighbours have equal weight. Known updates tied at the last distance share the remaining
+    places, so their order does not matter. A sender with several updates has the mean of their
+    shares. Holdout users are neighbours too; their share is `unseen`, as coarse as the scores.
 
     Args:
-        updates: where labelled updates come from: "shadow" as published.
-        layer: which part of an update is read.
-        neighbours: how many count; all, where fewer updates are known.
-        most_rounds: in which known users are trained.
+        updates: the source of labelled updates: "shadow" as published.
+        layer: the part of an update that is read.
+        neighbours: number of neighbours; all, if fewer updates are known.
+        most_rounds: maximum number of rounds in which known users are trained.
 
     """
 
@@ -58,17 +56,17 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse settings out of range."""
         if self.neighbours < 1 or self.most_rounds < 1:
             raise ValueError(f"neighbours and most_rounds must be 1 or more, got {self}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Identity]:
-        """Claim the shares of each target's neighbours.
+        """Claim each user's share of the target's neighbours.
 
         Raises:
-            NeedsError: if updates of known users cannot be had.
+            NeedsError: if updates of known users are unavailable.
 
         """
         known = known_updates(
@@ -92,13 +90,13 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
 def _neighbours(
     sent: Float[Tensor, "sent dims"], known: Float[Tensor, "known dims"], count: int
 ) -> Float[Tensor, "sent known"]:
-    """How much each known update counts for each sent one; a row sums to 1."""
+    """Return the weight of each known update for each sent update; rows sum to 1."""
     count = min(count, len(known))
     distances = (
         sent.square().sum(1, keepdim=True) + known.square().sum(1) - 2 * sent @ known.T
     ).double()
-    last = distances.kthvalue(count, dim=1, keepdim=True).values
-    nearer = (distances < last - ALIKE).double()
-    as_far = ((distances - last).abs() <= ALIKE).double()
+    farthest = distances.kthvalue(count, dim=1, keepdim=True).values
+    nearer = (distances < farthest - ALIKE).double()
+    tied = ((distances - farthest).abs() <= ALIKE).double()
     left = count - nearer.sum(1, keepdim=True)
-    return (nearer + as_far * left / as_far.sum(1, keepdim=True)) / count
+    return (nearer + tied * left / tied.sum(1, keepdim=True)) / count

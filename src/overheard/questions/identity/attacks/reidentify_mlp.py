@@ -1,4 +1,4 @@
-"""A network that was trained on updates of known users tells who sent another."""
+"""Re-identification by a network trained on updates of known users."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,34 +25,34 @@ from overheard.questions.identity.estimators.user_classes import classes_of
 class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
     """One hidden layer of 128 ReLUs from an update to a softmax over the known users.
 
-    It is trained on the updates of known users of all rounds together; one layer of an update,
-    scaled to length 1, is its input. Where there are holdout users, they make one more class:
-    a sender whom the attacker does not know (the open world of section 6.1.2), and `unseen` is
-    the chance of that class.
+    It is trained on the updates of known users of all rounds together. Its input is one layer
+    of an update, scaled to length 1. Holdout users, if any, form one more class: a sender
+    unknown to the attacker (the open world of section 6.1.2). `unseen` is the probability of
+    that class.
 
-    The scores of a sender with one update are the logarithms of the softmax. With several,
-    logarithms are summed and normalised, as if its updates erred independently (naive Bayes):
-    the paper judges every update by itself and has no such rule. They do not err
-    independently, so the chance of the unseen is too sure then.
+    The scores of a sender with one update are the logarithms of the softmax. For several
+    updates the logarithms are summed and normalised, as if their errors were independent (naive
+    Bayes). The paper classifies each update separately and has no such rule. The errors are not
+    independent, so the probability of an unknown user is then overconfident.
 
-    Differs from the paper: how many epochs, and in which batches, it does not tell; here 100,
-    and Keras' 32. At this rate a weak signal takes long: on 1,200 planted updates of 50 users
-    top-1 was .32 after 30 epochs, .57 after 60, .80 after 100 and .82 after 200. A layer of
-    more than 8,192 numbers is sketched (`linkage.sketch`). Of simulated updates, 24 rounds are
-    learned from at most.
+    Differs from the paper, which does not state epochs or batch size: here 100, and 32 as in
+    Keras. At this rate a weak signal takes long: on 1,200 planted updates of 50 users top-1 was
+    .32 after 30 epochs, .57 after 60, .80 after 100 and .82 after 200. A layer of more than
+    8,192 numbers is projected at random (`linkage.sketch`). At most 24 rounds of simulated
+    updates are used.
 
-    Whoever trains known users behind a defense that draws something once a client, such as the
-    mode of `mm_aug`, sees it draw once for each of them: one draw a user looks like a mark of
-    the user. Several pieces of a prior are several clients, with a draw each.
+    A defense may draw something once per client, such as the mode of `mm_aug`. In a simulation
+    it then draws once per known user, and the network can mistake the draw for a mark of the
+    user. Several chunks of a prior are several clients, each with its own draw.
 
     Args:
-        updates: where labelled updates come from: "shadow" as published.
-        layer: which part of an update is read.
+        updates: the source of labelled updates: "shadow" as published.
+        layer: the part of an update that is read.
         epochs: passes over the known updates.
-        batch: updates a step.
-        most_rounds: in which known users are trained.
-        pieces: into which the prior of each is cut then, every one a client of its own; 1 as
-            published. Shadow devices hold their priors whole.
+        batch: updates per step.
+        most_rounds: maximum number of rounds in which known users are trained.
+        pieces: number of chunks of each simulated prior, each a separate client; 1 as
+            published. Shadow devices hold their whole priors.
 
     """
 
@@ -71,7 +71,7 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse settings out of range."""
         if min(self.epochs, self.batch, self.most_rounds, self.pieces) < 1:
             raise ValueError(
                 f"epochs, batch, most_rounds and pieces must be 1 or more, got {self}"
@@ -80,10 +80,10 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Identity]:
-        """Claim what the network tells of each target.
+        """Claim the network's log-probabilities for each target.
 
         Raises:
-            NeedsError: if updates of known users cannot be had.
+            NeedsError: if updates of known users are unavailable.
 
         """
         known = known_updates(
@@ -99,10 +99,10 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
             batch=self.batch,
         )
         sent = sent_updates(view, targets, self.layer)
-        (told,) = heads.log_probabilities(normalize(sent.vectors))
+        (log_probabilities,) = heads.log_probabilities(normalize(sent.vectors))
         claims = {}
         for target, rows in sent.rows().items():
-            chances = told[rows].sum(0).log_softmax(0)  # (classes)
-            unseen = float(chances[-1].exp()) if classes.is_open else None
-            claims[target] = classes.identity(chances, unseen)
+            scores = log_probabilities[rows].sum(0).log_softmax(0)  # (classes)
+            unseen = float(scores[-1].exp()) if classes.is_open else None
+            claims[target] = classes.identity(scores, unseen)
         return claims

@@ -1,4 +1,4 @@
-"""Linear support vectors of updates of known users tell who sent another."""
+"""Re-identification by a linear support vector machine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,20 +23,20 @@ from overheard.questions.identity.estimators.user_classes import classes_of
 @final
 @dataclass(frozen=True, slots=True)
 class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
-    """Each known user against all others, by a plane between their updates.
+    """A hyperplane between the updates of each known user and those of all others.
 
-    One layer of an update, scaled to length 1, is read. A score is the margin, of which a
-    sender with several updates has the mean: margins are no chances and cannot be summed.
-    Holdout users make one more class, whose margin is not told: it is no chance either.
+    One layer of an update, scaled to length 1, is read. The score is the margin, averaged over
+    a sender's updates: margins are not probabilities and cannot be summed as such. Holdout
+    users form one more class; its margin is not claimed, as it is not a probability.
 
-    A baseline of the paper, which tells of it no more than that it is linear: one against the
-    rest, squared hinge and C = 1 are scikit-learn's defaults.
+    A baseline of the paper, which states only that it is linear. One versus rest, squared hinge
+    loss and C = 1 are scikit-learn's defaults.
 
     Args:
-        updates: where labelled updates come from: "shadow" as published.
-        layer: which part of an update is read.
-        cost: C, what a violated margin costs.
-        most_rounds: in which known users are trained.
+        updates: the source of labelled updates: "shadow" as published.
+        layer: the part of an update that is read.
+        cost: C, the cost of a violated margin.
+        most_rounds: maximum number of rounds in which known users are trained.
 
     """
 
@@ -53,9 +53,9 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse settings out of range."""
         if not self.cost > 0 or self.most_rounds < 1:
-            raise ValueError(f"cost is above 0 and most_rounds 1 or more, got {self}")
+            raise ValueError(f"cost must be above 0 and most_rounds 1 or more, got {self}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -63,7 +63,7 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
         """Claim the mean margins of each target.
 
         Raises:
-            NeedsError: if updates of known users cannot be had.
+            NeedsError: if updates of known users are unavailable.
 
         """
         known = known_updates(

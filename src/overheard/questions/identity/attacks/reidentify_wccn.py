@@ -1,4 +1,4 @@
-"""Known users as points in spaces where one user's updates are near each other: ours."""
+"""Overheard's re-identification: cosines in spaces normalised within users."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,41 +26,41 @@ from overheard.questions.identity.estimators.one_each import one_each
 from overheard.questions.identity.estimators.user_classes import UNHEARD, classes_of
 
 ROUNDS = 6
-"""In which known users are trained: of more rounds the same data were read, at more cost."""
+"""Rounds in which known users are trained: more rounds read the same data at more cost."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
-    """Known users as points, and how near to each of them an update lies.
+    """Similarity of an update to each known user after within-class covariance normalisation.
 
-    1. Each prior is cut into pieces in the order of time, each of which is trained at some
-       broadcasts as a client of its own. What the pieces of one user differ by is what its
-       private data may differ by from its prior.
-    2. An update is scaled to length 1, less the mean of its round, and turned so that the
-       pieces of one user differ alike in all directions (`linkage.user_space`); the cosine with
-       each user is evidence. Several layers are read so.
-    3. Weights of the cosines are learned on the prior alone: from halves of the pieces the
-       other halves are told apart (`linkage.user_evidence`). They turn cosines into chances.
-    4. Updates of pseudonyms that last a round are linked first, where they lie so near that
-       they are of the same data; those of one sender are taken together.
-    5. Nobody answers twice in a round, nor under two names that last: chances are made to fit
-       that (`estimators.one_each`). `unseen` is calibrated on users left out, and on holdout
-       users.
+    1. Each prior is cut into chunks in order of time. Each chunk is trained at some broadcasts
+       as a separate client. Differences between the chunks of one user estimate how its private
+       data may differ from its prior.
+    2. An update is scaled to length 1, the mean of its round is subtracted, and it is whitened
+       so that chunks of one user vary equally in all directions (`linkage.user_space`). The
+       cosine with each user is the evidence. Several layers are read in this way.
+    3. Weights of the cosines are learned on the prior only: half of the chunks is used to
+       classify the other half (`linkage.user_evidence`). They turn cosines into probabilities.
+    4. Updates under pseudonyms that last one round are linked first if they are near enough to
+       come from the same data. Linked updates are combined.
+    5. No user replies twice in a round or under two lasting pseudonyms. Probabilities are
+       fitted to that (`estimators.one_each`). `unseen` is calibrated on left-out users and on
+       holdout users.
 
-    It misleads where private data differ from the prior in ways in which pieces of the prior do
-    not differ. So it does with shadow devices, each of which holds the same data in all rounds:
-    `unseen` is then too high, the more the fainter users differ. `unseen` takes seen and unseen
-    users to be equally likely beforehand (`linkage.stranger`).
+    Misleading if private data differ from the prior in ways in which chunks of the prior do not
+    differ. This is the case with shadow devices, which hold the same data in all rounds:
+    `unseen` is then too high, and more so the less users differ. `unseen` assumes that known
+    and unknown users are equally likely a priori (`linkage.stranger`).
 
     Args:
-        updates: where labelled updates come from.
-        layers: which parts of an update are read, each by itself; None = the last layer's bias,
-            where it has one, that layer, and all of them.
-        pieces: into which a prior is cut, where users are trained; at least 2.
-        most_rounds: in which known users are trained.
+        updates: the source of labelled updates.
+        layers: the parts of an update that are read separately; None = the last layer's bias
+            if it has one, the last layer, and all layers.
+        pieces: number of chunks of each simulated prior; at least 2.
+        most_rounds: maximum number of rounds in which known users are trained.
         link: whether updates of short-lived pseudonyms are linked.
-        at_most_one: whether nobody is taken to stand behind two senders.
+        at_most_one: whether a user may be behind at most one sender.
 
     """
 
@@ -75,24 +75,26 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
     answers: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
-        "ours; within-class covariance normalisation: Hatch, Kajarekar and Stolcke 2006; "
+        "Overheard; within-class covariance normalisation: Hatch, Kajarekar and Stolcke 2006; "
         "cosine scoring: Dehak et al. 2011; the threat: Orekondy et al. 2018 (arXiv 1805.05838)"
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse settings out of range."""
         if self.layers is not None and not 0 < len(set(self.layers)) == len(self.layers):
-            raise ValueError(f"layers are different, one or more, got {self.layers}")
+            raise ValueError(
+                f"layers must be one or more, without repetition, got {self.layers}"
+            )
         if self.pieces < 2 or self.most_rounds < 1:
-            raise ValueError(f"pieces are 2 or more and most_rounds 1 or more, got {self}")
+            raise ValueError(f"pieces must be 2 or more and most_rounds 1 or more, got {self}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Identity]:
-        """Claim the chances of each known user for each target.
+        """Claim the log-probability of each known user for each target.
 
         Raises:
-            NeedsError: if updates of known users cannot be had.
+            NeedsError: if updates of known users are unavailable.
 
         """
         known = {
@@ -103,50 +105,50 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
         }
         classes = classes_of(next(iter(known.values())), self.name)
         evidence = learn_evidence(known)
-        heard = crowd_places(view, knowledge.people.devices, evidence)
-        senders, rounds, count = heard.senders, heard.rounds, len(heard.numbers)
-        lasts = len(senders) > count
-        together = senders
-        if self.link and not lasts:
-            together = linked(evidence.nearness(heard.places), rounds, evidence.least)
-        groups = int(together.max()) + 1
-        means = [mean_by(own, together, groups) for own in heard.places]
-        scores = evidence.scores(means, together.bincount(minlength=groups))
-        scores = scores[:, evidence.heard][_first_of(together, senders, count)]
-        strange = evidence.stranger.chances(scores)
-        chances = scores.log_softmax(1)
+        crowd = crowd_places(view, knowledge.people.devices, evidence)
+        senders, rounds, count = crowd.senders, crowd.rounds, len(crowd.numbers)
+        is_lasting = len(senders) > count
+        groups = senders
+        if self.link and not is_lasting:
+            groups = linked(evidence.nearness(crowd.places), rounds, evidence.least)
+        group_count = int(groups.max()) + 1
+        means = [mean_by(layer, groups, group_count) for layer in crowd.places]
+        scores = evidence.scores(means, groups.bincount(minlength=group_count))
+        scores = scores[:, evidence.heard][_first_of(groups, senders, count)]
+        unseen = evidence.stranger.chances(scores)
+        log_probabilities = scores.log_softmax(1)
         if self.at_most_one:
-            chances = _one_each(chances, senders, rounds, lasts)
-        numbers = {target: heard.number(target) for target in targets}
+            log_probabilities = _one_each(log_probabilities, senders, rounds, is_lasting)
+        numbers = {target: crowd.number(target) for target in targets}
         return {
             target: classes.identity(
-                chances[number].clamp(min=UNHEARD).float(),
-                float(strange[number]),
+                log_probabilities[number].clamp(min=UNHEARD).float(),
+                float(unseen[number]),
             )
             for target, number in numbers.items()
         }
 
 
 def _first_of(
-    together: Int[Tensor, " updates"], senders: Int[Tensor, " updates"], count: int
+    groups: Int[Tensor, " updates"], senders: Int[Tensor, " updates"], count: int
 ) -> Int[Tensor, " senders"]:
-    """With whom each sender was taken together."""
-    found = torch.zeros(count, dtype=torch.long)
-    found[senders] = together
-    return found
+    """Return the group of linked updates that each sender is in."""
+    group_of_sender = torch.zeros(count, dtype=torch.long)
+    group_of_sender[senders] = groups
+    return group_of_sender
 
 
 def _one_each(
-    chances: Float[Tensor, "senders users"],
+    log_probabilities: Float[Tensor, "senders users"],
     senders: Int[Tensor, " updates"],
     rounds: Int[Tensor, " updates"],
-    lasts: bool,
+    is_lasting: bool,
 ) -> Float[Tensor, "senders users"]:
-    """Let no user stand behind two senders who are two: of one round, or of names that last."""
-    if lasts:
-        return one_each(chances)
-    fitted = chances.clone()
+    """Assign each user to at most one sender of a round, or of all lasting pseudonyms."""
+    if is_lasting:
+        return one_each(log_probabilities)
+    fitted = log_probabilities.clone()
     for number in sorted(set(rounds.tolist())):
-        those = senders[rounds == number]
-        fitted[those] = one_each(chances[those])
+        of_round = senders[rounds == number]
+        fitted[of_round] = one_each(log_probabilities[of_round])
     return fitted

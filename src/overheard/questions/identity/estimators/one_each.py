@@ -1,4 +1,4 @@
-"""Who is who, where no two senders are one user."""
+"""Assignment of senders to users, with at most one sender per user."""
 
 from math import ceil, log
 
@@ -7,37 +7,37 @@ from jaxtyping import Float
 from torch import Tensor
 
 ROUNDS = 200
-"""Of corrections at each warmth: on 100 senders chances then move by less than a thousandth."""
+"""Per temperature; for 100 senders, probabilities then change by less than 0.001."""
 
 COOLING = 4.0
-"""By which scores are divided less from one warmth to the next."""
+"""Factor between successive temperatures."""
 
 
 def one_each(scores: Float[Tensor, "senders users"]) -> Float[Tensor, "senders users"]:
-    """Log-chances of each user for each sender, given that no user stands behind two senders.
+    """Return log-probabilities of each user for each sender, given at most one sender per user.
 
     Sinkhorn's scaling (1967) with sums of at most 1 over the senders, as some users sent
-    nothing: who is claimed by several senders is made dearer for all of them until its chances
-    sum to 1 or less. A soft form of the assignment problem, of which it keeps the doubt. Where
-    senders are more than users, the chances of each user sum to senders / users.
+    nothing. A user claimed by several senders gets a price, raised until its probabilities sum
+    to 1 or less. This is a soft form of the assignment problem that keeps uncertainty. With
+    more senders than users, the probabilities of each user sum to senders / users.
 
-    Scores far apart leave no doubt, and prices then move by little at a time: they are found
-    for scores divided by a large number first, and from there for less and less divided ones
-    (as auctions scale their epsilon: Bertsekas 1988).
+    If scores are far apart, prices converge slowly. They are therefore found at a high
+    temperature first (scores divided by a large number), then at lower and lower ones, like
+    the epsilon scaling of auction algorithms (Bertsekas 1988).
     """
     price = torch.zeros(scores.shape[1], dtype=scores.dtype)
-    for warmth in _warmths(scores):
+    for temperature in _warmths(scores):
         for _ in range(ROUNDS):
-            chances = ((scores - price) / warmth).log_softmax(1)
-            moved = (price + warmth * chances.logsumexp(0)).clamp(min=0)
-            if torch.allclose(moved, price, atol=1e-4 * warmth, rtol=0):
+            log_probabilities = ((scores - price) / temperature).log_softmax(1)
+            new_price = (price + temperature * log_probabilities.logsumexp(0)).clamp(min=0)
+            if torch.allclose(new_price, price, atol=1e-4 * temperature, rtol=0):
                 break
-            price = moved
+            price = new_price
     return (scores - price).log_softmax(1)
 
 
 def _warmths(scores: Float[Tensor, "senders users"]) -> list[float]:
-    """From the widest gap between scores of a sender down to 1."""
+    """Return temperatures from the widest gap between scores of a sender down to 1."""
     finite = scores.where(scores.isfinite(), torch.nan)
     gap = float((scores.amax(1) - finite.nanmedian(1).values).nan_to_num().amax())
     steps = max(0, ceil(log(max(gap, 1.0), COOLING)))

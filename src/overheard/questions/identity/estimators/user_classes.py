@@ -1,4 +1,4 @@
-"""Known users as the classes of a classifier of updates, and its answers as claims."""
+"""Known users as classes of an update classifier, and its outputs as claims."""
 
 from dataclasses import dataclass
 from typing import final
@@ -12,65 +12,66 @@ from overheard.linkage.prior_updates import KnownUpdates
 from overheard.questions.identity.claim import Identity
 
 UNHEARD = -1e6
-"""The score of a user of whom no update is known: below whatever is said of the others, and
-the same for all targets."""
+"""The score of a user without known updates: below all other scores, equal for all targets."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class UserClasses:
-    """Which users a classifier tells apart.
+    """The classes of a classifier of updates.
 
-    Class i is the i-th of the users who may be named and of whom an update is known; the class
-    after them, where there are holdout users, is theirs: someone unseen.
+    Class i is the i-th candidate user with a known update. If there are holdout users, one more
+    class stands for them: an unknown user.
 
     Args:
-        users: all who may be named.
-        heard: which of them are classes, in order.
+        users: all candidate users.
+        heard: the index in `users` of the user of each class.
         labels: the class of each known update.
-        is_open: whether there is a class of the unseen.
+        is_open: whether there is a class for unknown users.
 
     """
 
     users: tuple[str, ...]
-    heard: Int[Tensor, " heard"]
+    heard: Int[Tensor, " classes"]
     labels: Int[Tensor, " updates"]
     is_open: bool
 
     @property
     def count(self) -> int:
-        """How many classes there are."""
+        """Return the number of classes."""
         return len(self.heard) + self.is_open
 
     def identity(
         self, scores: Float[Tensor, " classes"], unseen: float | None = None
     ) -> Identity:
-        """The claim that these scores of the classes make; that of the unseen is left out."""
-        every = scores.new_full((len(self.users),), UNHEARD)
-        every[self.heard] = scores[: len(self.heard)].clamp(min=UNHEARD)
-        return Identity(self.users, every, unseen)
+        """Turn scores of the classes into a claim, without that of unknown users."""
+        user_scores = scores.new_full((len(self.users),), UNHEARD)
+        user_scores[self.heard] = scores[: len(self.heard)].clamp(min=UNHEARD)
+        return Identity(self.users, user_scores, unseen)
 
 
 def classes_of(known: KnownUpdates, teller: str) -> UserClasses:
-    """The classes that these updates make.
+    """Return the classes of these updates.
 
     Args:
-        known: of whom.
-        teller: the attack, for the refusal.
+        known: the known updates.
+        teller: the name of the attack, for the error message.
 
     Raises:
-        NeedsError: if an update is known of fewer than two users who may be named.
+        NeedsError: if fewer than two candidate users have a known update.
 
     """
     names = known.people.clamp(max=known.named)
-    heard = [user for user in range(known.named) if bool((names == user).any())]
-    if len(heard) < 2:
+    class_users = [user for user in range(known.named) if bool((names == user).any())]
+    if len(class_users) < 2:
         raise NeedsError(
-            f"{teller} needs updates of two users or more whom it may name, and has them of "
-            f"{[known.names[user] for user in heard]}: let shadow devices be asked more often, "
-            "or train known users (updates = 'simulated')"
+            f"{teller} needs updates of two or more candidate users, and has them of "
+            f"{[known.names[user] for user in class_users]}: sample shadow devices in more "
+            "rounds, or simulate known users (updates = 'simulated')"
         )
     is_open = bool((names == known.named).any())
-    places = torch.full((known.named + 1,), len(heard))
-    places[torch.tensor(heard)] = torch.arange(len(heard))
-    return UserClasses(known.names[: known.named], torch.tensor(heard), places[names], is_open)
+    class_of_user = torch.full((known.named + 1,), len(class_users))
+    class_of_user[torch.tensor(class_users)] = torch.arange(len(class_users))
+    return UserClasses(
+        known.names[: known.named], torch.tensor(class_users), class_of_user[names], is_open
+    )

@@ -1,4 +1,4 @@
-"""A Gaussian for each known user over a few independent numbers, all of one variance."""
+"""A Gaussian for each known user over a few independent numbers, with common variances."""
 
 from dataclasses import dataclass
 from math import nan
@@ -9,27 +9,27 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 LEAST_LASTING = 0.05
-"""Of the variance between users, by which two sets of examples of one user are taken to differ
-at least: where each user has one device, nothing known tells it."""
+"""Minimum variance between devices of one user, as a share of the variance between users. It
+cannot be estimated if each user has one device."""
 
 ROUNDING = 1e-20
-"""Of the square of the largest number, below which a variance is none."""
+"""Share of the squared largest number below which a variance counts as 0."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class UsersApart:
-    """How users differ in some numbers, each of them taken to be independent of the others.
+    """Variance components of some numbers that are assumed independent of each other.
 
-    A number is mean of its user + what sets one device of the user apart + what sets one round
-    apart, all three normal.
+    A number is the mean of its user + an effect of the device + an effect of the round, all
+    three normal.
 
     Args:
-        means: of each user, drawn in towards the mean of all as far as chance may have set it
-            off (James and Stein's shrinkage); NaN for a number that is known of nobody.
-        between: variance of users.
-        lasting: variance of a user's devices.
-        fleeting: variance of a device's rounds.
+        means: mean of each user, shrunk towards the mean of all (James and Stein); NaN for a
+            number without known values.
+        between: variance between users.
+        lasting: variance between devices of a user.
+        fleeting: variance between rounds of a device.
 
     """
 
@@ -39,19 +39,20 @@ class UsersApart:
     fleeting: Float[Tensor, " numbers"]
 
     def evidence(self, numbers: Float[Tensor, "updates numbers"]) -> Float[Tensor, " users"]:
-        """For each user, log of how much likelier a device's numbers are than of anybody.
+        """Return each user's log-likelihood ratio of a device's numbers against the population.
 
-        A number that the device, or nobody known, tells speaks for nobody.
+        A number that is missing from the device or from all known users contributes 0.
         """
-        times = numbers.isfinite().sum(0)
-        found = numbers.nanmean(0)
-        own = self.lasting + self.fleeting / times.clamp(min=1)
-        anybody = own + self.between
+        counts = numbers.isfinite().sum(0)
+        observed = numbers.nanmean(0)
+        within = self.lasting + self.fleeting / counts.clamp(min=1)
+        total = within + self.between
         centre = self.means.nanmean(0)
-        # Without spread between users there is nothing to tell them apart by.
-        tells = found.isfinite() & centre.isfinite() & (self.between > 0)
-        near = _log_density(found - self.means, own) - _log_density(found - centre, anybody)
-        return torch.where(tells, near, 0.0).sum(1)
+        # A number without variance between users is not informative.
+        is_informative = observed.isfinite() & centre.isfinite() & (self.between > 0)
+        of_user = _log_density(observed - self.means, within)
+        of_anybody = _log_density(observed - centre, total)
+        return torch.where(is_informative, of_user - of_anybody, 0.0).sum(1)
 
 
 def learn_users_apart(
@@ -60,29 +61,29 @@ def learn_users_apart(
     devices: Int[Tensor, " updates"],
     count: int,
 ) -> UsersApart:
-    """Take the variances apart by the method of moments, number by number.
+    """Estimate the variance components by the method of moments, number by number.
 
     Args:
-        numbers: of updates of known users; NaN where one is not told.
-        users: whose each is, 0 to count - 1.
-        devices: on which device each was made; a device is of one user.
-        count: of users. One of whom nothing is told has the mean of all.
+        numbers: numbers of updates of known users; NaN = missing.
+        users: the user of each update, 0 to count - 1.
+        devices: the device of each update; a device belongs to one user.
+        count: number of users. A user without numbers gets the mean of all.
 
     """
-    each = [_apart(column, users, devices, count) for column in numbers.double().unbind(1)]
+    fits = [_apart(column, users, devices, count) for column in numbers.double().unbind(1)]
     return UsersApart(
-        torch.stack([one.means for one in each], 1)
-        if each
+        torch.stack([fit.means for fit in fits], 1)
+        if fits
         else torch.zeros(count, 0, dtype=torch.float64),
-        torch.tensor([one.between for one in each], dtype=torch.float64),
-        torch.tensor([one.lasting for one in each], dtype=torch.float64),
-        torch.tensor([one.fleeting for one in each], dtype=torch.float64),
+        torch.tensor([fit.between for fit in fits], dtype=torch.float64),
+        torch.tensor([fit.lasting for fit in fits], dtype=torch.float64),
+        torch.tensor([fit.fleeting for fit in fits], dtype=torch.float64),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Apart:
-    """The same of one number."""
+    """The variance components of one number."""
 
     means: Float[Tensor, " users"]
     between: float
@@ -96,46 +97,55 @@ def _apart(
     devices: Int[Tensor, " updates"],
     count: int,
 ) -> _Apart:
-    there = numbers.isfinite()
-    numbers, users, devices = numbers[there], users[there], devices[there]
+    is_present = numbers.isfinite()
+    numbers, users, devices = numbers[is_present], users[is_present], devices[is_present]
     if not len(numbers):
         return _Apart(torch.full((count,), nan, dtype=torch.float64), 0.0, 0.0, 0.0)
-    names = sorted(set(devices.tolist()))
-    places = torch.tensor([names.index(device) for device in devices.tolist()])
+    device_ids = sorted(set(devices.tolist()))
+    places = torch.tensor([device_ids.index(device) for device in devices.tolist()])
     rounds = places.bincount().double()
-    of_devices = torch.zeros(len(names), dtype=torch.float64)
-    of_devices = of_devices.index_add(0, places, numbers) / rounds
-    owners = torch.zeros(len(names), dtype=torch.long).index_put((places,), users)
-    had = owners.bincount(minlength=count).double()
-    of_users = torch.zeros(count, dtype=torch.float64).index_add(0, owners, of_devices) / had
+    device_means = torch.zeros(len(device_ids), dtype=torch.float64)
+    device_means = device_means.index_add(0, places, numbers) / rounds
+    device_users = torch.zeros(len(device_ids), dtype=torch.long).index_put((places,), users)
+    device_counts = device_users.bincount(minlength=count).double()
+    user_means = (
+        torch.zeros(count, dtype=torch.float64).index_add(0, device_users, device_means)
+        / device_counts
+    )
 
-    fleeting = _variance(numbers - of_devices[places], len(numbers) - len(names))
-    known = had > 0
-    spare = len(names) - int(known.sum())
-    lasting = _variance(of_devices - of_users[owners], spare)
-    lasting = max(0.0, lasting - fleeting * float((1 / rounds).mean()))
-    # How far chance may set the mean of each user off.
-    heard = torch.zeros(count, dtype=torch.float64).index_add(0, owners, rounds)
-    chance = lasting / had + fleeting / heard
-    centre = of_users[known].mean()
-    spread = _variance(of_users[known] - centre, int(known.sum()) - 1)
-    between = max(0.0, spread - float(chance[known].mean()))
-    # A spread that is but rounding is none.
-    between = between if between > ROUNDING * float(numbers.abs().max()) ** 2 else 0.0
-    trust = between / (between + chance) if between else torch.zeros_like(chance)
-    drawn_in = centre + trust * (of_users - centre)
+    round_variance = _variance(numbers - device_means[places], len(numbers) - len(device_ids))
+    known = device_counts > 0
+    freedom = len(device_ids) - int(known.sum())
+    device_variance = _variance(device_means - user_means[device_users], freedom)
+    device_variance = max(0.0, device_variance - round_variance * float((1 / rounds).mean()))
+    # The sampling variance of each user's mean.
+    update_counts = torch.zeros(count, dtype=torch.float64).index_add(0, device_users, rounds)
+    sampling_variance = device_variance / device_counts + round_variance / update_counts
+    centre = user_means[known].mean()
+    observed_variance = _variance(user_means[known] - centre, int(known.sum()) - 1)
+    user_variance = max(0.0, observed_variance - float(sampling_variance[known].mean()))
+    # A variance within rounding error counts as 0.
+    user_variance = (
+        user_variance if user_variance > ROUNDING * float(numbers.abs().max()) ** 2 else 0.0
+    )
+    weight = (
+        user_variance / (user_variance + sampling_variance)
+        if user_variance
+        else torch.zeros_like(sampling_variance)
+    )
+    shrunken = centre + weight * (user_means - centre)
     return _Apart(
-        torch.where(known, drawn_in, centre),
-        between,
-        max(lasting, LEAST_LASTING * between),
-        fleeting,
+        torch.where(known, shrunken, centre),
+        user_variance,
+        max(device_variance, LEAST_LASTING * user_variance),
+        round_variance,
     )
 
 
 def _variance(deviations: Tensor, freedom: int) -> float:
-    """0 where nothing is left to tell it by."""
+    """Return the variance; 0 without degrees of freedom."""
     return float(deviations.square().sum()) / freedom if freedom > 0 else 0.0
 
 
-def _log_density(off: Tensor, variance: Tensor) -> Tensor:
-    return -(off.square() / variance + variance.log()) / 2
+def _log_density(deviation: Tensor, variance: Tensor) -> Tensor:
+    return -(deviation.square() / variance + variance.log()) / 2

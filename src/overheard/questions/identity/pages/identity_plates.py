@@ -1,4 +1,4 @@
-"""The figures of how well users are recognised: by pairs, by lists of names, user by user."""
+"""Figures of re-identification: pairs, cumulative match curves, and precision by user."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from overheard.questions.identity.statistics.curves import identified_at, named_
 from overheard.questions.identity.statistics.ranking import Ranking, by_user, matches, rankings
 
 LENGTHS = 50
-"""Names on the longest list that is drawn."""
+"""The longest list of guesses that is drawn."""
 
 TOLD_LENGTHS = (1, 5, 10)
 
@@ -38,7 +38,7 @@ _TOLD_STRANGERS = [100 * rate for rate in TOLD_RATES[1:]]
 @final
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """One attack with what it said of all targets, run by run."""
+    """One attack with its rankings of all targets, one ranking per run."""
 
     curve: PairCurve
     ranked: tuple[Ranking, ...]
@@ -48,94 +48,101 @@ class _Drawn:
         return np.array(list(by_user(self.ranked).values()))
 
 
-def identity_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
-    """A figure for each group of observers, arm by arm."""
+def identity_plates(arms: Sequence[Arm]) -> tuple[Plate, ...]:
+    """Draw a figure for each group of observers, arm by arm."""
     return tuple(
-        _plate(exposure, drawn)
-        for arm in every
+        _plate(exposure, attacks)
+        for arm in arms
         for exposure in arm.exposures
-        if (drawn := _drawn(exposure))
+        if (attacks := _drawn(exposure))
     )
 
 
 def _drawn(exposure: Exposure) -> list[_Drawn]:
-    """The best attacks of which there are pairs of both kinds."""
-    held = []
+    """Return the best attacks with both true and false pairs."""
+    attacks = []
     for case in exposure.cases:
-        ranked = rankings(one for one in case.findings if not one.cell.is_control)
+        ranked = rankings(finding for finding in case.findings if not finding.cell.is_control)
         pairs = tuple(run for run in map(matches, ranked) if run.has_both)
         if pairs:
-            held.append(_Drawn(PairCurve(case.label, pairs), ranked))
-    return held[:MOST_ATTACKS]
+            attacks.append(_Drawn(PairCurve(case.label, pairs), ranked))
+    return attacks[:MOST_ATTACKS]
 
 
-def _plate(exposure: Exposure, drawn: Sequence[_Drawn]) -> Plate:
-    curves, where = [one.curve for one in drawn], plate_title(exposure)
+def _plate(exposure: Exposure, attacks: Sequence[_Drawn]) -> Plate:
+    curves, title = [attack.curve for attack in attacks], plate_title(exposure)
     best = curve_names(curves)[0]
     panels = (
-        _lists(drawn, where),
-        _histogram(drawn[0], best, where),
-        *_strangers(drawn, where),
+        _lists(attacks, title),
+        _histogram(attacks[0], best, title),
+        *_strangers(attacks, title),
     )
-    note = f"{NOTE} The histogram shows the best attack alone."
-    return pairs_plate(exposure, curves, note, panels, _columns(drawn))
+    note = f"{NOTE} The histogram shows only the best attack."
+    return pairs_plate(exposure, curves, note, panels, _columns(attacks))
 
 
-def _lists(drawn: Sequence[_Drawn], where: str) -> Panel:
-    users = len(drawn[0].ranked[0].users)
+def _lists(attacks: Sequence[_Drawn], title: str) -> Panel:
+    users = len(attacks[0].ranked[0].users)
     lengths = range(1, min(users, LENGTHS) + 1)
     x = [float(length) for length in lengths]
     lines = [
-        ChartLine(place, x, (100 * named_within(one.ranked, lengths)).tolist())
-        for place, one in enumerate(drawn)
+        ChartLine(place, x, (100 * named_within(attack.ranked, lengths)).tolist())
+        for place, attack in enumerate(attacks)
     ]
     blind = ChartLine(0, x, [100 * length / users for length in lengths])
-    across = Axis("names on the list", 1.0, max(2.0, x[-1]))
-    up = Axis("true user on the list, %", 0.0, 103.0)
-    chart = lines_chart(lines, blind, across, up, f"Right among the first named: {where}")
-    return Panel("Right among the first so many named", chart)
+    across = Axis("number of guesses", 1.0, max(2.0, x[-1]))
+    up = Axis("true user among them, %", 0.0, 103.0)
+    label = f"True user among the first guesses: {title}"
+    return Panel(
+        "True user among the first guesses", lines_chart(lines, blind, across, up, label)
+    )
 
 
-def _histogram(best: _Drawn, name: str, where: str) -> Panel:
+def _histogram(best: _Drawn, name: str, title: str) -> Panel:
     chance = float(np.concatenate([run.chances() for run in best.ranked]).mean())
     across = Axis("average precision, %", 0.0, 100.0)
     chart = histogram_chart(
-        (100 * best.precisions).tolist(), 100 * chance, across, f"Average precision: {where}"
+        (100 * best.precisions).tolist(), 100 * chance, across, f"Average precision: {title}"
     )
-    return Panel(f"User by user: {shown(name)}", chart)
+    return Panel(f"Average precision by user: {shown(name)}", chart)
 
 
-def _strangers(drawn: Sequence[_Drawn], where: str) -> list[Panel]:
+def _strangers(attacks: Sequence[_Drawn], title: str) -> list[Panel]:
     percents = (100 * RATES[::2]).tolist()
     lines = [
         ChartLine(place, percents, (100 * rates).tolist())
-        for place, one in enumerate(drawn)
-        if (rates := identified_at(one.ranked, percents)) is not None
+        for place, attack in enumerate(attacks)
+        if (rates := identified_at(attack.ranked, percents)) is not None
     ]
     if not lines:
         return []
-    up = Axis("known users named right, %", 0.0, 103.0)
-    across = Axis("strangers taken for a known user, %", 0.0, 100.0)
-    blind = ChartLine(0, percents, [rate / len(drawn[0].ranked[0].users) for rate in percents])
-    label = f"Known users named right among strangers: {where}"
-    return [Panel("With users it does not know", lines_chart(lines, blind, across, up, label))]
+    up = Axis("known users identified, %", 0.0, 103.0)
+    across = Axis("false alarms on unknown users, %", 0.0, 100.0)
+    users = len(attacks[0].ranked[0].users)
+    blind = ChartLine(0, percents, [rate / users for rate in percents])
+    label = f"Known users identified among unknown users: {title}"
+    return [Panel("With unknown users", lines_chart(lines, blind, across, up, label))]
 
 
-def _columns(drawn: Sequence[_Drawn]) -> MoreColumns:
+def _columns(attacks: Sequence[_Drawn]) -> MoreColumns:
     return MoreColumns(
         (
-            *(f"Right among {length}" for length in TOLD_LENGTHS),
-            *("A tenth of users below", "Half below", "A tenth above"),
-            *(f"Right at {percent:g} % strangers" for percent in _TOLD_STRANGERS),
+            *(f"True user in the top {length}" for length in TOLD_LENGTHS),
+            *(
+                "Average precision, 10th percentile",
+                "Average precision, median",
+                "Average precision, 90th percentile",
+            ),
+            *(f"Identified at {percent:g} % false alarms" for percent in _TOLD_STRANGERS),
         ),
-        tuple(map(_line, drawn)),
+        tuple(map(_line, attacks)),
     )
 
 
-def _line(one: _Drawn) -> tuple[str, ...]:
-    rates = identified_at(one.ranked, _TOLD_STRANGERS)
+def _line(attack: _Drawn) -> tuple[str, ...]:
+    rates = identified_at(attack.ranked, _TOLD_STRANGERS)
     return (
-        *percent_cells(named_within(one.ranked, TOLD_LENGTHS)),
-        *percent_cells(np.quantile(one.precisions, (0.1, 0.5, 0.9))),
+        *percent_cells(named_within(attack.ranked, TOLD_LENGTHS)),
+        *percent_cells(np.quantile(attack.precisions, (0.1, 0.5, 0.9))),
         *((NO_FIGURE,) * len(_TOLD_STRANGERS) if rates is None else percent_cells(rates)),
     )

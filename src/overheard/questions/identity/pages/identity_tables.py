@@ -1,4 +1,4 @@
-"""The tables of how well users are recognised, beside chance and beside the control."""
+"""Tables of re-identification, beside uninformed guesses and the control run."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,9 +22,9 @@ from overheard.questions.identity.statistics.identity_rows import FALSE_ALARMS
 Cell = Callable[[ScoreCell], str]
 
 
-def identity_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
-    """Up to five tables for each group of observers."""
-    return score_tables(every, _TABLES)
+def identity_tables(arms: Sequence[Arm]) -> tuple[Table, ...]:
+    """Return up to five tables for each group of observers."""
+    return score_tables(arms, _TABLES)
 
 
 def _null(cell: ScoreCell) -> str:
@@ -60,7 +60,7 @@ _GAIN = "gain_over_published"
 
 _TABLES = (
     ScoreTable(
-        "Who it is",
+        "Re-identification",
         (
             _column(_PRECISION),
             _column(_PRECISION, "Random order", blind_guess),
@@ -72,7 +72,7 @@ _TABLES = (
     ),
     ScoreTable(PAIRS_TITLE, PAIR_COLUMNS),
     ScoreTable(
-        "Users whom the attacker does not know",
+        "Users unknown to the attacker",
         (
             _column(_OPEN),
             _column(_OPEN, "Unknown targets", _unknown),
@@ -82,15 +82,18 @@ _TABLES = (
         ),
     ),
     ScoreTable(
-        "The control: examples dealt anew among all clients",
+        "Control run: examples reassigned at random among all clients",
         (
             _column("control_excess"),
-            _column("control_excess", "Identities swapped: 95 % of draws", _null),
-            _column("control_excess", "The control lies", _verdict),
+            _column("control_excess", "95 % permutation range", _null),
+            _column("control_excess", "Position of the control", _verdict),
         ),
     ),
     ScoreTable(
-        "Gain over the published attack, user by user",
-        (ScoreColumn(_GAIN, MEASURES[_GAIN], "Over", _base, is_word=True), _column(_GAIN)),
+        "Gain over the published attack, paired by user",
+        (
+            ScoreColumn(_GAIN, MEASURES[_GAIN], "Compared with", _base, is_word=True),
+            _column(_GAIN),
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Tells in plain sentences how well users are recognised, and what that is worth."""
+"""Sentences on how well users are re-identified, compared with uninformed guesses."""
 
 from overheard.drawing.people import control_words, pair_words
 from overheard.drawing.sentences import bracketed_interval
@@ -11,7 +11,7 @@ from overheard.questions.identity.statistics.identity_rows import FALSE_ALARMS
 
 
 def identity_words(exposure: Exposure) -> tuple[str, ...]:
-    """What the best attack is worth over all its targets."""
+    """Describe how well the best attack re-identifies users over all its targets."""
     case = exposure.cases[0]
     return (
         *_ranked(case),
@@ -27,9 +27,9 @@ def _ranked(case: Case) -> tuple[str, ...]:
     if row is None or times is None:
         return ()
     return (
-        f"Looking for one user among all that was sent, it finds what is that user's with an "
-        f"average precision of {percent(row.value.mean)}{_interval(row)}; a random order gets "
-        f"{percent(row.blind)}, so that is {digits(times.value.mean)} times chance.",
+        "If all targets are ranked by how likely each is a given user, the mean average "
+        f"precision is {percent(row.value.mean)}{_interval(row)}. A random order reaches "
+        f"{percent(row.blind)}, so the result is {digits(times.value.mean)} times chance.",
     )
 
 
@@ -38,11 +38,15 @@ def _strangers(case: Case) -> tuple[str, ...]:
     if row is None:
         return ()
     count = row.references["unknown targets"]
-    few = "" if count * FALSE_ALARMS >= 100 else ", too few of them to tell that rate"
+    few = (
+        ""
+        if count * FALSE_ALARMS >= 100
+        else " The targets of unknown users are too few to measure this rate."
+    )
     return (
-        f"While at most {FALSE_ALARMS}{SPACE}% of the {count:.0f} targets of users it does not "
-        f"know pass for one it does{few}, it names {percent(row.value.mean)} of the known ones "
-        f"right{_interval(row)}.",
+        f"If at most {FALSE_ALARMS}{SPACE}% of the {count:.0f} targets of unknown users may be "
+        "mistaken for a known user, the attack names the right user for "
+        f"{percent(row.value.mean)} of the targets of known users{_interval(row)}.{few}",
     )
 
 
@@ -53,9 +57,10 @@ def _control(case: Case) -> str:
     low, high = (percent(row.references[f"null {end} %"]) for end in ("2.5", "97.5"))
     within = row.references["null 2.5 %"] <= row.value.mean <= row.references["null 97.5 %"]
     return (
-        "Where the clients' examples were dealt anew among all of them, its average "
-        f"precision is {percent(row.value.mean)}, {'inside' if within else 'outside'} the "
-        f"{low} to {high} of devices whose identities are swapped by chance."
+        "In the control run, in which examples are reassigned at random among all clients, the "
+        f"mean average precision is {percent(row.value.mean)}. This is "
+        f"{'inside' if within else 'outside'} the 95{SPACE}% permutation range, {low} to "
+        f"{high}."
     )
 
 
@@ -64,8 +69,11 @@ def _gain(case: Case, exposure: Exposure) -> tuple[str, ...]:
     if row is None:
         return ()
     (base,) = row.references
-    said, label = MEASURES[row.score].tell(row.value.mean), shown(exposure.labels[base])
-    return (f"User by user, that is {said} above {label}{_interval(row)}.",)
+    gain, label = MEASURES[row.score].tell(row.value.mean), shown(exposure.labels[base])
+    return (
+        f"Compared user by user, the mean average precision is {gain} above that of "
+        f"{label}{_interval(row)}.",
+    )
 
 
 def _interval(row: Row) -> str:

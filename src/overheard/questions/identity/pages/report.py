@@ -1,4 +1,4 @@
-"""What a report tells of who sent an update."""
+"""The report's text, tables and figures on which user sent an update."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,74 +28,76 @@ PRECISION = "mean_average_precision"
 @final
 @dataclass(frozen=True)
 class IdentityPages(Pages):
-    """How well users are recognised, beside chance and beside the control."""
+    """How well users are re-identified, beside uninformed guesses and the control run."""
 
     name = "identity"
 
     def reading(self, row: Row, whose: str) -> Statement:
-        """How often the first name is the right one."""
+        """State how often the first guess is correct."""
         value = self.question.measure(row.score).tell(row.value.mean)
         return Statement(
-            "who is behind what is sent",
-            f"names who is behind what is sent, right at the first try in {value}",
-            f"right at the first try in {value}",
+            "which user sent an update",
+            f"names the user who sent an update, correct on the first guess in {value} of "
+            "cases",
+            f"correct on the first guess in {value} of cases",
         )
 
     def intro(self) -> str:
-        """How often the first name is the right one."""
-        return "For who is behind what is sent: how often the first name is the right one."
+        """Explain the share of correct first guesses."""
+        return "For the user who sent an update: how often the attack's first guess is correct."
 
     def frontier_row(self, case: Case) -> Row:
-        """The average precision, which grows with all that is said of a user."""
+        """Return the mean average precision: it rates the whole ranking, not only the top."""
         return case.whole.get(PRECISION, case.row)
 
     def sentences(self, exposure: Exposure) -> tuple[str, ...]:
-        """Lists, pairs, strangers, the control, and the gain over the published attack."""
+        """Describe rankings, pairs, unknown users, the control and the gain over the paper."""
         return identity_words(exposure)
 
     def unmeasured(self, exposure: Exposure) -> str:
-        """Nobody is known."""
+        """State that no known user took part."""
         return unmeasured_words(exposure)
 
     def why_unmeasured(self) -> str:
-        """Nobody is known."""
+        """Give the reason: no known user took part."""
         return WHY_UNMEASURED
 
     def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
-        """Tables and curves."""
+        """Return the tables and figures."""
         return people_section(identity_tables(every), identity_plates(every))
 
     def terms(self) -> tuple[Term, ...]:
-        """Precision, first names, pairs, strangers and the control."""
+        """Explain precision, first guesses, pairs, unknown users and the control."""
         return _TERMS
 
 
 _TERMS = (
     Term(
-        "Average precision a user",
-        "All that was sent is ranked by how likely it is of one user; the average precision is "
-        "the mean, over what is that user’s, of the share that is his among all ranked as high "
-        "or higher. The figure is the mean over users (score mean_average_precision). Alike "
-        "scores are broken by chance. A random order gets more than one in the number of "
-        "users; “times chance” is the ratio to it, and grows with their number.",
+        "Mean average precision",
+        "For each known user, all targets are ranked by how likely each is that user. Average "
+        "precision is a mean over the user’s own targets: the share of the user’s targets "
+        "among all targets ranked as high or higher. The figure is the mean over users (score "
+        "mean_average_precision). Ties are broken at random. A random order reaches more than "
+        "1 divided by the number of users. “Times chance” is the ratio to it; the ratio can "
+        "grow with the number of users.",
     ),
     Term(
-        "Named right at the first try",
-        "The part of the targets whose true user has the highest score (score top1); users "
-        "with alike scores share the place.",
+        "Correct on the first guess",
+        "The share of targets whose true user has the highest score (score top1). Users with "
+        "equal scores share a rank.",
     ),
     PAIRS_TERM,
     Term(
-        f"Named right at 1{SPACE}% false alarms",
-        "The part of the known users’ targets that are named right with more evidence than all "
-        f"but 1{SPACE}% of the targets of users whom the attacker does not know (score "
-        "dir_at_1_percent).",
+        f"Identified at 1{SPACE}% false alarms",
+        "The share of the known users’ targets that are named correctly and with stronger "
+        f"evidence than all but 1{SPACE}% of the targets of users unknown to the attacker "
+        "(score dir_at_1_percent).",
     ),
     Term(
-        "Identities swapped",
-        "What the average precision comes to where devices, each with all that it sent, swap "
-        "users by chance. A control outside of it tells clients apart by something else than "
-        "their examples.",
+        f"95{SPACE}% permutation range",
+        "The range of the mean average precision if users are swapped at random among devices, "
+        "each device with all that it sent. If the control lies outside this range, something "
+        "other than their examples distinguishes the clients.",
     ),
     INTERVALS_TERM,
 )

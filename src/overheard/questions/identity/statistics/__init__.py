@@ -1,1 +1,1 @@
-"""What findings of this question add up to over runs."""
+"""Statistics over runs from findings on this question."""

@@ -1,4 +1,4 @@
-"""How well people are recognised at every length of a list of names, and among strangers."""
+"""Cumulative match curves and identification rates among unknown users."""
 
 from collections.abc import Sequence
 
@@ -10,15 +10,15 @@ from overheard.questions.identity.statistics.ranking import Ranking
 
 
 def named_within(runs: Sequence[Ranking], lengths: Sequence[int]) -> Float[np.ndarray, " k"]:
-    """The share of known targets whose user is among the first k named, ties by chance."""
+    """Return the share of known targets whose user is in the top k, ties at random."""
     shares = []
     for run in runs:
         known = run.person < run.known
         scores = run.scores[known]
-        own = scores[np.arange(len(scores)), run.column[run.person[known]]][:, None]
-        better, tied = (scores > own).sum(1), (scores == own).sum(1)
-        places = (np.array(lengths)[:, None] - better) / tied  # (lengths, targets)
-        shares.append(places.clip(0, 1).mean(1))
+        true_scores = scores[np.arange(len(scores)), run.column[run.person[known]]][:, None]
+        better, tied = (scores > true_scores).sum(1), (scores == true_scores).sum(1)
+        hits = (np.array(lengths)[:, None] - better) / tied  # (lengths, targets)
+        shares.append(hits.clip(0, 1).mean(1))
     means: Float[np.ndarray, " k"] = np.mean(shares, axis=0)
     return means
 
@@ -26,13 +26,16 @@ def named_within(runs: Sequence[Ranking], lengths: Sequence[int]) -> Float[np.nd
 def identified_at(
     runs: Sequence[Ranking], percents: Sequence[float]
 ) -> Float[np.ndarray, " rates"] | None:
-    """The share of known targets named right at so many percent of false alarms.
+    """Return the share of known targets identified at each percentage of false alarms.
 
-    None where nobody unknown took part.
+    None if no unknown users took part.
     """
-    held = [one for run in runs if (one := open_set(run)) is not None]
-    if not held:
+    open_sets = [split for run in runs if (split := open_set(run)) is not None]
+    if not open_sets:
         return None
     return np.array(
-        [float(np.mean([identified(one, percent) for one in held])) for percent in percents]
+        [
+            float(np.mean([identified(split, percent) for split in open_sets]))
+            for percent in percents
+        ]
     )

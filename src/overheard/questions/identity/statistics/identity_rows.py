@@ -1,4 +1,4 @@
-"""What all targets of a run together tell of how well known users are recognised."""
+"""Rows of results that rate the re-identification of all targets of a run together."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,43 +29,41 @@ from overheard.questions.identity.statistics.ranking import Ranking, by_user, ma
 from overheard.statistics.estimate import LEVEL, Estimate, estimate
 
 FALSE_ALARMS = 1
-"""Percent of unknown targets taken for a known user at which `dir_at_1_percent` is told."""
+"""Percentage of unknown targets mistaken for a known user in `dir_at_1_percent`."""
 
 
 def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
-    """Return rows for each arm, observers, attack and rounds heard; the control stands beside.
+    """Return rows for each arm, observers, attack and observed rounds, with the control.
 
-    - `mean_average_precision`: for each known user the average precision of all targets ranked
-      by its score, ties broken by chance; the mean over users who sent something. Blind: what
-      a random ranking is expected to get, which is more than 1 / U; that stands beside.
-    - `times_chance`: the same over the blind figure, as papers tell it. It grows with U.
-    - `dir_at_1_percent`: the share of known targets named right at the first try and with more
-      evidence than all but 1 % of the unknown ones; only where there are unknown ones. The
-      finest rate that they can tell is 1 / their number, which stands beside: with fewer than
-      100 none of them passes.
-    - `control_excess`: the control's mean average precision, beside what it is where devices'
-      identities are swapped by chance, whole devices at a time since their targets clump: the
-      mean is the blind figure, the ends of 95 % of `DRAWS` permutations the references. The
-      gain's interval is where that leaves the control: all above 0, and it tells people apart
-      by something else than their examples.
-    - `gain_over_published`: the gain in mean average precision over the strongest version of
-      the published attack that was asked about the same targets (`paired_gain`).
+    - `mean_average_precision`: for each known user, the average precision of all targets ranked
+      by its score, ties broken at random; the mean over users who sent something. Uninformed
+      guess: the expectation of a random ranking, which is above 1 / U; 1 / U is a reference.
+    - `times_chance`: the same divided by the uninformed guess, as in papers. It grows with U.
+    - `dir_at_1_percent`: the share of known targets whose true user ranks first with more
+      evidence than all but 1 % of the unknown targets; only if there are unknown targets. The
+      finest measurable rate is 1 / their number, so with fewer than 100 none may pass.
+    - `control_excess`: the control's mean average precision, compared with random permutations
+      of users among whole devices, since targets of a device are correlated. The uninformed
+      guess is the mean of `DRAWS` permutations; the references are the ends of their 95 %
+      range. The interval of the gain is the control relative to that range: if it is all above
+      0, the control identifies users by something other than their examples.
+    - `gain_over_published`: the gain in mean average precision over the best version of the
+      published attack on the same targets (`paired_gain`).
 
     - `matching_auc`, `equal_error_rate`: see `findings.beside_control.pair_rows`.
 
-    Precisions are means over the users of all runs, the others means over runs, each of which
-    weighs alike. Intervals draw runs, then people within a run with all that is theirs
-    (two-stage cluster bootstrap); where everybody is told apart they have no width, however
-    few people there are.
+    Precisions are means over the users of all runs; the others are means over runs with equal
+    weight. Intervals resample runs, then users within a run with all their targets (two-stage
+    cluster bootstrap). If every user is identified, they have zero width, however few users.
     """
     places = beside_controls(findings)
-    every = [place.every for place in places]
+    all_findings = [place.every for place in places]
     return tuple(
         row
         for place in places
         for row in (
             *_of_identities(place, place.draws(seed)),
-            *_gain(place, published_beside(place.every, every), seed),
+            *_gain(place, published_beside(place.every, all_findings), seed),
         )
     )
 
@@ -73,12 +71,14 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
 def identity_references(
     score: str, planned: Sequence[Finding], control: Sequence[Finding]
 ) -> Mapping[str, float]:
-    """Return what stands beside the mean of a score: the base rate, and the control."""
-    beside = dict[str, float]()
+    """Return the references of a mean score: the base rate and the control."""
+    references = dict[str, float]()
     if score == "unseen":
-        unknown = np.mean([all(s.name != "top1" for s in one.scores) for one in planned])
-        beside["the base rate"] = float(unknown * (1 - unknown))
-    return {**beside, **mean_in_control(score, control)}
+        unknown = np.mean(
+            [all(score.name != "top1" for score in finding.scores) for finding in planned]
+        )
+        references["the base rate"] = float(unknown * (1 - unknown))
+    return {**references, **mean_in_control(score, control)}
 
 
 def _of_identities(place: BesideControl, seed: Seed) -> list[Row]:
@@ -89,12 +89,12 @@ def _of_identities(place: BesideControl, seed: Seed) -> list[Row]:
     seeds = np.array([number for number, _ in precisions])
     value = estimate(np.array(list(precisions.values())), seeds, seed.child("precision"))
     chance = float(np.concatenate([run.chances() for run in runs]).mean())
-    beside = {"1 / users": float(np.mean([1 / len(run.users) for run in runs]))}
+    references = {"1 / users": float(np.mean([1 / len(run.users) for run in runs]))}
     if control:
-        beside[CONTROL] = _mean(by_user(control).values())
-    order = {"a random order": chance}
+        references[CONTROL] = _mean(by_user(control).values())
+    random_order = {"a random order": chance}
     return [
-        place.row("mean_average_precision", "higher", value, order, beside),
+        place.row("mean_average_precision", "higher", value, random_order, references),
         place.row("times_chance", "higher", _times(value, 1 / chance), {"a random order": 1.0}),
         *pair_rows(place, tuple(map(matches, runs)), tuple(map(matches, control)), seed),
         *_of_open_sets(place, runs, control, seed),
@@ -110,22 +110,24 @@ def _times(value: Estimate, factor: float) -> Estimate:
 def _of_open_sets(
     place: BesideControl, runs: Sequence[Ranking], control: Sequence[Ranking], seed: Seed
 ) -> list[Row]:
-    sets = [(run, held) for run in runs if (held := open_set(run)) is not None]
-    if not sets:
+    splits = [(run, split) for run in runs if (split := open_set(run)) is not None]
+    if not splits:
         return []
-    others = [held for run in control if (held := open_set(run)) is not None]
-    beside = {"unknown targets": float(sum(len(held.strange) for _, held in sets))}
-    if others:
-        beside[CONTROL] = _mean(identified(held, float(FALSE_ALARMS)) for held in others)
+    controls = [split for run in control if (split := open_set(run)) is not None]
+    references = {"unknown targets": float(sum(len(split.strange) for _, split in splits))}
+    if controls:
+        references[CONTROL] = _mean(
+            identified(split, float(FALSE_ALARMS)) for split in controls
+        )
     blind = _mean(
-        len(held.strange) * FALSE_ALARMS // 100 / len(held.strange) / len(run.users)
-        for run, held in sets
+        len(split.strange) * FALSE_ALARMS // 100 / len(split.strange) / len(run.users)
+        for run, split in splits
     )
     value = identification_rate(
-        [held for _, held in sets], float(FALSE_ALARMS), seed.child("open")
+        [split for _, split in splits], float(FALSE_ALARMS), seed.child("open")
     )
     guess = {"a random order, an alarm at random": blind}
-    return [place.row(f"dir_at_{FALSE_ALARMS}_percent", "higher", value, guess, beside)]
+    return [place.row(f"dir_at_{FALSE_ALARMS}_percent", "higher", value, guess, references)]
 
 
 def _excess(place: BesideControl, control: Sequence[Ranking], seed: Seed) -> Row:
@@ -141,9 +143,9 @@ def _excess(place: BesideControl, control: Sequence[Ranking], seed: Seed) -> Row
         {"identities swapped by chance": float(null.mean())},
         {"null 2.5 %": low, "null 97.5 %": high},
     )
-    # What is asked is whether the control lies within the null, not how far it would wander.
-    beyond = Estimate(value.mean - float(null.mean()), value.mean - high, value.mean - low)
-    return replace(row, gain=beyond)
+    # The gain says whether the control is within the null; its own interval is not needed.
+    excess = Estimate(value.mean - float(null.mean()), value.mean - high, value.mean - low)
+    return replace(row, gain=excess)
 
 
 def _gain(place: BesideControl, published: Sequence[Finding], seed: Seed) -> list[Row]:
@@ -151,8 +153,8 @@ def _gain(place: BesideControl, published: Sequence[Finding], seed: Seed) -> lis
         return []
     attack, base = place.planned[0].cell.attack, published[0].cell.attack
     value = paired_gain((*place.planned, *published), attack, base, seed)
-    beside = {base: mean_precision(published)}
-    return [place.row("gain_over_published", "higher", value, references=beside)]
+    references = {base: mean_precision(published)}
+    return [place.row("gain_over_published", "higher", value, references=references)]
 
 
 def _mean(values: Iterable[float]) -> float:

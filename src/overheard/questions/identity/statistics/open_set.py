@@ -1,4 +1,4 @@
-"""How many known users are named right while few unknown ones are taken for one of them."""
+"""Detection and identification rates of known users among unknown ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,31 +17,33 @@ from overheard.statistics.resample import Resampled, resampled
 @final
 @dataclass(frozen=True, slots=True)
 class OpenSet:
-    """The targets of one run, known users apart from others.
+    """The targets of one run, divided into those of known and of unknown users.
+
+    Evidence is 1 - the claimed probability of an unknown user, if the attack gives one, else
+    the highest score.
 
     Args:
-        detection: of each target of a known user, the evidence that it is of one: 1 less the
-            chance that it is of none, where the attack gives one, else its highest score.
-        right: the chance that the true user is named first, ties broken by chance.
-        person: who stands behind each of them, from 0.
-        strange: the same evidence of each target of an unknown user.
-        stranger: who stands behind each of those, counted on after the known ones.
-        known: how many known people there are.
-        unknown: how many unknown ones.
+        detection: evidence that each target of a known user is one of the known users.
+        right: probability that the true user is ranked first, ties broken at random.
+        person: number of the user behind each of these targets, from 0.
+        strange: the same evidence for each target of an unknown user.
+        stranger: number of the user behind each of those, after the known users.
+        known: number of known users.
+        unknown: number of unknown users.
 
     """
 
     detection: Float[np.ndarray, " targets"]
     right: Float[np.ndarray, " targets"]
     person: Int[np.ndarray, " targets"]
-    strange: Float[np.ndarray, " strangers"]
-    stranger: Int[np.ndarray, " strangers"]
+    strange: Float[np.ndarray, " unknown_targets"]
+    stranger: Int[np.ndarray, " unknown_targets"]
     known: int
     unknown: int
 
 
 def open_set(ranking: Ranking) -> OpenSet | None:
-    """Set known users apart from others; None where there are no others."""
+    """Divide targets into those of known and unknown users; None without unknown users."""
     unknown = len(ranking.people) - ranking.known
     if not unknown:
         return None
@@ -63,35 +65,37 @@ def open_set(ranking: Ranking) -> OpenSet | None:
     )
 
 
-def identified(held: OpenSet, percent: float) -> float:
-    """The share of known targets named right above the threshold for so many false alarms.
+def identified(split: OpenSet, percent: float) -> float:
+    """Return the share of known targets identified at this percentage of false alarms.
 
-    The threshold is the least evidence of a stranger above which at most so many percent of
-    them lie; who is to pass lies above it. Among fewer strangers than 100 / percent it is the
-    highest of theirs.
+    A target is identified if its true user ranks first and its evidence exceeds the threshold.
+    The threshold is the lowest evidence of an unknown target that at most `percent` % of the
+    unknown targets exceed. With fewer than 100 / percent of them it is their highest.
     """
-    ones = np.ones((1, held.known + held.unknown), dtype=np.int64)
-    return float(_identified(held, percent, ones)[0])
+    ones = np.ones((1, split.known + split.unknown), dtype=np.int64)
+    return float(_identified(split, percent, ones)[0])
 
 
 def identification_rate(runs: Sequence[OpenSet], percent: float, seed: Seed) -> Estimate:
-    """`identified`, the mean over runs, with its interval over people."""
-    drawn = [
+    """Estimate the mean of `identified` over runs, with an interval over users."""
+    resamplings = [
         Resampled(run.known, run.unknown, partial(_identified, run, percent)) for run in runs
     ]
-    return resampled(drawn, seed)
+    return resampled(resamplings, seed)
 
 
 def _identified(
-    held: OpenSet, percent: float, often: Int[np.ndarray, "draws people"]
+    split: OpenSet, percent: float, weights: Int[np.ndarray, "draws users"]
 ) -> Float[np.ndarray, " draws"]:
-    order = np.argsort(-held.strange, kind="stable")
-    alarms = often[:, held.stranger[order]].cumsum(1)  # (draws, strangers)
-    # The first stranger who is one too many: the threshold lies at its evidence.
+    order = np.argsort(-split.strange, kind="stable")
+    alarms = weights[:, split.stranger[order]].cumsum(1)  # (draws, unknown_targets)
+    # The threshold is the evidence of the first target that exceeds the allowed number.
     too_many = alarms > np.floor(alarms[:, -1:] * percent / 100 + 1e-9)
-    threshold = held.strange[order][too_many.argmax(1)]  # (draws,)
+    threshold = split.strange[order][too_many.argmax(1)]  # (draws,)
     threshold = np.where(too_many.any(1), threshold, -np.inf)
-    counted = often[:, held.person]  # (draws, targets)
-    passed = held.detection[None] > threshold[:, None]
-    rates: Float[np.ndarray, " draws"] = (counted * passed) @ held.right / counted.sum(1)
+    target_weights = weights[:, split.person]  # (draws, targets)
+    is_above = split.detection[None] > threshold[:, None]
+    rates: Float[np.ndarray, " draws"] = (
+        (target_weights * is_above) @ split.right / target_weights.sum(1)
+    )
     return rates

@@ -1,4 +1,4 @@
-"""By how much one attack recognises people better than another, user by user."""
+"""The gain of one re-identification attack over another, paired by user."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,67 +10,70 @@ from overheard.questions.identity.statistics.ranking import by_user, rankings
 from overheard.statistics.estimate import Estimate, estimate
 
 PUBLISHED = "reidentify_mlp"
-"""The attack which the paper proposes: the one to be beaten."""
+"""The attack proposed by the paper: the baseline."""
 
 
 def paired_gain(findings: Iterable[Finding], attack: str, base: str, seed: Seed) -> Estimate:
-    """By how much one attack's mean average precision is above another's, user by user.
+    """Estimate the difference of two attacks' mean average precision, paired by user.
 
-    The difference is taken for each known user of each run, so that users who are hard for
-    both leave it alone; its interval draws runs, then users.
+    Differences are taken for each known user of each run, so users who are hard for both
+    attacks do not affect them. The interval resamples runs, then users.
 
     Args:
-        findings: of one arm, observers and rounds heard; of these two attacks or more.
-        attack: its name in the plan.
-        base: name of the other.
-        seed: of the draws.
+        findings: findings of both attacks in one arm, with the same observers and rounds.
+        attack: the name of the attack in the plan.
+        base: the name of the baseline.
+        seed: the seed of the bootstrap.
 
     Raises:
-        ValueError: if the two were not asked about the same users.
+        ValueError: if the two attacks do not cover the same users.
 
     """
-    held = [finding for finding in findings if not finding.cell.is_control]
-    better, worse = (
-        by_user(rankings(one for one in held if one.cell.attack == name))
+    planned = [finding for finding in findings if not finding.cell.is_control]
+    attack_precision, base_precision = (
+        by_user(rankings(finding for finding in planned if finding.cell.attack == name))
         for name in (attack, base)
     )
-    if not better or better.keys() != worse.keys():
+    if not attack_precision or attack_precision.keys() != base_precision.keys():
         raise ValueError(
-            f"{attack} names {len(better)} users and {base} {len(worse)}: both must be asked "
-            "about the same, in the same runs"
+            f"{attack} covers {len(attack_precision)} users and {base} {len(base_precision)}: "
+            "both must cover the same users in the same runs"
         )
-    gains = np.array([better[who] - worse[who] for who in better])
-    runs = np.array([run for run, _ in better])
+    gains = np.array(
+        [attack_precision[user] - base_precision[user] for user in attack_precision]
+    )
+    runs = np.array([run for run, _ in attack_precision])
     return estimate(gains, runs, seed.child("paired", attack, base))
 
 
 def published_beside(
-    members: Sequence[Finding], every: Iterable[Sequence[Finding]]
+    findings: Sequence[Finding], all_findings: Iterable[Sequence[Finding]]
 ) -> Sequence[Finding]:
-    """The findings of the strongest version of the published attack on the same targets.
+    """Return the findings of the best version of the published attack on the same targets.
 
     Args:
-        members: of one attack in one place.
-        every: of each attack and place.
+        findings: the findings of one attack in one setting.
+        all_findings: the findings of each attack and setting.
 
     """
-    cell, asked = members[0].cell, _asked(members)
+    cell, targets = findings[0].cell, _asked(findings)
     if cell.part == PUBLISHED:
         return ()
     published = [
-        held
-        for held in every
-        if held[0].cell.part == PUBLISHED
-        and _where(held[0].cell) == _where(cell)
-        and _asked(held) == asked
+        group
+        for group in all_findings
+        if group[0].cell.part == PUBLISHED
+        and _where(group[0].cell) == _where(cell)
+        and _asked(group) == targets
     ]
     return max(published, key=mean_precision, default=())
 
 
 def mean_precision(findings: Iterable[Finding]) -> float:
-    """The mean average precision over known users and runs, controls left out; 0 for none."""
-    held = by_user(rankings(one for one in findings if not one.cell.is_control))
-    return sum(held.values()) / max(len(held), 1)
+    """Return the mean over known users of all runs but controls; 0 without any."""
+    planned = (finding for finding in findings if not finding.cell.is_control)
+    precisions = by_user(rankings(planned))
+    return sum(precisions.values()) / max(len(precisions), 1)
 
 
 def _where(cell: Cell) -> tuple[object, ...]:
@@ -78,4 +81,6 @@ def _where(cell: Cell) -> tuple[object, ...]:
 
 
 def _asked(findings: Iterable[Finding]) -> frozenset[tuple[int, str, bool]]:
-    return frozenset((one.cell.seed, one.target, one.cell.is_control) for one in findings)
+    return frozenset(
+        (finding.cell.seed, finding.target, finding.cell.is_control) for finding in findings
+    )

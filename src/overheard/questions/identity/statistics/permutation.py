@@ -1,4 +1,4 @@
-"""What a figure comes to where devices swap identities by chance."""
+"""Mean average precision under random permutations of users among devices."""
 
 from collections.abc import Sequence
 
@@ -11,18 +11,17 @@ from overheard.statistics.estimate import DRAWS
 
 
 def permuted_precisions(runs: Sequence[Ranking], seed: Seed) -> Float[np.ndarray, " draws"]:
-    """The mean average precision, over all known users of all runs, of `DRAWS` permutations.
+    """Return the mean average precision of all known users in `DRAWS` permutations.
 
-    In each, the people of a run swap identities, unknown ones too, and each keeps its targets:
-    what one device sends clumps, and swapping single targets would take that for nothing, and
-    the spread for far less than it is (a permutation within exchangeable units: Good 2005,
-    section 3).
+    Each permutation swaps all users of a run, known and unknown, and keeps the targets of each
+    user together. Updates of one device are correlated, so permuting single targets would
+    underestimate the variance (permutation of exchangeable units: Good 2005, section 3).
     """
     total, users = np.zeros(DRAWS), 0
     for run in runs:
-        table, generator = run.precisions(), seed.child("run", run.seed).numpy()
+        matrix, generator = run.precisions(), seed.child("run", run.seed).numpy()
         places = np.tile(np.arange(len(run.people)), (DRAWS, 1))
-        swapped = generator.permuted(places, axis=1)[:, : run.known]  # (draws, known)
-        total += table[swapped, np.arange(run.known)].sum(1)
+        permuted = generator.permuted(places, axis=1)[:, : run.known]  # (draws, known)
+        total += matrix[permuted, np.arange(run.known)].sum(1)
         users += run.known
     return total / users

@@ -1,4 +1,4 @@
-"""All targets of a run, each with its score for every user whom an attacker may name."""
+"""All targets of a run, with their scores for every candidate user."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,17 +16,17 @@ from overheard.statistics.precision import average_precisions, chance_precisions
 @final
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What one attack said of all targets of one run.
+    """The claims of one attack about all targets of one run.
 
     Args:
-        seed: of the run.
-        users: whom it may name.
-        people: who stands behind the targets: first the known ones, who are among `users`.
-        column: of each known one, its place in `users`.
-        scores: of each target for each user; minus infinity where a claim left a user out.
-        person: who stands behind each target, as a place in `people`.
-        unknown: the chance of each target to be none of the users, as claimed; None where that
-            is unsaid.
+        seed: the seed of the run.
+        users: the candidate users.
+        people: the users behind the targets: first the known users, who are among `users`.
+        column: the index in `users` of each known user.
+        scores: the score of each target for each user; -inf if a claim leaves a user out.
+        person: the index in `people` of the user behind each target.
+        unknown: the claimed probability of each target to be none of the users; None if not
+            claimed.
 
     """
 
@@ -40,15 +40,14 @@ class Ranking:
 
     @property
     def known(self) -> int:
-        """How many of the people are among the users."""
+        """Return how many of the users behind targets are candidate users."""
         return len(self.column)
 
     def precisions(self) -> Float[np.ndarray, "people known"]:
-        """Average precision of the targets ranked for a known user, each person's in turn.
+        """Return the average precision of each row's targets in the ranking of each known user.
 
-        On the diagonal stand the true matches. A ranking for a user that finds the targets of
-        another person says nothing by itself; all of them together say what is to be expected
-        where nobody is who he seems.
+        The diagonal holds the true matches. The other entries are the values after permutations
+        of users.
         """
         columns = [
             average_precisions(self.scores[:, place], self.person, len(self.people))
@@ -57,53 +56,56 @@ class Ranking:
         return np.stack(columns, 1)
 
     def chances(self) -> Float[np.ndarray, " known"]:
-        """What a random ranking gets for each known user."""
-        own = np.bincount(self.person, minlength=len(self.people))[: self.known]
-        return chance_precisions(own, len(self.person))
+        """Return the expected average precision of a random ranking for each known user."""
+        counts = np.bincount(self.person, minlength=len(self.people))[: self.known]
+        return chance_precisions(counts, len(self.person))
 
 
 def rankings(findings: Iterable[Finding]) -> tuple[Ranking, ...]:
-    """One a run, of findings of one attack in one place; of runs in which a user is known.
+    """Build one ranking per run from the findings of one attack in one setting.
 
-    A target whose true user was among those whom the attacker knows, by its scores, is held
-    against it, named or not.
+    Runs without a known user are left out. A target counts as known if its finding has a rank
+    score, even if the claim left its true user out.
     """
     by_seed: dict[int, list[Finding]] = defaultdict(list)
     for finding in findings:
         if finding.candidates and finding.true_user is not None:
             by_seed[finding.cell.seed].append(finding)
-    every = (_ranking(seed, held) for seed, held in sorted(by_seed.items()))
-    return tuple(ranking for ranking in every if ranking.known)
+    all_runs = (_ranking(seed, group) for seed, group in sorted(by_seed.items()))
+    return tuple(ranking for ranking in all_runs if ranking.known)
 
 
 def by_user(runs: Iterable[Ranking]) -> dict[tuple[int, str], float]:
-    """The average precision of each known user of each run, by seed and name."""
+    """Return the average precision of each known user of each run, by seed and name."""
     return {
-        (run.seed, who): float(value)
+        (run.seed, user): float(value)
         for run in runs
-        for who, value in zip(run.people[: run.known], run.precisions().diagonal(), strict=True)
+        for user, value in zip(
+            run.people[: run.known], run.precisions().diagonal(), strict=True
+        )
     }
 
 
 def _ranking(seed: int, findings: Sequence[Finding]) -> Ranking:
     true = [finding.true_user or "" for finding in findings]
     known = {
-        who
-        for who, finding in zip(true, findings, strict=True)
+        user
+        for user, finding in zip(true, findings, strict=True)
         if any(score.name == "top1" for score in finding.scores)
     }
-    named = [name for choice in {one.candidates for one in findings} for name in choice]
+    candidate_sets = {finding.candidates for finding in findings}
+    named = [name for candidates in candidate_sets for name in candidates]
     users = tuple(sorted({*named, *known}))
     people = (*sorted(known), *sorted(set(true) - known))
-    number = {who: place for place, who in enumerate(people)}
-    unknown = [one.none_of_them for one in findings if one.none_of_them is not None]
+    index = {user: place for place, user in enumerate(people)}
+    unknown = [finding.none_of_them for finding in findings if finding.none_of_them is not None]
     return Ranking(
         seed,
         users,
         people,
-        np.array([users.index(who) for who in sorted(known)], dtype=np.int64),
+        np.array([users.index(user) for user in sorted(known)], dtype=np.int64),
         _scores(findings, users),
-        np.array([number[who] for who in true]),
+        np.array([index[user] for user in true]),
         np.array(unknown) if len(unknown) == len(findings) else None,
     )
 
@@ -112,26 +114,26 @@ def _scores(
     findings: Sequence[Finding], users: tuple[str, ...]
 ) -> Float[np.ndarray, "targets users"]:
     scores = np.full((len(findings), len(users)), -np.inf)
-    place = {user: number for number, user in enumerate(users)}
+    column_of = {user: column for column, user in enumerate(users)}
     columns = {
-        choice: np.array([place[user] for user in choice])
-        for choice in {finding.candidates for finding in findings}
+        candidates: np.array([column_of[user] for user in candidates])
+        for candidates in {finding.candidates for finding in findings}
     }
-    for line, finding in enumerate(findings):
-        scores[line, columns[finding.candidates]] = finding.claimed
+    for row, finding in enumerate(findings):
+        scores[row, columns[finding.candidates]] = finding.claimed
     return scores
 
 
 def matches(ranking: Ranking) -> Matches:
-    """Every pair of a target and a user for whom it has a score, and each true one."""
-    own = np.full(len(ranking.people), -1)
-    own[: ranking.known] = ranking.column
-    is_own = own[ranking.person][:, None] == np.arange(len(ranking.users))
-    targets, users = np.nonzero(np.isfinite(ranking.scores) | is_own)
+    """Return all pairs of a target and a user with a score, and all true pairs."""
+    true_columns = np.full(len(ranking.people), -1)
+    true_columns[: ranking.known] = ranking.column
+    is_true = true_columns[ranking.person][:, None] == np.arange(len(ranking.users))
+    targets, users = np.nonzero(np.isfinite(ranking.scores) | is_true)
     person = ranking.person[targets]
     return Matches(
         ranking.scores[targets, users],
-        own[person] == users,
+        true_columns[person] == users,
         person,
         ranking.known,
         len(ranking.people) - ranking.known,

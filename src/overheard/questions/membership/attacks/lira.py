@@ -1,4 +1,4 @@
-"""Membership by how likely a record's confidence is with it and without it."""
+"""Membership by the likelihood ratio of a record's confidence (LiRA)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,25 +25,26 @@ from overheard.questions.membership.estimators.sides import LEAST, log_normal, s
 class Lira(Attack[Membership]):
     """Likelihood ratio of a record's log-odds, with and without it in training.
 
-    Shadow models start from the broadcasts that targets started from, and train as clients do.
-    The log-odds of a record under the target's model, the mean over rounds, is held against a
-    normal of the same under shadow models that learned from the record, and one of those that
-    did not. All rounds are read together, as each shadow model keeps its examples: so rounds
-    that say the same are not counted twice. Each record has means of its own, and all share a
-    standard deviation a side, as the authors advise for few shadow models.
+    Shadow models start from the same broadcasts as the targets and train as clients do. The
+    log-odds of a record under the target's model, averaged over rounds, are compared with two
+    normal distributions: under shadow models that trained on the record (in), and under those
+    that did not (out). Log-odds are averaged before the comparison, and each shadow model keeps
+    its examples, so rounds with the same information are not counted twice. Each record has its
+    own means. All records share one standard deviation for in-models and one for out-models, as
+    the authors recommend for few shadow models.
 
-    Offline, no shadow model ever learns from a record in question, and the score is how far the
-    log-odds lie above those of models without the record.
+    Offline, no shadow model trains on a candidate record. The score is how far the log-odds
+    exceed those of out-models.
 
-    In a federation the target's model comes from the global one, which had learned from the
-    record in earlier rounds: shadow models without it start from the same, so only what this
-    round's training adds tells. Where few examples are granted, shadow models learn from fewer
+    In a federation, the target's model comes from a global model that may have learned from the
+    record in earlier rounds. Out models start from the same global model, so only this round's
+    training is measured. With few auxiliary examples, shadow models train on fewer examples
     than clients do.
 
     Args:
-        models: shadow models a round.
-        online: whether some learn from the records in question.
-        most_rounds: that are read, evenly from the first to the last.
+        models: shadow models per round.
+        online: whether some shadow models train on candidate records.
+        most_rounds: maximum number of rounds to read, evenly spaced from first to last.
 
     """
 
@@ -69,21 +70,21 @@ class Lira(Attack[Membership]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse what tells nothing."""
+        """Refuse settings out of range."""
         if self.models < 2 * LEAST or self.most_rounds < 1:
             raise ValueError(
-                f"models are {2 * LEAST} or more and most_rounds 1 or more, got {self}"
+                f"models must be {2 * LEAST} or more and most_rounds 1 or more, got {self}"
             )
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang."""
+        """Return the parts of the known training that affect the claims."""
         return frozenset({"model", "loss", "steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Membership]:
         """Claim the log-likelihood ratio of each record."""
-        read = shadow_confidence(
+        log_odds = shadow_confidence(
             view,
             targets,
             knowledge,
@@ -92,39 +93,39 @@ class Lira(Attack[Membership]):
             asked=self.online,
         )
         claims = {}
-        for target, held in read.targets.items():
-            score = _above(held.own, held.shadows)
+        for target, of_target in log_odds.targets.items():
+            score = _above(of_target.own, of_target.shadows)
             if self.online:
-                score = _ratio(held.own, held.shadows, read.inside)
+                score = _ratio(of_target.own, of_target.shadows, log_odds.inside)
             claims[target] = Membership(score.float())
         return claims
 
 
 def _ratio(
-    own: Float[Tensor, " records"],
+    target: Float[Tensor, " records"],
     shadows: Float[Tensor, "models records"],
-    inside: Bool[Tensor, "models records"],
+    is_member: Bool[Tensor, "models records"],
 ) -> Float[Tensor, " records"]:
-    """Log N(own; with it) - log N(own; without it)."""
-    with_it, without = side_of(shadows, inside), side_of(shadows, ~inside)
-    there = (with_it.count > 0) & (without.count > 0)
-    shifts = (with_it.mean - without.mean)[there]
+    """Return log N(target; in-models) - log N(target; out-models)."""
+    in_models, out_models = side_of(shadows, is_member), side_of(shadows, ~is_member)
+    has_both = (in_models.count > 0) & (out_models.count > 0)
+    shifts = (in_models.mean - out_models.mean)[has_both]
     shift = shifts.mean() if len(shifts) else torch.zeros(())
-    # Of which too few models learned, or but too few did not, it lies off the other side's mean
-    # as records do on average: hard ones are not to pass for others' easy ones.
-    mean = torch.where(with_it.count >= LEAST, with_it.mean, without.mean + shift)
-    other = torch.where(without.count >= LEAST, without.mean, with_it.mean - shift)
-    likely = log_normal(own, mean, with_it.deviation)
-    return likely - log_normal(own, other, without.deviation)
+    # With too few in-models, or too few out-models, the missing mean is the other mean plus or
+    # minus the average shift of all records, so that hard records do not look like easy ones.
+    in_mean = torch.where(in_models.count >= LEAST, in_models.mean, out_models.mean + shift)
+    out_mean = torch.where(out_models.count >= LEAST, out_models.mean, in_models.mean - shift)
+    in_density = log_normal(target, in_mean, in_models.deviation)
+    return in_density - log_normal(target, out_mean, out_models.deviation)
 
 
 def _above(
-    own: Float[Tensor, " records"], shadows: Float[Tensor, "models records"]
+    target: Float[Tensor, " records"], shadows: Float[Tensor, "models records"]
 ) -> Float[Tensor, " records"]:
-    """How far it is above models without the record, in deviations, less a half.
+    """Return how many deviations the target exceeds the out-models, minus one half.
 
-    A half stands between 0, where a record that was left out lies, and where one that was
-    learned from can be expected at least.
+    One half is a threshold between 0, the expectation for a non-member, and the least that can
+    be expected for a member.
     """
-    without = side_of(shadows, torch.ones_like(shadows, dtype=torch.bool))
-    return (own - without.mean) / without.deviation - 0.5
+    out_models = side_of(shadows, torch.ones_like(shadows, dtype=torch.bool))
+    return (target - out_models.mean) / out_models.deviation - 0.5

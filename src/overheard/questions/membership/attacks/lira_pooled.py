@@ -1,4 +1,4 @@
-"""Membership by likelihood, where few shadow models of a record borrow from all records."""
+"""Membership by likelihood ratio, with means shrunk towards a regression over all records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,22 +24,23 @@ from overheard.questions.membership.estimators.sides import LEAST, log_normal, s
 @final
 @dataclass(frozen=True, slots=True)
 class LiraPooled(Attack[Membership]):
-    """Likelihood ratio as `lira` has it, with means drawn towards what all records tell.
+    """Likelihood ratio as in `lira`, with in-means shrunk towards a common regression line.
 
-    Few shadow models learned from any one record, so its mean with it, m_1, is told badly. But
-    records tell of each other: with the mean without it, m_0, the line m_1 = a + b m_0 is
-    fitted over all records. b near 0 is a model that has everything it learned from by heart, b
-    near 1 one whose hard records stay hard. About the line the true means are taken to scatter
-    by a variance T (by moments: that of the m_1 about it, less their own), and each is drawn to
-    it as T / (T + s^2 / k) says, with k models of deviation s: empirical Bayes (Efron and
-    Morris 1973). What a mean is uncertain by widens its normal.
+    Few shadow models trained on any one record, so its mean under in-models, m_1, is noisy. All
+    records together give a regression m_1 = a + b m_0 on the mean under out-models, m_0. A
+    slope b near 0 means that the model memorises its training examples; b near 1 means that
+    hard records stay hard. The true means are assumed to scatter around the line with variance
+    T, estimated by moments: the variance of m_1 around the line, minus its sampling variance.
+    Each m_1 keeps a fraction T / (T + s^2 / k) of its distance to the line, for k models of
+    deviation s: empirical Bayes (Efron and Morris 1973). The uncertainty of a mean widens its
+    normal distribution.
 
-    The fewer shadow models, the more it gains over `lira` (docs/membership.md). They are the
-    same ones, so both together cost as much as one.
+    The gain over `lira` grows as the number of shadow models falls (docs/membership.md). Both
+    attacks use the same shadow models, so running both costs as much as one.
 
     Args:
-        models: shadow models a round.
-        most_rounds: that are read, evenly from the first to the last.
+        models: shadow models per round.
+        most_rounds: maximum number of rounds to read, evenly spaced from first to last.
 
     """
 
@@ -59,19 +60,19 @@ class LiraPooled(Attack[Membership]):
         }
     )
     source: ClassVar[str] = (
-        "ours, on Carlini et al. 2022 (Membership Inference Attacks From First Principles, "
-        "S&P), Algorithm 1"
+        "Overheard, based on Carlini et al. 2022 (Membership Inference Attacks From First "
+        "Principles, S&P), Algorithm 1"
     )
 
     def __post_init__(self) -> None:
-        """Refuse what tells nothing."""
+        """Refuse settings out of range."""
         if self.models < 2 * LEAST or self.most_rounds < 1:
             raise ValueError(
-                f"models are {2 * LEAST} or more and most_rounds 1 or more, got {self}"
+                f"models must be {2 * LEAST} or more and most_rounds 1 or more, got {self}"
             )
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang."""
+        """Return the parts of the known training that affect the claims."""
         return frozenset({"model", "loss", "steps"})
 
     def infer(
@@ -80,10 +81,10 @@ class LiraPooled(Attack[Membership]):
         """Claim the log-likelihood ratio of each record.
 
         Raises:
-            NeedsError: if hardly any record is inside of a shadow model and outside of others.
+            NeedsError: if fewer than two records have both in-models and out-models.
 
         """
-        read = shadow_confidence(
+        log_odds = shadow_confidence(
             view,
             targets,
             knowledge,
@@ -92,44 +93,47 @@ class LiraPooled(Attack[Membership]):
             asked=True,
         )
         return {
-            target: Membership(_ratio(held.own, held.shadows, read.inside).float())
-            for target, held in read.targets.items()
+            target: Membership(
+                _ratio(of_target.own, of_target.shadows, log_odds.inside).float()
+            )
+            for target, of_target in log_odds.targets.items()
         }
 
 
 def _ratio(
-    own: Float[Tensor, " records"],
+    target: Float[Tensor, " records"],
     shadows: Float[Tensor, "models records"],
-    inside: Bool[Tensor, "models records"],
+    is_member: Bool[Tensor, "models records"],
 ) -> Float[Tensor, " records"]:
-    """Log N(own; with it) - log N(own; without it)."""
-    with_it, without = side_of(shadows, inside), side_of(shadows, ~inside)
-    there = (with_it.count > 0) & (without.count >= LEAST)
-    if int(there.sum()) < 2:
+    """Return log N(target; in-models) - log N(target; out-models)."""
+    in_models, out_models = side_of(shadows, is_member), side_of(shadows, ~is_member)
+    has_both = (in_models.count > 0) & (out_models.count >= LEAST)
+    if int(has_both.sum()) < 2:
         raise NeedsError(
-            "two records or more that some shadow models learned from and others did not: "
-            "take more models, or ask about more records"
+            "lira_pooled needs two or more records that some shadow models trained on and "
+            "others did not: "
+            "set more models, or more candidate records"
         )
-    known = without.mean[there]
-    base = torch.where(without.count > 0, without.mean, known.mean())
-    line = _line(known, with_it.mean[there], base)
-    off = with_it.mean - line
-    # Of each mean about its true one; nothing is known where no model learned from the record.
-    unsure = with_it.deviation.square() / with_it.count
-    scatter = (off.square() - unsure)[there].mean().clamp(min=0)
-    kept = scatter / (scatter + unsure)
-    spread = (with_it.deviation.square() + scatter * (1 - kept)).sqrt()
-    widened = without.deviation * (1 + 1 / without.count.clamp(min=1)).sqrt()
-    likely = log_normal(own, line + kept * off, spread)
-    return likely - log_normal(own, base, widened)
+    known_out_mean = out_models.mean[has_both]
+    out_mean = torch.where(out_models.count > 0, out_models.mean, known_out_mean.mean())
+    line = _line(known_out_mean, in_models.mean[has_both], out_mean)
+    residual = in_models.mean - line
+    # Sampling variance of each in-mean; infinite if no model trained on the record.
+    sampling_variance = in_models.deviation.square() / in_models.count
+    scatter = (residual.square() - sampling_variance)[has_both].mean().clamp(min=0)
+    weight = scatter / (scatter + sampling_variance)
+    in_deviation = (in_models.deviation.square() + scatter * (1 - weight)).sqrt()
+    out_deviation = out_models.deviation * (1 + 1 / out_models.count.clamp(min=1)).sqrt()
+    in_density = log_normal(target, line + weight * residual, in_deviation)
+    return in_density - log_normal(target, out_mean, out_deviation)
 
 
 def _line(
-    known: Float[Tensor, " some"],
-    wanted: Float[Tensor, " some"],
+    x: Float[Tensor, " some"],
+    y: Float[Tensor, " some"],
     at: Float[Tensor, " records"],
 ) -> Float[Tensor, " records"]:
-    """Least squares of the wanted on the known, there; flat where the known do not differ."""
-    away = known - known.mean()
-    slope = (away * wanted).sum() / away.square().sum().clamp(min=1e-12)
-    return wanted.mean() + slope * (at - known.mean())
+    """Fit `y` on `x` by least squares and return the line at `at`; flat if `x` is constant."""
+    centred = x - x.mean()
+    slope = (centred * y).sum() / centred.square().sum().clamp(min=1e-12)
+    return y.mean() + slope * (at - x.mean())

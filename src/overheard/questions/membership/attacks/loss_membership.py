@@ -1,4 +1,4 @@
-"""Membership by the loss of a record alone: the floor for every other attack."""
+"""Membership by the loss of a record alone: a baseline for other attacks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from overheard.questions.membership.estimators.record_readings import confidence
 @final
 @dataclass(frozen=True, slots=True)
 class LossMembership(Attack[Membership]):
-    """A record was trained on if the target's model is surer of its label than of others'.
+    """Claims membership if the target's model is more confident than the median over records.
 
-    The score is the log-odds of the true label under the model at which the target arrived, the
-    mean over rounds, less the median over all records in question: half of them are so told to
-    be members. Log-odds order records as the loss does. It cannot tell a record that was
-    trained on from an easy one, so it fails where few false positives are allowed.
+    The score is the log-odds of the true label under the target's updated model, averaged over
+    rounds, minus the median over all candidate records. Half of them are thus claimed as
+    members. Log-odds order records as the loss does. The attack cannot distinguish a member
+    from an easy record, so it fails at low false positive rates.
 
     Args:
-        most_rounds: that are read, evenly from the first to the last.
+        most_rounds: maximum number of rounds to read, evenly spaced from first to last.
 
     """
 
@@ -38,24 +38,27 @@ class LossMembership(Attack[Membership]):
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, MODEL, CANDIDATES})
     source: ClassVar[str] = (
         "Yeom et al. 2018 (Privacy Risk in Machine Learning, CSF), Adversary 2; the threshold "
-        "is ours"
+        "is Overheard's"
     )
 
     def __post_init__(self) -> None:
-        """Refuse to read nothing."""
+        """Refuse settings out of range."""
         if self.most_rounds < 1:
-            raise ValueError(f"most_rounds is 1 or more, got {self.most_rounds}")
+            raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Membership]:
-        """Claim how likely each record was trained on."""
+        """Claim the centred log-odds of each record."""
         assert knowledge.candidates is not None
         readings = read_records(view, targets, knowledge, self.most_rounds)
         claims = {}
-        for target, answers in readings.targets.items():
-            sure = torch.stack(
-                [confidence(logits, knowledge.candidates) for logits in answers.values()]
+        for target, logits_by_round in readings.targets.items():
+            log_odds = torch.stack(
+                [
+                    confidence(logits, knowledge.candidates)
+                    for logits in logits_by_round.values()
+                ]
             ).mean(0)
-            claims[target] = Membership((sure - sure.median()).float())
+            claims[target] = Membership((log_odds - log_odds.median()).float())
         return claims

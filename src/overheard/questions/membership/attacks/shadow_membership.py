@@ -1,4 +1,4 @@
-"""Membership that boosted stumps learned from shadow models' answers."""
+"""Membership by boosted stumps that are trained on the outputs of shadow models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,38 +32,37 @@ from overheard.questions.membership.estimators.stumps import (
 from overheard.simulation.keys import key_of
 
 LARGEST = 10
-"""Answers that are told, the surest first."""
+"""Number of largest class probabilities given to the stumps."""
 
 MOST_LABELS = 20
-"""Classes up to which a record's label is told to the stumps."""
+"""Maximum number of classes for which the stumps also get the record's label."""
 
 ODDS = "odds"
-"""The name of the one tensor that the shelf keeps for a target and a round."""
+"""The name of the tensor that is cached for a target and a round."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ShadowMembership(Attack[Membership]):
-    """A classifier of answers, trained where it is known who was inside.
+    """A classifier of model outputs, trained on shadow models with known membership.
 
-    Shadow models learn from some of the attacker's examples and of the records in question. For
-    each of them and each record it is known whether the record was inside; boosted stumps learn
-    to tell it by the model's answers, the surest first, how sure it is of the true label, and
-    which label that is. The mean over rounds of their log-odds is the score, less the log-odds
-    of how frequent the two are among shadow models.
+    Shadow models train on some of the attacker's examples and candidate records. For each
+    shadow model and record, membership is known. Boosted stumps learn to predict it from the
+    model's largest class probabilities, the log-odds of the true label, and the label. The
+    score is the mean of their log-odds over rounds, minus the log-odds of the base rate of
+    members among shadow models.
 
-    The paper has 128 shadow models and CatBoost at depth 1 and 10,000 iterations: that is
-    `ShadowMembership(models=128, booster="catboost")`, with the extra `membership`. What its
-    classifier is told, and where its threshold lies, it does not say. The default is
-    scikit-learn's boosting, in a fraction of the time. Either learns one rule for all records,
-    so hard records that were trained on and easy ones that were not are told apart worse than
-    by `lira`.
+    The paper uses 128 shadow models and CatBoost at depth 1 with 10,000 iterations:
+    `ShadowMembership(models=128, booster="catboost")`, with the extra `membership`. It does not
+    state the features or the threshold of its classifier. The default is scikit-learn's
+    boosting, which takes a fraction of the time. Both learn one rule for all records, so they
+    distinguish hard members from easy non-members less well than `lira`.
 
     Args:
-        models: shadow models a round.
-        booster: whose stumps.
-        stumps: boosted; None = 300 of scikit-learn's, or 10,000 of CatBoost's.
-        most_rounds: that are read, evenly from the first to the last.
+        models: shadow models per round.
+        booster: the library of the stumps.
+        stumps: number of stumps; None = 300 with scikit-learn, or 10,000 with CatBoost.
+        most_rounds: maximum number of rounds to read, evenly spaced from first to last.
 
     """
 
@@ -90,14 +89,14 @@ class ShadowMembership(Attack[Membership]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse what learns nothing."""
+        """Refuse settings out of range."""
         if self.models < 2 or self.boosted_stumps < 1 or self.most_rounds < 1:
             raise ValueError(
-                f"models are 2 or more, stumps and most_rounds 1 or more, got {self}"
+                f"models must be 2 or more, stumps and most_rounds 1 or more, got {self}"
             )
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang."""
+        """Return the parts of the known training that affect the claims."""
         return frozenset({"model", "loss", "steps"})
 
     def infer(
@@ -106,7 +105,7 @@ class ShadowMembership(Attack[Membership]):
         """Claim the log-odds of each record.
 
         Raises:
-            NeedsError: if CatBoost is asked for and not installed.
+            NeedsError: if CatBoost is selected but not installed.
 
         """
         assert knowledge.candidates is not None
@@ -115,28 +114,39 @@ class ShadowMembership(Attack[Membership]):
         readings = read_records(view, targets, knowledge, self.most_rounds)
         shadows = shadow_answers(view, knowledge, readings.rounds, self.models, asked=True)
         odds: dict[Party, list[Tensor]] = {target: [] for target in targets}
-        for number, answers in shadows.rounds.items():
-            heard = {who: own[number] for who, own in readings.targets.items() if number in own}
-            drawn = knowledge.means.seed.child("stumps", number)
-            learner = _Learner(self.booster, self.boosted_stumps, drawn, knowledge.means.shelf)
-            told = learner.odds(answers, shadows.inside, list(heard.values()), records)
-            for who, own in zip(heard, told, strict=True):
-                odds[who].append(own)
-        return {who: Membership(torch.stack(own).mean(0).float()) for who, own in odds.items()}
+        for number, shadow_logits in shadows.rounds.items():
+            logits_of = {
+                target: by_round[number]
+                for target, by_round in readings.targets.items()
+                if number in by_round
+            }
+            round_seed = knowledge.means.seed.child("stumps", number)
+            classifier = _Learner(
+                self.booster, self.boosted_stumps, round_seed, knowledge.means.shelf
+            )
+            predicted = classifier.odds(
+                shadow_logits, shadows.inside, list(logits_of.values()), records
+            )
+            for target, log_odds in zip(logits_of, predicted, strict=True):
+                odds[target].append(log_odds)
+        return {
+            target: Membership(torch.stack(rounds).mean(0).float())
+            for target, rounds in odds.items()
+        }
 
     @property
     def boosted_stumps(self) -> int:
-        """How many are boosted."""
+        """Return the number of stumps."""
         return STUMPS[self.booster] if self.stumps is None else self.stumps
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Learner:
-    """Learns from the shadow models of a round, unless all that is asked is on the shelf.
+    """Boosted stumps for the shadow models of a round, with cached predictions.
 
-    A round that is listened to alone is asked the same as among others, and to boost takes
-    longer than all else where models are small.
+    Claims about different sets of rounds need the same predictions, and boosting is the slowest
+    step for small models.
     """
 
     booster: Booster
@@ -146,41 +156,41 @@ class _Learner:
 
     def odds(
         self,
-        answers: Float[Tensor, "models records classes"],
-        inside: Bool[Tensor, "models records"],
+        logits: Float[Tensor, "models records classes"],
+        is_member: Bool[Tensor, "models records"],
         targets: Sequence[Float[Tensor, "records classes"]],
         records: Examples,
     ) -> list[Float[Tensor, " records"]]:
-        """The log-odds of each record, for each target's answers."""
+        """Return the log-odds of each record, for each target's logits."""
         settings = repr((self.booster, self.stumps, self.seed, LARGEST, MOST_LABELS))
-        common = key_of(settings, answers, inside, records.labels)
-        keys = [key_of(common, own) for own in targets]
-        kept = [self.shelf.load(key) for key in keys]
-        missing = [place for place, one in enumerate(kept) if one is None]
+        common = key_of(settings, logits, is_member, records.labels)
+        keys = [key_of(common, target_logits) for target_logits in targets]
+        cached = [self.shelf.load(key) for key in keys]
+        missing = [place for place, tensors in enumerate(cached) if tensors is None]
         if missing:
             log_odds = boosted(
-                _told(answers, records),
-                inside.flatten().numpy(),
+                _told(logits, records),
+                is_member.flatten().numpy(),
                 booster=self.booster,
                 stumps=self.stumps,
                 seed=self.seed,
             )
             for place in missing:
-                own = log_odds(_told(targets[place].unsqueeze(0), records))
-                kept[place] = {ODDS: torch.from_numpy(own)}
-                self.shelf.save(keys[place], {ODDS: torch.from_numpy(own)})
-        return [one[ODDS] for one in kept if one is not None]
+                predicted = log_odds(_told(targets[place].unsqueeze(0), records))
+                cached[place] = {ODDS: torch.from_numpy(predicted)}
+                self.shelf.save(keys[place], {ODDS: torch.from_numpy(predicted)})
+        return [tensors[ODDS] for tensors in cached if tensors is not None]
 
 
 def _told(
-    answers: Float[Tensor, "models records classes"], records: Examples
+    logits: Float[Tensor, "models records classes"], records: Examples
 ) -> NDArray[np.float64]:
-    """What the stumps see of each model and record: rows of numbers."""
-    classes = answers.shape[-1]
-    surest = answers.double().softmax(-1).sort(-1, descending=True).values[..., :LARGEST]
-    parts = [surest, confidence(answers, records).unsqueeze(-1)]
+    """Return one row of features for each model and record."""
+    classes = logits.shape[-1]
+    largest = logits.double().softmax(-1).sort(-1, descending=True).values[..., :LARGEST]
+    parts = [largest, confidence(logits, records).unsqueeze(-1)]
     if classes <= MOST_LABELS:
         label = one_hot(records.labels, classes).double()
-        parts.append(label.expand(len(answers), -1, -1))
-    told: NDArray[np.float64] = torch.cat(parts, -1).flatten(0, 1).numpy()
-    return told
+        parts.append(label.expand(len(logits), -1, -1))
+    rows: NDArray[np.float64] = torch.cat(parts, -1).flatten(0, 1).numpy()
+    return rows

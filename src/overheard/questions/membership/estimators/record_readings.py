@@ -1,4 +1,4 @@
-"""What the models at which targets arrived answer to the records in question."""
+"""Logits of the targets' updated models on the candidate records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from overheard.statistics.spread import spread
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordReadings:
-    """Answers to the records in question, by round.
+    """Logits of the targets' models on the candidate records, by round.
 
     Args:
-        rounds: that were read, in order.
-        targets: by target and round, the logits of the model at which it arrived.
+        rounds: the rounds that were read, in order.
+        targets: by target and round, the logits of its model after training.
 
     """
 
@@ -35,43 +35,45 @@ class RecordReadings:
 def read_records(
     view: View, targets: Sequence[Party], knowledge: Knowledge, most_rounds: int
 ) -> RecordReadings:
-    """Read the models at which targets arrived, in some of the rounds.
+    """Compute logits of the targets' updated models in some of the rounds.
 
-    The rounds are spread evenly over those in which anybody was heard, from the first to the
-    last; a target that was heard in none of them is read in its own last round.
+    The rounds are evenly spaced among those with an update of any sender, from first to last. A
+    target without an update in any of them is read in its own last round.
     """
     assert knowledge.build_model is not None
     assert knowledge.candidates is not None
     broadcasts = view.broadcasts()
-    heard = {
-        who: [number for number in view.heard(who) if number in broadcasts]
-        for who in (*view.senders(), *targets)
+    rounds_of = {
+        party: [number for number in view.heard(party) if number in broadcasts]
+        for party in (*view.senders(), *targets)
     }
-    # Of all that was heard, so that it is the same whomever is asked about.
-    chosen = spread(sorted({n for own in heard.values() for n in own}), most_rounds)
+    # All senders count, so that the rounds do not depend on the targets.
+    selected = spread(
+        sorted({number for rounds in rounds_of.values() for number in rounds}), most_rounds
+    )
     read: dict[Party, dict[int, Tensor]] = {}
     for target in targets:
-        own = heard[target]
-        there = [number for number in own if number in chosen] or own[-1:]
+        own_rounds = rounds_of[target]
+        numbers = [number for number in own_rounds if number in selected] or own_rounds[-1:]
         updates = view.updates(target)
-        models = (moved(broadcasts[number], updates[number].delta) for number in there)
-        answers = logits_of_cohort(
+        models = (moved(broadcasts[number], updates[number].delta) for number in numbers)
+        logits = logits_of_cohort(
             knowledge.build_model,
             models,
             knowledge.candidates.inputs,
             device=knowledge.means.device,
         )
-        read[target] = dict(zip(there, answers, strict=True))
-    rounds = tuple(sorted({number for own in read.values() for number in own}))
+        read[target] = dict(zip(numbers, logits, strict=True))
+    rounds = tuple(sorted({number for by_round in read.values() for number in by_round}))
     return RecordReadings(rounds, read)
 
 
 def confidence(
     logits: Float[Tensor, "*models records classes"], records: Examples
 ) -> Float[Tensor, "*models records"]:
-    """The log-odds that a model gives the true label: log p - log(1 - p), in float64."""
-    wide = logits.double()
-    label = records.labels.view(*[1] * (wide.ndim - 2), -1, 1).expand(*wide.shape[:-1], 1)
-    own = wide.gather(-1, label)
-    others = wide.scatter(-1, label, -torch.inf).logsumexp(-1)
-    return own.squeeze(-1) - others
+    """Return the log-odds of the true label: log p - log(1 - p), in float64."""
+    precise = logits.double()
+    label = records.labels.view(*[1] * (precise.ndim - 2), -1, 1).expand(*precise.shape[:-1], 1)
+    true_logit = precise.gather(-1, label)
+    others = precise.scatter(-1, label, -torch.inf).logsumexp(-1)
+    return true_logit.squeeze(-1) - others

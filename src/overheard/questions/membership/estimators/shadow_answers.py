@@ -1,4 +1,4 @@
-"""What shadow models answer to the records in question, trained once for all who ask."""
+"""Logits of shadow models on the candidate records, trained once and cached."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,17 +30,17 @@ from overheard.simulation.job_tensors import named_examples
 from overheard.simulation.keys import broadcast_key, key_of
 
 WHAT = "shadow models"
-"""As what their training is told to `Means.on_progress`."""
+"""The label of their training in `Means.on_progress`."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ShadowAnswers:
-    """Logits of shadow models on the records in question.
+    """Logits of shadow models on the candidate records.
 
     Args:
-        rounds: by round, the answers of models that started from its broadcast.
-        inside: which of the records each model learned from, in all rounds alike.
+        rounds: by round, the logits of models that started from its broadcast.
+        inside: whether each model trained on each record, the same in all rounds.
 
     """
 
@@ -51,44 +51,46 @@ class ShadowAnswers:
 def shadow_answers(
     view: View, knowledge: Knowledge, rounds: Sequence[int], count: int, *, asked: bool
 ) -> ShadowAnswers:
-    """Train shadow models at the broadcasts of these rounds, and ask them about the records.
+    """Train shadow models at the broadcasts of these rounds and compute their logits.
 
-    Each learns from as many examples as clients tell that they have (the median; half of what
-    there is, where none tells or there are too few), drawn from the auxiliary ones and, if
-    `asked`, from the records in question: so each record is inside of some and outside of the
-    others.
+    Each model trains on as many examples as clients report (the median), or on half of the
+    available examples if no size is reported or fewer are available. They are drawn from the
+    auxiliary examples and, if `asked`, from the candidate records, so that each record is
+    a member of some models and not of others.
 
-    One piece of work is `CHUNK` models in one round, kept on the shelf as soon as it is done:
-    whoever asks for the same, of fewer rounds or for more models, has no others trained. All
-    draws hang on the seed of `knowledge.means`.
+    One job trains `CHUNK` models in one round and is cached when it is done. Calls with fewer
+    rounds or more models reuse it. All draws depend on the seed of `knowledge.means`.
 
     Args:
-        view: for the broadcasts, and for what it tells of sizes.
+        view: provides the broadcasts and the reported sizes.
         knowledge: with auxiliary examples, candidates, a model and a recipe.
-        rounds: one or more, each with a broadcast.
-        count: of models a round.
-        asked: whether they learn from the records in question too.
+        rounds: one or more rounds, each with a broadcast.
+        count: number of models per round.
+        asked: whether the models also train on candidate records.
 
     Raises:
         NeedsError: if there are fewer than two examples to draw from.
-        PlanError: if a training runs away.
-        WorkerError: if workers die again and again.
+        PlanError: if a training diverges.
+        WorkerError: if workers fail repeatedly.
 
     """
     jobs = _jobs(view, knowledge, rounds, count, asked=asked)
-    made: dict[int, Answer] = {}
+    results: dict[int, Answer] = {}
 
-    def take(place: int, _: int, answer: Answer) -> None:
-        made[place] = answer
+    def save_result(place: int, _: int, answer: Answer) -> None:
+        results[place] = answer
 
     inputs = JobInputs(lambda: _shared(knowledge), view.broadcasts())
-    do_cached(WHAT, jobs, inputs, knowledge.means, take)
+    do_cached(WHAT, jobs, inputs, knowledge.means, save_result)
     by_round: dict[int, list[Answer]] = {number: [] for number in rounds}
     for place, job in enumerate(jobs):
-        by_round[job.round].append(made[place])
+        by_round[job.round].append(results[place])
     return ShadowAnswers(
-        {number: torch.cat([one[ANSWERS] for one in own]) for number, own in by_round.items()},
-        torch.cat([one[INSIDE] for one in by_round[rounds[0]]]),
+        {
+            number: torch.cat([chunk[ANSWERS] for chunk in chunks])
+            for number, chunks in by_round.items()
+        },
+        torch.cat([chunk[INSIDE] for chunk in by_round[rounds[0]]]),
     )
 
 
@@ -100,10 +102,12 @@ def _jobs(
     assert knowledge.recipe is not None
     assert knowledge.build_model is not None
     means, auxiliary, records = knowledge.means, knowledge.auxiliary, knowledge.candidates
-    there = len(auxiliary) + (len(records) if asked else 0)
-    if there < 2:
-        raise NeedsError("shadow models learn from two examples or more: grant more")
-    size = min(_told_size(view) or there, there // 2)
+    available = len(auxiliary) + (len(records) if asked else 0)
+    if available < 2:
+        raise NeedsError(
+            "shadow models need two or more examples: give the attacker more auxiliary examples"
+        )
+    size = min(_told_size(view) or available, available // 2)
     seed, broadcasts = means.seed.child("shadow models"), view.broadcasts()
     common = key_of(
         repr((knowledge.recipe, seed, size, asked)),
@@ -133,7 +137,7 @@ def _jobs(
 
 
 def _shared(knowledge: Knowledge) -> tuple[Bundle, ...]:
-    """What the jobs of all rounds read."""
+    """Return the tensors that the jobs of all rounds read."""
     assert knowledge.auxiliary is not None
     assert knowledge.candidates is not None
     auxiliary = named_examples("auxiliary", knowledge.auxiliary)
@@ -143,8 +147,8 @@ def _shared(knowledge: Knowledge) -> tuple[Bundle, ...]:
 def _told_size(view: View) -> int | None:
     sizes = [
         update.examples
-        for who in view.senders()
-        for update in view.updates(who).values()
+        for sender in view.senders()
+        for update in view.updates(sender).values()
         if update.examples
     ]
     return int(torch.tensor(sizes).median()) if sizes else None

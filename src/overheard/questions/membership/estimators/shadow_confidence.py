@@ -1,4 +1,4 @@
-"""How sure targets' models are of each record in question, beside shadow models."""
+"""Log-odds of the candidate records under the targets' models and shadow models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from overheard.questions.membership.estimators.sides import bounded
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beside:
-    """Log-odds of the true label, bounded, mean over the rounds of one target.
+    """Clamped log-odds of the true label, averaged over the rounds of one target.
 
     Args:
-        own: of its models.
-        shadows: of shadow models that started where its models did.
+        own: log-odds under the target's models.
+        shadows: log-odds under shadow models that started from the same broadcasts.
 
     """
 
@@ -31,11 +31,11 @@ class Beside:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShadowConfidence:
-    """How sure models are of each record.
+    """Log-odds of each candidate record for all targets.
 
     Args:
-        targets: each beside its shadow models.
-        inside: which records each shadow model learned from.
+        targets: the log-odds of each target and of its shadow models.
+        inside: whether each shadow model trained on each record.
 
     """
 
@@ -52,25 +52,28 @@ def shadow_confidence(
     most_rounds: int,
     asked: bool,
 ) -> ShadowConfidence:
-    """Read the records in question off targets' models and off shadow models.
+    """Compute log-odds of the candidate records under targets' models and shadow models.
 
     Args:
-        view: of the observers.
-        targets: whose models are read.
-        knowledge: with the records in question.
-        models: shadow models a round.
-        most_rounds: that are read, evenly from the first to the last.
-        asked: whether some shadow models learn from the records in question.
+        view: the view of the observers.
+        targets: the targets whose models are read.
+        knowledge: with the candidate records.
+        models: shadow models per round.
+        most_rounds: maximum number of rounds to read, evenly spaced from first to last.
+        asked: whether some shadow models train on candidate records.
 
     """
     assert knowledge.candidates is not None
     records = knowledge.candidates
     readings = read_records(view, targets, knowledge, most_rounds)
-    told = shadow_answers(view, knowledge, readings.rounds, models, asked=asked)
-    sure = {n: bounded(confidence(logits, records)) for n, logits in told.rounds.items()}
-    held = {}
-    for target, answers in readings.targets.items():
-        each = [bounded(confidence(one, records)) for one in answers.values()]
-        shadows = torch.stack([sure[number] for number in answers]).mean(0)
-        held[target] = Beside(torch.stack(each).mean(0), shadows)
-    return ShadowConfidence(held, told.inside)
+    shadow_logits = shadow_answers(view, knowledge, readings.rounds, models, asked=asked)
+    shadow_log_odds = {
+        number: bounded(confidence(logits, records))
+        for number, logits in shadow_logits.rounds.items()
+    }
+    by_target = {}
+    for target, by_round in readings.targets.items():
+        log_odds = [bounded(confidence(logits, records)) for logits in by_round.values()]
+        shadows = torch.stack([shadow_log_odds[number] for number in by_round]).mean(0)
+        by_target[target] = Beside(torch.stack(log_odds).mean(0), shadows)
+    return ShadowConfidence(by_target, shadow_logits.inside)

@@ -1,4 +1,4 @@
-"""What shadow models say of records that they learned from, and of those that they did not."""
+"""Gaussians of log-odds under shadow models with a record (in) and without it (out)."""
 
 import math
 from dataclasses import dataclass
@@ -9,33 +9,33 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 LEAST = 2
-"""Shadow models at least on a side for a record to have a mean of its own there."""
+"""Minimum in (or out) models for a record to have its own mean."""
 
 FLOOR = 1e-6
-"""Under a standard deviation, in log-odds."""
+"""Lower bound of a standard deviation, in log-odds."""
 
 BOUND = 30.0
-"""Beyond these log-odds how sure a model is tells of the model, not of the record. Unbounded,
-the few shadow models that nearly run away settle every mean: with an MLP at rate 0.1 on
-CIFAR-10, where some reach a million, `lira` has an AUC of .52, and .94 so. On MNIST, WISDM and
-AG-News it moves nothing."""
+"""Log-odds are clamped to this magnitude: beyond it they reflect the model, not the record.
+Without clamping, a few nearly diverging shadow models dominate every mean. With an MLP at rate
+0.1 on CIFAR-10, where some log-odds reach a million, `lira` has an AUC of .52 without clamping
+and .94 with it. On MNIST, WISDM and AG-News it changes nothing."""
 
 
 def bounded(log_odds: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Within `BOUND`; the authors' code bounds them at about 103, by what float32 holds."""
+    """Clamp to `BOUND`; the authors' code clamps at about 103, the limit of float32."""
     return log_odds.clamp(-BOUND, BOUND)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """Log-odds of the true label under the models on one side of each record.
+    """Gaussians of the log-odds of the true label under in-models, or under out-models.
 
     Args:
-        count: of models.
-        mean: of them; 0 where there is none.
-        deviation: standard deviation about each record's mean, one that all records share, as
-            few models tell no deviation of each (Carlini et al. 2022, Section VI-C).
+        count: number of models for each record.
+        mean: mean for each record; 0 without models.
+        deviation: standard deviation around the means, common to all records, as few models
+            cannot estimate one per record (Carlini et al. 2022, Section VI-C).
 
     """
 
@@ -45,14 +45,14 @@ class Side:
 
 
 def side_of(
-    shadows: Float[Tensor, "models records"], side: Bool[Tensor, "models records"]
+    shadows: Float[Tensor, "models records"], selected: Bool[Tensor, "models records"]
 ) -> Side:
-    """The side on which these models stand of these records."""
-    count = side.sum(0)
-    mean = (shadows * side).sum(0) / count.clamp(min=1)
-    able = count >= LEAST
-    squares = ((shadows - mean).square() * side)[:, able].sum()
-    degrees = (count[able] - 1).sum().clamp(min=1)
+    """Fit the log-odds of the selected models for each record."""
+    count = selected.sum(0)
+    mean = (shadows * selected).sum(0) / count.clamp(min=1)
+    has_enough = count >= LEAST
+    squares = ((shadows - mean).square() * selected)[:, has_enough].sum()
+    degrees = (count[has_enough] - 1).sum().clamp(min=1)
     return Side(count, mean, (squares / degrees).sqrt().clamp(min=FLOOR))
 
 
@@ -61,6 +61,6 @@ def log_normal(
     mean: Float[Tensor, " records"],
     deviation: Float[Tensor, "*records"],
 ) -> Float[Tensor, " records"]:
-    """Log of the normal density."""
-    away = ((values - mean) / deviation).square() / 2
-    return -away - deviation.log() - math.log(2 * torch.pi) / 2
+    """Return the log of the normal density."""
+    half_square = ((values - mean) / deviation).square() / 2
+    return -half_square - deviation.log() - math.log(2 * torch.pi) / 2

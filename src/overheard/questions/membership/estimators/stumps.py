@@ -1,4 +1,4 @@
-"""Boosted stumps that tell two kinds of rows apart, by scikit-learn or by CatBoost."""
+"""Boosted stumps for binary classification, by scikit-learn or by CatBoost."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -13,21 +13,22 @@ from overheard.core.seeds import Seed
 Booster = Literal["scikit-learn", "catboost"]
 
 STUMPS: dict[Booster, int] = {"scikit-learn": 300, "catboost": 10_000}
-"""Boosted where nobody says how many; CatBoost's as FLiP (arXiv 2410.19548, VI-D2) has it."""
+"""Default number of stumps; CatBoost's is that of FLiP (arXiv 2410.19548, VI-D2)."""
 
 MISSING = (
-    "CatBoost: pip install 'overheard[membership]', or leave out booster for scikit-learn's"
+    "CatBoost is not installed: run pip install 'overheard[membership]', or omit booster to "
+    "use scikit-learn"
 )
 
 LogOdds = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""For each row, the log-odds that it is of the kind True, were both kinds as frequent."""
+"""For each row, the log-odds that its label is True, given equal base rates."""
 
 
 def check_booster(booster: Booster) -> None:
-    """See that it is installed.
+    """Check that the booster is installed.
 
     Raises:
-        NeedsError: if it is not.
+        NeedsError: if it is not installed.
 
     """
     if booster == "catboost":
@@ -36,49 +37,49 @@ def check_booster(booster: Booster) -> None:
 
 def boosted(
     rows: NDArray[np.float64],
-    kinds: NDArray[np.bool_],
+    labels: NDArray[np.bool_],
     *,
     booster: Booster,
     stumps: int,
     seed: Seed,
 ) -> LogOdds:
-    """Trees of depth 1, boosted on the log-loss.
+    """Fit trees of depth 1 by boosting on the log-loss.
 
-    What they learn are log-odds given how frequent the kinds are among the rows; those of the
-    frequencies are taken off again. One core, no files, the same bits for the same seed.
-    CatBoost chooses its own rate by the number of rows and stumps, scikit-learn has 0.1.
+    The log-odds of the base rate among the rows are subtracted from the predictions. Training
+    uses one core, writes no files, and gives the same bits for the same seed. CatBoost chooses
+    its learning rate from the number of rows and stumps; scikit-learn uses 0.1.
 
     Args:
-        rows: numbers, one row an example.
-        kinds: of each row; both kinds are there.
-        booster: whose.
-        stumps: how many.
-        seed: of the draws.
+        rows: features, one row per example.
+        labels: the label of each row; both labels occur.
+        booster: the library to use.
+        stumps: number of stumps.
+        seed: the seed of the training.
 
     Raises:
-        NeedsError: if CatBoost is asked for and not installed.
+        NeedsError: if CatBoost is selected but not installed.
 
     """
-    learned = (_by_catboost if booster == "catboost" else _by_scikit_learn)(
-        rows, kinds, stumps, seed.value % 2**31
+    predict = (_by_catboost if booster == "catboost" else _by_scikit_learn)(
+        rows, labels, stumps, seed.value % 2**31
     )
-    beforehand = np.log(kinds.mean() / (1 - kinds.mean()))
-    return lambda told: learned(told) - beforehand
+    base_log_odds = np.log(labels.mean() / (1 - labels.mean()))
+    return lambda new_rows: predict(new_rows) - base_log_odds
 
 
 def _by_scikit_learn(
-    rows: NDArray[np.float64], kinds: NDArray[np.bool_], stumps: int, state: int
+    rows: NDArray[np.float64], labels: NDArray[np.bool_], stumps: int, state: int
 ) -> LogOdds:
-    # Not by class_weight, which makes scikit-learn 1.9 take most of its time to bin the rows.
+    # class_weight is not used: with it, scikit-learn 1.9 spends most of its time on binning.
     model = HistGradientBoostingClassifier(
         max_depth=1, max_iter=stumps, early_stopping=False, random_state=state
     )
-    log_odds: LogOdds = model.fit(rows, kinds).decision_function
+    log_odds: LogOdds = model.fit(rows, labels).decision_function
     return log_odds
 
 
 def _by_catboost(
-    rows: NDArray[np.float64], kinds: NDArray[np.bool_], stumps: int, state: int
+    rows: NDArray[np.float64], labels: NDArray[np.bool_], stumps: int, state: int
 ) -> LogOdds:
     model = _catboost()(
         depth=1,
@@ -88,13 +89,13 @@ def _by_catboost(
         allow_writing_files=False,
         logging_level="Silent",
     )
-    model.fit(rows, kinds.astype(np.int64))
-    return lambda told: np.asarray(
-        model.predict(told, prediction_type="RawFormulaVal", thread_count=1), np.float64
+    model.fit(rows, labels.astype(np.int64))
+    return lambda new_rows: np.asarray(
+        model.predict(new_rows, prediction_type="RawFormulaVal", thread_count=1), np.float64
     )
 
 
-# Any: CatBoost tells mypy of no types.
+# Any: CatBoost has no type hints.
 def _catboost() -> Callable[..., Any]:
     try:
         from catboost import CatBoostClassifier

@@ -1,4 +1,4 @@
-"""Trains some shadow models in one round, asks them about records, and drops their weights."""
+"""The job that trains shadow models in one round and returns their logits on records."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,30 +21,30 @@ from overheard.learning.workers.job import Job
 from overheard.simulation.job_tensors import broadcast_of, examples_of
 
 ANSWERS = "answers"
-"""The name under which the job gives logits: (models, records, classes)."""
+"""The name of the tensor of logits: (models, records, classes)."""
 
 INSIDE = "inside"
-"""The name under which it gives which of the records each model learned from."""
+"""The name of the tensor that says which model trained on which record."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TrainShadows(Job):
-    """Draw, train, ask: some shadow models, one round.
+    """Train some shadow models in one round and compute their logits; weights are discarded.
 
-    Of the tensors it reads the broadcast and the examples "auxiliary" and "records"; it gives
-    `ANSWERS` and `INSIDE`. What a model draws hangs on its number alone, so it learns from the
-    same examples in all rounds.
+    It reads the broadcast and the examples "auxiliary" and "records", and returns `ANSWERS` and
+    `INSIDE`. The examples of a model depend only on its number, so they are the same in all
+    rounds.
 
     Args:
-        round: which.
-        numbers: which models.
-        size: how many examples each learns from.
-        asked: whether it draws from the records in question too.
-        build_model: gives the architecture.
-        recipe: how clients train.
-        seed: of all draws.
-        device: where to compute.
+        round: the round.
+        numbers: the numbers of the models.
+        size: number of training examples per model.
+        asked: whether models also train on candidate records.
+        build_model: builds the architecture.
+        recipe: the clients' training recipe.
+        seed: the seed of all draws.
+        device: the device to compute on.
 
     """
 
@@ -58,19 +58,19 @@ class TrainShadows(Job):
     device: str
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Do it on one core, so that the bits are the same wherever it is done.
+        """Train on one core, so that the bits do not depend on the machine.
 
         Raises:
-            PlanError: if a training runs away.
+            PlanError: if a training diverges.
 
         """
         start = broadcast_of(tensors)
         auxiliary, records = examples_of(tensors, "auxiliary"), examples_of(tensors, "records")
         pool = joined((auxiliary, records)) if self.asked else auxiliary
-        drawn = [self._drawn(number, len(pool)) for number in self.numbers]
-        inside = torch.zeros(len(drawn), len(records), dtype=torch.bool)
-        for own, rows in zip(inside, drawn, strict=True):
-            own[rows[rows >= len(auxiliary)] - len(auxiliary)] = True
+        rows_of = [self._drawn(number, len(pool)) for number in self.numbers]
+        is_member = torch.zeros(len(rows_of), len(records), dtype=torch.bool)
+        for members, rows in zip(is_member, rows_of, strict=True):
+            members[rows[rows >= len(auxiliary)] - len(auxiliary)] = True
         with one_thread():
             trained = train_cohort(
                 self.build_model,
@@ -78,7 +78,7 @@ class TrainShadows(Job):
                 Examples(pool.inputs.to(self.device), pool.labels.to(self.device)),
                 [
                     Member(f"shadow/{number}", rows)
-                    for number, rows in zip(self.numbers, drawn, strict=True)
+                    for number, rows in zip(self.numbers, rows_of, strict=True)
                 ],
                 self.recipe,
                 seed=self.seed.child("training"),
@@ -87,23 +87,23 @@ class TrainShadows(Job):
                 workers=1,
                 device=self.device,
             )
-            models: Iterable[Weights] = (moved(start, one.delta) for one in trained)
-            answers = torch.stack(
+            models: Iterable[Weights] = (moved(start, update.delta) for update in trained)
+            logits = torch.stack(
                 list(
                     logits_of_cohort(
                         self.build_model, models, records.inputs, device=self.device
                     )
                 )
             )
-        if not bool(answers.isfinite().all()):
+        if not bool(logits.isfinite().all()):
             raise PlanError(
-                f"the training of shadow models ran away in round {self.round} (what they "
-                "answer is NaN or infinite): lower the rate of the recipe that the attacker "
-                "takes clients to follow"
+                f"the training of shadow models diverged in round {self.round} (NaN or "
+                "infinite logits): lower the learning rate of the recipe that the attacker "
+                "assumes"
             )
-        return {ANSWERS: answers, INSIDE: inside}
+        return {ANSWERS: logits, INSIDE: is_member}
 
-    def _drawn(self, number: int, there: int) -> Tensor:
-        """The rows, of so many, from which a model learns."""
+    def _drawn(self, number: int, available: int) -> Tensor:
+        """Return the rows of the pool that a model trains on."""
         generator = self.seed.child("shadow", number).generator()
-        return torch.randperm(there, generator=generator)[: self.size]
+        return torch.randperm(available, generator=generator)[: self.size]

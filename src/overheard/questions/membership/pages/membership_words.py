@@ -1,4 +1,4 @@
-"""Tells in plain sentences how well records that were trained on are told from others."""
+"""Sentences on how well members are distinguished from non-members."""
 
 from overheard.findings.exposures import Case
 from overheard.findings.figures import SPACE, percent
@@ -11,9 +11,9 @@ ACCURACY = "membership_accuracy"
 
 
 def membership_words(case: Case) -> tuple[str, ...]:
-    """What the best attack is worth where it may hardly err.
+    """Describe the best attack at low false positive rates.
 
-    Of each rate two intervals: over clients and runs, as everywhere in a report, and over
+    Each rate has two intervals: over clients and runs, as everywhere in a report, and over
     records (`statistics.record_rates`).
     """
     rates = record_rates(case.findings)
@@ -21,41 +21,41 @@ def membership_words(case: Case) -> tuple[str, ...]:
 
 
 def _found(case: Case, rates: RecordRates) -> tuple[str, ...]:
-    told = [(rate, name) for rate, name in FALSE_POSITIVES if name in rates.found]
-    if not told:
+    scored = [(rate, name) for rate, name in FALSE_POSITIVES if name in rates.found]
+    if not scored:
         return ()
-    found = [
-        f"{percent(case.whole[name].value.mean)} at {_rate(rate)} false positives (95{SPACE}% "
-        f"interval {_spans(case, name, rates.found[name])}; guessing "
+    shares = [
+        f"{percent(case.whole[name].value.mean)} of members at {_rate(rate)} false positives "
+        f"(95{SPACE}% interval {_spans(case, name, rates.found[name])}; guessing "
         f"{percent(case.whole[name].blind)})"
-        for rate, name in told
+        for rate, name in scored
     ]
-    rate, name = told[-1]
+    rate, name = scored[-1]
     return (
-        f"Of the records that were trained on it finds {' and '.join(found)}.",
-        f"With {rates.outsiders:,} records of nobody, what is told as {_rate(rate)} false "
-        f"positives may truly be {MEASURES[name].span(rates.passing[name])}.",
+        f"The attack finds {' and '.join(shares)}.",
+        f"With {rates.outsiders:,} non-members, the 95{SPACE}% interval of the {_rate(rate)} "
+        f"false positive rate is {MEASURES[name].span(rates.passing[name])}.",
     )
 
 
 def _told_right(case: Case, rates: RecordRates) -> str:
     row = case.whole[ACCURACY]
     return (
-        f"Told apart at a threshold that is set beforehand, {percent(row.value.mean)} of both "
-        f"kinds are told right (95{SPACE}% interval {_spans(case, ACCURACY, rates.accuracy)}; "
-        f"guessing {percent(row.blind)}). Over records, those of one client are taken as "
-        "independent given its model."
+        f"At a threshold fixed in advance, the attack classifies {percent(row.value.mean)} of "
+        f"the records correctly, averaged over members and non-members (95{SPACE}% interval "
+        f"{_spans(case, ACCURACY, rates.accuracy)}; guessing {percent(row.blind)}). Intervals "
+        "over records treat the records of one client as independent, given its model."
     )
 
 
 def _spans(case: Case, name: str, exact: Estimate) -> str:
-    """Both intervals; of one answer in one run there is but the one over records."""
-    told, row = MEASURES[name], case.whole[name]
-    over_records = f"{told.span(exact)} over records"
+    """Format both intervals; a single claim has only the interval over records."""
+    measure, row = MEASURES[name], case.whole[name]
+    over_records = f"{measure.span(exact)} over records"
     if row.value.low is None:
         return over_records
-    over = "clients" if row.seeds == 1 else "clients and runs"
-    return f"{told.span(row.value)} over {over}, {over_records}"
+    units = "clients" if row.seeds == 1 else "clients and runs"
+    return f"{measure.span(row.value)} over {units}, {over_records}"
 
 
 def _rate(rate: float) -> str:

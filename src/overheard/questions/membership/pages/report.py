@@ -1,4 +1,4 @@
-"""What a report tells of records that were trained on."""
+"""The report's text on which records a client trained on."""
 
 from dataclasses import dataclass
 from typing import final
@@ -15,26 +15,26 @@ from overheard.questions.membership.pages.membership_words import membership_wor
 @final
 @dataclass(frozen=True)
 class MembershipPages(Pages):
-    """How well records that were trained on are told from others."""
+    """How well members are distinguished from non-members."""
 
     name = "membership"
 
     def reading(self, row: Row, whose: str) -> Statement:
-        """Pairs of a record that was trained on and one of nobody."""
+        """State how often a member ranks above a non-member."""
         value = self.question.measure(row.score).tell(row.value.mean)
-        what = f"which records are among {whose} data"
-        pairs = f"right in {value} pairs of one that is and one of nobody"
-        return Statement(what, f"tells {what}, {pairs}", pairs)
+        what = f"which records {whose} training data contain"
+        pairs = f"correct in {value} pairs of a member and a non-member"
+        return Statement(what, f"identifies {what}, {pairs}", pairs)
 
     def intro(self) -> str:
-        """Pairs of a record that was trained on and one of nobody."""
+        """Explain the pairs of a member and a non-member."""
         return (
-            "For records that were trained on: of 100 pairs of one that was and one of nobody, "
-            "in how many it finds out which is which."
+            "For training records: in how many of 100 pairs of a member and a non-member the "
+            "attack gives the member the higher score."
         )
 
     def sentences(self, exposure: Exposure) -> tuple[str, ...]:
-        """What is found at few false positives, and whose records are read best."""
+        """Describe the rates at few false positives, and the target at highest risk."""
         case = exposure.cases[0]
         row = self.told_row(case)
         return (
@@ -43,17 +43,18 @@ class MembershipPages(Pages):
         )
 
     def claim_in_words(self, finding: Finding) -> str:
-        """How many records are said to have been trained on."""
-        inside = sum(score > 0 for score in finding.claimed)
-        return f"{inside} of {len(finding.claimed)} records told as trained on"
+        """State how many records are claimed as members."""
+        members = sum(score > 0 for score in finding.claimed)
+        return f"{members} of {len(finding.claimed)} records claimed as members"
 
     def terms(self) -> tuple[Term, ...]:
-        """Records told apart."""
+        """Explain members, non-members and the ranking of pairs."""
         return (
             Term(
-                "Records told apart",
-                "Of 100 pairs of a record that the client trained on and one that nobody did, "
-                "in how many the former has the higher score (score membership_auc). 50 is a "
-                "coin’s.",
+                "Members ranked above non-members",
+                "The number of pairs, out of 100 pairs of a member and a non-member, in which "
+                "the member has the higher score (score membership_auc). A member is a record "
+                "that the client trained on; a non-member is a record that no client trained "
+                "on. Guessing gives 50.",
             ),
         )

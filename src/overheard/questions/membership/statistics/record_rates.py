@@ -1,4 +1,4 @@
-"""How many of all records together are told right, with intervals over records."""
+"""True and false positive rates over the records of all targets, with exact intervals."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,23 +17,22 @@ from overheard.statistics.exact import proportion
 class RecordRates:
     """Rates over the records of all targets and runs, each with an exact 95 % interval.
 
-    The unit is the record: those of one client are taken as independent given its model, which
-    says nothing of other clients or runs (`statistics.estimate` does). A record of nobody is
-    asked of every client's model, and counts once a run. Intervals are Clopper and Pearson's.
-    That of a share of members takes the threshold as given; how far the false-positive rate
-    there may be off is told by `passing`.
+    The unit is the record. Records of one client are treated as independent given its model;
+    the intervals do not cover other clients or runs (`statistics.estimate` does). A non-member
+    is tested against every client's model and counts once per run. Intervals are those of
+    Clopper and Pearson. The interval of a true positive rate takes the threshold as fixed;
+    `passing` gives the uncertainty of the false positive rate at that threshold.
 
     Args:
-        found: the share of members above the threshold, by the names of `FALSE_POSITIVES` as
-            far as they were scored.
-        passing: by the same names, the true rate of false positives there: the threshold lets
-            just so large a share of the records of nobody pass, and few of them tell a small
-            rate badly.
-        accuracy: the mean of the shares of both kinds that are told right where a score above
-            0 says that a record was trained on; the interval joins one of each kind, at half
-            the error each, so it is wider than it need be.
-        members: records that were trained on.
-        outsiders: records of nobody, of all runs.
+        found: true positive rate by name in `FALSE_POSITIVES`, if it was scored.
+        passing: by the same names, the false positive rate at the threshold. The threshold
+            fixes its value in the sample; with few non-members the population value is
+            uncertain.
+        accuracy: the mean of the shares of members and non-members classified correctly, with
+            scores above 0 as members. The interval combines one of each, at half the error
+            each, so it is conservative.
+        members: number of members of all targets and runs.
+        outsiders: number of non-members of all runs.
 
     """
 
@@ -45,51 +44,56 @@ class RecordRates:
 
 
 def record_rates(findings: Sequence[Finding]) -> RecordRates:
-    """The rates of one attack in one arm, from the same rounds.
+    """Estimate the rates of one attack in one arm, from the same rounds.
 
     Args:
-        findings: of membership, one or more, each with records of both kinds.
+        findings: findings on membership, one or more, each with members and non-members.
 
     """
     runs = defaultdict[int, list[NDArray[np.float64]]](list)
     for finding in findings:
         runs[finding.cell.seed].append(_claimed(finding, -1))
-    outside = [np.stack(run) for run in runs.values()]  # of each run (targets, outsiders)
-    inside = [_claimed(finding, 1) for finding in findings]
-    members, outsiders = sum(map(len, inside)), sum(run.shape[1] for run in outside)
+    non_member_scores = [
+        np.stack(run) for run in runs.values()
+    ]  # per run (targets, non_members)
+    member_scores = [_claimed(finding, 1) for finding in findings]
+    members, non_members = (
+        sum(map(len, member_scores)),
+        sum(run.shape[1] for run in non_member_scores),
+    )
     half = 1 - (1 - LEVEL) / 2
-    hits = sum(float((own > 0).sum()) for own in inside)
-    # Of each record of nobody, the share of targets of whom it is told right.
-    kept = sum(float((run <= 0).mean(0).sum()) for run in outside)
+    hits = sum(float((scores > 0).sum()) for scores in member_scores)
+    # For each non-member, the share of targets for which it is classified correctly.
+    correct = sum(float((run <= 0).mean(0).sum()) for run in non_member_scores)
     names = {score.name for score in findings[0].scores}
     rates = {name: rate for rate, name in FALSE_POSITIVES if name in names}
     return RecordRates(
-        {name: _found(findings, inside, name) for name in rates},
-        {name: proportion(rate * outsiders, outsiders) for name, rate in rates.items()},
-        _mean(proportion(hits, members, half), proportion(kept, outsiders, half)),
+        {name: _found(findings, member_scores, name) for name in rates},
+        {name: proportion(rate * non_members, non_members) for name, rate in rates.items()},
+        _mean(proportion(hits, members, half), proportion(correct, non_members, half)),
         members,
-        outsiders,
+        non_members,
     )
 
 
 def _claimed(finding: Finding, kind: int) -> NDArray[np.float64]:
-    """What is claimed of records of this kind: 1 = the target's, -1 = nobody's."""
+    """Return the scores of records of this kind: 1 = members, -1 = non-members."""
     scores: NDArray[np.float64] = np.array(finding.claimed)[np.array(finding.true) == kind]
     return scores
 
 
 def _found(
-    findings: Sequence[Finding], inside: Sequence[NDArray[np.float64]], name: str
+    findings: Sequence[Finding], member_scores: Sequence[NDArray[np.float64]], name: str
 ) -> Estimate:
     shares = [
         score.value for finding in findings for score in finding.scores if score.name == name
     ]
-    sizes = [len(own) for own in inside]
+    sizes = [len(scores) for scores in member_scores]
     return proportion(float(np.dot(shares, sizes)), sum(sizes))
 
 
 def _mean(one: Estimate, other: Estimate) -> Estimate:
-    """Of two shares; the ends of both are there, as each was told of trials."""
+    """Return the mean of two shares; both have intervals, as both come from trials."""
     assert one.low is not None
     assert one.high is not None
     assert other.low is not None

@@ -1,4 +1,4 @@
-"""A shift as a break in the trend of how much the model changes from round to round."""
+"""Shift detection by a break in the trend of model changes between rounds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,41 +36,42 @@ METRICS: Mapping[Metric, Callable[[Tensor, Tensor], float]] = {
 }
 
 LAG: Mapping[Information, int] = {"weights": 1, "representations": 1, "gradients": 2}
-"""How many models a comparison takes besides that of its own round."""
+"""How many models of earlier rounds a comparison needs."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ShiftTrend(Attack[Shift]):
-    """Compares the target's models of consecutive rounds, and watches for a break.
+    """Compares the target's models of consecutive rounds and detects a break in their trend.
 
-    The target's model is taken out of the global one (`ModelsHeard`); of it the attacker looks
-    at the weights, at the outputs of the layers on fixed examples of its own, or at the
-    gradients  g(t) = w(t-1) - w(t). A metric compares those of round t with those of the round
-    before; its divergence from the line through the `trend` rounds before (`Trend`) is the
-    statistic of round t. As the model of round t was trained on the data of round t, data that
-    are new in round t show at t; who listens as a client reads it with the next broadcast.
+    The target's model is extracted from the global model (`ModelsHeard`). The attacker compares
+    its weights, its layers' outputs on fixed examples, or its gradients
+    g(t) = w(t-1) - w(t). A metric compares round t with the round before. The statistic of
+    round t is the divergence of this value from the line through the `trend` rounds before
+    (`Trend`). The model of round t is trained on the data of round t, so new data in round t
+    appear at t; a client observes it with the next broadcast.
 
-    It raises no alarm, as the paper states no threshold and no rate of false alarms; the round
-    of the largest statistic is its guess. It misleads: fresh examples of the same kind move
-    the same numbers, which only a control run tells apart, and the first rounds, in which the
-    model learns fastest, break any line.
+    It raises no alarm, as the paper states neither a threshold nor a rate of false alarms. The
+    claimed round is that of the largest statistic. It can mislead: new examples of the same
+    kind change the same values, which only a control run can distinguish. The first rounds, in
+    which the model learns fastest, break any trend.
 
-    A gap in what was heard breaks the trend, which starts anew behind it, and so do weights
-    that are no finite numbers; without one stretch that is long enough it is refused.
+    A gap in the observed rounds, or non-finite weights, restarts the trend. The attack refuses
+    to run without a long enough sequence of consecutive rounds.
 
-    Differs from the paper: the trend's length, which it does not give, is 5; the last layer's
-    outputs are those before the softmax; the Procrustes distance is normed (see `procrustes`).
+    Differs from the paper: the length of the trend, which is not stated there, is 5; outputs of
+    the last layer are taken before the softmax; the Procrustes distance is normalised (see
+    `procrustes`).
 
     Args:
-        information: what of the models is compared. Representations take the architecture and
-            auxiliary examples of every class; the others take neither.
-        metric: how.
-        layer: the name of the only layer looked at, such as "2"; None = all of them as one.
-        trend: rounds that the line is fitted to.
+        information: the part of the models that is compared. Representations need the
+            architecture and auxiliary examples of every class; the others need neither.
+        metric: the distance or similarity.
+        layer: the name of the only layer to compare, such as "2"; None = all layers together.
+        trend: number of rounds that the line is fitted to.
         extract: whether the observers' own influence is removed from the broadcasts.
-        probe: auxiliary examples on which representations are taken: of each class as many,
-            the first ones, the number being rounded up; all that there are of a rarer class.
+        probe: number of auxiliary examples for representations: the first ones of each class,
+            in equal numbers, rounded up; all examples of a rarer class.
         standardise: whether the statistic is in units of its standard error (`Trend`); the
             paper's is not.
 
@@ -93,28 +94,28 @@ class ShiftTrend(Attack[Shift]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse a line that nothing determines, and no examples."""
+        """Refuse settings out of range."""
         self._trend()
         if self.probe < 1:
             raise ValueError(f"probe must be 1 or more, got {self.probe}")
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang."""
+        """Return the parts of the known training that affect the claims."""
         return frozenset({"model"} if self.information == "representations" else ())
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Shift]:
-        """Claim the round at which each target's model broke its trend most.
+        """Claim for each target the round with the largest break in the trend.
 
         Raises:
-            NeedsError: if too few rounds on end can be read, the model has no such layer, or
-                what representations take is missing.
+            NeedsError: if too few consecutive rounds are readable, the layer does not exist, or
+                the inputs of representations are missing.
 
         """
         claims = {}
         for target in targets:
-            told = series(
+            values = series(
                 view,
                 target,
                 knowledge,
@@ -124,9 +125,9 @@ class ShiftTrend(Attack[Shift]):
                 probe=self.probe,
                 extract=self.extract,
             )
-            heard = ModelsHeard(view, target, self.extract).rounds()
-            teller = f"{self.name} on {target}"
-            claims[target] = self._trend().shift(told, heard, LAG[self.information], teller)
+            rounds = ModelsHeard(view, target, self.extract).rounds()
+            subject = f"{self.name} on {target}"
+            claims[target] = self._trend().shift(values, rounds, LAG[self.information], subject)
         return claims
 
     def _trend(self) -> Trend:
@@ -144,21 +145,21 @@ def series(
     probe: int = 100,
     extract: bool = True,
 ) -> dict[int, float]:
-    """Compare what the attacker has of a target in each round with the round before.
+    """Compare a target's model in each round with that of the round before.
 
-    By round, as far as both were heard and the value is a finite number. The settings are those
-    of `ShiftTrend`.
+    Return values by round, if both rounds were observed and the value is finite. The settings
+    are those of `ShiftTrend`.
 
     Raises:
-        NeedsError: if the model has no such layer, or what representations take is missing.
+        NeedsError: if the layer does not exist, or the inputs of representations are missing.
 
     """
-    course = ModelsHeard(view, target, extract)
+    target_models = ModelsHeard(view, target, extract)
     if information == "representations":
-        told = _representations(course, knowledge, layer, probe)
+        tensors = _representations(target_models, knowledge, layer, probe)
     else:
-        told = (_flat(weights, layer) for weights in course.models())
-    numbered: Iterator[tuple[int, Tensor]] = zip(course.rounds(), told, strict=True)
+        tensors = (_flat(weights, layer) for weights in target_models.models())
+    numbered: Iterator[tuple[int, Tensor]] = zip(target_models.rounds(), tensors, strict=True)
     if information == "gradients":
         numbered = _gradients(numbered)
     compared = {
@@ -168,64 +169,66 @@ def series(
 
 
 def _flat(weights: Weights, layer: str | None) -> Float[Tensor, " params"]:
-    """The weights as one vector, or those of one layer."""
+    """Return the weights as one vector, or those of one layer."""
     layers = {name: name.rpartition(".")[0] for name in weights}
-    chosen = [name for name in weights if layer in (None, layers[name])]
-    if not chosen:
+    selected = [name for name in weights if layer in (None, layers[name])]
+    if not selected:
         raise _no_such(layer, layers.values())
-    return torch.cat([weights[name].double().flatten() for name in chosen])
+    return torch.cat([weights[name].double().flatten() for name in selected])
 
 
 def _representations(
-    course: ModelsHeard, knowledge: Knowledge, layer: str | None, probe: int
+    target_models: ModelsHeard, knowledge: Knowledge, layer: str | None, probe: int
 ) -> Iterator[Float[Tensor, "examples features"]]:
-    """The outputs of the layers of each model, side by side, or those of one layer."""
+    """Yield the concatenated outputs of each model's layers, or those of one layer."""
     auxiliary, classes = knowledge.auxiliary, knowledge.classes
     if knowledge.build_model is None:
         raise NeedsError(f"shift(information='representations') needs {MODEL.words}")
     if auxiliary is None or not bool((auxiliary.counts(classes) > 0).all()):
         raise NeedsError(f"shift(information='representations') needs {AUXILIARY.words}")
-    for told in representations_of_cohort(
+    for outputs in representations_of_cohort(
         knowledge.build_model,
-        course.models(),
+        target_models.models(),
         _first_of_each_class(auxiliary, classes, probe),
         layer=layer,
         device=knowledge.means.device,
     ):
-        if not told:
+        if not outputs:
             model = knowledge.build_model()
             raise _no_such(layer, (name for name, _ in model.named_modules()))
-        yield torch.cat(tuple(told.values()), 1)
+        yield torch.cat(tuple(outputs.values()), 1)
 
 
 def _first_of_each_class(
     auxiliary: Examples, classes: int, count: int
 ) -> Shaped[Tensor, "examples ..."]:
-    """So many inputs, of each class as many, in the order in which they come."""
-    each = -(-count // classes)
-    # As often as its label came before it: the same rows whatever number a label bears.
+    """Return the first inputs of each class, in equal numbers and in their order."""
+    per_class = -(-count // classes)
+    # The rank of each example within its label does not depend on how labels are numbered.
     ranks = torch.zeros_like(auxiliary.labels)
     for label in range(classes):
         rows = auxiliary.labels == label
         ranks[rows] = torch.arange(int(rows.sum()), device=ranks.device)
-    return auxiliary.inputs[ranks < each]
+    return auxiliary.inputs[ranks < per_class]
 
 
 def _no_such(layer: str | None, layers: Iterable[str]) -> NeedsError:
     names = ", ".join(repr(name) for name in dict.fromkeys(layers) if name)
-    return NeedsError(f"shift(layer={layer!r}) needs a layer of that name: name one of {names}")
+    return NeedsError(
+        f"shift(layer={layer!r}): the model has no such layer; choose one of {names}"
+    )
 
 
 def _on_end(
     numbered: Iterable[tuple[int, Tensor]],
 ) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """A round, what was had in the round before, and what in it; no pair over a gap."""
+    """Yield the round and the tensors of the round before and of it, for consecutive rounds."""
     for (earlier, before), (number, now) in pairwise(numbered):
         if earlier == number - 1:
             yield number, before, now
 
 
 def _gradients(numbered: Iterable[tuple[int, Tensor]]) -> Iterator[tuple[int, Tensor]]:
-    """Weights before minus weights now, as section 4.1 approximates the gradient."""
+    """Yield the weights before minus those after, the approximation of section 4.1."""
     for number, before, now in _on_end(numbered):
         yield number, before - now

@@ -1,4 +1,4 @@
-"""Follows a target's data through a run; raises the alarm at a stated false-alarm rate."""
+"""Tracks a target's data through a run and raises an alarm at a stated false alarm rate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,16 +34,16 @@ PROBES: Mapping[str, tuple[Probe, ...]] = {
     "shares": (CHANGE, ANSWERS),
     "representations": (LOOK,),
 }
-"""What is read to follow each."""
+"""The probes for each tracked quantity."""
 
 SPLITS = (Dirichlet(3.2), Dirichlet(10.0))
-"""What clients of an industrial federation are taken to hold: much the same labels, in shares
-that differ. Wider ones would teach to tell extremes apart that do not come."""
+"""Assumed label splits of an industrial federation: similar labels in different shares. More
+skewed splits would train the regressions on extremes that do not occur."""
 
 ALIKE = (Iid(fluctuation=0.0),)
 
 FEWEST_ROUNDS = 3
-"""Two to compare, and one more: from two alone any difference could be chance."""
+"""Two rounds to compare and one more: with only two, any difference could be chance."""
 
 FEWEST_VIRTUAL = 8
 
@@ -51,43 +51,42 @@ FEWEST_VIRTUAL = 8
 @final
 @dataclass(frozen=True, slots=True)
 class ShiftTracking(Attack[Shift]):
-    """Follows what a target's updates tell of its data, and raises the alarm when it changes.
+    """Tracks what a target's updates reveal about its data and raises an alarm on a change.
 
-    In each round heard, virtual clients of known make-up train from the broadcast as clients
-    do; regression from what their models answer, and how their last layer moved, to their
-    shares reads the target's label shares (`estimators.share_track`). For a rival client the
-    target is what remains of the global model when its own part is taken out, and virtual
-    cohorts stand for it (Brunner and Montuoro 2024). With `follows = "representations"` it is
-    followed how far the target moves the mean representations, beside virtual clients who hold
-    every label alike (`estimators.look_track`): that shows a change of look, which leaves
-    labels alone, and a large change of labels too, and does not tell which.
+    In each observed round, virtual clients with known label shares train from the broadcast as
+    clients do. A regression on their models' outputs and the changes of their last layer then
+    estimates the target's label shares (`estimators.share_track`). For a rival client, the
+    target is the global model without the rival's own part, and virtual cohorts represent it
+    (Brunner and Montuoro 2024). With `follows = "representations"`, the attack tracks how far
+    the target moves the mean representations, compared with virtual clients that hold all
+    labels in equal shares (`estimators.look_track`). This detects a change of the inputs that
+    leaves labels unchanged, and large label changes, but does not distinguish them.
 
-    The statistic is a generalised likelihood ratio for a change since any round, which gathers
-    evidence as rounds come in (Siegmund and Venkatraman 1995). Its errors are those of virtual
-    clients, who were read by regressions that had not met their examples. Its threshold is
-    simulated: imagined runs put virtual clients' errors in a row, another client's after each
-    exchange of examples, with the chance by which exchanged examples differ. The alarm is set
-    so that a run in which nothing shifts raises one at all with chance `false_alarm_rate`.
-    Where a target's readings step about more from round to round than virtual clients' do, a
-    round counts for less. Statistics are made alike over rounds: cube root, centred and
-    scaled by the imagined runs.
+    The statistic is a generalised likelihood ratio for a change since any earlier round
+    (Siegmund and Venkatraman 1995). Its error model comes from virtual clients outside the
+    regression's training half. The threshold is simulated: runs without a shift are composed of
+    the errors of virtual clients. At each exchange another client's errors follow, including
+    the sampling error of the exchanged examples. In a run without a shift, the probability of
+    any alarm is `false_alarm_rate`. If a target's estimates vary more between rounds than those
+    of virtual clients, its rounds have less weight. Statistics are comparable across rounds:
+    their cube root is centred and scaled by the simulated runs.
 
-    The claim tells, alarm or not, since when the data most probably changed; of shares also how
-    much each changed and what it is since, with covariances. As Brunner and Montuoro do, a
-    rival that is told no sizes takes the others to be as large as itself.
+    With or without an alarm, the claim gives the most likely round of the change. For shares it
+    also gives each change and the shares after it, with covariances. As in Brunner and
+    Montuoro, a rival without reported sizes assumes that the others are as large as itself.
 
-    The rate is that of a target whose examples the attacker's are like, and whom the prior
-    covers. It says nothing of a defense that is not known, nor of clients who differ in their
-    labels where others of them are asked in each round: what is followed then changes by who
-    is asked. A rival that is not asked in every round takes others to be asked as often. With
-    fewer auxiliary examples than a client holds, virtual clients must repeat examples where
-    real ones have new ones: changes are then told too large.
+    The false alarm rate holds if the auxiliary examples are like the target's and the prior
+    covers it. It does not hold under an unknown defense, or if clients with different labels
+    are sampled in each round, as the tracked value then depends on the sample. A rival that is
+    not sampled in every round assumes the same sampling rate for the others. With fewer
+    auxiliary examples than a client holds, virtual clients repeat examples; changes are then
+    overestimated.
 
     Args:
-        follows: the label shares, or the representations.
-        most_virtual: how many virtual clients, or cohorts, are trained in each round, if the
-            attacker's means allow as many.
-        false_alarm_rate: chance of any alarm, over all rounds heard, where nothing shifts.
+        follows: the tracked quantity: label shares or representations.
+        most_virtual: maximum number of virtual clients, or cohorts, per round, within the
+            attacker's compute settings.
+        false_alarm_rate: probability of any alarm over all observed rounds without a shift.
 
     """
 
@@ -99,34 +98,34 @@ class ShiftTracking(Attack[Shift]):
     answers: ClassVar = Shift
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
-        "ours; the extracted model from Brunner and Montuoro 2024 (arXiv 2409.13875), the "
+        "Overheard; the extracted model from Brunner and Montuoro 2024 (arXiv 2409.13875), the "
         "sequential test from Siegmund and Venkatraman 1995 (Annals of Statistics 23)"
     )
     orderless: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse a rate that is none, and too few virtual clients to learn from."""
+        """Refuse settings out of range."""
         if self.most_virtual < FEWEST_VIRTUAL:
             raise ValueError(
                 f"most_virtual must be {FEWEST_VIRTUAL} or more, got {self.most_virtual}"
             )
         if not 0 < self.false_alarm_rate < 1:
             raise ValueError(
-                f"false_alarm_rate lies between 0 and 1, got {self.false_alarm_rate}"
+                f"false_alarm_rate must lie between 0 and 1, got {self.false_alarm_rate}"
             )
 
     def rehearsal(self) -> Rehearsal:
-        """Tell on whose updates it learns."""
+        """Return whose updates it is trained on."""
         return "virtual clients"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Shift]:
-        """Claim of every target whether it shifted, since when and which way.
+        """Claim for each target whether its data shifted, since when and in which direction.
 
         Raises:
-            NeedsError: if a target was heard in fewer than `FEWEST_ROUNDS` rounds, there are
-                too few virtual clients, or what was heard of it is no number.
+            NeedsError: if a target has updates in fewer than `FEWEST_ROUNDS` rounds, there are
+                too few virtual clients, or its updates are not finite.
 
         """
         if knowledge.means.virtual_clients < FEWEST_VIRTUAL:
@@ -139,50 +138,50 @@ class ShiftTracking(Attack[Shift]):
         for group in heard_alike(view, targets, len(view.messages)):
             if len(group.rounds) < FEWEST_ROUNDS:
                 raise NeedsError(
-                    f"{self.name} on {', '.join(group.targets)} needs {FEWEST_ROUNDS} rounds "
-                    f"or more to compare, heard are {len(group.rounds)}: record more of the run"
+                    f"{self.name} on {', '.join(group.targets)} needs {FEWEST_ROUNDS} or more "
+                    f"rounds with updates, and has {len(group.rounds)}: record more rounds"
                 )
-            watch = _Watch(self, view, known, _as_asked(view, group), seed)
-            claims |= {target: watch.claim(target) for target in group.targets}
+            tracker = _Watch(self, view, known, _as_asked(view, group), seed)
+            claims |= {target: tracker.claim(target) for target in group.targets}
         return claims
 
     def _as_expected(self, view: View, knowledge: Knowledge) -> Knowledge:
-        """The same, with what this attacker takes for granted where nothing was said."""
-        # An exchange errs by which examples are drawn: virtual clients must differ by that.
+        """Fill in this attacker's default assumptions."""
+        # Exchanged examples have sampling error, so virtual clients must have it too.
         prior, means = replace(knowledge.prior, resampled=True), knowledge.means
         if self.follows == "representations":
             prior = replace(prior, splits=ALIKE)
         elif not prior.splits:
             prior = replace(prior, splits=SPLITS)
-        own = [
+        own_sizes = [
             update.examples
             for observer in view.observers
             for update in view.updates(observer).values()
             if update.examples and observer != COHORT
         ]
         others = [sender for sender in view.senders() if sender not in view.observers]
-        if prior.sizes is None and own and not others:
-            prior = replace(prior, sizes=(min(own), max(own)))
+        if prior.sizes is None and own_sizes and not others:
+            prior = replace(prior, sizes=(min(own_sizes), max(own_sizes)))
         virtual = min(means.virtual_clients, self.most_virtual)
         return replace(knowledge, prior=prior, means=replace(means, virtual_clients=virtual))
 
 
 def _as_asked(view: View, group: HeardAlike) -> HeardAlike:
-    """The same group, of as many clients as answer in a round where only some are asked.
+    """Set the group's size to the expected number of sampled clients per round.
 
-    Who reads broadcasts does not see who was asked, but how often it was itself.
+    A client that reads broadcasts does not see who was sampled, but knows how often it was.
     """
     if group.members is None or SERVER in view.observers:
         return group
-    heard = set(group.rounds)
-    asked = [len(heard.intersection(view.heard(who))) for who in view.observers]
-    share = sum(asked) / (len(asked) * len(heard))
+    rounds = set(group.rounds)
+    sampled = [len(rounds.intersection(view.heard(observer))) for observer in view.observers]
+    share = sum(sampled) / (len(sampled) * len(rounds))
     return replace(group, members=max(1, round(share * group.members))) if share else group
 
 
 @final
 class _Watch:
-    """One group of targets beside the virtual clients that stand for them."""
+    """Tracks one group of targets with the virtual clients that represent them."""
 
     def __init__(
         self,
@@ -194,31 +193,40 @@ class _Watch:
     ) -> None:
         self._attack, self._view, self._knowledge, self._group = attack, view, knowledge, group
         self._probes = PROBES[attack.follows]
-        bank = build_bank(view, knowledge, group.rounds, self._probes, members=group.members)
+        simulation = build_bank(
+            view, knowledge, group.rounds, self._probes, members=group.members
+        )
         self._shares: ShareTrack | None = None
-        self._looks: LookTrack | None = None
+        self._representations: LookTrack | None = None
         if attack.follows == "shares":
-            self._shares = share_track(_signs(bank.read), bank.shares, bank.halves)
-            errors = self._shares.of_virtual - bank.shares[:, None]
-            errors = errors + _draws(bank, seed.child("draws"))[:, None]
+            self._shares = share_track(
+                _signs(simulation.read), simulation.shares, simulation.halves
+            )
+            errors = self._shares.of_virtual - simulation.shares[:, None]
+            errors = errors + _draws(simulation, seed.child("draws"))[:, None]
         else:
-            self._looks = look_track(bank.read[LOOK])
-            errors = self._looks.of_virtual
+            self._representations = look_track(simulation.read[LOOK])
+            errors = self._representations.of_virtual
         self._alarm = alarm_set(errors, attack.false_alarm_rate, seed.child("imagined"))
 
     def claim(self, target: Party) -> Shift:
         rounds = self._group.rounds
-        read = read_updates(self._view, target, self._knowledge, rounds, self._probes)
-        if not all(bool(numbers.isfinite().all()) for numbers in read.values()):
-            raise NeedsError(f"{target} sent what is no number: nothing can be read of it")
+        readings = read_updates(self._view, target, self._knowledge, rounds, self._probes)
+        if not all(bool(numbers.isfinite().all()) for numbers in readings.values()):
+            raise NeedsError(
+                f"{target} sent an update with NaN or infinite numbers: it cannot be tracked"
+            )
         if self._shares is not None:
-            followed = self._shares.read(_signs({p: one[None] for p, one in read.items()})[0])
+            by_probe = {probe: numbers[None] for probe, numbers in readings.items()}
+            track = self._shares.read(_signs(by_probe)[0])
         else:
-            assert self._looks is not None
-            followed = self._looks.read(read[LOOK])
-        statistic, since = self._alarm.read(followed)
+            assert self._representations is not None
+            track = self._representations.read(readings[LOOK])
+        statistic, since = self._alarm.read(track)
         later, threshold = rounds[1:], self._alarm.threshold
-        above = [n for n, one in zip(later, statistic, strict=True) if one > threshold]
+        above = [
+            number for number, value in zip(later, statistic, strict=True) if value > threshold
+        ]
         evidence_by_round = Timeline(
             later,
             tuple(statistic),
@@ -229,32 +237,33 @@ class _Watch:
         )
         if self._shares is None:
             return Shift(evidence_by_round)
-        return Shift(evidence_by_round, *self._measured(followed, since))
+        return Shift(evidence_by_round, *self._measured(track, since))
 
     def _measured(
         self, shares: Float[Tensor, "rounds classes"], since: int
     ) -> tuple[Measured, Measured]:
-        """The change of shares at this place among the rounds, and what they are since."""
-        model, unsteady = self._alarm.model, float(self._alarm.unsteady(shares))
+        """Estimate the change of shares at this round index, and the shares after it."""
+        model, inflation = self._alarm.model, float(self._alarm.unsteady(shares))
         before, since_then = slice(None, since), slice(since, None)
         after = model.weights(since_then) @ shares[since:]
         change = after - model.weights(before) @ shares[:since]
-        loose, wide = (
-            kept + unsteady * own for kept, own in map(model.variances, (before, since_then))
+        variance_before, variance_after = (
+            persistent + inflation * independent
+            for persistent, independent in map(model.variances, (before, since_then))
         )
         return (
-            Measured(change, model.covariance * (loose + wide)),
-            Measured(after, model.covariance * wide),
+            Measured(change, model.covariance * (variance_before + variance_after)),
+            Measured(after, model.covariance * variance_after),
         )
 
 
-def _draws(bank: Bank, seed: Seed) -> Float[Tensor, "virtual classes"]:
-    """By how much the shares of a client miss those of the population that it draws from.
+def _draws(simulation: Bank, seed: Seed) -> Float[Tensor, "virtual classes"]:
+    """Draw sampling errors of virtual clients' shares relative to their population.
 
-    A shift is a change of the population. An exchange draws anew, and moves shares by chance:
-    by little where clients are large, by more than a reading errs where they are small.
+    A shift is a change of the population. An exchange draws new examples and changes shares by
+    chance: little for large clients, more than the estimation error for small ones.
     """
-    sizes, shares = bank.sizes.numpy(), bank.shares.numpy()
+    sizes, shares = simulation.sizes.numpy(), simulation.shares.numpy()
     counts = seed.numpy().multinomial(sizes, shares / shares.sum(1, keepdims=True))
     return torch.from_numpy(counts / sizes[:, None] - shares)
 
@@ -262,12 +271,12 @@ def _draws(bank: Bank, seed: Seed) -> Float[Tensor, "virtual classes"]:
 def _signs(
     read: Mapping[Probe, Float[Tensor, "clients rounds ..."]],
 ) -> Float[Tensor, "clients rounds classes signs"]:
-    """What tells of each label: outputs for it, on its own and on others; and its row."""
+    """Return features of each label: its outputs on own and other examples, and weights."""
     change = read[CHANGE]
     bias = change[..., -1]
     parts = [change[..., :-1].mean(-1), bias - bias.mean(-1, keepdim=True)]
     for outputs in (mean_softmax(read[ANSWERS]), mean_logits(read[ANSWERS])):
-        beside_mean = outputs - outputs.mean(-1, keepdim=True)
-        own = beside_mean.diagonal(dim1=-2, dim2=-1)
-        parts += [own, beside_mean.sum(-2) - own]
+        centred = outputs - outputs.mean(-1, keepdim=True)
+        own_label = centred.diagonal(dim1=-2, dim2=-1)
+        parts += [own_label, centred.sum(-2) - own_label]
     return torch.stack(parts, -1)

@@ -1,4 +1,4 @@
-"""A shift as a break in the trend of the validation loss: what the shift paper has to beat."""
+"""Shift detection by a break in the trend of the validation loss: the paper's baseline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,17 +23,16 @@ Measure = Literal["loss", "accuracy"]
 @final
 @dataclass(frozen=True, slots=True)
 class ValidationShift(Attack[Shift]):
-    """Validates the target's model of each round, and watches for a break.
+    """Validates the target's model of each round and detects a break in the trend.
 
-    The models, the trend and the statistic are those of `shift`; what is followed is the mean
-    cross-entropy (in nats) or the accuracy (0..1) on the attacker's own examples, each of them
-    weighing alike. As a level it takes no round to compare with, so it starts a round sooner.
-    The paper does not say whether the model it validates is the global one; `extract=False`
-    takes that.
+    The models, the trend and the statistic are those of `shift`. The tracked value is the mean
+    cross-entropy (in nats) or the accuracy (0..1) on the attacker's own examples, equally
+    weighted. It needs no round before to compare with, so it starts one round earlier. The
+    paper does not state whether it validates the global model; `extract=False` does.
 
     Args:
-        measure: what is followed.
-        trend: rounds that the line is fitted to.
+        measure: the tracked value.
+        trend: number of rounds that the line is fitted to.
         extract: whether the observers' own influence is removed from the broadcasts.
         standardise: whether the statistic is in units of its standard error (`Trend`).
 
@@ -53,24 +52,24 @@ class ValidationShift(Attack[Shift]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse a line that nothing determines."""
+        """Refuse settings out of range."""
         self._trend()
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Shift]:
-        """Claim the round at which the measure broke its trend most, for each target.
+        """Claim for each target the round with the largest break in the trend.
 
         Raises:
-            NeedsError: if too few rounds on end can be read.
+            NeedsError: if too few consecutive rounds are readable.
 
         """
         claims = {}
         for target in targets:
-            told = series(view, target, knowledge, measure=self.measure, extract=self.extract)
-            heard = ModelsHeard(view, target, self.extract).rounds()
-            teller = f"{self.name} on {target}"
-            claims[target] = self._trend().shift(told, heard, 0, teller)
+            values = series(view, target, knowledge, measure=self.measure, extract=self.extract)
+            rounds = ModelsHeard(view, target, self.extract).rounds()
+            subject = f"{self.name} on {target}"
+            claims[target] = self._trend().shift(values, rounds, 0, subject)
         return claims
 
     def _trend(self) -> Trend:
@@ -85,31 +84,31 @@ def series(
     measure: Measure = "loss",
     extract: bool = True,
 ) -> dict[int, float]:
-    """Measure a target's model of each round, as far as the value is a finite number.
+    """Validate a target's model of each round; omit non-finite values.
 
     The settings are those of `ValidationShift`.
     """
     assert knowledge.auxiliary is not None
     assert knowledge.build_model is not None
-    course = ModelsHeard(view, target, extract)
+    target_models = ModelsHeard(view, target, extract)
     labels = knowledge.auxiliary.labels.cpu()
-    told = {}
+    values = {}
     for number, logits in zip(
-        course.rounds(),
+        target_models.rounds(),
         logits_of_cohort(
             knowledge.build_model,
-            course.models(),
+            target_models.models(),
             knowledge.auxiliary.inputs,
             device=knowledge.means.device,
         ),
         strict=True,
     ):
-        # A ranking of numbers that are none would still have an accuracy.
+        # Non-finite logits would still have an accuracy.
         if bool(logits.isfinite().all()):
             value = (
                 cross_entropy(logits.double(), labels)
                 if measure == "loss"
                 else (logits.argmax(1) == labels).double().mean()
             )
-            told[number] = float(value)
-    return told
+            values[number] = float(value)
+    return values

@@ -1,1 +1,1 @@
-"""What only the attacks of this question estimate with."""
+"""Estimators that only the attacks on this question use."""

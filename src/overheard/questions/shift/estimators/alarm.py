@@ -1,4 +1,4 @@
-"""Sets the alarm so that it goes off in as many runs without a shift as is stated."""
+"""An alarm that is calibrated to a stated rate in runs without a shift."""
 
 import math
 from dataclasses import dataclass, replace
@@ -19,21 +19,20 @@ from overheard.questions.shift.estimators.change_point import (
 )
 
 RUNS = 2000
-"""Imagined runs without a shift: of the alarms that 5 % of them raise, the rate is then known
-to 0.5 % (one standard error)."""
+"""Runs to simulate without a shift: a rate of 5 % then has a standard error of 0.5 %."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Gives the evidence that a track changed on one scale for all rounds, and a threshold.
+    """A test for a change of a track, on one scale for all rounds, with a threshold.
 
     Args:
-        model: how readings err.
-        usual: how far those of virtual clients step from round to round.
-        mean: by round, of the root of the evidence in imagined runs.
-        scale: its standard deviation.
-        threshold: of the evidence on the common scale, for every round.
+        model: the error model of the estimates.
+        usual: the median squared step of virtual clients between rounds.
+        mean: mean of the cube root of the evidence in simulated runs, by round.
+        scale: standard deviation of that cube root, by round.
+        threshold: the threshold of the standardised evidence, for every round.
 
     """
 
@@ -44,43 +43,47 @@ class Alarm:
     threshold: float
 
     def read(self, track: Float[Tensor, "rounds numbers"]) -> tuple[list[float], int]:
-        """The statistic of each round but the first, and since which place all changed."""
-        found = evidence(self.model, self.model.white(track), self.unsteady(track))
-        return self._alike(found).tolist(), int(found.since[-1])
+        """Return the statistic of each round but the first, and the index of the change."""
+        change = evidence(self.model, self.model.white(track), self.unsteady(track))
+        return self._alike(change).tolist(), int(change.since[-1])
 
     def unsteady(self, tracks: Float[Tensor, "*many rounds numbers"]) -> Float[Tensor, "*many"]:
-        """How much more a track steps about than usual, in variance; 1 if less.
+        """Return the variance of a track's steps relative to virtual clients, at least 1.
 
-        Real clients do so more than virtual ones, for reasons that no virtual client tells.
+        Real clients vary more than virtual ones, for reasons that are not simulated.
         """
         steps = unrest(self.model, tracks)
-        # Tracks that hardly ever step have no usual step to be held against.
+        # If most virtual clients have no steps, there is no usual step to compare with.
         return (steps / self.usual).clamp(min=1) if self.usual > 0 else torch.ones_like(steps)
 
-    def _alike(self, found: ChangeEvidence) -> Float[Tensor, "*many later"]:
-        """Cube roots, which are nearly normal, centred and scaled round by round."""
-        return (found.ratio.pow(1 / 3) - self.mean) / self.scale
+    def _alike(self, change: ChangeEvidence) -> Float[Tensor, "*many later"]:
+        """Return cube roots, which are nearly normal, centred and scaled by round."""
+        return (change.ratio.pow(1 / 3) - self.mean) / self.scale
 
 
 def alarm_set(
     errors: Float[Tensor, "virtual rounds numbers"], rate: float, seed: Seed
 ) -> Alarm:
-    """Set the alarm by imagined runs, in which nothing but the errors of readings changes.
+    """Calibrate the alarm on simulated runs in which only the errors of estimates vary.
 
     Args:
-        errors: of virtual clients' readings.
-        rate: chance of an alarm in any round of an imagined run.
-        seed: of what is imagined.
+        errors: errors of the estimates of virtual clients.
+        rate: probability of an alarm in any round of a simulated run.
+        seed: the seed of the simulation.
 
     """
     model = error_model(errors)
     rounds = errors.shape[1]
     usual = float(unrest(model, errors).median())
     places = null_places(len(errors), rounds, RUNS, seed)
-    imagined = errors[places, torch.arange(rounds)]
-    plain = Alarm(model, usual, torch.zeros(rounds - 1), torch.ones(rounds - 1), math.inf)
-    roots = evidence(model, model.white(imagined), plain.unsteady(imagined)).ratio.pow(1 / 3)
-    alarm = replace(plain, mean=roots.mean(0), scale=roots.std(0))
+    simulated = errors[places, torch.arange(rounds)]
+    uncalibrated = Alarm(
+        model, usual, torch.zeros(rounds - 1), torch.ones(rounds - 1), math.inf
+    )
+    roots = evidence(model, model.white(simulated), uncalibrated.unsteady(simulated)).ratio.pow(
+        1 / 3
+    )
+    alarm = replace(uncalibrated, mean=roots.mean(0), scale=roots.std(0))
     peaks = ((roots - alarm.mean) / alarm.scale).amax(1).sort().values
     rank = min(RUNS, math.ceil((1 - rate) * (RUNS + 1)))
     return replace(alarm, threshold=float(peaks[rank - 1]))

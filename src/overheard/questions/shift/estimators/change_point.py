@@ -1,4 +1,4 @@
-"""Tests, as rounds come in, whether what was read of a target changed, and since when."""
+"""Sequential test for a change of a target's estimates, and its round."""
 
 from dataclasses import dataclass
 from typing import final
@@ -12,27 +12,26 @@ from torch import Tensor
 from overheard.core.seeds import Seed
 
 MOST_TOGETHER = 0.95
-"""Of the share of an error that a client keeps from round to round."""
+"""Maximum correlation of a client's errors between rounds."""
 
 FAINT = 1e-9
-"""Beside the largest variance: a direction of less has none, as the sum of all shares."""
+"""Directions with less variance relative to the largest are dropped, as the sum of shares."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ErrorModel:
-    """How readings of one client err: by round, by direction, and together over rounds.
+    """Errors of one client's estimates: scale by round, covariance, correlation over rounds.
 
-    A reading of round r errs by spread[r] * (a part that the client keeps, of variance
-    `together`, + a part of its own, of variance 1 - `together`), in directions that are
-    whitened. The kept part is that of the client's examples: it is drawn anew when they are
-    exchanged.
+    The error in round r, whitened, is `spread`[r] * (a persistent part of variance `together` +
+    an independent part of variance 1 - `together`). The persistent part belongs to the client's
+    examples and is drawn again when they are exchanged.
 
     Args:
-        spread: by round.
-        together: 0 to `MOST_TOGETHER`.
-        whitener: takes errors, over the spread, to numbers of variance 1.
-        covariance: of an error over the spread, in the directions as read.
+        spread: standard deviation by round.
+        together: correlation between rounds, 0 to `MOST_TOGETHER`.
+        whitener: maps errors divided by the deviation to numbers of variance 1.
+        covariance: covariance of errors divided by the deviation, in the original directions.
 
     """
 
@@ -44,53 +43,55 @@ class ErrorModel:
     def white(
         self, track: Float[Tensor, "*many rounds numbers"]
     ) -> Float[Tensor, "*many rounds directions"]:
-        """Readings over their spread, whitened."""
+        """Return estimates divided by the deviation of their round, whitened."""
         return (track.double() / self.spread[:, None]) @ self.whitener
 
     def weights(self, rounds: slice) -> Float[Tensor, " some"]:
-        """What each round counts for in the mean of some: the inverse of its variance.
+        """Return the weights of rounds in a mean, proportional to their inverse variances.
 
-        That is the best mean of errors that are drawn anew, and a sound one of others too:
-        generalised least squares would give some rounds weights below 0, and hang on what is
-        known least, the kept part.
+        These are optimal for independent errors and adequate for correlated ones. Generalised
+        least squares could give negative weights and depends on the persistent part, which is
+        the least well known.
         """
         squares = self.spread[rounds].pow(-2)
         return squares / squares.sum()
 
     def variances(self, rounds: slice) -> tuple[float, float]:
-        """Of that mean, by the kept part and by the rounds' own: factors of `covariance`."""
+        """Return its persistent and independent variance, as factors of `covariance`."""
         scale = 1 / self.spread[rounds]
         total = float(scale.square().sum())
-        kept = self.together * float(scale.sum()) ** 2 / total**2
-        return kept, (1 - self.together) / total
+        persistent = self.together * float(scale.sum()) ** 2 / total**2
+        return persistent, (1 - self.together) / total
 
 
 def error_model(errors: Float[Tensor, "virtual rounds numbers"]) -> ErrorModel:
-    """Learn how readings err from those of virtual clients, whose truth is known.
+    """Fit the error model to virtual clients, whose true values are known.
 
-    The covariance over directions is shrunk as Ledoit and Wolf 2004 do.
+    The covariance over directions is shrunk as in Ledoit and Wolf 2004.
 
     Raises:
-        ValueError: if no reading errs, so that there is no scale to hold a change against.
+        ValueError: if all errors are 0, so that there is no scale for a change.
 
     """
     errors = errors.double()
     if not bool(errors.any()):
-        raise ValueError("an error model needs readings that differ from the truth")
+        raise ValueError(
+            "an error model needs estimates that differ from the truth; all errors are 0"
+        )
     spread = errors.square().mean((0, 2)).sqrt()
     spread = spread.clamp(min=max(float(spread.max()), torch.finfo(spread.dtype).tiny) * FAINT)
     scaled = errors / spread[:, None]
     flat = scaled.flatten(0, 1)
-    sizes, ways = torch.linalg.eigh(flat.T @ flat)
-    basis = ways[:, sizes > FAINT * sizes.max()]
+    eigenvalues, directions = torch.linalg.eigh(flat.T @ flat)
+    basis = directions[:, eigenvalues > FAINT * eigenvalues.max()]
     matrix, _ = ledoit_wolf((flat @ basis).numpy(), assume_centered=True)
     inner = torch.from_numpy(matrix)
-    variances, turns = torch.linalg.eigh(inner)
-    whitener = basis @ (turns / variances.sqrt())
-    white = scaled @ whitener
-    rounds, squares = white.shape[1], white.square().sum()
+    variances, rotation = torch.linalg.eigh(inner)
+    whitener = basis @ (rotation / variances.sqrt())
+    whitened = scaled @ whitener
+    rounds, squares = whitened.shape[1], whitened.square().sum()
     if rounds > 1:
-        pairs = (white.sum(1).square().sum() - squares) / (rounds - 1)
+        pairs = (whitened.sum(1).square().sum() - squares) / (rounds - 1)
         together = float((pairs / squares).clamp(0, MOST_TOGETHER))
     else:
         together = 0.0
@@ -100,12 +101,12 @@ def error_model(errors: Float[Tensor, "virtual rounds numbers"]) -> ErrorModel:
 @final
 @dataclass(frozen=True, slots=True)
 class ChangeEvidence:
-    """What can be said at each round but the first.
+    """Evidence of a change at each round but the first.
 
     Args:
-        ratio: the squared distance of the mean since s from the mean before, over its
-            variance: the largest over all s up to the round.
-        since: the place of that s among the rounds.
+        ratio: the squared distance between the means from s on and before s, divided by its
+            variance; the largest over all s up to the round.
+        since: the index of that s among the rounds.
 
     """
 
@@ -118,16 +119,16 @@ def evidence(
     white: Float[Tensor, "*many rounds directions"],
     unsteady: Float[Tensor, "*many"],
 ) -> ChangeEvidence:
-    """How far whitened tracks moved, at the moment that speaks most for a change.
+    """Return the evidence for a change of whitened tracks, maximised over its round.
 
-    The generalised likelihood ratio of Siegmund and Venkatraman 1995 (twice its logarithm) for
-    a change at s told at t, in several directions. Theirs is of errors that are drawn anew in
-    every round; of ours a part is kept, which enters by the variances of the means alone.
+    Twice the log of the generalised likelihood ratio of Siegmund and Venkatraman 1995 for a
+    change at s observed at t, in several directions. Their errors are independent between
+    rounds. Here errors have a persistent part, which enters only the variances of the means.
 
     Args:
-        model: how readings err.
-        white: the tracks.
-        unsteady: by how much the variance of a round's own part is larger than the model's.
+        model: the error model.
+        white: the whitened tracks.
+        unsteady: factor on the variance of the independent part.
 
     """
     rounds = white.shape[-2]
@@ -141,7 +142,8 @@ def evidence(
             before = sums[..., s, :] / totals[s]
             after = (sums[..., t + 1, :] - sums[..., s, :]) / (totals[t + 1] - totals[s])
             sides = (model.variances(slice(0, s)), model.variances(slice(s, t + 1)))
-            variance = sum(kept for kept, _ in sides) + unsteady * sum(own for _, own in sides)
+            persistent = sum(part for part, _ in sides)
+            variance = persistent + unsteady * sum(part for _, part in sides)
             ratios.append((after - before).square().sum(-1) / variance)
         largest = torch.stack(ratios, -1).max(-1)
         best.append(largest.values)
@@ -152,9 +154,9 @@ def evidence(
 def unrest(
     model: ErrorModel, track: Float[Tensor, "*many rounds numbers"]
 ) -> Float[Tensor, "*many"]:
-    """How far readings step from one round to the next: the median square, whitened.
+    """Return the median squared step of whitened estimates between rounds.
 
-    A level that stays does not enter, and a change moves one step of many.
+    A constant level has no effect, and a change affects only one step.
     """
     squares = model.spread.square()
     scale = ((squares[1:] + squares[:-1]) / 2).sqrt()
@@ -163,19 +165,18 @@ def unrest(
 
 
 def null_places(virtual: int, rounds: int, runs: int, seed: Seed) -> Int[Tensor, "runs rounds"]:
-    """Which virtual client's errors to show in each round of runs in which nothing shifts.
+    """Draw which virtual client's errors are used in each round of runs without a shift.
 
-    A client that exchanges its examples errs anew: another virtual client takes its place. How
-    often clients exchange is not known: in each run with a chance of its own, from never to
-    every round.
+    At an exchange of examples, another virtual client's errors follow. The rate of exchanges is
+    unknown, so each run draws its own rate, from never to every round.
     """
     generator = seed.numpy()
-    chances = generator.uniform(0, 1, (runs, 1)) ** 2
-    fresh = generator.uniform(0, 1, (runs, rounds)) < chances
-    fresh[:, 0] = True
-    drawn = generator.integers(0, virtual, (runs, rounds))
-    last = np.maximum.accumulate(np.where(fresh, np.arange(rounds), 0), 1)
-    return torch.from_numpy(np.take_along_axis(drawn, last, 1))
+    rates = generator.uniform(0, 1, (runs, 1)) ** 2
+    is_exchange = generator.uniform(0, 1, (runs, rounds)) < rates
+    is_exchange[:, 0] = True
+    clients = generator.integers(0, virtual, (runs, rounds))
+    last = np.maximum.accumulate(np.where(is_exchange, np.arange(rounds), 0), 1)
+    return torch.from_numpy(np.take_along_axis(clients, last, 1))
 
 
 def _from_zero(sums: Tensor, axis: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Follows how far a target moves the representations, beside clients alike."""
+"""Tracks how far a target moves the representations, compared with virtual clients."""
 
 from dataclasses import dataclass
 
@@ -11,17 +11,18 @@ from overheard.learning.fitting.standard import Standard, standard_of
 
 @dataclass(frozen=True, slots=True)
 class LookTrack:
-    """By how much a client moves mean representations further than virtual clients do.
+    """How much further a client moves mean representations than virtual clients do.
 
-    Examples that look otherwise than all that the model has met move its representations
-    further. So do fresh examples beside familiar ones: a client that the model has met for many
-    rounds moves them less than virtual clients, who are met for the first time, and leaps up to
-    them at an exchange. That is no shift. Hence what lies below the mean of virtual clients
-    counts as that mean, and only what lies above it tells.
+    Inputs unlike any that the model was trained on move its representations further. New
+    examples also move them further than familiar ones. A client that trained for many rounds
+    moves them less than virtual clients, whose examples are new, and jumps to their level at an
+    exchange. That is not a shift. Therefore distances below the mean of virtual clients count
+    as that mean, and only larger ones are evidence.
 
     Args:
-        of_virtual: of virtual clients, in standard deviations; 0 = as their mean, or below.
-        scale: of the logarithm of the distance, of each round.
+        of_virtual: distances of virtual clients, in standard deviations; 0 = their mean or
+            below.
+        scale: the scale of the log-distance of each round.
 
     """
 
@@ -29,12 +30,12 @@ class LookTrack:
     scale: Standard
 
     def read(self, numbers: Float[Tensor, "rounds numbers"]) -> Float[Tensor, "rounds one"]:
-        """The same of a target."""
+        """Return the same distances for a target."""
         return self.scale.of(_distance(numbers)[None]).clamp(min=0).T
 
 
 def look_track(numbers: Float[Tensor, "virtual rounds numbers"]) -> LookTrack:
-    """Learn how far virtual clients move representations in each round."""
+    """Fit how far virtual clients move representations in each round."""
     distances = _distance(numbers)  # (virtual, rounds)
     scale = standard_of(distances)
     return LookTrack(scale.of(distances).clamp(min=0)[:, :, None], scale)

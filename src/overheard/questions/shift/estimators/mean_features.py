@@ -1,4 +1,4 @@
-"""Reads what a client's model computes, on the whole, just before its last layer."""
+"""The probe of a client model's mean inputs to its last layer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from overheard.simulation.probe import Probe, Scene
 @final
 @dataclass(frozen=True, slots=True)
 class MeanFeatures(Probe):
-    """How far the mean input of the last layer moved, over all held-out examples.
+    """Change of the mean input of the last layer over all held-out examples.
 
-    What a client's examples look like shows here, beside what labels they bear. Lengths of
-    updates show it too, yet they shrink as a client's examples become familiar to the model and
-    leap when it takes fresh ones of the same kind; these means hardly do.
+    It reflects a client's inputs as well as its labels. The length of an update does so too,
+    but it shrinks as the examples become familiar to the model and jumps with new examples of
+    the same kind; these means hardly do.
     """
 
     def read(
         self, scene: Scene, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients features"]:
-        """Two forward passes over the held-out examples for the first client, one a client."""
+        """Return the changes; takes one forward pass per client and one for the broadcast."""
         local = (moved(scene.broadcast, delta) for delta in deltas)
         (before,) = _means(scene, [scene.broadcast])
         return torch.stack([after - before for after in _means(scene, local)])

@@ -1,4 +1,4 @@
-"""The models at which a target arrived, round by round."""
+"""A target's models after training, by round."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from overheard.core.view import View
 @final
 @dataclass(frozen=True, slots=True)
 class ModelsHeard:
-    """What a target had learned by the end of each round, as far as it can be read.
+    """A target's model after training in each round, if it can be read.
 
-    The model of round t was trained on the data of round t: it is the broadcast of round t and
-    the update that answered it. For `COHORT` that is the size-weighted mean of the models of
-    all clients but the observers, as `View.updates` takes the observers' own influence out; of
-    a federation of two it is the other client's very model.
+    The model of round t is the broadcast of round t plus the update in reply, and was trained
+    on the data of round t. For `COHORT` it is the size-weighted mean of the models of all
+    clients but the observers, as `View.updates` removes the observers' own influence. In a
+    federation of two it is exactly the other client's model.
 
     Args:
-        view: what is read.
-        target: who is followed.
-        extract: False = `COHORT` is followed by the broadcasts as they are, that of round t + 1
-            for round t, with the observers' own influence in them. Where a client's own
-            updates are read there is nothing to extract, and this changes nothing.
+        view: the view of the observers.
+        target: the target.
+        extract: False = for `COHORT`, use the unchanged broadcast of round t + 1 for round t,
+            including the observers' own influence. If a client's own updates are readable,
+            there is nothing to extract and this has no effect.
 
     """
 
@@ -33,13 +33,13 @@ class ModelsHeard:
     extract: bool = True
 
     def rounds(self) -> tuple[int, ...]:
-        """The rounds whose model can be read, in order; reads no weight."""
-        heard = self.view.heard(self.target)
-        there = self._ends() if self._plain else self.view.broadcasts()
-        return tuple(number for number in heard if number in there)
+        """Return the rounds with a readable model, in order, without reading weights."""
+        with_updates = self.view.heard(self.target)
+        readable = self._ends() if self._plain else self.view.broadcasts()
+        return tuple(number for number in with_updates if number in readable)
 
     def models(self) -> Iterator[Weights]:
-        """The model of each of these rounds, one at a time."""
+        """Yield the model of each of these rounds."""
         if self._plain:
             ends = self._ends()
             yield from (ends[number] for number in self.rounds())
@@ -50,8 +50,8 @@ class ModelsHeard:
 
     def _updates(self) -> Iterator[tuple[int, Update]]:
         if self.target == COHORT:
-            # Means of updates in the clear are computed as they are asked for: a round at a
-            # time keeps one in memory.
+            # Means of updates in the clear are computed on request. One round at a time keeps
+            # only one in memory.
             for number in self.rounds():
                 yield number, self.view.during((number,)).updates(COHORT)[number]
         else:
@@ -63,7 +63,7 @@ class ModelsHeard:
         return self.target == COHORT and not self.extract
 
     def _ends(self) -> dict[int, Weights]:
-        """The weights that each round came to, as the next one's broadcast tells."""
+        """Return the weights after each round, from the next round's broadcast."""
         return {
             message.round - 1: message.body.weights
             for message in (*self.view.messages, *self.view.closings)

@@ -1,4 +1,4 @@
-"""Reads label shares round by round, by one regression for all labels and rounds."""
+"""Estimates label shares by round with one regression for all labels and rounds."""
 
 from dataclasses import dataclass
 
@@ -10,84 +10,82 @@ from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.fitting.standard import Standard, standard_of
 
 RIDGE = 1e-3
-"""Beside the number of readings, each sign being of variance 1: only to tell apart signs that
-say the same."""
+"""Ridge penalty per row, for features of variance 1; it only resolves collinear features."""
 
 LEAST_SLOPE = 0.05
-"""Of a round in which shares hardly show: its readings are blown up no further than twentyfold,
-and as their errors grow with them they weigh next to nothing."""
+"""Lower bound of the slope: estimates of a round with little signal are scaled up at most
+twentyfold. Their errors scale with them, so such rounds have almost no weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShareTrack:
-    """Label shares read in each round, by regression on either half of the virtual clients.
+    """Estimates of label shares by round, from regressions on the halves of virtual clients.
 
-    Signs of a label are brought to one scale, label by label and round by round, so that one
-    regression serves them all: from few virtual clients there are many readings to learn from.
-    It goes to the square root of the share, which signs follow more nearly than the share
-    itself: the tenth that a rare label gains moves a model more than that of a common one. One
-    regression is learned from each half; what it tells of the other half shows how far to trust
-    it. Regression pulls estimates to the mean: the slope by which it does, round by round, is
-    measured on the other half and undone (inverse calibration), so that a share that rises by
-    0.2 is told to rise by 0.2.
+    The features of a label are standardised for each label and round, so that one regression
+    serves all labels and rounds and few virtual clients give many training rows. It predicts
+    the square root of the share, which is closer to linear in the features: a tenth more of a
+    rare label changes a model more than a tenth more of a common one. One regression is fitted
+    on each half of the virtual clients and validated on the other half. Regression shrinks
+    estimates to the mean. Its slope is measured by round on the other half and inverted
+    (inverse calibration), so that a share that rises by 0.2 is estimated to rise by 0.2.
 
     Args:
-        of_virtual: shares of virtual clients, by the regression of the half in which each is
-            not.
-        signs: the scale of each sign, of each label in each round.
-        roots: the scale of each label's root.
-        maps: by half, from signs to roots.
-        slopes: by half and round.
+        of_virtual: estimated shares of virtual clients, each from the regression of the other
+            half.
+        signs: the scale of each feature, for each label and round.
+        roots: the scale of the root of each label's share.
+        maps: coefficients from features to roots, by half.
+        slopes: slopes by half and round.
 
     """
 
     of_virtual: Float[Tensor, "virtual rounds classes"]
     signs: Standard
     roots: Standard
-    maps: Float[Tensor, "halves signs"]
+    maps: Float[Tensor, "halves features"]
     slopes: Float[Tensor, "halves rounds"]
 
     def read(
-        self, signs: Float[Tensor, "rounds classes signs"]
+        self, signs: Float[Tensor, "rounds classes features"]
     ) -> Float[Tensor, "rounds classes"]:
-        """The mean of what the regressions of both halves tell of one target."""
-        known = self.signs.of(signs.double()[None])[0]
-        told = torch.einsum("rck,hk->hrc", known, self.maps) / self.slopes[:, :, None]
-        return _shares(told.mean(0), self.roots)
+        """Return the mean of both regressions' estimates for one target."""
+        features = self.signs.of(signs.double()[None])[0]
+        roots = torch.einsum("rck,hk->hrc", features, self.maps) / self.slopes[:, :, None]
+        return _shares(roots.mean(0), self.roots)
 
 
 def share_track(
-    signs: Float[Tensor, "virtual rounds classes signs"],
+    signs: Float[Tensor, "virtual rounds classes features"],
     shares: Float[Tensor, "virtual classes"],
     halves: Int[Tensor, " virtual"],
 ) -> ShareTrack:
-    """Learn to read shares from what was read of virtual clients, label by label."""
-    rounds, by_sign = signs.shape[1], standard_of(signs.double())
-    known = by_sign.of(signs.double())  # (virtual, rounds, classes, signs)
+    """Fit regressions from the features of each label to its share on virtual clients."""
+    rounds, by_feature = signs.shape[1], standard_of(signs.double())
+    features = by_feature.of(signs.double())  # (virtual, rounds, classes, features)
     scale = standard_of(shares.double().sqrt())
     roots = scale.of(shares.double().sqrt())
-    told = roots.new_zeros(len(known), rounds, roots.shape[1])
+    estimates = roots.new_zeros(len(features), rounds, roots.shape[1])
     maps, slopes = [], []
     for half in (0, 1):
         own, others = halves == half, halves != half
         goal = roots[own][:, None].expand(-1, rounds, -1)
-        readings = known[own].flatten(0, 2)
-        penalty = readings.new_full((readings.shape[1],), RIDGE * len(readings))
-        way = fit_ridge(readings, goal.flatten(), penalty)
-        read, true = known[others] @ way, roots[others][:, None]
-        slope = ((read * true).sum((0, 2)) / true.square().sum()).clamp(min=LEAST_SLOPE)
-        told[others] = _shares(read / slope[:, None], scale)
-        maps.append(way)
+        rows = features[own].flatten(0, 2)
+        penalty = rows.new_full((rows.shape[1],), RIDGE * len(rows))
+        coefficients = fit_ridge(rows, goal.flatten(), penalty)
+        predicted, true = features[others] @ coefficients, roots[others][:, None]
+        slope = ((predicted * true).sum((0, 2)) / true.square().sum()).clamp(min=LEAST_SLOPE)
+        estimates[others] = _shares(predicted / slope[:, None], scale)
+        maps.append(coefficients)
         slopes.append(slope)
-    return ShareTrack(told, by_sign, scale, torch.stack(maps), torch.stack(slopes))
+    return ShareTrack(estimates, by_feature, scale, torch.stack(maps), torch.stack(slopes))
 
 
 def _shares(
-    told: Float[Tensor, "*many classes"], scale: Standard
+    roots: Float[Tensor, "*many classes"], scale: Standard
 ) -> Float[Tensor, "*many classes"]:
-    # A label of which all virtual clients hold alike has no spread to undo: it stays there.
+    # A label with equal shares in all virtual clients has no spread; it keeps its mean.
     spread = scale.spread.where(scale.spread.isfinite(), 0.0)
-    squares = (told * spread + scale.mean).clamp(min=0).square()
+    squares = (roots * spread + scale.mean).clamp(min=0).square()
     total = squares.sum(-1, keepdim=True)
-    alike = torch.full_like(squares, 1 / squares.shape[-1])
-    return torch.where(total > 0, squares / total, alike)
+    uniform = torch.full_like(squares, 1 / squares.shape[-1])
+    return torch.where(total > 0, squares / total, uniform)

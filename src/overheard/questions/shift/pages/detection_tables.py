@@ -1,4 +1,4 @@
-"""The tables of how shifts are told from controls, alarmed at, and read."""
+"""Tables on the detection of shifts, alarms, and the claimed change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from overheard.statistics.estimate import Estimate
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One figure of a table.
+    """One score in a table, with or without a column for guessing.
 
     Args:
-        score: its name.
-        beside: head of its guess; "" = that does not stand beside it.
+        score: the name of the score.
+        beside: the head of the column for guessing; "" = no such column.
 
     """
 
@@ -32,25 +32,25 @@ class _Column:
     def cells(self, row: Row | None) -> list[str]:
         if row is None:
             return [NO_FIGURE] * len(self.heads())
-        told = MEASURES[self.score]
-        # Blind, or else as the claim itself states.
+        measure = MEASURES[self.score]
+        # Without an uninformed guess, the rate that the claim itself states.
         guess = next(iter(row.references.values()), None) if row.blind is None else row.blind
-        return [_spanned(row.value, told), *([told.tell(guess)] if self.beside else [])]
+        return [_spanned(row.value, measure), *([measure.tell(guess)] if self.beside else [])]
 
 
-def _spanned(value: Estimate, told: Measure) -> str:
-    """The figure with its interval; of a time that never ended, how long it is at least."""
+def _spanned(value: Estimate, measure: Measure) -> str:
+    """Format the value with its interval; for an infinite time, only its lower bound."""
     if value.low is None or value.high is None:
-        return told.tell(value.mean)
-    low, high = digits(value.low * told.factor), digits(value.high * told.factor)
+        return measure.tell(value.mean)
+    low, high = digits(value.low * measure.factor), digits(value.high * measure.factor)
     if isinf(value.mean):
-        return f"{low}{told.unit} or more"
-    return f"{told.tell(value.mean)} ({low} to {high})"
+        return f"{low}{measure.unit} or more"
+    return f"{measure.tell(value.mean)} ({low} to {high})"
 
 
 _TABLES = (
     (
-        "Shifts told from controls",
+        "Shifts compared with controls",
         (
             _Column("auc", beside="Guessing"),
             _Column("auc_told"),
@@ -59,7 +59,7 @@ _TABLES = (
         ),
     ),
     (
-        "Alarms that the attacks raise themselves",
+        "Alarms raised by the attacks",
         (
             _Column("detection_rate"),
             _Column("false_alarm_rate", beside="Stated"),
@@ -68,7 +68,7 @@ _TABLES = (
         ),
     ),
     (
-        "What is said of the round and the change",
+        "Claimed round and change",
         (
             _Column("round_error", beside="Guessing"),
             _Column("direction", beside="Guessing"),
@@ -76,7 +76,7 @@ _TABLES = (
         ),
     ),
     (
-        "What is said of the new shares, and how far intervals can be trusted",
+        "Claimed shares after the shift, and coverage of the intervals",
         (
             _Column("risen_error", beside="Guessing"),
             _Column("risen_coverage"),
@@ -87,24 +87,29 @@ _TABLES = (
 )
 
 
-def detection_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
-    """Up to four tables for each group of observers who ask about shifts.
+def detection_tables(arms: Sequence[Arm]) -> tuple[Table, ...]:
+    """Return up to four tables for each group of observers with claims about shifts.
 
-    In brackets stand 95 % intervals. An attack that says nothing of a table's matter has no
-    line in it.
+    Brackets hold 95 % intervals. A table omits attacks that have none of its scores.
     """
     tables = []
-    for asked, exposures in by_threat(every).items():
-        held = [(exposure.arm, case) for exposure in exposures for case in exposure.cases]
+    for threat, exposures in by_threat(arms).items():
+        cases = [(exposure.arm, case) for exposure in exposures for case in exposure.cases]
         for title, columns in _TABLES:
             lines = tuple(
                 _line(arm, case, columns)
-                for arm, case in held
+                for arm, case in cases
                 if any(column.score in case.whole for column in columns)
             )
             if lines:
-                heads = ("Arm", "Attack", *(h for one in columns for h in one.heads()))
-                tables.append(Table(f"{title} (95{SPACE}% interval): {asked}", heads, lines, 2))
+                heads = (
+                    "Arm",
+                    "Attack",
+                    *(head for column in columns for head in column.heads()),
+                )
+                tables.append(
+                    Table(f"{title} (95{SPACE}% interval): {threat}", heads, lines, 2)
+                )
     return tuple(tables)
 
 

@@ -1,4 +1,4 @@
-"""What a report tells of shifts."""
+"""The report's text, tables and figures on shifts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,49 +23,49 @@ from overheard.questions.shift.pages.timeline_plates import timeline_plates
 @final
 @dataclass(frozen=True)
 class ShiftPages(Pages):
-    """How shifts are told from controls, and the evidence round by round."""
+    """How well shifts are distinguished from controls, and the evidence by round."""
 
     name = "shift"
 
     def reading(self, row: Row, whose: str) -> Statement:
-        """Pairs of a run with a shift and one without."""
+        """State how often a run with a shift is distinguished from its control."""
         value = self.question.measure(row.score).tell(row.value.mean)
-        what = f"a shift of {whose} data"
+        what = f"a shift in {whose} data"
         return Statement(
             what,
-            f"tells {what} from an exchange without shift in {value} pairs",
-            f"right in {value} pairs of a shift and an exchange without",
+            f"distinguishes {what} from a control in {value} pairs",
+            f"correct in {value} pairs of a shift and a control",
         )
 
     def intro(self) -> str:
-        """Pairs of a run with a shift and one without."""
+        """Explain the pairs of a run with a shift and a control run."""
         return (
-            "For shifts: of 100 pairs of a run with a shift and one without, in how many it "
-            "finds out which is which."
+            "For shifts: in how many of 100 pairs of a run with a shift and a control run the "
+            "attack finds more evidence in the run with the shift."
         )
 
     def sentences(self, exposure: Exposure) -> tuple[str, ...]:
-        """How a shift is noticed, when, which way, and how far intervals can be trusted."""
+        """Describe detection, delay, direction, and the coverage of intervals."""
         return (
             *shift_words(exposure.cases[0]),
             *coverage_words(exposure, "coverage", MEASURES["coverage"], "change"),
         )
 
     def unmeasured(self, exposure: Exposure) -> str:
-        """Without a control there is nothing to tell a shift from."""
+        """State that control runs are missing."""
         whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
         return (
-            f"How well {together(exposure.observers)} can tell a shift of {possessive(whom)} "
-            "data was not measured: that takes runs with a shift, each beside its control "
-            "without, and there are none."
+            f"How well {together(exposure.observers)} can detect a shift in {possessive(whom)} "
+            "data was not measured: that requires runs with a shift and a control run for "
+            "each, and there are none."
         )
 
     def why_unmeasured(self) -> str:
-        """No control."""
-        return "no control ran beside it"
+        """Give the reason: no control run."""
+        return "there is no control run"
 
     def claim_in_words(self, finding: Finding) -> str:
-        """The alarm, and since when the data are said to be new."""
+        """State the alarm and the claimed first round of new data."""
         if finding.timeline is None:
             return choice_words(finding)
         alarm, since = finding.timeline.alarm, finding.timeline.since
@@ -73,55 +73,57 @@ class ShiftPages(Pages):
         return raised if since is None else f"{raised}; new data since round {since}"
 
     def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
-        """Tables beside the controls, and the evidence round by round."""
+        """Return tables that compare shifts with controls, and figures of evidence by round."""
         tables, plates = detection_tables(every), timeline_plates(audit, every)
         if not tables and not plates:
             return ()
         paragraphs = (_NOTE,) if tables else (_NOTE, _NO_CONTROLS)
         blocks = [SectionBlock(paragraphs=paragraphs, tables=tables)]
         if plates:
-            blocks.append(SectionBlock("The evidence, round by round", plates=plates))
-        title = "Shifts, and what shows of them"
+            blocks.append(SectionBlock("Evidence by round", plates=plates))
+        title = "Detection of shifts"
         return (Section("shifts", title, "Shifts", tuple(blocks)),)
 
     def terms(self) -> tuple[Term, ...]:
-        """Controls, pairs, and alarms."""
+        """Explain controls, pairs and alarms."""
         return _TERMS
 
 
 _NOTE = (
-    "Each run with a shift stands beside its control, in which the same client gets fresh "
-    "examples of the same kind in the same round. What shows in both is the exchange, not the "
-    "shift."
+    "Each run with a shift has a control run, in which the same client receives new examples "
+    "of the same kind in the same round. Evidence that appears in both runs comes from the "
+    "exchange of examples, not from the shift."
 )
 
-_NO_CONTROLS = "No controls ran, so nothing can be said of how well shifts are told."
+_NO_CONTROLS = "There are no control runs, so it is unknown how well shifts are detected."
 
 _TERMS = (
     Term(
         "Shift, exchange, control",
-        "A shift is a change in the kind of data that a client trains on; an exchange, fresh "
-        "examples of the same kind. The control of a run with a shift is the same run with an "
-        "exchange in its place.",
+        "A shift is a change in the kind of data that a client trains on. An exchange replaces "
+        "a client’s examples with new examples of the same kind. The control of a run with a "
+        "shift is the same run with an exchange instead of the shift.",
     ),
     Term(
-        "Shifts told from controls",
-        "Of 100 pairs of a run with a shift and a control, in how many the shift has the "
-        "larger peak of evidence (score auc, the area under the curve of false and true "
-        "alarms). 50 is a coin’s; 100 is certainty. Its interval is the wider of the "
-        "bootstrap’s and of one for so few runs as there were. “Told when” holds the "
-        "evidence of the true round alone against that of the control’s exchange.",
+        "Shifts ranked above controls",
+        "The number of pairs, out of 100 pairs of a run with a shift and a control run, in "
+        "which the run with the shift has the larger peak of evidence (score auc, the area "
+        "under the curve of true and false alarms). Guessing gives 50; 100 is perfect. The "
+        "interval is the wider of two: a bootstrap interval, and an interval that is valid for "
+        "few runs. “The same, at the true round” compares only the evidence in the round of "
+        "the shift with that in the round of the control’s exchange.",
     ),
     Term(
-        f"Found at 5{SPACE}% false alarms",
-        f"The part of the shifts with more evidence than all but 5{SPACE}% of the controls "
-        "(scores power_at_5 and power_at_1). It takes 19 controls at least, and 99 at "
-        f"1{SPACE}%; with fewer it is left out.",
+        f"Detected at 5{SPACE}% false alarms",
+        f"The share of shifts with more evidence than all but 5{SPACE}% of the controls "
+        "(scores power_at_5 and power_at_1). This requires at least 19 controls, and 99 at "
+        f"1{SPACE}%; with fewer controls the figure is omitted.",
     ),
     Term(
-        "Alarms that an attack raises itself",
-        "Some attacks state a threshold and how often it gives a false alarm in a whole run. "
-        "Counted are the alarms in the true round or later, none before, and those in "
-        "controls; their intervals are exact ones, where each run has one target.",
+        "Alarms raised by an attack",
+        "Some attacks state a threshold and the probability of a false alarm in a run. An "
+        "alarm counts as a detection if it comes in the true round or later and none came "
+        "before. Alarms in controls are false alarms. The intervals are exact if each run has "
+        "one target.",
     ),
 )

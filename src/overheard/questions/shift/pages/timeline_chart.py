@@ -1,4 +1,4 @@
-"""Draws how the evidence of a shift went, round by round, beside that of the control."""
+"""Chart of the evidence of a shift by round, with that of the control run."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -18,7 +18,7 @@ SHIFT_DASHES = (0, (1, 1.6))
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The ends of an axis."""
+    """The limits of an axis."""
 
     low: float
     high: float
@@ -27,14 +27,14 @@ class Span:
 def timeline_chart(
     shifted: Timeline, control: Timeline | None, since: int | None, height: Span, label: str
 ) -> Markup:
-    """The statistic of a run with its threshold and alarm, and the control's behind it.
+    """Draw the statistic of a run with its threshold and alarm, and that of its control.
 
     Args:
-        shifted: of the planned run.
-        control: of its control; None = there is none.
-        since: the true round of the shift, where a line stands upright; None = none came.
-        height: the ends of the upright axis, alike in charts that are to be compared.
-        label: what the chart shows.
+        shifted: the evidence in the planned run.
+        control: the evidence in its control run; None = there is no control run.
+        since: the true round of the shift, marked by a vertical line; None = no shift.
+        height: the limits of the vertical axis, the same in charts to be compared.
+        label: the description of the chart.
 
     """
     frame = Frame(300.0, 180.0, 46.0, 40.0, 12.0)
@@ -72,7 +72,7 @@ def _mark_alarm(axes: Axes, shifted: Timeline) -> None:
 
 
 def timeline_legend(label: str) -> Markup:
-    """What the lines and marks of the timelines stand for."""
+    """Draw the legend of the lines and marks in the timelines."""
     width, height = 300.0, 62.0
 
     def draw(figure: Figure) -> None:

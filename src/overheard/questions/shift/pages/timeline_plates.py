@@ -1,4 +1,4 @@
-"""The figures that follow the evidence of a shift round by round, target by target."""
+"""Figures of the evidence of a shift by round, one panel per target."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from overheard.findings.names import called, shown
 from overheard.questions.shift.pages.timeline_chart import Span, timeline_chart, timeline_legend
 
 ATTACKS = 3
-"""Attacks drawn for one group of observers: the best."""
+"""The best attacks to draw for one group of observers."""
 
 TARGETS = 12
-"""Targets drawn of one run."""
+"""Targets to draw from one run."""
 
 RUNS = 3
-"""Runs drawn where there is one target in each."""
+"""Runs to draw if each has one target."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """One timeline with its name and its control."""
+    """One timeline with its name and its control run."""
 
     name: str
     finding: Finding
@@ -33,28 +33,28 @@ class _Drawn:
     control: Timeline | None
 
 
-def timeline_plates(audit: Audit, every: Sequence[Arm]) -> tuple[Plate, ...]:
-    """A figure for each of the best attacks on each question about time, arm by arm."""
+def timeline_plates(audit: Audit, arms: Sequence[Arm]) -> tuple[Plate, ...]:
+    """Draw a figure for each of the best attacks with timelines, arm by arm."""
     return tuple(
         plate
-        for arm in every
+        for arm in arms
         for exposure in arm.exposures
         for plate in _of_exposure(exposure, _timed(exposure, audit.findings))
     )
 
 
 def _timed(exposure: Exposure, findings: Sequence[Finding]) -> Mapping[str, list[Finding]]:
-    """The findings with a timeline by attack, the best attack first."""
-    held: dict[str, list[Finding]] = {case.attack: [] for case in exposure.cases}
+    """Return the findings with a timeline by attack, the best attack first."""
+    timed: dict[str, list[Finding]] = {case.attack: [] for case in exposure.cases}
     for finding in findings:
         cell = finding.cell
-        place = (cell.arm, cell.observers, cell.question)
+        setting = (cell.arm, cell.observers, cell.question)
         about = "cohort" if finding.target == COHORT else "clients"
-        if finding.timeline is not None and (*place, about) == (
+        if finding.timeline is not None and (*setting, about) == (
             exposure.arm, exposure.observers, exposure.question, exposure.about
         ):  # fmt: skip
-            held.setdefault(cell.attack, []).append(finding)
-    return {attack: found for attack, found in held.items() if found}
+            timed.setdefault(cell.attack, []).append(finding)
+    return {attack: found for attack, found in timed.items() if found}
 
 
 def _of_exposure(
@@ -70,13 +70,13 @@ def _of_exposure(
 def _plate(exposure: Exposure, attack: str, found: Sequence[Finding], attacks: int) -> Plate:
     planned = [finding for finding in found if not finding.cell.is_control]
     drawn = _chosen(planned, found, exposure.observers)
-    where = f"{shown(exposure.arm)} · {exposure.title} · {shown(exposure.labels[attack])}"
+    title = f"{shown(exposure.arm)} · {exposure.title} · {shown(exposure.labels[attack])}"
     height = _height(drawn)
     return Plate(
-        where,
-        "The statistic by which the attack tells a shift, round by round: the larger, the more "
-        f"evidence. {_left_out(drawn, planned, attacks)}",
-        timeline_legend(f"Legend: {where}"),
+        title,
+        "The attack's test statistic by round; a larger value is stronger evidence of a shift. "
+        f"{_left_out(drawn, planned, attacks)}",
+        timeline_legend(f"Legend: {title}"),
         tuple(
             Panel(
                 one.name,
@@ -85,12 +85,12 @@ def _plate(exposure: Exposure, attack: str, found: Sequence[Finding], attacks: i
                     one.control,
                     one.finding.true_since,
                     height,
-                    f"Evidence of a shift, {one.name}: {where}",
+                    f"Evidence of a shift, {one.name}: {title}",
                 ),
             )
             for one in drawn
         ),
-        _table(drawn, where),
+        _table(drawn, title),
         True,
     )
 
@@ -98,7 +98,7 @@ def _plate(exposure: Exposure, attack: str, found: Sequence[Finding], attacks: i
 def _chosen(
     planned: Sequence[Finding], found: Sequence[Finding], observers: Sequence[Party]
 ) -> list[_Drawn]:
-    """The targets of the first run, those that shifted first; of one target, some runs."""
+    """Select targets of the first run, shifted ones first; or several runs of one target."""
     controls = {
         (finding.cell.seed, finding.target): finding.timeline
         for finding in found
@@ -108,9 +108,9 @@ def _chosen(
     run = [finding for finding in planned if finding.cell.seed == first]
     if len(run) == 1:
         by_seed = sorted(planned, key=lambda finding: finding.cell.seed)
-        kept = [finding for finding in by_seed if finding.target == run[0].target][:RUNS]
+        selected = [finding for finding in by_seed if finding.target == run[0].target][:RUNS]
     else:
-        kept = sorted(run, key=lambda finding: finding.true_since is None)[:TARGETS]
+        selected = sorted(run, key=lambda finding: finding.true_since is None)[:TARGETS]
     return [
         _Drawn(
             f"{_capital(called(finding.target, observers))}, seed {finding.cell.seed}",
@@ -118,7 +118,7 @@ def _chosen(
             finding.timeline,
             controls.get((finding.cell.seed, finding.target)),
         )
-        for finding in kept
+        for finding in selected
         if finding.timeline is not None
     ]
 
@@ -128,23 +128,27 @@ def _capital(text: str) -> str:
 
 
 def _height(drawn: Sequence[_Drawn]) -> Span:
-    """Room for every line of these charts, and a little more."""
+    """Return limits that hold every line of these charts, with a margin."""
     values = [0.0]
     for one in drawn:
         control = one.control.statistic if one.control else ()
         values += chain(one.shifted.statistic, one.shifted.threshold or (), control)
-    room = 0.06 * (max(values) - min(values)) or 1.0
-    return Span(min(values) - room if min(values) < 0 else 0.0, max(values) + room)
+    margin = 0.06 * (max(values) - min(values)) or 1.0
+    return Span(min(values) - margin if min(values) < 0 else 0.0, max(values) + margin)
 
 
 def _left_out(drawn: Sequence[_Drawn], planned: Sequence[Finding], attacks: int) -> str:
-    said = f"Drawn are {len(drawn)} of {len(planned)} answers"
-    best = f", and the {ATTACKS} best of {attacks} attacks" if attacks > ATTACKS else ""
-    rest = len(drawn) < len(planned) or best
-    return f"{said}{best}; the others are in findings.json." if rest else ""
+    claims = f"The figure shows {len(drawn)} of {len(planned)} claims."
+    best = (
+        f" Only the {ATTACKS} best of {attacks} attacks have a figure."
+        if attacks > ATTACKS
+        else ""
+    )
+    is_partial = len(drawn) < len(planned) or best
+    return f"{claims}{best} All others are in findings.json." if is_partial else ""
 
 
-def _table(drawn: Sequence[_Drawn], where: str) -> Table:
+def _table(drawn: Sequence[_Drawn], title: str) -> Table:
     rounds = sorted(
         {
             number
@@ -155,8 +159,8 @@ def _table(drawn: Sequence[_Drawn], where: str) -> Table:
         }
     )
     return Table(
-        f"Evidence by round: {where}",
-        ("Target", "Line", "True shift", "Alarm", "Guess", *(f"{n}" for n in rounds)),
+        f"Evidence by round: {title}",
+        ("Target", "Line", "True shift", "Alarm", "Claimed shift", *(f"{n}" for n in rounds)),
         tuple(line for one in drawn for line in _lines(one, rounds)),
         2,
     )
@@ -165,21 +169,22 @@ def _table(drawn: Sequence[_Drawn], where: str) -> Table:
 def _lines(one: _Drawn, rounds: Sequence[int]) -> list[tuple[str, ...]]:
     since = _number(one.finding.true_since)
     run, lines = one.shifted, list[tuple[str, ...]]()
-    told = (since, _number(run.alarm), _number(run.since))
-    lines.append((one.name, "planned run", *told, *_values(run, run.statistic, rounds)))
+    marks = (since, _number(run.alarm), _number(run.since))
+    lines.append((one.name, "planned run", *marks, *_values(run, run.statistic, rounds)))
     if run.threshold is not None:
         nothing = (NO_FIGURE,) * 3
         lines.append((one.name, "threshold", *nothing, *_values(run, run.threshold, rounds)))
     if one.control is not None:
-        held = one.control
-        told = (NO_FIGURE, _number(held.alarm), _number(held.since))
-        lines.append((one.name, "control run", *told, *_values(held, held.statistic, rounds)))
+        control = one.control
+        marks = (NO_FIGURE, _number(control.alarm), _number(control.since))
+        values = _values(control, control.statistic, rounds)
+        lines.append((one.name, "control run", *marks, *values))
     return lines
 
 
 def _values(run: Timeline, column: Sequence[float], rounds: Sequence[int]) -> list[str]:
-    held = dict(zip(run.rounds, column, strict=True))
-    return [digits(held.get(number)) for number in rounds]
+    by_round = dict(zip(run.rounds, column, strict=True))
+    return [digits(by_round.get(number)) for number in rounds]
 
 
 def _number(value: int | None) -> str:

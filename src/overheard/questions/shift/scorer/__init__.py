@@ -1,1 +1,1 @@
-"""Holds claims against the ground truth."""
+"""The scorer of claims on this question."""

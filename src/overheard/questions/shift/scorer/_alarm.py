@@ -1,4 +1,4 @@
-"""Whether an alarm was raised in time, and how far off its round is."""
+"""Scores of alarms and of the claimed round of a shift."""
 
 from statistics import median
 
@@ -7,17 +7,17 @@ from overheard.core.scorer import Score
 
 
 def may_alarm(evidence: Timeline) -> bool:
-    """Whether the claim could have raised an alarm: it states when it does, or did."""
+    """Return whether the claim has a threshold or an alarm."""
     return evidence.threshold is not None or evidence.alarm is not None
 
 
 def is_detected(evidence: Timeline, since: int) -> bool:
-    """Whether the alarm was raised in the true round or later, and not before."""
+    """Return whether the alarm was raised in the true round or later, and not before."""
     return evidence.alarm is not None and evidence.alarm >= since
 
 
 def alarm_scores(evidence: Timeline, since: int) -> tuple[Score, ...]:
-    """Hold evidence against the round of a shift that came."""
+    """Score the evidence of a run with a shift in round `since`."""
     scores = []
     stated = _as_stated("an alarm at random", evidence)
     if may_alarm(evidence):
@@ -46,7 +46,7 @@ def alarm_scores(evidence: Timeline, since: int) -> tuple[Score, ...]:
 
 
 def false_alarm_scores(evidence: Timeline) -> tuple[Score, ...]:
-    """Hold evidence against a run in which the target's data did not shift."""
+    """Score the evidence of a run in which the target's data did not shift."""
     if not may_alarm(evidence):
         return ()
     raised = float(evidence.alarm is not None)

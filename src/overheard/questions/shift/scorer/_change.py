@@ -1,4 +1,4 @@
-"""How well a claim says which labels rose and fell in a shift, and by how much."""
+"""Scores of the claimed change: which labels rose and fell, and by how much."""
 
 from jaxtyping import Bool
 from torch import Tensor
@@ -7,11 +7,11 @@ from overheard.questions.shift.claim import Measured, Shift
 from overheard.statistics.yardstick import Yardstick
 
 ROUNDING = 1e-6
-"""A change of a share no larger than this is none; an interval may miss a number by it."""
+"""Tolerance for rounding: smaller changes count as 0, and intervals are widened by it."""
 
 
 def risen(truth: Shift) -> Bool[Tensor, " classes"] | None:
-    """The labels whose true share rose; None where no label's did."""
+    """Return the labels whose true share rose; None if there are none."""
     if truth.change is None:
         return None
     labels = truth.change.value > ROUNDING
@@ -25,7 +25,7 @@ def _change_l1(claim: Shift, truth: Shift) -> float | None:
 
 
 def direction(claim: Shift, truth: Shift) -> float | None:
-    """1 if the labels that rose are said to have risen together, 0 if fallen, else 0.5."""
+    """Return 1 if the labels that rose are claimed to rise in sum, 0 if to fall, else 0.5."""
     labels = risen(truth)
     if claim.change is None or labels is None:
         return None
@@ -36,8 +36,8 @@ def _signs_right(claim: Shift, truth: Shift) -> float | None:
     if claim.change is None or truth.change is None or risen(truth) is None:
         return None
     true = truth.change.value
-    right = (claim.change.value.sign() * true.sign() + 1) / 2  # (classes,)
-    return float((right * true.abs()).sum() / true.abs().sum())
+    correct = (claim.change.value.sign() * true.sign() + 1) / 2  # (classes,)
+    return float((correct * true.abs()).sum() / true.abs().sum())
 
 
 def _risen_error(claim: Shift, truth: Shift) -> float | None:
@@ -59,17 +59,17 @@ def _risen_coverage(claim: Shift, truth: Shift) -> float | None:
 def _coverage(claim: Shift, truth: Shift) -> float | None:
     if claim.change is None or truth.change is None:
         return None
-    off = (claim.change.value - truth.change.value).abs()
-    return float((off <= _reach(claim.change) + ROUNDING).double().mean())
+    error = (claim.change.value - truth.change.value).abs()
+    return float((error <= _reach(claim.change) + ROUNDING).double().mean())
 
 
 def _width(claim: Shift, truth: Shift) -> float | None:
     return None if claim.change is None else 2 * float(_reach(claim.change).mean())
 
 
-def _reach(told: Measured) -> Tensor:
-    """How far the interval of each number goes on each side."""
-    return told.value.new_tensor(told.interval().high) - told.value
+def _reach(estimate: Measured) -> Tensor:
+    """Return half the width of the interval of each number."""
+    return estimate.value.new_tensor(estimate.interval().high) - estimate.value
 
 
 CHANGE = (

@@ -1,4 +1,4 @@
-"""Holds what is claimed of a change in a target's data against what came."""
+"""The scorer of claims about a change of a target's data."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -26,67 +26,67 @@ from overheard.questions.shift.scorer._change import CHANGE, direction
 @final
 @dataclass(frozen=True, slots=True)
 class ShiftScorer(Scorer[Shift]):
-    """Whether a shift was noticed, when, and how well its direction was told.
+    """Whether a shift was detected, when, and how accurate its claimed direction is.
 
-    The headline, `auc`, needs many runs with a shift and their controls: it is no score of one
-    claim, and is worked out in `statistics.detection`.
+    The headline, `auc`, needs many runs with a shift and their controls. It is not a score of
+    one claim and is computed in `statistics.detection`.
 
-    Of a target whose data shifted, where the claim states when it raises an alarm:
+    For a target whose data shifted, if the claim states a threshold or raises an alarm:
 
-    - `detected`: 1 if the alarm was raised in the first round trained on new data or later,
-      and not before. The blind guess is an alarm at random, as likely in a whole run as the
-      claim says its false alarms are.
-    - `false_alarm_before`: 1 if it was raised before; beside the stated rate.
-    - `delay`: rounds from the true one to the alarm, only where detected.
+    - `detected`: 1 if the alarm was raised in the first round with new data or later, and not
+      before. The uninformed guess is a random alarm with the claim's stated false alarm rate.
+    - `false_alarm_before`: 1 if it was raised before; the stated rate is a reference.
+    - `delay`: rounds from the true one to the alarm, only if detected.
 
-    Where the claim guesses the round:
+    If the claim states the round:
 
-    - `round_error`: how many rounds off; the blind guess is the middle of the claim's rounds.
+    - `round_error`: its error in rounds; the uninformed guess is the middle of the claim's
+      rounds.
 
-    Where it says which labels rose and fell (true change c, claimed change d):
+    If it states which labels rose and fell (true change c, claimed change d):
 
-    - `change_l1`: sum |d - c|, 0 to 4; the blind guess is no change.
+    - `change_l1`: sum |d - c|, 0 to 4; the uninformed guess is no change.
     - `direction`: 1 if d, summed over the labels that truly rose, is above 0; 0 if below; 0.5
-      if it is 0, as it is for one who says that nothing changed.
-    - `direction_detected`: the same, only where detected.
-    - `signs_right`: which part of the true change has its sign right, sum |c| [sign right] /
-      sum |c|; a claimed change of 0 counts half.
-    - `coverage`: which part of the labels has its true change inside the claimed interval;
-      `width`: the mean width of those. Read together; neither has a blind guess.
+      if it is 0, as in a claim of no change.
+    - `direction_detected`: the same, only if detected.
+    - `signs_right`: the share of the true change with the correct sign, sum |c| [sign correct]
+      / sum |c|; a claimed change of 0 counts half.
+    - `coverage`: the share of labels whose true change is inside the claimed interval; `width`:
+      the mean width of the intervals. They belong together; neither has an uninformed guess.
 
-    Where it says the shares since the change:
+    If it states the shares after the change:
 
-    - `risen_error`: how far off it is on the labels that truly rose, taken together.
-    - `risen_coverage`: 1 if that true share lies inside the claimed interval, else 0.
+    - `risen_error`: the error of the total share of the labels that truly rose.
+    - `risen_coverage`: 1 if that true share is inside the claimed interval, else 0.
 
-    A shift that leaves all labels' shares alone has no direction, and nothing that rose.
+    A shift without a change of label shares has no direction and no risen labels.
 
-    Of a target whose data did not shift, as in a control, there is `false_alarm` alone: 1 if
-    any alarm was raised, beside the stated rate.
+    For a target whose data did not shift, as in a control, there is only `false_alarm`: 1 if
+    any alarm was raised; the stated rate is a reference.
     """
 
     name: ClassVar[str] = "shift"
     claim: ClassVar[type[Claim]] = Shift
     headline: ClassVar[str] = "auc"
     source: ClassVar[str] = (
-        "The question: Brunner and Montuoro 2024 (arXiv 2409.13875), who hold a divergence of "
-        "the shift's round against other rounds; the scores and the controls are ours"
+        "The question: Brunner and Montuoro 2024 (arXiv 2409.13875), who compare a divergence "
+        "in the shift's round with other rounds; the scores and the controls are Overheard's"
     )
 
     def truth(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: Shift
     ) -> Shift:
-        """The first shift of which both sides were heard, and the shares on both.
+        """Return the first shift with rounds before and after it, and the shares of both.
 
-        `since` is the first of these rounds in which the target trained on new data; None
-        where no shift came, or where nothing from before it was heard. The shares before are
-        those of all rounds before that; the shares after, those of the target's last round, so
-        that a gradual drift is held against where it led to.
+        `since` is the first of these rounds in which the target trained on new data; None if
+        there was no shift, or no round before it. The shares before are those of all rounds
+        before `since`. The shares after are those of the target's last round, so that the end
+        of a gradual drift counts.
 
-        Of `COHORT`, each client counts by its examples a round, and a client heard on one side
-        only as if it had not changed.
+        For `COHORT`, each client is weighted by its examples per round. A client with rounds
+        only before or only after counts as unchanged.
 
-        Where nothing shifted the change is 0, and the shares are those of all rounds.
+        Without a shift the change is 0, and the shares are those of all rounds.
 
         Raises:
             ValueError: if the target trained in none of the rounds, or on no example.
@@ -94,15 +94,17 @@ class ShiftScorer(Scorer[Shift]):
         """
         counts = truth.label_counts(target, rounds)
         if not bool(counts.any()):
-            raise ValueError(f"{target} held no examples in the rounds {sorted(rounds)}")
-        parties = {who for _, who in truth.counts if target in (who, COHORT)}
-        heard = {who: sorted(truth.rounds_of(who).intersection(rounds)) for who in parties}
-        heard = {who: own for who, own in heard.items() if own}
+            raise ValueError(f"{target} held no examples in rounds {sorted(rounds)}")
+        parties = {party for _, party in truth.counts if target in (party, COHORT)}
+        rounds_of = {
+            party: sorted(truth.rounds_of(party).intersection(rounds)) for party in parties
+        }
+        rounds_of = {party: numbers for party, numbers in rounds_of.items() if numbers}
         since = min(
             (
                 first
-                for who, own in heard.items()
-                if (first := _since(own, truth.shifts_of(who))) is not None
+                for party, numbers in rounds_of.items()
+                if (first := _since(numbers, truth.shifts_of(party))) is not None
             ),
             default=None,
         )
@@ -111,35 +113,39 @@ class ShiftScorer(Scorer[Shift]):
             before = after
         else:
             starts = {
-                who: [n for n in own if n < since] or own[:1] for who, own in heard.items()
+                party: [number for number in numbers if number < since] or numbers[:1]
+                for party, numbers in rounds_of.items()
             }
             before = _shares(truth, starts)
-            after = _shares(truth, {who: own[-1:] for who, own in heard.items()})
+            ends = {party: numbers[-1:] for party, numbers in rounds_of.items()}
+            after = _shares(truth, ends)
         return Shift(Timeline(since=since), _certain(after - before), _certain(after))
 
     def blind(self, asked: Shift, knowledge: Knowledge) -> Mapping[str, Shift]:
-        """No change, all labels alike; since then the auxiliary examples' shares."""
-        nothing = torch.zeros(knowledge.classes, dtype=torch.float64)
-        alike = torch.full_like(nothing, 1 / len(nothing))
-        blind = {"no change": Shift(Timeline(), _certain(nothing), _certain(alike))}
+        """Return no change with equal shares, and the auxiliary examples' shares after it."""
+        no_change = torch.zeros(knowledge.classes, dtype=torch.float64)
+        uniform = torch.full_like(no_change, 1 / len(no_change))
+        blind = {"no change": Shift(Timeline(), _certain(no_change), _certain(uniform))}
         prior = knowledge.auxiliary_shares()
         if prior is not None:
-            blind["auxiliary prior"] = Shift(Timeline(), after=_certain(prior.to(nothing)))
+            blind["auxiliary prior"] = Shift(Timeline(), after=_certain(prior.to(no_change)))
         return blind
 
     def told(self, truth: Shift) -> Mapping[str, Shift]:
-        """Told what the target held before the shift: the same as then."""
+        """Return a guess that knows the shares before the shift and repeats them."""
         if truth.change is None or truth.after is None:
-            raise ValueError("the truth about a shift says the change and the shares after it")
-        nothing = torch.zeros_like(truth.change.value)
+            raise ValueError(
+                "the ground truth of a shift must state the change and the shares after it"
+            )
+        no_change = torch.zeros_like(truth.change.value)
         before = truth.after.value - truth.change.value
-        return {"as before": Shift(Timeline(), _certain(nothing), _certain(before))}
+        return {"as before": Shift(Timeline(), _certain(no_change), _certain(before))}
 
     def score(self, claim: Shift, truth: Shift, guesses: Guesses[Shift]) -> tuple[Score, ...]:
-        """Every figure for which the claim makes a statement, in the order told above.
+        """Return every score that applies to the claim, in the order of the class docstring.
 
         Raises:
-            ValueError: if the claim speaks of another number of labels than the truth.
+            ValueError: if the claim and the ground truth have different numbers of labels.
 
         """
         since = truth.evidence.since
@@ -164,21 +170,22 @@ class ShiftScorer(Scorer[Shift]):
         return tuple(scores)
 
 
-def _since(heard: list[int], shifts: tuple[int, ...]) -> int | None:
-    """The first round heard on new data, where something was heard before too."""
+def _since(rounds: list[int], shifts: tuple[int, ...]) -> int | None:
+    """Return the first of these rounds with new data, if there is a round before it."""
     for shift in shifts:
-        later = [number for number in heard if number >= shift]
-        if later and len(later) < len(heard):
+        later = [number for number in rounds if number >= shift]
+        if later and len(later) < len(rounds):
             return later[0]
     return None
 
 
 def _shares(truth: GroundTruth, rounds: dict[Party, list[int]]) -> Float[Tensor, " classes"]:
-    """Label shares of some clients together, each by its mean counts over its own rounds."""
-    held = [
-        truth.label_counts(who, own).double() / len(own) for who, own in sorted(rounds.items())
+    """Return the pooled label shares of some clients, from their mean counts per round."""
+    mean_counts = [
+        truth.label_counts(party, numbers).double() / len(numbers)
+        for party, numbers in sorted(rounds.items())
     ]
-    return normalised(torch.stack(held).sum(0))
+    return normalised(torch.stack(mean_counts).sum(0))
 
 
 def _certain(value: Float[Tensor, " classes"]) -> Measured:
@@ -186,17 +193,17 @@ def _certain(value: Float[Tensor, " classes"]) -> Measured:
 
 
 def _in_float64(claim: Shift, truth: Shift) -> Shift:
-    """The claim in float64 on the truth's device."""
+    """Return the claim in float64 on the device of the ground truth."""
     return replace(
         claim, change=_like(claim.change, truth.change), after=_like(claim.after, truth.after)
     )
 
 
-def _like(told: Measured | None, true: Measured | None) -> Measured | None:
-    if told is None or true is None:
+def _like(claimed: Measured | None, true: Measured | None) -> Measured | None:
+    if claimed is None or true is None:
         return None
-    if told.value.shape != true.value.shape:
+    if claimed.value.shape != true.value.shape:
         raise ValueError(
-            f"the claim speaks of {len(told.value)} labels, the truth of {len(true.value)}"
+            f"the claim has {len(claimed.value)} labels, the ground truth {len(true.value)}"
         )
-    return Measured(told.value.to(true.value), told.covariance.to(true.covariance))
+    return Measured(claimed.value.to(true.value), claimed.covariance.to(true.covariance))

@@ -1,4 +1,4 @@
-"""What only many runs with a shift, each beside its control, tell of an attack."""
+"""Rows of results on shift detection, from runs with a shift and their control runs."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,34 +17,35 @@ from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact import mean_time_between, middle, proportion
 
 POWER = (5, 1)
-"""Percent of false alarms at which the power is told."""
+"""Percentages of false alarms at which the power is reported."""
 
 NO_GUESS: Mapping[str, float] = MappingProxyType({})
 
 
 def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
-    """Rows for each arm, observers, attack, question and rounds with runs of both kinds.
+    """Return rows for each arm, observers, attack, question and rounds with both kinds of runs.
 
     A run counts by its peak, the largest statistic of its timeline.
 
-    - `auc`: the chance that a run with a shift has a higher peak than a control, ties half.
-      Blind: 0.5. `auc_told`: the same with the statistic in the true round (in the control,
-      the round of its exchange), as one reads it who is told when; so the paper evaluates.
-    - `power_at_5`, `power_at_1`: the share of shifts whose peak lies above all but 5 % or 1 %
-      of the controls' peaks; left out where there are too few controls, 19 and 99 at least.
-      Blind: 0.05 and 0.01.
+    - `auc`: the probability that a run with a shift has a higher peak than a control, ties
+      count half. Uninformed guess: 0.5. `auc_told`: the same with the statistic in the true
+      round (in the control, the round of its exchange), as if the round were known; this is the
+      paper's evaluation.
+    - `power_at_5`, `power_at_1`: the share of shifts whose peak is above all but 5 % or 1 % of
+      the controls' peaks; omitted with fewer than 19 or 99 controls. Uninformed guess: 0.05 and
+      0.01.
 
-    Where the attack states when it raises an alarm, in every run:
+    If the attack states a threshold in every run:
 
     - `detection_rate`: the share of shifts with an alarm in the true round or later, none
-      before. Blind: the mean stated rate of false alarms.
-    - `false_alarm_rate`: the share of controls with any alarm, beside the stated rate.
-    - `rounds_between_false_alarms`: in controls, rounds watched, up to the first alarm of
-      each, over alarms.
-    - `median_delay`: rounds from the shift to the alarm, of the shifts detected.
+      before. Uninformed guess: the mean stated false alarm rate.
+    - `false_alarm_rate`: the share of controls with any alarm; the stated rate is a reference.
+    - `rounds_between_false_alarms`: rounds observed in controls, up to the first alarm of each,
+      divided by the number of alarms.
+    - `median_delay`: rounds from the shift to the alarm, over detected shifts.
 
-    The intervals of the last four take each target of a run for a trial of its own: exact
-    where a run has one target, too narrow where several share a model.
+    The intervals of the last four treat each target of a run as an independent trial: exact if
+    a run has one target, too narrow if several targets share a model.
     """
     groups: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -54,19 +55,17 @@ def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
 
 
 def _rows(members: Sequence[Finding], seed: Seed) -> list[Row]:
-    found = pairs(members)
-    if not found:
+    run_pairs = pairs(members)
+    if not run_pairs:
         return []
-    return [
-        *_by_rank(_Place(members[0].cell, found), seed),
-        *_by_alarm(_Place(members[0].cell, found)),
-    ]
+    place = _Place(members[0].cell, run_pairs)
+    return [*_by_rank(place, seed), *_by_alarm(place)]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where rows belong, and the pairs that they sum up."""
+    """The cell of some rows, and the pairs of runs that they summarise."""
 
     cell: Cell
     found: tuple[Pair, ...]
@@ -109,10 +108,10 @@ def _less(value: Estimate, guess: float) -> Estimate:
 def _by_rank(place: _Place, seed: Seed) -> list[Row]:
     draws = seed.child("pairs", place.cell.arm, place.cell.attack)
     highest, at_round = peaks(place.found), told(place.found)
-    coin = {"a coin": 0.5}
+    chance = {"a coin": 0.5}
     rows = [
-        place.row("auc", "higher", auc(highest, draws), coin),
-        place.row("auc_told", "higher", auc(at_round, draws), coin),
+        place.row("auc", "higher", auc(highest, draws), chance),
+        place.row("auc_told", "higher", auc(at_round, draws), chance),
     ]
     for percent in POWER:
         value = power(highest, percent, draws)
@@ -131,7 +130,7 @@ def _by_alarm(place: _Place) -> list[Row]:
         if pair.shifted.alarm is not None and pair.shifted.alarm >= pair.since
     ]
     controls = [pair.control for pair in place.found]
-    false = sum(control.alarm is not None for control in controls)
+    false_alarms = sum(control.alarm is not None for control in controls)
     count, stated = len(place.found), _stated(place.found)
     rows = [
         place.row(
@@ -143,7 +142,7 @@ def _by_alarm(place: _Place) -> list[Row]:
         place.row(
             "false_alarm_rate",
             "lower",
-            proportion(float(false), count),
+            proportion(float(false_alarms), count),
             references={} if stated is None else {"stated": stated},
         ),
     ]
@@ -153,7 +152,7 @@ def _by_alarm(place: _Place) -> list[Row]:
             place.row(
                 "rounds_between_false_alarms",
                 "higher",
-                mean_time_between(false, float(watched)),
+                mean_time_between(false_alarms, float(watched)),
             )
         )
     if delays:
@@ -161,10 +160,10 @@ def _by_alarm(place: _Place) -> list[Row]:
     return rows
 
 
-def _stated(found: Sequence[Pair]) -> float | None:
+def _stated(run_pairs: Sequence[Pair]) -> float | None:
     rates = [
         rate
-        for pair in found
+        for pair in run_pairs
         for rate in (pair.shifted.false_alarm_rate, pair.control.false_alarm_rate)
     ]
     known = [rate for rate in rates if rate is not None]
@@ -172,7 +171,7 @@ def _stated(found: Sequence[Pair]) -> float | None:
 
 
 def _watched(control: Timeline) -> int:
-    """How many rounds went by until the first alarm, that of the alarm included."""
+    """Return the number of rounds up to and including that of the first alarm."""
     if control.alarm is None:
         return len(control.rounds)
     return control.rounds.index(control.alarm) + 1

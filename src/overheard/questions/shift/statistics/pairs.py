@@ -1,4 +1,4 @@
-"""Sets each run in which a target's data shifted beside its control."""
+"""Pairs of a run in which a target's data shifted and its control run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from overheard.findings.finding import Finding
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What one attack said of one target under one seed, with the shift and without.
+    """The evidence of one attack about one target and seed, with and without the shift.
 
     Args:
-        seed: of both runs.
-        target: of both claims.
-        since: the first round on new data; of fresh but like data in the control.
-        shifted: the evidence where the data shifted.
-        control: the evidence where they did not.
+        seed: the seed of both runs.
+        target: the target of both claims.
+        since: the first round with new data; in the control, new data of the same kind.
+        shifted: the evidence in the run with the shift.
+        control: the evidence in the control run.
 
     """
 
@@ -33,39 +33,39 @@ class Pair:
 
     @property
     def states_alarms(self) -> bool:
-        """Whether the attack said, in both runs, when it raises an alarm."""
+        """Return whether the attack states a threshold in both runs."""
         return self.shifted.threshold is not None and self.control.threshold is not None
 
 
 def pairs(findings: Sequence[Finding]) -> tuple[Pair, ...]:
-    """Pair the findings of one attack in one arm; those without a partner are left out.
+    """Pair the findings of one attack in one arm; findings without a partner are left out.
 
-    A target of a planned run whose data did not shift makes no pair.
+    A target of a planned run whose data did not shift is also left out.
     """
     controls = {
         (finding.cell.seed, finding.target): finding.timeline
         for finding in findings
         if finding.cell.is_control
     }
-    found = []
+    run_pairs = []
     for finding in findings:
         cell, since, shifted = finding.cell, finding.true_since, finding.timeline
         control = controls.get((cell.seed, finding.target))
         if cell.is_control or since is None or shifted is None or control is None:
             continue
-        found.append(Pair(cell.seed, finding.target, since, shifted, control))
-    return tuple(found)
+        run_pairs.append(Pair(cell.seed, finding.target, since, shifted, control))
+    return tuple(run_pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One number a run, larger where there is more evidence of a shift.
+    """One number per run; larger = more evidence of a shift.
 
     Args:
-        shifted: of each run with the shift.
-        control: of its control.
-        clusters: which pairs are drawn together: those of one seed, whose targets share a
-            model; where there is but one seed, each for itself.
+        shifted: the number of each run with a shift.
+        control: the number of its control run.
+        clusters: the cluster of each pair. Pairs of one seed share a model and are resampled
+            together; with only one seed, each pair is a cluster.
 
     """
 
@@ -75,41 +75,43 @@ class Evidence:
 
     @property
     def independent(self) -> int:
-        """How many clusters there are."""
+        """Return the number of clusters."""
         return int(self.clusters.max()) + 1
 
 
-def peaks(found: Sequence[Pair]) -> Evidence:
-    """The largest statistic of each run: what one has who is not told the round."""
+def peaks(run_pairs: Sequence[Pair]) -> Evidence:
+    """Return the largest statistic of each run: the evidence if the round is unknown."""
     return _evidence(
-        found, [_peak(pair.shifted) for pair in found], [_peak(pair.control) for pair in found]
+        run_pairs,
+        [_peak(pair.shifted) for pair in run_pairs],
+        [_peak(pair.control) for pair in run_pairs],
     )
 
 
-def told(found: Sequence[Pair]) -> Evidence:
-    """The statistic in the true round, or the next that has one; the same in the control."""
+def told(run_pairs: Sequence[Pair]) -> Evidence:
+    """Return the statistic in the true round, or the next round with one; also for controls."""
     return _evidence(
-        found,
-        [_at(pair.shifted, pair.since) for pair in found],
-        [_at(pair.control, pair.since) for pair in found],
+        run_pairs,
+        [_at(pair.shifted, pair.since) for pair in run_pairs],
+        [_at(pair.control, pair.since) for pair in run_pairs],
     )
 
 
 def _evidence(
-    found: Sequence[Pair], shifted: Sequence[float], control: Sequence[float]
+    run_pairs: Sequence[Pair], shifted: Sequence[float], control: Sequence[float]
 ) -> Evidence:
-    seeds = np.array([pair.seed for pair in found])
-    names, clusters = np.unique(seeds, return_inverse=True)
-    if len(names) == 1:
-        clusters = np.arange(len(found))
+    seeds = np.array([pair.seed for pair in run_pairs])
+    distinct, clusters = np.unique(seeds, return_inverse=True)
+    if len(distinct) == 1:
+        clusters = np.arange(len(run_pairs))
     return Evidence(np.array(shifted), np.array(control), clusters.astype(np.int64))
 
 
 def _peak(timeline: Timeline) -> float:
-    # Who has no statistic has no evidence: less than any other, and as much as his like.
+    # Without a statistic there is no evidence: -inf is below all others and ties with itself.
     return max(timeline.statistic, default=-inf)
 
 
 def _at(timeline: Timeline, number: int) -> float:
-    later = zip(timeline.rounds, timeline.statistic, strict=True)
-    return next((value for place, value in later if place >= number), -inf)
+    by_round = zip(timeline.rounds, timeline.statistic, strict=True)
+    return next((value for current, value in by_round if current >= number), -inf)

@@ -1,4 +1,4 @@
-"""How well evidence tells runs with a shift from their controls, by its ranks alone."""
+"""AUC and power of evidence that distinguishes runs with a shift from control runs."""
 
 from math import sqrt
 from statistics import NormalDist
@@ -15,24 +15,24 @@ from overheard.statistics.exact import proportion
 _NORMAL = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 _EDGE = 1e-9
-"""How near to the estimate itself, always a root, the end of its interval is looked for."""
+"""Relative distance to the estimate, itself always a root, up to which a root is searched."""
 
 
 def auc(evidence: Evidence, seed: Seed) -> Estimate:
-    """The chance that a run with a shift has more evidence than a control; ties count half.
+    """Estimate the probability that a shift has more evidence than a control, ties half.
 
-    Over all pairs of the two kinds, twins or not: a half where the evidence says nothing.
+    It is over all pairs of a run with a shift and any control run; 0.5 without information.
 
-    The interval is the wider, at each end, of two: the bootstrap over clusters, twins drawn
-    together; and the score interval with the variance of Hanley and McNeil 1982, as Newcombe
-    2006 (method 5) solves it, for as many runs as there are clusters. The bootstrap alone has
-    no width where all pairs are told apart, however few they are.
+    Each end of the interval is the wider of two: the bootstrap over clusters, with a run and
+    its control resampled together, and the score interval with the variance of Hanley and
+    McNeil 1982, solved as in Newcombe 2006 (method 5), with one run per cluster. The bootstrap
+    alone has zero width if all pairs are ranked correctly, however few they are.
     """
     clusters = evidence.independent
     wins = np.zeros((clusters, clusters))
     for value, cluster in zip(evidence.shifted, evidence.clusters, strict=True):
-        won = (value > evidence.control) + (value == evidence.control) / 2  # (pairs,)
-        wins[cluster] += np.bincount(evidence.clusters, won, clusters)
+        wins_of_value = (value > evidence.control) + (value == evidence.control) / 2  # (pairs,)
+        wins[cluster] += np.bincount(evidence.clusters, wins_of_value, clusters)
     sizes = np.bincount(evidence.clusters)
     value = float(wins.sum() / len(evidence.shifted) ** 2)
     if clusters < 2:
@@ -47,25 +47,25 @@ def _score_interval(value: float, runs: int) -> tuple[float, float]:
 
 
 def _low_end(value: float, runs: int) -> float:
-    """The least chance that `value`, of so many runs on either side, does not speak against."""
+    """Return the lower end of the score interval of `value` from `runs` runs of each kind."""
 
-    def excess(chance: float) -> float:
-        spread = 1 + (runs - 1) * ((1 - chance) / (2 - chance) + chance / (1 + chance))
-        return value - chance - _NORMAL * sqrt(chance * (1 - chance) * spread) / runs
+    def excess(area: float) -> float:
+        inflation = 1 + (runs - 1) * ((1 - area) / (2 - area) + area / (1 + area))
+        return value - area - _NORMAL * sqrt(area * (1 - area) * inflation) / runs
 
     return float(brentq(excess, 0.0, value * (1 - _EDGE))) if value > 0 else 0.0
 
 
 def power(evidence: Evidence, percent: int, seed: Seed) -> Estimate | None:
-    """The share of runs with a shift above all but so many percent of controls.
+    """Estimate the share of runs with a shift above all but this percentage of controls.
 
-    The threshold is the control of rank ceil((n + 1) (1 - a)) of n, a = percent / 100: a
-    further control, drawn alike, lies above it with a chance of a at most, whatever n (the
-    order statistic of conformal prediction: Vovk et al. 2005). None where n has no such rank:
-    below 19 controls at 5 percent, below 99 at 1.
+    The threshold is the control of rank ceil((n + 1) (1 - a)) of n, with a = percent / 100. A
+    further exchangeable control exceeds it with probability at most a, for any n (order
+    statistic of conformal prediction: Vovk et al. 2005). None if n has no such rank: below 19
+    controls at 5 percent, below 99 at 1.
 
-    The interval is the wider, at each end, of the bootstrap over clusters, threshold and all,
-    and the exact one of a proportion among as many runs as there are clusters.
+    Each end of the interval is the wider of two: the bootstrap over clusters, including the
+    threshold, and the exact interval of a proportion with one run per cluster.
     """
     count, clusters = len(evidence.control), evidence.independent
     if _rank(np.array([count]), percent)[0] > count:
@@ -85,22 +85,22 @@ def _rank(counts: Int[np.ndarray, " draws"], percent: int) -> Int[np.ndarray, " 
 def _above(
     evidence: Evidence, drawn: Int[np.ndarray, "draws clusters"], percent: int
 ) -> Float[np.ndarray, " draws"]:
-    """The share above the threshold where each cluster counts as often as it was drawn."""
+    """Return the share above the threshold, with clusters weighted by their draws."""
     order = np.argsort(evidence.control, kind="stable")
-    often = drawn[:, evidence.clusters]  # (draws, pairs)
-    running = often[:, order].cumsum(1)
+    weights = drawn[:, evidence.clusters]  # (draws, pairs)
+    running = weights[:, order].cumsum(1)
     counts = running[:, -1]
-    # A draw of the smallest clusters may have no such rank: its highest control then.
+    # A draw of small clusters may lack this rank; the highest control is then used.
     rank = np.minimum(_rank(counts, percent), counts)
     place = (running >= rank[:, None]).argmax(1)
     threshold = evidence.control[order][place]  # (draws,)
     above: Bool[np.ndarray, "draws pairs"] = evidence.shifted[None] > threshold[:, None]
-    shares: Float[np.ndarray, " draws"] = (often * above).sum(1) / counts
+    shares: Float[np.ndarray, " draws"] = (weights * above).sum(1) / counts
     return shares
 
 
 def _draws(clusters: int, seed: Seed) -> Int[np.ndarray, "draws clusters"]:
-    """How often each cluster comes up when as many as there are are drawn with replacement."""
+    """Return how often each cluster is drawn in each bootstrap sample."""
     return seed.numpy().multinomial(clusters, np.full(clusters, 1 / clusters), DRAWS)
 
 
