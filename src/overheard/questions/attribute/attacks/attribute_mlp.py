@@ -67,7 +67,7 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if min(self.chunks, self.epochs, self.batch, self.most_rounds) < 1:
             raise ValueError(
                 f"chunks, epochs, batch and most_rounds must be 1 or more, got {self}"
@@ -76,7 +76,7 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Attribute]:
-        """Tell the attribute of every target.
+        """Claim the attribute of every target.
 
         Raises:
             NeedsError: if no attribute is told of enough users, or updates cannot be had.

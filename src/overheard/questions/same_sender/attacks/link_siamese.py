@@ -58,7 +58,7 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if self.pairs < 2 or self.batch < 1 or self.most_rounds < 1:
             raise ValueError(
                 f"pairs, batch and most_rounds must be 2, 1, 1 or more, got {self}"

@@ -50,7 +50,7 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
     source: ClassVar[str] = "ours; see reidentify_wccn"
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if self.layers is not None and not 0 < len(set(self.layers)) == len(self.layers):
             raise ValueError(f"layers are different, one or more, got {self.layers}")
         if self.pieces < 2 or self.most_rounds < 1:
