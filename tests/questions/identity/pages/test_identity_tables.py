@@ -55,7 +55,7 @@ def test_the_control_is_inside_the_null() -> None:
 def test_a_figure_that_nobody_has_makes_no_column() -> None:
     table = tables(identity_findings("none", "ours", 4.0))["Pairs told apart by one threshold"]
     # Nobody but links has the average precision of a target.
-    assert "Average precision a target" not in table.heads
+    assert "Average precision per target" not in table.heads
     bare = tables(identity_findings("none", "ours", 4.0, strangers=(), has_controls=False))
     table = bare["Users whom the attacker does not know"]
     assert "Unknown targets" not in table.heads
