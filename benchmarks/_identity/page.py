@@ -16,8 +16,8 @@ from overheard.statistics.estimate import Estimate
 NO_FIGURE = "–"
 
 LEGEND = (
-    "Average precision of each attack, with its change in brackets. Bold: not dominated, judged "
-    "by the strongest attack on each arm."
+    "Average precision of each attack, with its change in brackets. Bold: not dominated, by "
+    "the strongest attack on each arm."
 )
 
 VERDICTS = {True: "reached", False: "MISSED"}

@@ -1,4 +1,4 @@
-"""How two references differ, file by file and path by path; knows nothing of overheard."""
+"""Differences between two references by file and key, without importing overheard."""
 
 import difflib
 import json
@@ -9,49 +9,50 @@ from pathlib import Path
 PAGE = "report.html"
 
 LONGEST = 300
-"""Characters that are shown of a value or a line."""
+"""Largest number of printed characters of a value or line."""
 
 IGNORED = ("versions",)
-"""Keys that differ from machine to machine."""
+"""Keys that differ between machines."""
 
-UNSAID = object()
+MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A place in a document, and what stood and stands there."""
+    """A place in a document with its old and new value."""
 
     place: str
     before: object
     after: object
 
     def __str__(self) -> str:
-        """Return three lines: where the two differ, the old value, the new one."""
-        return f"  {self.place}\n    - {_shown(self.before)}\n    + {_shown(self.after)}"
+        """Return three lines: place, old value, new value."""
+        return f"  {self.place}\n    - {_excerpt(self.before)}\n    + {_excerpt(self.after)}"
 
 
 def differences(old: Path, new: Path, *, strict: bool) -> int:
-    """Print every difference; 1 if one counts, else 0."""
+    """Print every difference; return 1 if any counts, else 0."""
     for folder in (old, new):
         if not folder.is_dir():
-            print(f"{folder}: no such folder")
+            print(f"{folder}: folder not found")
             return 1
     before, after = _files(old), _files(new)
     counts, added = 0, 0
     for name in sorted(before.keys() - after.keys()):
-        print(f"{name}: is gone")
+        print(f"{name}: missing in the new reference")
         counts += 1
     for name in sorted(before.keys() & after.keys()):
-        found, more = _of_file(before[name], after[name])
-        added += more
+        found, new_keys = _compare_files(before[name], after[name])
+        added += new_keys
         if found:
-            counted = strict or not name.endswith(PAGE)
-            counts += len(found) if counted else 0
-            print(f"{name}: {len(found)} differences{'' if counted else ' (not counted)'}")
+            is_counted = strict or not name.endswith(PAGE)
+            counts += len(found) if is_counted else 0
+            note = "" if is_counted else " (not counted)"
+            print(f"{name}: {len(found)} differences{note}")
             print("\n".join(found))
-    fresh = len(after.keys() - before.keys())
+    new_files = len(after.keys() - before.keys())
     print(
-        f"{len(before)} files compared: {counts} differences; {added} keys and {fresh} files "
+        f"{len(before)} files compared: {counts} differences; {added} keys and {new_files} files "
         "were added"
     )
     return int(counts > 0)
@@ -62,44 +63,44 @@ def _files(folder: Path) -> dict[str, Path]:
     return {str(path.relative_to(folder)): path for path in paths}
 
 
-def _of_file(old: Path, new: Path) -> tuple[list[str], int]:
-    """The differences of two files, and how many keys were added."""
+def _compare_files(old: Path, new: Path) -> tuple[list[str], int]:
+    """Return the differences of two files, and the number of added keys."""
     before, after = old.read_text(encoding="utf-8"), new.read_text(encoding="utf-8")
     if before == after:
         return [], 0
     if old.suffix == ".json":
-        found = list(_of_values("", json.loads(before), json.loads(after)))
-        gone = [str(one) for one in found if one.before is not UNSAID]
-        return gone, len(found) - len(gone)
+        found = list(_compare_values("", json.loads(before), json.loads(after)))
+        changed = [str(one) for one in found if one.before is not MISSING]
+        return changed, len(found) - len(changed)
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
     changed = [line for line in list(lines)[2:] if not line.startswith("@@")]
     return [f"  {line[:LONGEST]}" for line in changed], 0
 
 
-def _of_values(place: str, old: object, new: object) -> Iterator[Difference]:
+def _compare_values(place: str, old: object, new: object) -> Iterator[Difference]:
     if isinstance(old, dict) and isinstance(new, dict):
-        yield from _of_tables(place, old, new)
+        yield from _compare_tables(place, old, new)
     elif isinstance(old, list) and isinstance(new, list):
         if len(old) != len(new):
             yield Difference(f"{place} (length)", len(old), len(new))
-        for number, (one, other) in enumerate(zip(old, new, strict=False)):
-            yield from _of_values(f"{place}[{number}]", one, other)
-    # 1, 1.0 and true differ here, as they do in the file.
+        for number, (before, after) in enumerate(zip(old, new, strict=False)):
+            yield from _compare_values(f"{place}[{number}]", before, after)
+    # 1, 1.0 and true are different, as in the file.
     elif json.dumps(old) != json.dumps(new):
         yield Difference(place, old, new)
 
 
-def _of_tables(
+def _compare_tables(
     place: str, old: Mapping[str, object], new: Mapping[str, object]
 ) -> Iterator[Difference]:
     for key in sorted((old.keys() | new.keys()) - set(IGNORED)):
         if key in old and key in new:
-            yield from _of_values(f"{place}.{key}", old[key], new[key])
+            yield from _compare_values(f"{place}.{key}", old[key], new[key])
         else:
-            before, after = old.get(key, UNSAID), new.get(key, UNSAID)
+            before, after = old.get(key, MISSING), new.get(key, MISSING)
             yield Difference(f"{place}.{key}", before, after)
 
 
-def _shown(value: object) -> str:
-    text = "(nothing)" if value is UNSAID else json.dumps(value)
+def _excerpt(value: object) -> str:
+    text = "(nothing)" if value is MISSING else json.dumps(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ... ({len(text)} characters)"
