@@ -52,8 +52,8 @@ def differences(old: Path, new: Path, *, strict: bool) -> int:
             print("\n".join(found))
     new_files = len(after.keys() - before.keys())
     print(
-        f"{len(before)} files compared: {counts} differences; {added} keys and {new_files} files "
-        "were added"
+        f"{len(before)} files compared: {counts} differences; {added} keys and {new_files} "
+        "files were added"
     )
     return int(counts > 0)
 
