@@ -272,7 +272,7 @@ class TestCohort:
     def test_has_the_pooled_shares_of_all_clients(self, together):
         # Together they hold every class equally often.
         assert float((together.shares - 0.25).abs().sum()) < 0.3
-        assert sum(held(together, torch.full((CLASSES,), 0.25))) >= 3
+        assert sum(is_covered(together, torch.full((CLASSES,), 0.25))) >= 3
 
     def test_has_the_total_size_of_all_clients(self, together):
         assert together.size.low <= 160 <= together.size.high

@@ -106,7 +106,7 @@ class TestOnAFederation:
         absent = [claim.absent.tolist() for claim in self.claims(run)]
         for mine, counts in zip(absent, COUNTS, strict=True):
             held = [count > 0 for count in counts]
-            # The proof: null classes are always found. Present ones may be missed, see the paper.
+            # By the proof, null classes are always found. Others may be missed, see the paper.
             assert all(gone or there for gone, there in zip(mine, held, strict=True))
 
     def test_reads_a_client_of_one_class_exactly(self, run):

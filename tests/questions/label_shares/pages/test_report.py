@@ -22,7 +22,7 @@ def test_reports_misassigned_data_if_the_largest_error_was_not_scored(
     bare = replace(case, whole={"l1": case.whole["l1"]})
     assert PAGES.told_row(bare).score == "l1"
     assert PAGES.reading(bare.row, "each client's").well == (
-        "infers each client's class shares with 6.0\u00a0% (data assigned to the wrong class)"
+        "infers each client's class shares with 6.0\u00a0% data assigned to the wrong class"
     )
 
 

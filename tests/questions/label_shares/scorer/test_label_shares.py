@@ -196,7 +196,7 @@ def test_the_truth_sums_the_requested_rounds() -> None:
 
 def test_a_client_without_examples_has_no_true_shares() -> None:
     truth = GroundTruth({(1, client(0)): torch.tensor([0, 0])}, accuracy={})
-    with pytest.raises(ValueError, match="client/0 held no examples"):
+    with pytest.raises(ValueError, match="client/0 has no training examples"):
         SCORER.truth(truth, client(0), [1], ANY_CLAIM)
 
 

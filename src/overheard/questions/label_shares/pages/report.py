@@ -38,7 +38,7 @@ class LabelSharesPages(Pages):
         measure, what = self.question.measure(row.score), f"{whose} class shares"
         value = measure.tell(row.value.mean)
         if row.score != WORST:
-            figure = f"{value} ({measure.title[:1].lower()}{measure.title[1:]})"
+            figure = f"{value} {measure.title[:1].lower()}{measure.title[1:]}"
             return Statement(what, f"infers {what} with {figure}", f"at {figure}")
         error = f"{value} on the class with the largest error"
         return Statement(what, f"infers {what} to within {error}", f"off by {error}")

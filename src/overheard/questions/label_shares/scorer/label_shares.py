@@ -88,7 +88,9 @@ class LabelSharesScorer(Scorer[LabelShares]):
         """
         counts = truth.label_counts(target, rounds)
         if not bool(counts.any()):
-            raise ValueError(f"{target} held no examples in the rounds {sorted(rounds)}")
+            raise ValueError(
+                f"{target} has no training examples in the rounds {sorted(rounds)}"
+            )
         per_round = int(counts.sum()) / len(truth.rounds_of(target).intersection(rounds))
         return LabelShares(
             normalised(counts.double()), absent=counts == 0, size=SizeEstimate(per_round)

@@ -32,7 +32,7 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
     rounds: a sender sends one update per round. The score of two targets is the mean over all
     pairs of their updates. The network is trained on known users and need not know either
     sender. A control run with permuted examples does not reduce the result to chance: clients
-    that keep the same examples send similar updates, whoever the user is.
+    that keep the same examples send similar updates, also if they belong to different users.
 
     Args:
         updates: source of labelled updates: "shadow" as published.
