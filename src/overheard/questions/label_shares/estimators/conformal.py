@@ -37,7 +37,8 @@ class Cases:
 
     One of two estimators made the estimate of each case. A new client gets the mean of both,
     whose variance is smaller by the factor 1 - D / 4V: D is the mean squared difference between
-    the two, V the mean squared residual. Intervals shrink by its square root.
+    the two, V the mean squared residual. Intervals shrink by its square root; this step has no
+    conformal guarantee.
 
     Args:
         estimates: estimates by an estimator that was not trained on the case; each sums to 1.
