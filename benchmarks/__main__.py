@@ -1,4 +1,4 @@
-"""Runs every benchmark in turn, each in a fresh process: `make bench`, on an idle machine."""
+"""Run all timing benchmarks, each in a new process: `make bench`, on an idle machine."""
 
 import os
 import subprocess
@@ -7,21 +7,21 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-BY_THE_HOUR = {"identity", "identity_scale", "label_shares", "shift"}
-"""Run by hand, as they take hours and go on where they were stopped."""
+LONG_RUNNING = {"identity", "identity_scale", "label_shares", "shift"}
+"""Run by hand, as they take hours and resume if stopped."""
 
-UNMEASURED = {"reference"}
-"""Run by hand, as they measure no time."""
+UNTIMED = {"reference"}
+"""Run by hand, as it measures no time."""
 
 
 def main() -> None:
-    """Run them all; say at the end which ones failed."""
+    """Run all benchmarks and report those that failed."""
     failed = []
     for benchmark in sorted(HERE.glob("[!_]*.py")):
-        if benchmark.stem in BY_THE_HOUR | UNMEASURED:
+        if benchmark.stem in LONG_RUNNING | UNTIMED:
             continue
         print(f"\n== {benchmark.stem} " + "=" * (70 - len(benchmark.stem)), flush=True)
-        # One thread a process, as the figures are meant.
+        # The published figures use one thread per process.
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         if subprocess.run([sys.executable, benchmark], check=False, env=environment).returncode:
             failed.append(benchmark.stem)

@@ -1,4 +1,4 @@
-"""The built-in audit from a cold start, and one Decaf inference given its bases.
+"""Time the built-in audit from a cold start, and one Decaf inference with given bases.
 
 python benchmarks/audit.py [--repeats 3]
 """
@@ -24,16 +24,16 @@ from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.questions.label_shares.attacks.decaf import Decaf, gradient_bases
 
 AUDIT_BAR = 60.0
-"""Seconds on two cores, cold."""
+"""Largest accepted seconds on two cores, from a cold start."""
 
 DECAF_BAR = 20.0
-"""Milliseconds for one client and one round of ten classes; the paper's desktop took 3,589."""
+"""Largest accepted milliseconds for a client, a round and ten classes; 3,589 in the paper."""
 
 INFERENCES = 200
 
 
 def audit_seconds() -> float:
-    """Wall-clock seconds of `overheard audit` in a fresh process and an empty folder."""
+    """Return wall-clock seconds of `overheard audit` in a new process and an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "overheard", "audit", "--quiet", "--out"]
         start = perf_counter()
@@ -42,7 +42,7 @@ def audit_seconds() -> float:
 
 
 def decaf_milliseconds() -> list[float]:
-    """Milliseconds of each of many decompositions of the Decaf network's last layer."""
+    """Return the milliseconds of each decomposition of the Decaf network's last layer."""
     task = Task((1, 28, 28), tuple("0123456789"))
 
     def build() -> torch.nn.Module:
@@ -71,19 +71,19 @@ def decaf_milliseconds() -> list[float]:
 
 
 def main() -> None:
-    """Measure both and print them beside their bars."""
+    """Measure both and compare them with their bars."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     repeats = parser.parse_args().repeats
     torch.set_num_threads(1)
     times = decaf_milliseconds()
     print(
-        f"one Decaf inference given the bases: median {statistics.median(times):.2f} ms, "
+        f"one Decaf inference with given bases: median {statistics.median(times):.2f} ms, "
         f"{min(times):.2f} to {max(times):.2f}; bar {DECAF_BAR:g} ms"
     )
     seconds = [audit_seconds() for _ in range(repeats)]
     print(
-        f"the built-in audit, cold: median {statistics.median(seconds):.1f} s, "
+        f"the built-in audit from a cold start: median {statistics.median(seconds):.1f} s, "
         f"{min(seconds):.1f} to {max(seconds):.1f}; bar {AUDIT_BAR:g} s"
     )
 

@@ -1,12 +1,12 @@
-"""What it takes to audit a recording of very many clients, or of a very large model.
+"""Measure audits of a recording with very many clients, and of one with a very large model.
 
-    python benchmarks/audit_scale.py --out DIR                  5 GB are written
+    python benchmarks/audit_scale.py --out DIR                  writes 5 GB
     python benchmarks/audit_scale.py --out DIR --cases clients
 
-Recordings are made up: updates are noise, since time and memory do not depend on what they
-say. They stay in DIR, where a second call finds them. Each audit is a process of its own on one
-core, without a ground truth, by attacks that read the last layer alone and by some that read
-models whole. Peaks are those of the whole process.
+Recordings are synthetic: updates are noise, as time and memory do not depend on their values.
+They stay in DIR and are reused by the next call. Each audit runs in a process of its own on one
+core, without a ground truth. Some attacks read only the last layer, some read whole models.
+Peaks are those of the whole process.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from overheard.learning.initial import initial_weights
 from overheard.learning.models.mlp import Mlp
 
 MEGABYTES = 3000
-"""To stay below, of the whole process."""
+"""Largest accepted peak memory of the whole process."""
 
 PLAN = """
 title = "{name}"
@@ -55,13 +55,13 @@ by_round = false
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A recording.
+    """A recording to audit.
 
     Args:
-        clients: each answers in each round.
-        rounds: how many.
-        hidden: widths of the network on 64 inputs with 10 outputs.
-        attacks: that listen, one audit each.
+        clients: number of clients; each sends an update in each round.
+        rounds: number of rounds.
+        hidden: hidden widths of the network with 64 inputs and 10 outputs.
+        attacks: attacks to run, one audit each.
 
     """
 
@@ -78,55 +78,55 @@ CASES = {
 
 
 def main() -> None:
-    """Make the recordings that are not there, and audit each."""
+    """Write the missing recordings, and audit each."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--cases", default=",".join(CASES))
-    told = parser.parse_args()
-    for name in told.cases.split(","):
+    arguments = parser.parse_args()
+    for name in arguments.cases.split(","):
         case = CASES[name]
-        home = told.out / name
-        parameters = _record(home / "recording", case)
+        folder = arguments.out / name
+        parameters = _record(folder / "recording", case)
         print(
             f"{name}: {case.clients} clients, {case.rounds} rounds, {parameters:,} parameters"
         )
         for attack in case.attacks:
-            _audit(home, case, attack)
+            _audit(folder, case, attack)
 
 
 def _record(folder: Path, case: Case) -> int:
-    """Write the recording, if it is not there; gives the parameters of the model."""
+    """Write the recording if it is missing; return the model's number of parameters."""
     task = Digits().load(folder).task
     start = initial_weights(partial(Mlp(hidden=case.hidden).build, task), Seed(0))
-    parameters = sum(one.numel() for one in start.values())
-    everyone = tuple(map(client, range(case.clients)))
-    manifest = Manifest(task, "mlp", None, (), (SERVER, *everyone), case.rounds)
+    parameters = sum(weight.numel() for weight in start.values())
+    clients = tuple(map(client, range(case.clients)))
+    manifest = Manifest(task, "mlp", None, (), (SERVER, *clients), case.rounds)
     recorder = Recorder(folder, manifest)
-    begun, noise = perf_counter(), torch.Generator().manual_seed(0)
+    began, noise = perf_counter(), torch.Generator().manual_seed(0)
     while not is_complete(folder):
         number = recorder.committed()
-        with recorder.round() as said:
-            said.send(Message(number, SERVER, frozenset(everyone), Broadcast(start)))
-            for who in everyone if number < case.rounds else ():
+        with recorder.round() as channel:
+            channel.send(Message(number, SERVER, frozenset(clients), Broadcast(start)))
+            for sender in clients if number < case.rounds else ():
                 delta = {
-                    name: torch.randn(one.shape, generator=noise).mul_(1e-3)
-                    for name, one in start.items()
+                    name: torch.randn(weight.shape, generator=noise).mul_(1e-3)
+                    for name, weight in start.items()
                 }
-                said.send(Message(number, who, frozenset({SERVER}), Update(delta, 10)))
-    print(f"{folder.parent.name}: written in {perf_counter() - begun:.0f} s", flush=True)
+                channel.send(Message(number, sender, frozenset({SERVER}), Update(delta, 10)))
+    print(f"{folder.parent.name}: written in {perf_counter() - began:.0f} s", flush=True)
     return parameters
 
 
-def _audit(home: Path, case: Case, attack: str) -> None:
-    plan, out = home / f"{attack}.toml", home / f"{attack}-audit"
+def _audit(folder: Path, case: Case, attack: str) -> None:
+    plan, out = folder / f"{attack}.toml", folder / f"{attack}-audit"
     hidden = list(case.hidden)
     plan.write_text(PLAN.format(name=attack, hidden=hidden, rounds=case.rounds, attack=attack))
     shutil.rmtree(out, ignore_errors=True)
     command = [
         *(sys.executable, "-m", "overheard", "audit", str(plan), "--quiet", "--workers", "1"),
-        *("--transcript", str(home / "recording"), "--out", str(out)),
+        *("--transcript", str(folder / "recording"), "--out", str(out)),
     ]
-    begun = perf_counter()
+    began = perf_counter()
     child = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
     _, status, used = os.wait4(child.pid, 0)
     if status:
@@ -134,8 +134,8 @@ def _audit(home: Path, case: Case, attack: str) -> None:
     seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
     verdict = "reached" if peak < MEGABYTES else "missed"
     print(
-        f"  {attack:15} {perf_counter() - begun:6.0f} s, {seconds:6.0f} s of a core, "
-        f"{1000 * seconds / case.clients / case.rounds:8.1f} ms an update, "
+        f"  {attack:15} {perf_counter() - began:6.0f} s, {seconds:6.0f} s of a core, "
+        f"{1000 * seconds / case.clients / case.rounds:8.1f} ms per update, "
         f"peak {peak:6.0f} MB ({verdict})",
         flush=True,
     )

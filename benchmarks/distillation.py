@@ -1,12 +1,12 @@
-"""Times a round of each way to distil, and of FedAvg, in turns in one process.
+"""Time a round of each distillation method, and of FedAvg, in turns in one process.
 
     python benchmarks/distillation.py [--turns 5] [--pixels 14 28]
 
 Five clients with 2,000 random images each, `conv_net` of two blocks of 16 channels, ten
 synthetic examples of each of ten classes, batches of 256. FedAvg trains an epoch of batches of
-64. Turns are interleaved, so that what else the machine does falls on all alike; told is
-the median, and its ratio to FLiP's with one example a step. Nothing is tested: `overheard
-reproduce flip/methods` tells what a model is worth after which time.
+64. Turns are interleaved, so that other load on the machine affects all methods equally. The
+output has the median, and its ratio to that of FLiP with one example per step. No model is
+tested: `overheard reproduce flip/methods` reports accuracy over time.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from overheard.learning.train import train_cohort
 
 CLIENTS, EXAMPLES, CLASSES = 5, 2_000, 10
 
-WAYS: dict[str, Distillation] = {
+METHODS: dict[str, Distillation] = {
     "FLiP, one example a step": Flip(batch=256),
     "FLiP, ten examples a step": Flip(batch=256, at_once=10),
     "distribution matching": DistributionMatching(),
@@ -44,23 +44,23 @@ FEDAVG = "FedAvg, an epoch"
 
 
 def rounds(pixels: int) -> dict[str, Callable[[], object]]:
-    """A round of each, ready to be called again and again."""
+    """Return a function for each method that runs one round."""
     task = Task((1, pixels, pixels), tuple(map(str, range(CLASSES))))
     build = partial(ConvNet(blocks=2, width=16).build, task)
-    draw, whole = Seed(0).generator(), CLIENTS * EXAMPLES
+    generator, total = Seed(0).generator(), CLIENTS * EXAMPLES
     pool = Examples(
-        torch.randn(whole, *task.shape, generator=draw),
-        torch.randint(CLASSES, (whole,), generator=draw),
+        torch.randn(total, *task.shape, generator=generator),
+        torch.randint(CLASSES, (total,), generator=generator),
     )
     members = [
         Member(f"client/{number}", rows)
-        for number, rows in enumerate(torch.arange(whole).split(EXAMPLES))
+        for number, rows in enumerate(torch.arange(total).split(EXAMPLES))
     ]
     start = initial_weights(build, Seed(1))
 
-    def distil(how: Distillation) -> Callable[[], object]:
-        distiller = how.distiller(build, start)
-        shared = noise(task, how.samples, how.first_rate, Seed(2))
+    def distil(method: Distillation) -> Callable[[], object]:
+        distiller = method.distiller(build, start)
+        shared = noise(task, method.samples, method.first_rate, Seed(2))
         return partial(
             distiller.distil,
             shared,
@@ -79,30 +79,30 @@ def rounds(pixels: int) -> dict[str, Callable[[], object]]:
         )
         return list(trained)
 
-    return {**{name: distil(how) for name, how in WAYS.items()}, FEDAVG: average}
+    return {**{name: distil(method) for name, method in METHODS.items()}, FEDAVG: average}
 
 
 def main() -> None:
-    """Time them all."""
+    """Time all methods."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--pixels", type=int, nargs="+", default=[14, 28])
-    given = parser.parse_args()
-    for pixels in given.pixels:
+    arguments = parser.parse_args()
+    for pixels in arguments.pixels:
         calls = rounds(pixels)
         seconds: dict[str, list[float]] = {name: [] for name in calls}
         with one_thread():
             for call in calls.values():
-                call()  # a network is recorded on first use
-            for _ in range(given.turns):
+                call()  # the first call records the network
+            for _ in range(arguments.turns):
                 for name, call in calls.items():
                     began = perf_counter()
                     call()
                     seconds[name].append(perf_counter() - began)
-        whole = median(seconds["FLiP, one example a step"])
+        base = median(seconds["FLiP, one example a step"])
         print(f"{pixels} x {pixels} pixels, a round of {CLIENTS} clients:")
         for name, taken in seconds.items():
-            print(f"  {name:28} {median(taken):7.3f} s  {median(taken) / whole:5.2f}")
+            print(f"  {name:28} {median(taken):7.3f} s  {median(taken) / base:5.2f}")
 
 
 if __name__ == "__main__":

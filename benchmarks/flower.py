@@ -1,14 +1,14 @@
-"""A federation of Decaf's network here and in Flower's simulation, on two cores of one machine.
+"""Time a federation of Decaf's network in overheard and in Flower's simulation, on two cores.
 
 20 clients of 600 examples each, all of them in every round, one epoch of plain SGD in batches
-of 32. Either side runs in a fresh process, in turn, and reads the same examples from a file.
-Ours writes its transcript to a folder and in the end tests every global model; Flower (two
-actors of one thread) does neither, and has its examples in memory, which is in its favour.
+of 32. Each side runs in a new process, in turn, and reads the same examples from a file.
+Overheard writes its transcript to a folder and finally tests every global model. Flower (two
+actors of one thread) does neither and has its examples in memory, which favours Flower.
 
     python benchmarks/flower.py [--repeats 5] [--data DIR] [--engine auto]
 
-Linux only: a round takes place on the first two cores this process may use, and what Flower
-leaves running is found in /proc. Ends at once where Flower is not installed.
+Linux only: rounds run on the first two cores available to this process, and processes that
+Flower leaves running are found in /proc. Exits immediately if Flower is not installed.
 """
 
 import argparse
@@ -35,7 +35,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-# Neither side's process imports the other side: that would count in its cold start.
+# Neither side's process imports the other side, which would lengthen its cold start.
 if TYPE_CHECKING:
     from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
     from flwr.serverapp import Grid
@@ -48,29 +48,29 @@ CORES, CLIENTS, EXAMPLES, TESTED, ROUNDS = 2, 20, 600, 1000, 5
 RATE, BATCH = 0.05, 32
 
 SETTLED = 2
-"""Rounds that a run may take to start its processes, and are no part of its steady state."""
+"""First rounds, in which processes start; they do not count as steady state."""
 
 STEADY_BAR, COLD_BAR = 2.0, 4.0
-"""How many times faster than Flower we are to be."""
+"""Required speed relative to Flower's."""
 
 PATIENCE = 300.0
-"""Seconds after which a side is given up."""
+"""Seconds after which a run is stopped as failed."""
 
 START = "import flower; flower.run_{side}(*{settings})"
-"""Imported and not run as a script, so that Flower's actors import their client by its name."""
+"""Imported and not run as a script, so that Flower's actors can import their client by name."""
 
 MARK = "OVERHEARD_BENCHMARK"
-"""The environment variable by which we know the processes that a side has left behind."""
+"""Environment variable that marks the processes of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What one run of one side took.
+    """Times and accuracy of one run of one side.
 
     Args:
         cold: seconds from the start of its process to the model after the last round.
-        steady: median seconds of a round, once the processes run.
-        accuracy: share of the test examples that its last model got right.
+        steady: median seconds of a round after the processes have started.
+        accuracy: accuracy of the last model on the test examples.
 
     """
 
@@ -80,7 +80,7 @@ class Timing:
 
 
 def run_ours(folder: str, engine: "Engine") -> None:
-    """Run the federation with this engine, as a user would, and note when each round ended."""
+    """Run the federation with this engine as a user would, and record when each round ended."""
     from overheard.core.examples import Examples
     from overheard.core.recipe import Recipe
     from overheard.core.seeds import Seed
@@ -109,7 +109,7 @@ def run_ours(folder: str, engine: "Engine") -> None:
 
 
 def run_flower(folder: str) -> None:
-    """Run the federation in Flower, written as in its own example for PyTorch."""
+    """Run the federation in Flower, as in its own PyTorch example."""
     from flwr.app import ArrayRecord, ConfigRecord, MetricRecord
     from flwr.clientapp import ClientApp
     from flwr.serverapp import ServerApp
@@ -123,8 +123,8 @@ def run_flower(folder: str) -> None:
     def round_ended(number: int, arrays: "ArrayRecord") -> None:
         ends.append(perf_counter())
 
-    def answers(replies: "list[RecordDict]", weighted_by: str) -> "MetricRecord":
-        return MetricRecord({"answers": len(replies)})
+    def count_replies(replies: "list[RecordDict]", weighted_by: str) -> "MetricRecord":
+        return MetricRecord({"replies": len(replies)})
 
     client_app, server_app = ClientApp(), ServerApp()
     client_app.train()(train_in_flower)
@@ -132,7 +132,9 @@ def run_flower(folder: str) -> None:
     @server_app.main()
     def serve(grid: "Grid", context: "Context") -> None:
         strategy = FedAvg(
-            fraction_evaluate=0.0, min_available_nodes=CLIENTS, train_metrics_aggr_fn=answers
+            fraction_evaluate=0.0,
+            min_available_nodes=CLIENTS,
+            train_metrics_aggr_fn=count_replies,
         )
         learned = strategy.start(
             grid=grid,
@@ -143,10 +145,10 @@ def run_flower(folder: str) -> None:
         )
         done.append(perf_counter())
         last.append(learned.arrays)
-        # Flower goes on without a client that failed, and would be the faster for it.
-        told = [said["answers"] for said in learned.train_metrics_clientapp.values()]
-        if told != [CLIENTS] * ROUNDS:
-            raise RuntimeError(f"{CLIENTS} clients were to answer each round, {told} did")
+        # Flower continues without failed clients, which would make it faster.
+        replies = [metrics["replies"] for metrics in learned.train_metrics_clientapp.values()]
+        if replies != [CLIENTS] * ROUNDS:
+            raise RuntimeError(f"{replies} clients replied in each round, expected {CLIENTS}")
 
     run_simulation(
         server_app=server_app,
@@ -165,7 +167,7 @@ def run_flower(folder: str) -> None:
 
 
 def train_in_flower(message: "Message", context: "Context") -> "Message":
-    """What one client does in one round: the plain loop of torch."""
+    """Train one client in one round with a plain torch loop."""
     from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 
     torch.set_num_threads(1)
@@ -173,8 +175,8 @@ def train_in_flower(message: "Message", context: "Context") -> "Message":
     model.load_state_dict(message.content["arrays"].to_torch_state_dict())
     config = message.content["config"]
     stored = examples(config["folder"])
-    held = slice(*(EXAMPLES * (context.node_config["partition-id"] + end) for end in (0, 1)))
-    inputs, labels = stored["inputs"][held], stored["labels"][held]
+    rows = slice(*(EXAMPLES * (context.node_config["partition-id"] + end) for end in (0, 1)))
+    inputs, labels = stored["inputs"][rows], stored["labels"][rows]
     optimizer = torch.optim.SGD(model.parameters(), lr=config["rate"])
     model.train()
     total = 0.0
@@ -190,7 +192,7 @@ def train_in_flower(message: "Message", context: "Context") -> "Message":
 
 
 def plain_decaf() -> nn.Module:
-    """Decaf's network as one writes it: convolution, ReLU, pool."""
+    """Return Decaf's network in plain torch: convolution, ReLU, pool."""
     return nn.Sequential(
         nn.Conv2d(1, 10, 3),
         nn.ReLU(),
@@ -206,28 +208,28 @@ def plain_decaf() -> nn.Module:
 
 @cache
 def examples(folder: str) -> dict[str, Tensor]:
-    """The examples that `write_examples` wrote; read once a process."""
+    """Return the examples that `write_examples` wrote, read once per process."""
     with np.load(Path(folder) / "examples.npz", allow_pickle=False) as stored:
         return {name: torch.from_numpy(stored[name]) for name in stored.files}
 
 
 def note(folder: str, ends: Sequence[float], done: float, accuracy: float) -> None:
-    """Leave for the parent when the rounds ended; its clock is ours (Linux)."""
-    told = json.dumps({"ends": ends, "done": done, "accuracy": accuracy})
-    (Path(folder) / "timing.json").write_text(told)
+    """Write when the rounds ended; parent and child share a clock (Linux)."""
+    text = json.dumps({"ends": ends, "done": done, "accuracy": accuracy})
+    (Path(folder) / "timing.json").write_text(text)
 
 
 def write_examples(folder: Path, data: Path | None) -> str:
-    """Write what all clients hold, and a test set; tells what they are."""
+    """Write the clients' examples and a test set; return a description."""
     from overheard.core.examples import Examples
     from overheard.core.seeds import Seed
     from overheard.data.datasets.mnist import Mnist
     from overheard.data.reading.folder import data_folder, find_file
 
     generator, count = Seed(0).child("examples").generator(), CLIENTS * EXAMPLES
-    home = data_folder(data)
-    if find_file(home, ("mnist/mnist.npz",)) is not None:
-        mnist = Mnist().load(home)
+    data_home = data_folder(data)
+    if find_file(data_home, ("mnist/mnist.npz",)) is not None:
+        mnist = Mnist().load(data_home)
         order = torch.randperm(len(mnist.train), generator=generator)
         train, test, what = mnist.train.take(order[:count]), mnist.test, "MNIST"
     else:
@@ -250,9 +252,9 @@ def write_examples(folder: Path, data: Path | None) -> str:
 
 
 def timed(side: Side, stored: Path, *settings: str) -> Timing:
-    """Run one side in a fresh process, and leave nothing of it running or on the disk."""
+    """Run one side in a new process, then stop its processes and delete its files."""
     mark = token_hex(16)
-    # Short, since Ray names its sockets by it.
+    # Short, as the names of Ray's sockets contain it.
     with TemporaryDirectory(prefix="f", dir="/tmp") as temporary:
         folder = Path(temporary)
         (folder / "examples.npz").symlink_to(stored / "examples.npz")
@@ -265,15 +267,15 @@ def timed(side: Side, stored: Path, *settings: str) -> Timing:
             "RAY_USAGE_STATS_ENABLED": "0",
         }
         command = START.format(side=side, settings=(temporary, *settings))
-        with (folder / "said").open("w+") as said:
+        with (folder / "output").open("w+") as output:
             began = perf_counter()
             try:
                 ended = subprocess.run(
                     [sys.executable, "-c", command],
                     env=environment,
                     stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
+                    stdout=output,
+                    stderr=output,
                     timeout=PATIENCE,
                     check=False,
                 ).returncode
@@ -282,28 +284,28 @@ def timed(side: Side, stored: Path, *settings: str) -> Timing:
             finally:
                 kill_all(mark)
             if ended != 0:
-                said.seek(0)
-                sys.exit(f"{said.read()}\n{side} failed (exit code {ended})")
-        told = json.loads((folder / "timing.json").read_text())
-    rounds = [end - start for start, end in pairwise(told["ends"])]
+                output.seek(0)
+                sys.exit(f"{output.read()}\n{side} failed (exit code {ended})")
+        timing = json.loads((folder / "timing.json").read_text())
+    rounds = [end - start for start, end in pairwise(timing["ends"])]
     steady = statistics.median(rounds[SETTLED:])
-    return Timing(told["done"] - began, steady, told["accuracy"])
+    return Timing(timing["done"] - began, steady, timing["accuracy"])
 
 
 def kill_all(mark: str) -> None:
-    """End every process that inherited this mark, such as Ray's daemons after a failure."""
-    while left := marked(mark):
-        for process in left:
+    """Kill every process that inherited this mark, such as Ray's daemons after a failure."""
+    while remaining := marked(mark):
+        for process in remaining:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         sleep(0.1)
 
 
 def marked(mark: str) -> list[int]:
-    """The processes that inherited this mark and have not ended."""
+    """Return the running processes that inherited this mark."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
-        # Gone by now, or another user's.
+        # The process may have ended, or belong to another user.
         with suppress(FileNotFoundError, PermissionError, ProcessLookupError):
             if f"{MARK}={mark}".encode() in (process / "environ").read_bytes():
                 found.append(int(process.name))
@@ -311,7 +313,7 @@ def marked(mark: str) -> list[int]:
 
 
 def print_row(what: str, pairs: Sequence[tuple[float, float]], bar: float) -> None:
-    """Show the median ratio of pairs of seconds (ours, Flower's), their range and the bar."""
+    """Print the median ratio of pairs of seconds (overheard, Flower), its range and the bar."""
     ratios = [theirs / ours for ours, theirs in pairs]
     middle = statistics.median(ratios)
     ours, theirs = (statistics.median(seconds) for seconds in zip(*pairs, strict=True))
@@ -323,31 +325,32 @@ def print_row(what: str, pairs: Sequence[tuple[float, float]], bar: float) -> No
 
 
 def main() -> None:
-    """Run both sides in turn, and print the table."""
+    """Run both sides in turn and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--data", type=Path, help="left out: what OVERHEARD_DATA says")
-    parser.add_argument("--engine", default="auto", help="how we train")
-    chosen = parser.parse_args()
+    parser.add_argument("--data", type=Path, help="default: OVERHEARD_DATA")
+    parser.add_argument("--engine", default="auto", help="training engine")
+    arguments = parser.parse_args()
     if find_spec("flwr") is None or find_spec("ray") is None:
         print("skipped: pip install '.[flower]'")
         return
-    # Killed politely, by `timeout` say, we stop what we have started as after any failure.
+    # On SIGTERM, such as from `timeout`, stop all started processes as after a failure.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     allowed = sorted(os.sched_getaffinity(0))[:CORES]
     os.sched_setaffinity(0, allowed)
     with TemporaryDirectory() as temporary:
         stored = Path(temporary)
-        what = write_examples(stored, chosen.data)
+        what = write_examples(stored, arguments.data)
         print(
-            f"{what}, torch {torch.__version__}, {len(allowed)} cores, {chosen.repeats} pairs, "
-            f"engine {chosen.engine}, load {os.getloadavg()[0]:.1f} before the first pair; "
-            "medians of ours, Flower's and their ratio",
+            f"{what}, torch {torch.__version__}, {len(allowed)} cores, "
+            f"{arguments.repeats} pairs, engine {arguments.engine}, load "
+            f"{os.getloadavg()[0]:.1f} before the first pair; "
+            "medians of overheard's and Flower's times, and their ratio",
             flush=True,
         )
         pairs = []
-        for _ in range(chosen.repeats):
-            ours, theirs = timed("ours", stored, chosen.engine), timed("flower", stored)
+        for _ in range(arguments.repeats):
+            ours, theirs = timed("ours", stored, arguments.engine), timed("flower", stored)
             print(
                 f"  a round {ours.steady:.2f} s, {theirs.steady:.2f} s; "
                 f"cold {ours.cold:.1f} s, {theirs.cold:.1f} s",
@@ -359,8 +362,8 @@ def main() -> None:
     print_row(f"a round of {CLIENTS} clients, steady state", steady, STEADY_BAR)
     print_row(f"{ROUNDS} rounds from a cold start", cold, COLD_BAR)
     print(
-        f"right on {TESTED} test images after {ROUNDS} rounds: ours {ours.accuracy:.3f}, "
-        f"Flower {theirs.accuracy:.3f}"
+        f"accuracy on {TESTED} test images after {ROUNDS} rounds: overheard "
+        f"{ours.accuracy:.3f}, Flower {theirs.accuracy:.3f}"
     )
 
 

@@ -1,10 +1,10 @@
-"""Kills `overheard audit` at random moments, gives it again, and compares every byte.
+"""Kill `overheard audit` at random moments, run it again, and compare every byte.
 
     python benchmarks/kill_audit.py [--kills 20] [--seed 0]
 
-Each kill is a SIGKILL at a moment drawn uniformly over the time that the whole command takes,
-its start included. Exits with 1 if any file of the output folder differs, but for what clocks
-said: no two runs take the same time. POSIX only.
+Each kill is a SIGKILL at a moment drawn uniformly from the duration of the whole command,
+including its start. Exits with 1 if any file of the output folder differs. Measured times are
+not compared, as they differ between runs. POSIX only.
 """
 
 import argparse
@@ -41,62 +41,64 @@ defenses = ["dropout"]
 attacks = ["decaf", "mean_softmax"]
 """
 
-CLOCKS = re.compile(rb'"seconds":\{[^}]*\}|[\d.]+\xc2\xa0(?:s|min|h)\b|takes [\d.]+ times')
-"""How long a run took, as findings and report tell it."""
+MEASURED_TIMES = re.compile(
+    rb'"seconds":\{[^}]*\}|[\d.]+\xc2\xa0(?:s|min|h)\b|takes [\d.]+ times'
+)
+"""Measured times in findings and reports."""
 
 
 def command(folder: Path) -> list[str]:
-    """The audit into this folder."""
+    """Return the command that audits into this folder."""
     plan = str(folder.parent / "plan.toml")
     return [sys.executable, "-m", "overheard", "audit", plan, "--quiet", "--out", str(folder)]
 
 
 def fingerprints(folder: Path) -> dict[str, str]:
-    """What every file of a folder holds, but for times, by its path."""
+    """Return the hash of each file in a folder without measured times, by path."""
     return {
-        str(path.relative_to(folder)): hashlib.sha256(_untimed(path)).hexdigest()
+        str(path.relative_to(folder)): hashlib.sha256(_without_times(path)).hexdigest()
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
 
 
-def _untimed(path: Path) -> bytes:
+def _without_times(path: Path) -> bytes:
     content = path.read_bytes()
     if path.name == "seconds.json":
         return b""
-    return CLOCKS.sub(b"", content) if path.suffix in {".json", ".html"} else content
+    return MEASURED_TIMES.sub(b"", content) if path.suffix in {".json", ".html"} else content
 
 
 def main() -> None:
-    """Kill, resume, compare; say how many were equal."""
+    """Kill, resume and compare; print how many audits were equal."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    told = parser.parse_args()
-    chance, equal, midway = random.Random(told.seed), 0, 0
-    with tempfile.TemporaryDirectory() as home:
-        (Path(home) / "plan.toml").write_text(PLAN)
+    arguments = parser.parse_args()
+    generator, equal, midway = random.Random(arguments.seed), 0, 0
+    with tempfile.TemporaryDirectory() as temporary:
+        (Path(temporary) / "plan.toml").write_text(PLAN)
         began = time.perf_counter()
-        subprocess.run(command(Path(home) / "whole"), check=True)
-        length = time.perf_counter() - began
-        wanted = fingerprints(Path(home) / "whole")
-        for number in range(told.kills):
-            folder = Path(home) / f"killed{number}"
+        subprocess.run(command(Path(temporary) / "whole"), check=True)
+        duration = time.perf_counter() - began
+        expected = fingerprints(Path(temporary) / "whole")
+        for number in range(arguments.kills):
+            folder = Path(temporary) / f"killed{number}"
             process = subprocess.Popen(command(folder))
             try:
-                process.wait(chance.uniform(0, length))
+                process.wait(generator.uniform(0, duration))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            left = fingerprints(folder) if folder.exists() else {}
-            midway += bool(left) and left != wanted
+            partial = fingerprints(folder) if folder.exists() else {}
+            midway += bool(partial) and partial != expected
             subprocess.run(command(folder), check=True)
-            equal += fingerprints(folder) == wanted
+            equal += fingerprints(folder) == expected
     print(
-        f"{equal} of {told.kills} audits killed within {length:.1f} s and resumed are equal "
-        f"byte for byte to one never killed; {midway} had begun to write and were not done"
+        f"{equal} of {arguments.kills} audits, killed within {duration:.1f} s and resumed, "
+        f"equal an uninterrupted audit byte for byte; {midway} were killed while writing"
     )
-    sys.exit(equal != told.kills)
+    sys.exit(equal != arguments.kills)
 
 
 if __name__ == "__main__":

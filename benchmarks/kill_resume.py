@@ -1,10 +1,10 @@
-"""Kills a run at random moments, resumes it, and compares every byte with a run never killed.
+"""Kill a run at random moments, resume it, and compare it with an uninterrupted run.
 
     python benchmarks/kill_resume.py [--kills 20] [--seed 0] [--engine sequential]
 
-Each kill is a SIGKILL of a process of its own (forked, so that it starts at once), at a moment
-drawn uniformly over the time that a whole run takes. Every third folder is killed twice more
-before it may finish. Exits with 1 if any file differs. POSIX only.
+Each kill is a SIGKILL of a forked process, at a moment drawn uniformly from the duration of a
+whole run. Every third run is killed twice more before it may finish. Exits with 1 if any byte
+of any file differs. POSIX only.
 """
 
 import argparse
@@ -35,13 +35,13 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import Engine
 
 FORK = multiprocessing.get_context("fork")
-FEATURES, CLASSES, CLIENTS, ROUNDS, HELD = 64, 4, 8, 6, 60
+FEATURES, CLASSES, CLIENTS, ROUNDS, EXAMPLES_PER_CLIENT = 64, 4, 8, 6, 60
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Noise(Defense):
-    """Noise of a client and, besides, of the server: both must fall alike after a kill."""
+    """Noise of clients and of the server; both must be the same after a kill."""
 
     name: ClassVar[str] = "noise"
     source: ClassVar[str] = "made for this benchmark"
@@ -61,7 +61,7 @@ class Noise(Defense):
 @final
 @dataclass(frozen=True, slots=True)
 class Masks(Defense):
-    """Nobody reads a single update."""
+    """Masks that hide every single update."""
 
     name: ClassVar[str] = "masks"
     source: ClassVar[str] = "made for this benchmark"
@@ -71,21 +71,24 @@ class Masks(Defense):
 
 
 def noisy(delta: Mapping[str, Tensor], seed: Seed) -> dict[str, Tensor]:
-    """The same tensors, each with its own noise."""
+    """Add separate noise to each tensor."""
     return {
         name: tensor + 0.001 * torch.randn(tensor.shape, generator=seed.child(name).generator())
         for name, tensor in delta.items()
     }
 
 
-def federation(is_masked: bool, engine: Engine) -> Federation:
-    """A federation with all that is left to chance: absences, failures, batches, noise."""
+def make_federation(is_masked: bool, engine: Engine) -> Federation:
+    """Return a federation with all kinds of randomness: sampling, failures, batches, noise."""
     generator = torch.Generator().manual_seed(0)
     pool = Examples(
-        torch.randn(CLIENTS * HELD, FEATURES, generator=generator),
-        torch.randint(0, CLASSES, (CLIENTS * HELD,), generator=generator),
+        torch.randn(CLIENTS * EXAMPLES_PER_CLIENT, FEATURES, generator=generator),
+        torch.randint(0, CLASSES, (CLIENTS * EXAMPLES_PER_CLIENT,), generator=generator),
     )
-    rows = [torch.arange(HELD * index, HELD * (index + 1)) for index in range(CLIENTS)]
+    rows = [
+        torch.arange(EXAMPLES_PER_CLIENT * index, EXAMPLES_PER_CLIENT * (index + 1))
+        for index in range(CLIENTS)
+    ]
     model, task = Mlp(hidden=(32,)), Task((FEATURES,), tuple("abcd"))
     return Federation(
         build_model=partial(model.build, task),
@@ -105,72 +108,74 @@ def federation(is_masked: bool, engine: Engine) -> Federation:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, by its place."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+    """Return the content of each file in a folder, by path."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
-def whole(folder: Path, run_of: Federation) -> float:
-    """Run to the end in a process of its own; gives the seconds that it took."""
+def run_whole(folder: Path, federation: Federation) -> float:
+    """Run to the end in a new process; return the seconds it took."""
     start = time.perf_counter()
-    child = FORK.Process(target=run, args=(run_of, folder))
+    child = FORK.Process(target=run, args=(federation, folder))
     child.start()
     child.join()
     if child.exitcode != 0:
-        raise RuntimeError(f"a run that was not killed ended with {child.exitcode}")
+        raise RuntimeError(f"an uninterrupted run ended with exit code {child.exitcode}")
     return time.perf_counter() - start
 
 
-def killed(folder: Path, run_of: Federation, after: float) -> str:
-    """Kill a run after so many seconds; tells what it left."""
-    child = FORK.Process(target=run, args=(run_of, folder))
+def run_killed(folder: Path, federation: Federation, after: float) -> str:
+    """Kill a run after so many seconds; describe what it left."""
+    child = FORK.Process(target=run, args=(federation, folder))
     child.start()
     time.sleep(after)
     child.kill()
     child.join()
     if child.exitcode == 0:
-        return "was done before"
+        return "finished before"
     if not folder.exists():
         return "nothing yet"
-    left = list(folder.rglob("*.part"))
+    partial_files = list(folder.rglob("*.part"))
     rounds = f"{committed_rounds(folder)} of {ROUNDS + 1} rounds"
-    return f"{rounds}, {len(files(folder))} files" + (", one half written" if left else "")
+    return f"{rounds}, {len(files(folder))} files" + (
+        ", one partly written" if partial_files else ""
+    )
 
 
 def main() -> int:
-    """Kill, resume, compare; 1 if any byte differs."""
+    """Kill, resume and compare; return 1 if any byte differs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--engine", choices=get_args(Engine), default="sequential")
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    moments = random.Random(chosen.seed)
+    moments = random.Random(arguments.seed)
     with TemporaryDirectory() as temporary:
-        home = Path(temporary)
-        runs = {masked: federation(masked, chosen.engine) for masked in (False, True)}
-        seconds = {masked: whole(home / f"whole-{masked}", runs[masked]) for masked in runs}
-        due = {masked: files(home / f"whole-{masked}") for masked in seconds}
+        folders = Path(temporary)
+        runs = {masked: make_federation(masked, arguments.engine) for masked in (False, True)}
+        seconds = {
+            masked: run_whole(folders / f"whole-{masked}", runs[masked]) for masked in runs
+        }
+        expected = {masked: files(folders / f"whole-{masked}") for masked in seconds}
         different = midway = 0
-        for kill in range(chosen.kills):
+        for kill in range(arguments.kills):
             masked = kill % 2 == 1
-            folder = home / f"killed-{kill}"
-            tales = [
-                killed(folder, runs[masked], moments.uniform(0, seconds[masked]))
+            folder = folders / f"killed-{kill}"
+            descriptions = [
+                run_killed(folder, runs[masked], moments.uniform(0, seconds[masked]))
                 for _ in range(3 if kill % 3 == 2 else 1)
             ]
-            midway += "rounds" in tales[0]
-            whole(folder, runs[masked])
-            found = files(folder)
-            same = found == due[masked]
+            midway += "rounds" in descriptions[0]
+            run_whole(folder, runs[masked])
+            same = files(folder) == expected[masked]
             different += not same
             verify(folder)
-            print(
-                f"kill {kill + 1:2}: {'; then '.join(tales)}: {'equal' if same else 'DIFFERS'}"
-            )
+            verdict = "equal" if same else "DIFFERS"
+            print(f"kill {kill + 1:2}: {'; then '.join(descriptions)}: {verdict}")
     print(
-        f"{chosen.kills} kills, {midway} midway, in runs of {len(due[False])} and "
-        f"{len(due[True])} files: {chosen.kills - different} equal byte for byte, "
+        f"{arguments.kills} kills, {midway} midway, in runs of {len(expected[False])} and "
+        f"{len(expected[True])} files: {arguments.kills - different} equal byte for byte, "
         f"{different} not"
     )
     return 1 if different else 0

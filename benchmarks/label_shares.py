@@ -1,14 +1,14 @@
-"""How near each attack on label shares comes to the truth, all on the same transcripts.
+"""Measure the error of each attack on label shares, all on the same transcripts.
 
-    python benchmarks/label_shares.py --out DIR            the whole grid; hours of one core
-    python benchmarks/label_shares.py --out DIR --quick    a smoke test; its figures mean little
-    python benchmarks/label_shares.py --out DIR --report   the table of what is there
+    python benchmarks/label_shares.py --out DIR            the whole grid; hours on one core
+    python benchmarks/label_shares.py --out DIR --quick    a smoke test
+    python benchmarks/label_shares.py --out DIR --report   the table of existing results
 
 Federations of MNIST and Fashion-MNIST, Dirichlet 0.5, 1 and 2, SGD with 1 and 5 local epochs
-and Adam; 1,000, 100 and 20 auxiliary examples a class; listening to round 1, 5 and all ten.
-Every figure is kept as soon as it is there: stopped at any moment and given again, the same
-command goes on. Writes DIR/table.md and DIR/table.json. A cell whose file is deleted, or whose
-attack got other settings, is measured anew; a change of an attack's code goes unnoticed.
+and Adam; 1,000, 100 and 20 auxiliary examples per class; observed rounds 1, 5 and all ten.
+Every result is stored immediately, so an interrupted run resumes with the same command. Writes
+DIR/table.md and DIR/table.json. A cell is measured again if its file is deleted or its attack
+has other settings. Changes of an attack's code are not detected.
 """
 
 import argparse
@@ -36,16 +36,16 @@ from rich.progress import (
 )
 
 from _label_shares.grid import Cell, Extent, Lineup, Scale, Setting
-from _label_shares.listen import Place, measure
+from _label_shares.measure import Workplace, measure
 from _label_shares.page import figures_json, markdown
 from _label_shares.store import Store
-from _label_shares.table import found_in
+from _label_shares.table import load_results
 from overheard.archive.atomic import write_text
 from overheard.core.errors import AuditError
 from overheard.learning.threads import cores
 
 POLL = 5.0
-"""Seconds between two looks at what is done; each takes some 50 ms for the whole grid."""
+"""Seconds between progress checks; each takes some 50 ms for the whole grid."""
 
 QUICK_SCALE = Scale(clients=5, examples=100, virtual=64, virtual_at_limit=128)
 
@@ -54,7 +54,7 @@ QUICK_EXTENT = Extent(sources=("mnist",), alphas=(1.0,), auxiliaries=(100, 20), 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for."""
+    """Settings of the command line."""
 
     out: Path
     data: Path | None
@@ -68,14 +68,14 @@ class Request:
 
     @property
     def store(self) -> Store:
-        """Where the figures are kept."""
+        """The store of results."""
         return Store(self.out, self.lineup.attacks())
 
 
 def main() -> None:
-    """Measure what is missing, federation by federation, and print the table."""
+    """Measure all missing federations and print the table."""
     request = read_command_line()
-    # Whoever ends this process by a signal ends its children with it.
+    # A signal that ends this process ends its children too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         request.store.claim(request.scale)
@@ -87,26 +87,31 @@ def main() -> None:
     except AuditError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit("stopped: give the same command again to go on")
+        sys.exit("stopped: run the same command again to resume")
     if failed:
         sys.exit("\n".join(f"failed, see {path}" for path in failed))
 
 
 def measure_one(request: Request, name: str) -> None:
-    """Measure one federation in this process, for as long as the one that called it lives."""
-    caller = os.getppid()
-    (setting,) = [one for one in request.extent.settings() if one.name == name]
+    """Measure one federation in this process while its parent process lives."""
+    parent = os.getppid()
+    (setting,) = [setting for setting in request.extent.settings() if setting.name == name]
     store = request.store
-    place = Place(store, request.data, request.keep_bank, lambda: os.getppid() == caller)
+    workplace = Workplace(
+        store, request.data, request.keep_bank, lambda: os.getppid() == parent
+    )
     cells = request.extent.cells(setting, store.attacks)
-    measure(setting, cells, request.scale, place)
+    measure(setting, cells, request.scale, workplace)
 
 
 def measure_all(request: Request) -> list[Path]:
-    """Measure all federations, each in a process of its own; give the logs of those failed."""
+    """Measure each federation in a new process; return the logs of failed ones."""
     store = request.store
-    cells = {one: request.extent.cells(one, store.attacks) for one in request.extent.settings()}
-    waiting = deque(one for one in cells if not all(map(store.has, cells[one])))
+    cells = {
+        setting: request.extent.cells(setting, store.attacks)
+        for setting in request.extent.settings()
+    }
+    waiting = deque(setting for setting in cells if not all(map(store.has, cells[setting])))
     console, failed = Console(stderr=True), list[Path]()
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -125,26 +130,26 @@ def measure_all(request: Request) -> list[Path]:
                 disable=not console.is_terminal,
             )
         )
-        work = stack.enter_context(Work())
+        pool = stack.enter_context(ProcessPool())
         task = bar.add_task("cells", total=sum(map(len, cells.values())))
-        while waiting or work.running:
-            while waiting and len(work.running) < request.workers:
-                work.start(waiting.popleft(), request.out)
-            bar.update(task, completed=_done(store, cells.values()))
+        while waiting or pool.running:
+            while waiting and len(pool.running) < request.workers:
+                pool.start(waiting.popleft(), request.out)
+            bar.update(task, completed=_count_done(store, cells.values()))
             time.sleep(POLL)
-            failed += work.failed()
-        bar.update(task, completed=_done(store, cells.values()))
+            failed += pool.remove_ended()
+        bar.update(task, completed=_count_done(store, cells.values()))
     return failed
 
 
 @final
-class Work:
-    """Processes that each measure one federation; they end with the block."""
+class ProcessPool:
+    """Processes that each measure one federation; they are killed at the end of the block."""
 
     def __init__(self) -> None:
         self.running: dict[Path, subprocess.Popen[bytes]] = {}
 
-    def __enter__(self) -> "Work":
+    def __enter__(self) -> "ProcessPool":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -153,7 +158,7 @@ class Work:
             process.wait()
 
     def start(self, setting: Setting, out: Path) -> None:
-        """Measure this federation as the command line of this process says."""
+        """Start a process that measures this federation with the same command line."""
         log = out / "logs" / f"{setting.name}.txt"
         log.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, *sys.argv, "--setting", setting.name]
@@ -165,85 +170,110 @@ class Work:
                 stdout=file,
                 stderr=file,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
-                # Ctrl-C is for this process alone, which then ends them.
+                # Only this process receives Ctrl-C; it then kills the others.
                 start_new_session=True,
             )
 
-    def failed(self) -> list[Path]:
-        """Forget those that ended; the logs of those that failed."""
-        ended = {log: one for log, one in self.running.items() if one.poll() is not None}
+    def remove_ended(self) -> list[Path]:
+        """Remove ended processes; return the logs of those that failed."""
+        ended = {
+            log: process for log, process in self.running.items() if process.poll() is not None
+        }
         for log in ended:
             del self.running[log]
         return [log for log, process in ended.items() if process.returncode]
 
 
-def _done(store: Store, settings: Iterable[Iterable[Cell]]) -> int:
+def _count_done(store: Store, settings: Iterable[Iterable[Cell]]) -> int:
     return sum(store.has(cell) for cells in settings for cell in cells)
 
 
 def write_table(request: Request) -> None:
-    """Print the table of all that is there, and write it down."""
-    found = found_in(request.extent, request.store)
-    rows = found.rows()
-    page = markdown(request.scale, request.store.attacks, found, rows)
+    """Print and write the table of all existing results."""
+    results = load_results(request.extent, request.store)
+    rows = results.rows()
+    page = markdown(request.scale, request.store.attacks, results, rows)
     write_text(request.out / "table.md", page)
-    write_text(request.out / "table.json", figures_json(request.scale, found, rows))
+    write_text(request.out / "table.json", figures_json(request.scale, results, rows))
     print(page)
 
 
 def read_command_line() -> Request:
-    """Read what is asked for; left out, the default of the scale or extent holds."""
+    """Parse the command line; defaults are those of `Scale` and `Extent`."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    whole, most = Scale(), Extent()
+    scale_defaults, extent_defaults = Scale(), Extent()
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder with data sets")
-    parser.add_argument("--workers", type=int, default=cores(), help="federations at once")
-    parser.add_argument("--only", default="", metavar="TEXT", help="cells whose name has it")
-    parser.add_argument("--seeds", type=int, default=most.seeds)
-    parser.add_argument("--limit-seeds", type=int, default=most.limit_seeds)
-    parser.add_argument("--with-ppa", action="store_true", help="PPA too, which takes longest")
-    parser.add_argument("--examples", type=int, default=whole.examples, help="of a client")
-    parser.add_argument("--virtual", type=int, default=whole.virtual, help="virtual clients")
     parser.add_argument(
-        "--limit-virtual", type=int, default=None, help="at the limit; left out: three times"
+        "--workers", type=int, default=cores(), help="federations measured in parallel"
     )
     parser.add_argument(
-        "--most-rounds", type=int, default=Lineup().most_rounds, help="that ours reads"
+        "--only", default="", metavar="TEXT", help="only cells whose name contains TEXT"
+    )
+    parser.add_argument("--seeds", type=int, default=extent_defaults.seeds)
+    parser.add_argument("--limit-seeds", type=int, default=extent_defaults.limit_seeds)
+    parser.add_argument(
+        "--with-ppa", action="store_true", help="include PPA, the slowest attack"
     )
     parser.add_argument(
-        "--steps", type=int, default=Lineup().steps, help="of each of our networks"
+        "--examples", type=int, default=scale_defaults.examples, help="per client"
     )
-    parser.add_argument("--convolutions", action="store_true", help="LDIA as published")
-    parser.add_argument("--keep-bank", action="store_true", help="keep readings (large)")
+    parser.add_argument(
+        "--virtual", type=int, default=scale_defaults.virtual, help="virtual clients"
+    )
+    parser.add_argument(
+        "--limit-virtual",
+        type=int,
+        default=None,
+        help="virtual clients at the limit; default: three times --virtual",
+    )
+    parser.add_argument(
+        "--most-rounds",
+        type=int,
+        default=Lineup().most_rounds,
+        help="rounds that Overheard's attack reads",
+    )
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=Lineup().steps,
+        help="training steps of Overheard's networks",
+    )
+    parser.add_argument(
+        "--convolutions", action="store_true", help="LDIA with convolutions, as published"
+    )
+    parser.add_argument("--keep-bank", action="store_true", help="keep simulations (large)")
     parser.add_argument("--quick", action="store_true", help="a smoke test")
-    parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--report", action="store_true", help="only print existing results")
     parser.add_argument("--setting", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.workers < 1:
-        parser.error(f"--workers: 1 or more, got {given.workers}")
+    arguments = parser.parse_args()
+    if arguments.workers < 1:
+        parser.error(f"--workers must be 1 or more, got {arguments.workers}")
     scale = Scale(
-        examples=given.examples,
-        virtual=given.virtual,
-        virtual_at_limit=given.limit_virtual or 3 * given.virtual,
+        examples=arguments.examples,
+        virtual=arguments.virtual,
+        virtual_at_limit=arguments.limit_virtual or 3 * arguments.virtual,
     )
     extent = Extent(
-        seeds=given.seeds,
-        limit_seeds=given.limit_seeds,
-        only=given.only,
+        seeds=arguments.seeds,
+        limit_seeds=arguments.limit_seeds,
+        only=arguments.only,
     )
-    lineup = Lineup(given.most_rounds, given.steps, given.convolutions, given.with_ppa)
+    lineup = Lineup(
+        arguments.most_rounds, arguments.steps, arguments.convolutions, arguments.with_ppa
+    )
     return Request(
-        given.out,
-        given.data,
-        given.workers,
-        given.keep_bank,
-        given.report,
-        given.setting,
-        QUICK_SCALE if given.quick else scale,
-        replace(QUICK_EXTENT, only=given.only) if given.quick else extent,
-        replace(lineup, most_rounds=2, steps=50) if given.quick else lineup,
+        arguments.out,
+        arguments.data,
+        arguments.workers,
+        arguments.keep_bank,
+        arguments.report,
+        arguments.setting,
+        QUICK_SCALE if arguments.quick else scale,
+        replace(QUICK_EXTENT, only=arguments.only) if arguments.quick else extent,
+        replace(lineup, most_rounds=2, steps=50) if arguments.quick else lineup,
     )
 
 

@@ -1,11 +1,11 @@
-"""How much faster cohorts train and answer here than in a plain torch loop, side by side.
+"""Compare the speed of training and evaluating cohorts with that of a plain torch loop.
 
-Each row interleaves both sides and takes the median of the ratios, since the speed of a shared
-machine drifts. Rows of one core count CPU seconds, the row of two cores counts the wall clock.
-Both sides see the same examples in the same order.
+Each row interleaves both sides and takes the median of the ratios, as the speed of a shared
+machine drifts. Rows on one core count CPU seconds; the row on two cores counts wall-clock time.
+Both sides use the same examples in the same order.
 
     python benchmarks/learning.py            five repeats or more; some minutes
-    python benchmarks/learning.py --quick    a smoke test; its figures mean little
+    python benchmarks/learning.py --quick    a smoke test without meaningful figures
 """
 
 import argparse
@@ -52,7 +52,7 @@ WINDOWS = Task((10,), tuple(str(word) for word in range(5000)), vocabulary=5000)
 
 
 def plain_decaf() -> nn.Module:
-    """Decaf's network as one writes it: convolution, ReLU, pool."""
+    """Return Decaf's network in plain torch: convolution, ReLU, pool."""
     return nn.Sequential(
         nn.Conv2d(1, 10, 3),
         nn.ReLU(),
@@ -67,16 +67,16 @@ def plain_decaf() -> nn.Module:
 
 
 def plain_census() -> nn.Module:
-    """The census network as one writes it."""
+    """Return the census network in plain torch."""
     widths = (14, 64, 32, 16, 8)
     layers: list[nn.Module] = []
-    for wide, narrow in pairwise(widths):
-        layers += [nn.Linear(wide, narrow), nn.ReLU()]
+    for inputs, outputs in pairwise(widths):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(8, 2))
 
 
 def plain_text() -> nn.Module:
-    """The text classifier as one writes it, with a dense gradient of the table."""
+    """Return the text classifier in plain torch, with dense embedding gradients."""
     return nn.Sequential(
         nn.EmbeddingBag(20_000, 64, mode="mean", padding_idx=0),
         nn.Linear(64, 64),
@@ -86,7 +86,7 @@ def plain_text() -> nn.Module:
 
 
 class PlainReader(nn.Module):
-    """The language model as one writes it, texts packed by their length."""
+    """The language model in plain torch, with texts packed by length."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class PlainReader(nn.Module):
         self.last = nn.Linear(64, 5000)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Answer by the state after the last word."""
+        """Return the logits from the state after the last word."""
         packed = nn.utils.rnn.pack_padded_sequence(
             self.table(tokens), (tokens != 0).sum(1), batch_first=True, enforce_sorted=False
         )
@@ -106,7 +106,7 @@ class PlainReader(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """One thing to train, both ways."""
+    """A cohort to train on both sides."""
 
     build_model: BuildModel
     plain_model: Callable[[], nn.Module]
@@ -115,11 +115,11 @@ class Cohort:
     recipe: Recipe
 
     def start(self) -> Weights:
-        """Where every member starts."""
+        """Return the initial weights of every member."""
         return initial_weights(self.build_model, SEED)
 
-    def plainly(self) -> Iterator[Weights]:
-        """Train in a plain torch loop, and give the changes of the weights one by one."""
+    def train_plainly(self) -> Iterator[Weights]:
+        """Train in a plain torch loop and yield each member's weight changes."""
         start = list(self.start().values())
         model = self.plain_model()
         parameters = dict(model.named_parameters())
@@ -140,8 +140,8 @@ class Cohort:
                 for (name, parameter), weight in zip(parameters.items(), start, strict=True)
             }
 
-    def ours(self, engine: Engine) -> Iterator[Weights]:
-        """Train with this engine, and give the changes of the weights one by one."""
+    def train(self, engine: Engine) -> Iterator[Weights]:
+        """Train with this engine and yield each member's weight changes."""
         for trained in train_cohort(
             self.build_model,
             self.start(),
@@ -157,24 +157,24 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what was measured, and what it should reach."""
+    """One row of the table: measured ratios and their bar."""
 
     what: str
     ratios: tuple[float, ...]
     bar: float
 
     def print(self) -> None:
-        """Show median, range and bar."""
-        middle = statistics.median(self.ratios)
-        word = "reached" if middle >= self.bar else "MISSED"
+        """Print median, range and bar."""
+        median = statistics.median(self.ratios)
+        verdict = "reached" if median >= self.bar else "MISSED"
         print(
-            f"{self.what:<58} {middle:6.2f}x  {min(self.ratios):6.2f} - "
-            f"{max(self.ratios):6.2f}   >= {self.bar:.1f}x  {word}",
+            f"{self.what:<58} {median:6.2f}x  {min(self.ratios):6.2f} - "
+            f"{max(self.ratios):6.2f}   >= {self.bar:.1f}x  {verdict}",
             flush=True,
         )
 
 
-def compared(
+def compare(
     what: str,
     plain: Callable[[], Iterable[object]],
     ours: Callable[[], Iterable[object]],
@@ -182,26 +182,26 @@ def compared(
     repeats: int,
     clock: Callable[[], float] = time.process_time,
 ) -> Row:
-    """Run both in turn, after one run of each that does not count."""
-    drop(plain())
-    drop(ours())
+    """Run both sides in turn, after one warm-up run of each."""
+    consume(plain())
+    consume(ours())
     ratios = []
     for _ in range(repeats):
         began = clock()
-        drop(plain())
+        consume(plain())
         between = clock()
-        drop(ours())
+        consume(ours())
         ratios.append((between - began) / (clock() - between))
     return Row(what, tuple(ratios), bar)
 
 
-def drop(things: Iterable[object]) -> None:
-    """Take each and keep none, as a caller does who writes updates to disk."""
+def consume(things: Iterable[object]) -> None:
+    """Consume an iterable without storing it, like a caller that writes updates to disk."""
     deque(things, maxlen=0)
 
 
 def decaf(clients: int, examples: int, batch: int = BATCH, epochs: int = 1) -> Cohort:
-    """Clients with random images: speed does not hang on what they show."""
+    """Return clients with random images, as speed does not depend on content."""
     generator = SEED.child("images").generator()
     pool = Examples(
         torch.randn(examples * 4, 1, 28, 28, generator=generator),
@@ -213,7 +213,7 @@ def decaf(clients: int, examples: int, batch: int = BATCH, epochs: int = 1) -> C
 
 
 def census(clients: int, examples: int) -> Cohort:
-    """Clients with random records."""
+    """Return clients with random records."""
     generator = SEED.child("records").generator()
     pool = Examples(
         torch.randn(20_000, 14, generator=generator),
@@ -230,7 +230,7 @@ def census(clients: int, examples: int) -> Cohort:
 
 
 def texts(clients: int, examples: int) -> Cohort:
-    """Clients with random texts of 40 tokens."""
+    """Return clients with random texts of 40 tokens."""
     generator = SEED.child("texts").generator()
     pool = Examples(
         torch.randint(1, 20_000, (5_000, 40), generator=generator),
@@ -242,13 +242,13 @@ def texts(clients: int, examples: int) -> Cohort:
         plain_text,
         pool,
         members(clients, examples, len(pool)),
-        # Five epochs, lest both sides mostly copy a table of 1.3 million numbers a client.
+        # With fewer epochs, both sides mostly copy a table of 1.3 million numbers per client.
         Recipe(rate=0.05, epochs=5, batch=BATCH),
     )
 
 
 def windows(clients: int, examples: int) -> Cohort:
-    """Clients with random windows of 10 words or fewer, and the word after each."""
+    """Return clients with random windows of up to 10 words and the next word of each."""
     generator = SEED.child("windows").generator()
     inputs = torch.randint(1, 5000, (5_000, 10), generator=generator)
     words = torch.randint(1, 11, (5_000, 1), generator=generator)
@@ -266,16 +266,16 @@ def windows(clients: int, examples: int) -> Cohort:
 
 
 def separable(clients: int, examples: int) -> Cohort:
-    """Clients with random images, for convolutions that read each channel by itself."""
+    """Return clients with random images, for depthwise separable convolutions."""
     build = partial(MobileNet(alpha=0.25).build, IMAGES)
     images = decaf(clients, examples, batch=32)
     return replace(images, build_model=build, plain_model=build)
 
 
 def members(clients: int, examples: int, pool: int) -> tuple[Member, ...]:
-    """Clients that each hold so many random rows of the pool."""
-    # Drawn with replacement: permutations of the pool, cut short, would leave holes in memory
-    # that count as the engine's.
+    """Return clients with this many random rows of the pool each."""
+    # Drawn with replacement: truncated permutations of the pool would fragment memory, which
+    # would count as the engine's.
     return tuple(
         Member(
             f"client/{number}",
@@ -285,8 +285,8 @@ def members(clients: int, examples: int, pool: int) -> tuple[Member, ...]:
     )
 
 
-def answered_plainly(cohort: Iterable[Weights], inputs: Tensor) -> Iterator[Tensor]:
-    """Answer with one plain model after the other."""
+def evaluate_plainly(cohort: Iterable[Weights], inputs: Tensor) -> Iterator[Tensor]:
+    """Evaluate models one by one in plain torch."""
     model = plain_decaf().eval()
     for weights in cohort:
         with torch.no_grad():
@@ -296,7 +296,7 @@ def answered_plainly(cohort: Iterable[Weights], inputs: Tensor) -> Iterator[Tens
 
 
 def peak(clients: int, engine: Engine) -> int:
-    """Peak memory of a process that trains this many clients and drops what it has seen."""
+    """Return the peak memory of a process that trains this many clients."""
     return int(
         subprocess.run(
             [sys.executable, __file__, "--peak", str(clients), "--engine", engine],
@@ -308,20 +308,20 @@ def peak(clients: int, engine: Engine) -> int:
 
 
 def print_peak(clients: int, engine: Engine) -> None:
-    """Train, look at each update once, and print the peak memory in KiB."""
+    """Train, read each update once, and print the peak memory in KiB."""
     cohort = census(clients, 64) if engine == "stacked" else decaf(clients, 64)
-    drop(cohort.ours(engine))
+    consume(cohort.train(engine))
     status = Path("/proc/self/status").read_text()
     print(status.split("VmHWM:")[1].split()[0])
 
 
-def differ(cohort: Cohort, engine: Engine) -> float:
-    """Give the largest difference between a plain loop's weights and ours."""
-    pairs = zip(cohort.plainly(), cohort.ours(engine), strict=True)
+def largest_difference(cohort: Cohort, engine: Engine) -> float:
+    """Return the largest difference between weights of both sides."""
+    pairs = zip(cohort.train_plainly(), cohort.train(engine), strict=True)
     return max(
-        float((mine - theirs).abs().max())
+        float((weight - plain_weight).abs().max())
         for plain, ours in pairs
-        for mine, theirs in zip(ours.values(), plain.values(), strict=True)
+        for weight, plain_weight in zip(ours.values(), plain.values(), strict=True)
     )
 
 
@@ -330,61 +330,62 @@ def measure(repeats: int, scale: int) -> None:
     torch.set_num_threads(1)
     images, records, words = decaf(scale, 600), census(32 * scale, 600), texts(2 * scale, 600)
     print(
-        f"torch {torch.__version__}, {cores()} cores, {repeats} pairs a row; differences from "
-        f"the plain loop: CNN {differ(images, 'sequential'):.0e}, "
-        f"MLP {differ(records, 'auto'):.0e}, text {differ(words, 'auto'):.0e}"
+        f"torch {torch.__version__}, {cores()} cores, {repeats} pairs per row; differences "
+        f"from the plain loop: CNN {largest_difference(images, 'sequential'):.0e}, "
+        f"MLP {largest_difference(records, 'auto'):.0e}, "
+        f"text {largest_difference(words, 'auto'):.0e}"
     )
-    compared(
+    compare(
         "train, Decaf CNN, batch 64, one core",
-        images.plainly,
-        lambda: images.ours("sequential"),
+        images.train_plainly,
+        lambda: images.train("sequential"),
         1.4,
         repeats,
     ).print()
-    compared(
+    compare(
         "train, census MLP, batch 64, one core",
-        records.plainly,
-        lambda: records.ours("auto"),
+        records.train_plainly,
+        lambda: records.train("auto"),
         6,
         repeats,
     ).print()
-    compared(
-        "train, text, batch 64, one core, dense gradient beside ours",
-        words.plainly,
-        lambda: words.ours("auto"),
+    compare(
+        "train, text, batch 64, one core, against dense gradients",
+        words.train_plainly,
+        lambda: words.train("auto"),
         1.8,
         repeats,
     ).print()
     reading, narrow = windows(scale, 600), separable(scale, 100)
-    compared(
-        "train, LSTM, batch 32, one core, packed and dense beside ours",
-        reading.plainly,
-        lambda: reading.ours("sequential"),
+    compare(
+        "train, LSTM, batch 32, one core, against packed and dense",
+        reading.train_plainly,
+        lambda: reading.train("sequential"),
         1.4,
         repeats,
     ).print()
-    compared(
+    compare(
         "train, MobileNet of a quarter width, batch 32, one core",
-        narrow.plainly,
-        lambda: narrow.ours("sequential"),
+        narrow.train_plainly,
+        lambda: narrow.train("sequential"),
         1.0,
         repeats,
     ).print()
     models = [images.start()] * scale
-    told = torch.randn(2000, 1, 28, 28, generator=SEED.child("told").generator())
-    compared(
-        "evaluate, Decaf CNN, 2,000 images a model, one core",
-        lambda: answered_plainly(models, told),
-        lambda: logits_of_cohort(images.build_model, models, told),
+    inputs = torch.randn(2000, 1, 28, 28, generator=SEED.child("told").generator())
+    compare(
+        "evaluate, Decaf CNN, 2,000 images per model, one core",
+        lambda: evaluate_plainly(models, inputs),
+        lambda: logits_of_cohort(images.build_model, models, inputs),
         1.5,
         repeats,
     ).print()
     if cores() > 1:
         many = decaf(8 * scale, 600)
-        compared(
+        compare(
             f"train, Decaf CNN, batch 64, {cores()} cores, wall clock",
-            many.plainly,
-            lambda: many.ours("processes"),
+            many.train_plainly,
+            lambda: many.train("processes"),
             2.4,
             repeats,
             time.perf_counter,

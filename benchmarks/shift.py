@@ -1,13 +1,13 @@
-"""How well a shift is told from an exchange of examples, over many federations.
+"""Measure how well a shift is distinguished from an exchange of examples.
 
-    python benchmarks/shift.py --out DIR                 all cases, 60 seeds; hours of one core
-    python benchmarks/shift.py --out DIR --cases quick   some of them
-    python benchmarks/shift.py --out DIR --report        the table of what is there
+    python benchmarks/shift.py --out DIR                 all cases, 60 seeds; hours on one core
+    python benchmarks/shift.py --out DIR --cases quick   some cases
+    python benchmarks/shift.py --out DIR --report        the table of existing results
 
-Each seed is a federation whose client 1 shifts, and its control: the same examples exchanged at
-the same times, and no shift. Client 0 listens. Runs go ten seeds at a time, each block an audit
-in a folder of its own: stopped at any moment and given again, the same command goes on. Writes
-DIR/table.md. `quick` is timed: its figure is the wall time of 120 federations.
+Each seed is a federation in which client 1 shifts, and its control, which exchanges the same
+examples at the same times without a shift. Client 0 is the observer. Blocks of ten seeds run
+as audits in folders of their own, so an interrupted run resumes with the same command. Writes
+DIR/table.md. `quick` is timed: its figure is the wall-clock time of 120 federations.
 """
 
 import argparse
@@ -72,27 +72,28 @@ SCORES = (
 )
 
 
-ALIKE = Iid()
+IID = Iid()
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A federation, and the shifts that are tried on it.
+    """A federation, and the shifts that are tested on it.
 
     Args:
-        source: its data.
-        model: what learns.
-        clients: how many, the listener among them.
-        examples: of each.
-        auxiliary: of the listener.
-        rounds: how many; the shift comes in the middle, exchanges a quarter before and after.
-        even: percent of labels with an even number after the shift, of what had 50; 50 itself
-            is an exchange and no shift, which only our attack listens to.
-        shifting: how many clients shift.
-        about: in words.
-        split: who holds what at first.
-        block: seeds an audit: what is lost at a stop is little, and federations train side by
-            side.
+        source: data source.
+        model: trained model.
+        clients: number of clients, including the observer.
+        examples: examples per client.
+        auxiliary: auxiliary examples of the observer.
+        rounds: number of rounds; the shift is in the middle, exchanges a quarter before and
+            after.
+        even: percentage of even labels after the shift, 50 before; 50 is an exchange without
+            shift, which only Overheard's attack is given.
+        shifting: number of clients that shift.
+        about: description.
+        split: initial partition.
+        block: seeds per audit: small enough to lose little if stopped, large enough to train
+            federations together.
 
     """
 
@@ -105,11 +106,11 @@ class Case:
     even: tuple[int, ...]
     shifting: int = 1
     about: str = ""
-    split: Iid = ALIKE
+    split: Iid = IID
     block: int = 10
 
     def plan(self, even: int, seeds: Sequence[int], virtual: int) -> Plan:
-        """The audit of some seeds at one severity."""
+        """Return the plan of some seeds at one severity."""
         middle, quarter = self.rounds // 2, self.rounds // 4
         weights = tuple(
             float(even if label % 2 == 0 else 100 - even)
@@ -190,7 +191,7 @@ CASES = {
 
 
 def main() -> None:
-    """Measure what is missing, block by block, and print the table."""
+    """Measure all missing blocks and print the table."""
     request = read_command_line()
     bars = Progress(
         TextColumn("{task.description}", markup=False),
@@ -204,18 +205,18 @@ def main() -> None:
         with bars:
             for name in request.cases:
                 for even in CASES[name].even:
-                    lines.append(measured(request, name, even, bars))
+                    lines.append(measure(request, name, even, bars))
     except AuditError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit("stopped: give the same command again to go on")
+        sys.exit("stopped: run the same command again to resume")
     text = "\n\n".join(lines) + "\n"
     write_text(request.out / "table.md", text)
     print(text)
 
 
-def measured(request: argparse.Namespace, name: str, even: int, bars: Progress) -> str:
-    """The table of one case at one severity, over all blocks that are there or wanted."""
+def measure(request: argparse.Namespace, name: str, even: int, bars: Progress) -> str:
+    """Return the table of one case at one severity, over all existing or requested blocks."""
     case, began = CASES[name], time.perf_counter()
     resources = Resources(
         data=request.data, workers=request.workers, bank=request.out / "bank" / name
@@ -228,18 +229,18 @@ def measured(request: argparse.Namespace, name: str, even: int, bars: Progress) 
             continue
         bar = bars.add_task(f"{name} {even}-{100 - even}, seeds {first} on")
 
-        def tell(step: Step, bar: object = bar) -> None:
+        def on_step(step: Step, bar: object = bar) -> None:
             bars.update(bar, completed=step.done, total=step.total)
 
         plan = case.plan(even, seeds, request.virtual)
-        audits.append(audit(plan, folder, resources=resources, on_step=tell))
+        audits.append(audit(plan, folder, resources=resources, on_step=on_step))
         write_text(folder / "done", "")
     return table(case, even, audits, time.perf_counter() - began)
 
 
 def table(case: Case, even: int, audits: Sequence[Audit], seconds: float) -> str:
-    """What each attack came to, with 95 % intervals."""
-    findings = [finding for one in audits for finding in one.findings]
+    """Return the scores of each attack with 95 % intervals."""
+    findings = [finding for audited in audits for finding in audited.findings]
     runs = len({(f.cell.seed, f.cell.is_control) for f in findings})
     rows = {(row.attack, row.score): row for row in summarise(findings, Seed(0))}
     lines = [
@@ -247,18 +248,18 @@ def table(case: Case, even: int, audits: Sequence[Audit], seconds: float) -> str
         "",
         f"{runs} federations of {case.rounds} rounds, {seconds:.0f} s.",
         "",
-        "| attack | " + " | ".join(SCORES) + " | false alarms where nothing shifts |",
+        "| attack | " + " | ".join(SCORES) + " | false alarms without a shift |",
         "|---|" + "---|" * (len(SCORES) + 1),
     ]
     for attack in dict.fromkeys(finding.cell.attack for finding in findings):
-        cells = [told(rows.get((attack, score))) for score in SCORES]
+        cells = [format_value(rows.get((attack, score))) for score in SCORES]
         alarms = false_alarms([f for f in findings if f.cell.attack == attack])
         lines.append(f"| {attack.split(', about')[0]} | {' | '.join(cells)} | {alarms} |")
     return "\n".join(lines)
 
 
-def told(row: Row | None) -> str:
-    """A figure with its interval; – where it was not measured."""
+def format_value(row: Row | None) -> str:
+    """Format a value with its interval; – if it was not measured."""
     if row is None:
         return "–"
     value = row.value
@@ -268,7 +269,7 @@ def told(row: Row | None) -> str:
 
 
 def false_alarms(findings: Sequence[Finding]) -> str:
-    """Alarms in controls, with the exact binomial interval."""
+    """Count alarms in controls, with the exact binomial interval."""
     controls = [
         finding.timeline
         for finding in findings
@@ -276,24 +277,26 @@ def false_alarms(findings: Sequence[Finding]) -> str:
     ]
     if not controls or controls[0].threshold is None:
         return "–"
-    alarms = sum(one.alarm is not None for one in controls)
+    alarms = sum(timeline.alarm is not None for timeline in controls)
     share = proportion(alarms, len(controls))
     return f"{alarms} of {len(controls)} [{share.low:.3f}, {share.high:.3f}]"
 
 
 def read_command_line() -> argparse.Namespace:
-    """What is asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, required=True, help="folder for what is measured")
+    parser.add_argument("--out", type=Path, required=True, help="folder for results")
     parser.add_argument("--data", type=Path, help="folder with data sets")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--seeds", type=int, default=60, help="federations of each kind a case")
+    parser.add_argument(
+        "--seeds", type=int, default=60, help="federations of each kind per case"
+    )
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--virtual", type=int, default=32, help="virtual clients a round")
-    parser.add_argument("--workers", type=int, help="processes; left out: one a core")
-    parser.add_argument("--report", action="store_true", help="only what is there already")
+    parser.add_argument("--virtual", type=int, default=32, help="virtual clients per round")
+    parser.add_argument("--workers", type=int, help="processes; default: one per core")
+    parser.add_argument("--report", action="store_true", help="only print existing results")
     return parser.parse_args()
 
 

@@ -1,9 +1,9 @@
-"""Streams a transcript larger than memory should be, and holds the memory against the bar.
+"""Stream a transcript larger than the memory limit, and compare peak memory with the bar.
 
     python benchmarks/streaming.py [--updates 1000] [--parameters 1000000] [--folder DIR]
 
-Writes one round of that many float32 updates, then reads them in two fresh processes: once
-tensor by tensor, as an attack does, and once through the mean of all updates, as FedAvg does.
+Writes one round of that many float32 updates, then reads them in new processes: tensor by
+tensor, as an attack does, and as the mean of all updates, as FedAvg does.
 Linux only: peaks are VmHWM of /proc/self/status.
 """
 
@@ -24,44 +24,44 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.task import Task
 
 BAR = 300
-"""MB above the idle process, see docs/performance.md."""
+"""Largest accepted MB above the idle process, see docs/performance.md."""
 
 
 def memory(field: str) -> float:
-    """Megabytes (1e6 bytes) of this process: VmRSS now, or VmHWM at its peak."""
+    """Return megabytes (1e6 bytes) of this process: current VmRSS or peak VmHWM."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(f"{field}:"):
             return int(line.split()[1]) * 1024 / 1e6
     raise RuntimeError(f"/proc/self/status has no {field}")
 
 
-def forget_peak() -> None:
-    """Let VmHWM start anew from what is held now."""
+def reset_peak() -> None:
+    """Reset VmHWM to the current memory."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def write(folder: Path, updates: int, parameters: int) -> None:
-    """One round; each update is drawn when its turn comes."""
+    """Write one round, drawing updates one by one."""
     generator = torch.Generator().manual_seed(0)
     hidden = torch.empty(parameters - 1000, dtype=torch.float32)
     parties = tuple(client(number) for number in range(updates))
     manifest = Manifest(
         Task((1,), ("no", "yes")), "benchmark", None, (), (SERVER, *parties), rounds=0
     )
-    with Recorder(folder, manifest).round() as said:
+    with Recorder(folder, manifest).round() as channel:
         start = {"hidden": torch.zeros_like(hidden), "head": torch.zeros(1000)}
-        said.send(Message(0, SERVER, frozenset(parties), Broadcast(start)))
+        channel.send(Message(0, SERVER, frozenset(parties), Broadcast(start)))
         for party in parties:
             delta = {
                 "hidden": hidden.normal_(generator=generator),
                 "head": torch.randn(1000, generator=generator),
             }
             update = Update(delta, 100, {"loss": 1.0})
-            said.send(Message(0, party, frozenset({SERVER}), update))
+            channel.send(Message(0, party, frozenset({SERVER}), update))
 
 
 def stream(folder: Path) -> float:
-    """Every tensor of every update once."""
+    """Read every tensor of every update once."""
     total = 0.0
     view = open_transcript(folder).seen_by(SERVER)
     for sender in view.senders():
@@ -72,7 +72,7 @@ def stream(folder: Path) -> float:
 
 
 def average(folder: Path) -> float:
-    """The mean of all updates."""
+    """Read the mean of all updates."""
     delta = open_transcript(folder).seen_by(SERVER).updates(COHORT)[0].delta
     return sum(float(tensor.square().sum()) for tensor in delta.values())
 
@@ -81,9 +81,9 @@ READINGS = {"stream": stream, "average": average, "verify": verify}
 
 
 def read(name: str, folder: Path) -> None:
-    """Measure one way of reading, in this process."""
+    """Measure one kind of reading in this process."""
     float(torch.ones(8).square().sum())
-    forget_peak()
+    reset_peak()
     idle, start = memory("VmRSS"), perf_counter()
     READINGS[name](folder)
     seconds = perf_counter() - start
@@ -96,22 +96,22 @@ def read(name: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Write once, read in a process of its own each way."""
+    """Write once, then measure each kind of reading in a new process."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--updates", type=int, default=1000)
     parser.add_argument("--parameters", type=int, default=1_000_000)
-    parser.add_argument("--folder", type=Path, help="write in there; left out: in /tmp")
+    parser.add_argument("--folder", type=Path, help="folder for the transcript; default: /tmp")
     parser.add_argument("--read", choices=sorted(READINGS), help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    if chosen.read:
-        read(chosen.read, chosen.folder)
+    if arguments.read:
+        read(arguments.read, arguments.folder)
         return
-    with TemporaryDirectory(dir=chosen.folder) as temporary:
+    with TemporaryDirectory(dir=arguments.folder) as temporary:
         folder = Path(temporary)
-        forget_peak()
+        reset_peak()
         idle, start = memory("VmRSS"), perf_counter()
-        write(folder, chosen.updates, chosen.parameters)
+        write(folder, arguments.updates, arguments.parameters)
         seconds, above = perf_counter() - start, memory("VmHWM") - idle
         size = sum(path.stat().st_size for path in folder.rglob("*.safetensors")) / 1e9
         print(

@@ -1,4 +1,4 @@
-"""Audits made by hand, for whatever lays them out."""
+"""Fixtures: hand-made audits for tests of reports."""
 
 from tests.worlds.audits import rich, small
 

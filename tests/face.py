@@ -1,6 +1,6 @@
-"""Writes the parts of every kind into the stub that declares overheard's public names.
+"""Write the parts of every kind into the stub that declares overheard's public names.
 
-`make face` runs it. What stands above the marker in the stub is written by hand.
+`make face` runs it. The part of the stub above the marker is written by hand.
 """
 
 import ast
@@ -17,22 +17,22 @@ MARKER = "# The parts of all kinds, written by `make face`.\n"
 LINE_LENGTH = 96
 
 
-def stub_text(now: str) -> str:
-    """The stub as it ought to be: its head as it is, below it every part that there is."""
-    head, marker, _ = now.partition(MARKER)
-    assert marker, f"{STUB} has lost the line {MARKER!r}"
+def stub_text(current: str) -> str:
+    """Return the stub with its current head, followed by every part."""
+    head, marker, _ = current.partition(MARKER)
+    assert marker, f"{STUB}: the line {MARKER!r} is missing"
     parts = [part for kind in KINDS for part in kind.parts().values()]
     names = Counter([*declared(head), *(part.__name__ for part in parts)])
-    # Two parts that share a name, such as the data set and the model `Own`, have none here.
+    # Parts that share a class name, such as the data set and the model `Own`, are left out.
     return (
         head
         + MARKER
-        + "".join(map(_import, (one for one in parts if names[one.__name__] == 1)))
+        + "".join(map(_import, (part for part in parts if names[part.__name__] == 1)))
     )
 
 
 def declared(stub: str) -> dict[str, str]:
-    """By public name that a stub declares: the module that it comes from."""
+    """Return the module of each public name that a stub declares."""
     return {
         alias.name: f"overheard.{statement.module}"
         for statement in ast.parse(stub).body

@@ -1,4 +1,4 @@
-"""What the documentation shows runs as it stands there."""
+"""Examples in the documentation are valid and run."""
 
 import re
 from pathlib import Path
@@ -19,21 +19,21 @@ PLANS = sorted(set((ROOT / "plans").glob("*.toml")) - {POLICY})
 
 
 def block(page: str, language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
-def test_the_plan_of_the_readme_is_a_plan():
+def test_the_plan_of_the_readme_is_valid():
     plan = parse_plan(block("README.md", "toml"), "README.md")
     assert [arm.name for arm in plan.arms] == ["no defense", "local DP"]
 
 
-def test_there_is_an_example_plan_of_each_large_question():
+def test_there_are_three_example_plans():
     assert [path.name for path in PLANS] == ["defenses.toml", "identity.toml", "shift.toml"]
 
 
-def test_the_example_policy_asks_for_arms_of_the_plan_that_it_names():
+def test_the_example_policy_names_arms_of_its_plan():
     policy, plan = read_policy(POLICY), read_plan(ROOT / "plans" / "defenses.toml")
     arms = {arm.name for arm in plan.arms}
     rules = (*policy.leaks, *policy.epsilons, *policy.costs)
@@ -41,7 +41,7 @@ def test_the_example_policy_asks_for_arms_of_the_plan_that_it_names():
     assert "plans/defenses.toml" in POLICY.read_text()
 
 
-def test_every_policy_of_the_page_on_checks_is_a_policy():
+def test_every_policy_in_the_docs_is_valid():
     text = (ROOT / "docs" / "check.md").read_text()
     policies = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert len(policies) > 1
@@ -50,14 +50,14 @@ def test_every_policy_of_the_page_on_checks_is_a_policy():
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.name)
-def test_every_example_plan_is_a_plan_that_survives_being_written_down(path: Path):
+def test_every_example_plan_is_equal_after_writing_and_parsing(path: Path):
     plan = read_plan(path)
     assert parse_plan(plan.toml(), "as resolved") == plan
     assert not plan.arms[0].defenses
     assert len(plan.arms) > 1
 
 
-def test_the_plan_of_a_shift_has_as_many_weights_as_labels_and_shifts_at_an_exchange():
+def test_the_shift_plan_has_a_weight_per_label_and_shifts_when_data_are_refreshed():
     data = read_plan(ROOT / "plans" / "shift.toml").data
     (shift,) = data.shifts
     assert shift.weights is not None
@@ -66,7 +66,7 @@ def test_the_plan_of_a_shift_has_as_many_weights_as_labels_and_shifts_at_an_exch
     assert shift.round % data.refresh_every == 0
 
 
-def test_the_plan_of_identity_hides_names_and_lets_one_attacker_know_the_defenses():
+def test_the_identity_plan_has_pseudonyms_and_one_adaptive_attacker():
     plan = read_plan(ROOT / "plans" / "identity.toml")
     assert plan.data.people is not None
     assert plan.data.background is not None
@@ -74,18 +74,20 @@ def test_the_plan_of_identity_hides_names_and_lets_one_attacker_know_the_defense
     assert [("defenses" in threat.knows) for threat in plan.threats] == [False, True, False]
 
 
-def test_the_example_attack_beats_a_blind_guess():
-    home: dict[str, object] = {"__name__": "example"}
-    exec(compile(block("docs/add-an-attack.md", "python"), "add-an-attack.md", "exec"), home)
+def test_the_example_attack_beats_the_uninformed_guess():
+    namespace: dict[str, object] = {"__name__": "example"}
+    exec(
+        compile(block("docs/add-an-attack.md", "python"), "add-an-attack.md", "exec"), namespace
+    )
     run, scorer = federate(SKEWED), LabelSharesScorer()
-    attack = home["RisingBias"]()
+    attack = namespace["RisingBias"]()
     claims = attack.infer(run.transcript.seen_by(SERVER), [client(0)], run.knowledge, Seed(0))
     truth = scorer.truth(run.truth, client(0), (0,), claims[client(0)])
     l1 = scorer.score(claims[client(0)], truth, scorer.guesses(truth, run.knowledge))[0]
     assert l1.gain > 0.1
 
 
-def test_every_page_that_is_linked_is_there():
+def test_every_linked_page_exists():
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"

@@ -1,7 +1,6 @@
-"""The examples in docstrings give what they show.
+"""Examples in docstrings return what they show.
 
-Only the modules that have one are imported: to look for examples in all of them took each
-worker of pytest 10 s.
+Only modules with an example are imported. Searching all modules took each pytest worker 10 s.
 """
 
 import ast
@@ -15,7 +14,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 EXAMPLE = ">>> "
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
-SHOWN = sorted(path for path in SOURCE.rglob("*.py") if EXAMPLE in path.read_text())
+WITH_EXAMPLES = sorted(path for path in SOURCE.rglob("*.py") if EXAMPLE in path.read_text())
 
 
 def module_name(path: Path) -> str:
@@ -23,7 +22,7 @@ def module_name(path: Path) -> str:
 
 
 def examples(path: Path) -> Iterator[tuple[str, int, str]]:
-    """Name, line and docstring of all that has an example, whatever decorates it."""
+    """Yield name, line and docstring of every documented object with an example."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, DOCUMENTED) and EXAMPLE in (text := ast.get_docstring(node) or ""):
             line = 0 if isinstance(node, ast.Module) else node.lineno
@@ -33,21 +32,21 @@ def examples(path: Path) -> Iterator[tuple[str, int, str]]:
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("path", SHOWN, ids=module_name)
-def test_every_example_of_a_docstring_gives_what_it_shows(path: Path) -> None:
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=module_name)
+def test_examples_in_docstrings_return_what_they_show(path: Path) -> None:
     try:
         module = importlib.import_module(module_name(path))
     except ModuleNotFoundError as error:
-        pytest.skip(f"needs {error.name}, an extra")
-    said: list[str] = []
+        pytest.skip(f"needs {error.name} of an optional extra")
+    failures: list[str] = []
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)
-    ran = 0
+    examples_run = 0
     for name, line, text in examples(path):
         test = parser.get_doctest(text, dict(vars(module)), name, str(path), line)
-        ran += runner.run(test, out=said.append).attempted
-    assert not said, "".join(said)
-    assert ran > 0
+        examples_run += runner.run(test, out=failures.append).attempted
+    assert not failures, "".join(failures)
+    assert examples_run > 0
 
 
-def test_examples_are_found() -> None:
-    assert len(SHOWN) > 20
+def test_finds_modules_with_examples() -> None:
+    assert len(WITH_EXAMPLES) > 20

@@ -1,4 +1,4 @@
-"""The package in examples/plugin is found, audited and named, with nothing of ours edited."""
+"""The package in examples/plugin is found, audited and listed without changes to overheard."""
 
 import json
 import os
@@ -42,7 +42,7 @@ by_round = false
 
 @dataclass(frozen=True)
 class Site:
-    """A place on the path where the package is installed, as pip leaves it."""
+    """A folder on the path in which a package is installed as by pip."""
 
     folder: Path
 
@@ -71,8 +71,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]
     entries = [
         line
-        for group, held in project["entry-points"].items()
-        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in held.items()))
+        for group, parts in project["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in parts.items()))
     ]
     site = Site(tmp_path_factory.mktemp("site"))
     site.install(project["name"], project["version"], "\n".join(entries) + "\n")
@@ -88,18 +88,21 @@ def audited(site: Site) -> Path:
     return site.folder / "out"
 
 
-def test_its_question_is_answered_and_its_defense_is_in_force(audited: Path) -> None:
-    told = json.loads((audited / "findings.json").read_text())
-    findings = told["findings"]
+def test_audits_its_question_with_its_defense(audited: Path) -> None:
+    document = json.loads((audited / "findings.json").read_text())
+    findings = document["findings"]
     # Four clients in each of two arms.
     assert len(findings) == 8
-    assert {one["question"] for one in findings} == {"larger_half"}
-    assert {score["name"] for one in findings for score in one["scores"]} == {"brier", "hit"}
-    assert {one["arm"] for one in findings} == {"no defense", "even"}
-    assert "EvenNorm(length=1.0)" in json.dumps(told["arms"])
+    assert {finding["question"] for finding in findings} == {"larger_half"}
+    assert {score["name"] for finding in findings for score in finding["scores"]} == {
+        "brier",
+        "hit",
+    }
+    assert {finding["arm"] for finding in findings} == {"no defense", "even"}
+    assert "EvenNorm(length=1.0)" in json.dumps(document["arms"])
 
 
-def test_its_version_stands_in_the_findings_and_in_the_folders_claim(audited: Path) -> None:
+def test_records_its_version_in_the_findings_and_in_the_plan(audited: Path) -> None:
     assert (
         json.loads((audited / "findings.json").read_text())["versions"]["overheard-sizes"]
         == "1.2"
@@ -107,37 +110,37 @@ def test_its_version_stands_in_the_findings_and_in_the_folders_claim(audited: Pa
     assert "# overheard-sizes 1.2\n" in (audited / "plan.toml").read_text()
 
 
-def test_the_report_tells_of_its_question(audited: Path) -> None:
+def test_the_report_includes_its_question(audited: Path) -> None:
     page = (audited / "report.html").read_text()
     assert "update_norm" in page
     assert "brier" in page
 
 
-def test_the_list_says_where_a_part_comes_from_and_a_broken_one_is_one_warning(
+def test_the_list_names_the_origin_of_parts_and_warns_once_of_a_broken_one(
     site: Site,
 ) -> None:
     broken = "[overheard.attacks]\nno_such = no_such_module:Attack\n"
     site.install("broken-thing", "0.1", broken)
-    said = site.overheard("list", "attacks")
-    assert said.returncode == 0, said.stderr
-    lines = [line.strip() for line in said.stdout.splitlines()]
+    result = site.overheard("list", "attacks")
+    assert result.returncode == 0, result.stderr
+    lines = [line.strip() for line in result.stdout.splitlines()]
     assert "update_norm" in lines
     assert lines.count("from overheard-sizes 1.2") == 1
-    (warning,) = said.stderr.splitlines()
+    (warning,) = result.stderr.splitlines()
     assert warning.startswith("overheard: broken-thing 0.1: ")
     assert "'no_such' (no_such_module:Attack)" in warning
     assert "No module named 'no_such_module'" in warning
     assert "uninstall the package" in warning
 
 
-def test_the_schema_of_plans_names_its_parts(site: Site) -> None:
-    said = site.overheard("schema")
-    assert said.returncode == 0, said.stderr
-    assert '"update_norm"' in said.stdout
-    assert '"even_norm"' in said.stdout
+def test_the_plan_schema_has_its_parts(site: Site) -> None:
+    result = site.overheard("schema")
+    assert result.returncode == 0, result.stderr
+    assert '"update_norm"' in result.stdout
+    assert '"even_norm"' in result.stdout
 
 
-def test_nothing_of_ours_names_it() -> None:
-    ours = Path(__file__).parents[1] / "src"
-    naming = [file for file in ours.rglob("*.py") if "larger_half" in file.read_text()]
+def test_no_module_of_overheard_names_it() -> None:
+    source = Path(__file__).parents[1] / "src"
+    naming = [file for file in source.rglob("*.py") if "larger_half" in file.read_text()]
     assert naming == []

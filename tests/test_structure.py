@@ -1,4 +1,4 @@
-"""What must hold of the whole source, and no import contract can say."""
+"""Rules for the whole source that import contracts cannot express."""
 
 import ast
 import re
@@ -15,55 +15,55 @@ from overheard.plans.kinds import ATTACKS, questions
 
 SOURCE = Path(overheard.__file__).parent
 
-ROOMS = ("auditing", "report", "gate")
+GENERIC_PACKAGES = ("auditing", "report", "gate")
 
-OTHER_WORDS = {"accuracy", "false_alarm_rate"}
-"""Names of scores that stand for something else besides: what a model is worth, and a part of
-any claim that has a time."""
+AMBIGUOUS_NAMES = {"accuracy", "false_alarm_rate"}
+"""Score names with a second meaning: a model's accuracy, and a rate that any claim with a time
+has."""
 
-DRAWS = "overheard.drawing"
+DRAWING = "overheard.drawing"
 
 
 def _literals(path: Path) -> Iterator[str]:
-    """Every string of a module that is no docstring."""
+    """Yield every string of a module except docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    told = {
+    docstrings = {
         id(node.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in ast.walk(tree):
         is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if is_text and id(node) not in told:
+        if is_text and id(node) not in docstrings:
             yield node.value
 
 
 @cache
 def _names() -> set[str]:
-    """The names of all questions, of their scores, and of all attacks."""
-    every = questions()
-    scores = {score for question in every.values() for score in question.measures}
-    return {*every, *scores, *ATTACKS.parts()} - OTHER_WORDS
+    """Return the names of all questions, scores and attacks."""
+    by_name = questions()
+    scores = {score for question in by_name.values() for score in question.measures}
+    return {*by_name, *scores, *ATTACKS.parts()} - AMBIGUOUS_NAMES
 
 
 def _named(text: str) -> set[str]:
-    """The names that a string is, or holds where no other word is spelled so."""
+    """Return the names in a string; plain words count only if they are the whole string."""
     words = set(re.findall(r"[\w.]+", text))
     return {text} & _names() | {name for name in words & _names() if not name.isalpha()}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_no_question_score_or_attack_is_named_by_what_knows_them_all_alike(room: str) -> None:
+@pytest.mark.parametrize("package", GENERIC_PACKAGES)
+def test_generic_packages_name_no_question_score_or_attack(package: str) -> None:
     found = {
         f"{path.relative_to(SOURCE)}: {name}"
-        for path in sorted((SOURCE / room).rglob("*.py"))
+        for path in sorted((SOURCE / package).rglob("*.py"))
         for text in _literals(path)
         for name in _named(text)
     }
     assert found == set()
 
 
-def test_no_question_score_or_attack_is_named_by_a_template() -> None:
+def test_templates_name_no_question_score_or_attack() -> None:
     for path in (SOURCE / "report").glob("*.j2"):
         text = path.read_text(encoding="utf-8")
         assert _named(text) == set()
@@ -74,14 +74,14 @@ def test_no_question_score_or_attack_is_named_by_a_template() -> None:
 @pytest.mark.parametrize(
     "module", ["overheard.auditing.run", "overheard.learning.workers.worker"]
 )
-def test_what_audits_and_workers_load_draws_nothing(module: str) -> None:
-    """Every question and attack is found, and no chart."""
+def test_audits_and_workers_load_no_drawing_code(module: str) -> None:
+    """Every question and attack is loaded, but no chart."""
     code = (
         f"import sys, {module}\n"
         "from overheard.plans.kinds import ATTACKS, questions\n"
         "questions(), ATTACKS.parts()\n"
         "print(sorted(name for name in sys.modules"
-        f" if name.split('.')[0] == 'matplotlib' or name.startswith('{DRAWS}')))"
+        f" if name.split('.')[0] == 'matplotlib' or name.startswith('{DRAWING}')))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -90,10 +90,10 @@ def test_what_audits_and_workers_load_draws_nothing(module: str) -> None:
 
 
 MOST_MODULES = 25
-"""Of a folder, its `__init__` apart."""
+"""Modules per folder, without `__init__`."""
 
 MOST_LINES = 60
-"""Of a function, its docstring apart."""
+"""Lines per function, without its docstring."""
 
 FOLDERS = sorted({path.parent for path in SOURCE.rglob("*.py")})
 
@@ -105,24 +105,24 @@ def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def test_no_folder_is_a_drawer() -> None:
+def test_no_folder_has_too_many_modules() -> None:
     counts = {folder: len(list(folder.glob("*.py"))) - 1 for folder in FOLDERS}
     crowded = {str(folder): count for folder, count in counts.items() if count > MOST_MODULES}
-    assert crowded == {}, f"more than {MOST_MODULES} modules: cut the folder by subject"
+    assert crowded == {}, f"more than {MOST_MODULES} modules: split the folder by subject"
 
 
-def test_every_public_class_has_a_name_of_its_own() -> None:
-    homes: dict[str, list[str]] = {}
+def test_no_two_public_classes_share_a_name() -> None:
+    modules: dict[str, list[str]] = {}
     for path in MODULES:
         for node in _tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
-    # A data set and a model of the user's own: the names stand in records.
-    twice = {name: held for name, held in homes.items() if len(held) > 1 and name != "Own"}
-    assert twice == {}, "two classes of one name: say in the name what sets them apart"
+                modules.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+    # The custom data set and the custom model are both `Own`: their names are in stored reprs.
+    shared = {name: paths for name, paths in modules.items() if len(paths) > 1}
+    assert shared.keys() <= {"Own"}, "two classes share a name: choose more specific names"
 
 
-def test_every_function_can_be_read_at_a_glance() -> None:
+def test_no_function_is_too_long() -> None:
     long = {
         f"{path.relative_to(SOURCE)}: {node.name}": lines
         for path in MODULES
@@ -130,24 +130,24 @@ def test_every_function_can_be_read_at_a_glance() -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if (lines := _lines_of(node)) > MOST_LINES
     }
-    assert long == {}, f"more than {MOST_LINES} lines: give its steps names of their own"
+    assert long == {}, f"more than {MOST_LINES} lines: extract steps into functions"
 
 
 def _lines_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     end = node.end_lineno
     assert end is not None
     docstring = node.body[0] if ast.get_docstring(node) is not None else None
-    told = 0
+    documentation = 0
     if docstring is not None:
         assert docstring.end_lineno is not None
-        told = docstring.end_lineno - docstring.lineno + 1
-    return end - node.lineno + 1 - told
+        documentation = docstring.end_lineno - docstring.lineno + 1
+    return end - node.lineno + 1 - documentation
 
 
-def test_to_import_a_question_imports_nothing() -> None:
-    told = {
+def test_question_packages_import_nothing() -> None:
+    statements = {
         str(path.relative_to(SOURCE)): len(_tree(path).body)
         for path in (SOURCE / "questions").rglob("__init__.py")
     }
-    talkative = {name for name, statements in told.items() if statements > 1}
-    assert talkative == set(), "leave the docstring alone there: loading it loads the truth"
+    importing = {name for name, count in statements.items() if count > 1}
+    assert importing == set(), "keep only the docstring: imports here load the ground truth"

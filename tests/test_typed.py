@@ -1,4 +1,4 @@
-"""Types and shapes are checked in this suite, and at no cost to the modules of others."""
+"""Types and shapes are checked in this suite, without recompiling other modules."""
 
 import sys
 from collections.abc import Iterator
@@ -19,17 +19,17 @@ def types_are_checked(pytestconfig: pytest.Config) -> None:
         pytest.skip("types are not checked in this run")
 
 
-def test_a_wrong_argument_to_a_function_of_ours_is_refused() -> None:
+def test_refuses_a_wrong_argument() -> None:
     with pytest.raises(TypeCheckError, match="violates type hint"):
         digits("a third")  # type: ignore[arg-type]
 
 
-def test_a_value_of_ours_with_a_wrong_field_is_refused() -> None:
+def test_refuses_a_wrong_field() -> None:
     with pytest.raises(TypeCheckError, match="violates type hint"):
         Seed("one")  # type: ignore[arg-type]
 
 
-def test_what_a_function_gives_is_checked_as_are_its_arguments() -> None:
+def test_checks_return_values() -> None:
     @checked
     def half(number: int) -> int:
         return number / 2 if number % 2 else number // 2  # type: ignore[return-value]
@@ -40,23 +40,23 @@ def test_what_a_function_gives_is_checked_as_are_its_arguments() -> None:
             half(number)
 
 
-def test_an_axis_has_one_length_within_a_call_and_another_in_the_next() -> None:
+def test_an_axis_has_one_length_per_call() -> None:
     @checked
-    def joined(
+    def concatenate(
         left: Float[Tensor, " classes"], right: Float[Tensor, " classes"]
     ) -> Float[Tensor, " classes"]:
         return torch.cat([left, right])[: len(left) + (len(left) > 2)]
 
     one, two, three = (torch.zeros(length) for length in (1, 2, 3))
-    assert len(joined(one, one)) == 1
-    assert len(joined(two, two)) == 2
+    assert len(concatenate(one, one)) == 1
+    assert len(concatenate(two, two)) == 2
     with pytest.raises(TypeCheckError):
-        joined(one, two)
+        concatenate(one, two)
     with pytest.raises(TypeCheckError):
-        joined(three, three)
+        concatenate(three, three)
 
 
-def test_a_generator_is_checked_when_it_is_called_and_by_itself() -> None:
+def test_checks_a_generator_when_it_is_called() -> None:
     @checked
     def each(values: Float[Tensor, " classes"]) -> Iterator[float]:
         yield from values.tolist()
@@ -70,16 +70,16 @@ def test_a_generator_is_checked_when_it_is_called_and_by_itself() -> None:
         each([1.0])
 
 
-def test_methods_of_every_kind_are_checked() -> None:
+def test_checks_methods_of_every_kind() -> None:
     class Counter:
         @checked
         @classmethod
-        def made(cls, number: int) -> int:
+        def from_number(cls, number: int) -> int:
             return number
 
         @checked
         @staticmethod
-        def told(number: int) -> int:
+        def identity(number: int) -> int:
             return number
 
         @checked
@@ -87,21 +87,21 @@ def test_methods_of_every_kind_are_checked() -> None:
         def count(self) -> int:
             return "none"  # type: ignore[return-value]
 
-    assert Counter.made(1) == Counter.told(1) == 1
+    assert Counter.from_number(1) == Counter.identity(1) == 1
     for wrong in (
-        lambda: Counter.made("1"),
-        lambda: Counter.told("1"),
+        lambda: Counter.from_number("1"),
+        lambda: Counter.identity("1"),
         lambda: Counter().count,
     ):
         with pytest.raises(TypeCheckError):
             wrong()
 
 
-def test_modules_of_others_are_found_compiled() -> None:
-    strays = [
+def test_other_modules_use_their_ordinary_bytecode() -> None:
+    recompiled = [
         name
         for name, module in sys.modules.items()
         if "opt-jaxtyping" in str(vars(module).get("__cached__"))
         and not name.startswith("overheard")
     ]
-    assert strays == []
+    assert recompiled == []

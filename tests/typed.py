@@ -1,6 +1,6 @@
-"""Types and shapes of our own functions, checked at every call.
+"""Type and shape checks of overheard's functions at every call.
 
-jaxtyping's import hook, of version 0.3.11, made faster: what it checks stays what it was.
+A faster version of the import hook of jaxtyping 0.3.11, with the same checks.
 """
 
 import ast
@@ -23,15 +23,15 @@ Given = TypeVar("Given")
 
 
 def mend_hook() -> None:
-    """Make the hook decorate by `checked`, and leave the bytecode of others alone."""
+    """Make the hook decorate with `checked`, and leave other modules' bytecode unchanged."""
     hook.Typechecker.get_ast = decorator
     hook._JaxtypingLoader.get_code = get_code
     hook._JaxtypingLoader.exec_module = SourceFileLoader.exec_module
 
 
-# Any: whatever can stand under a decorator.
+# Any: anything that can be decorated.
 def checked(thing: Any) -> Any:
-    """The function, checked at every call, or the class, whose fields are if it has any."""
+    """Return a function with checks at every call, or a class with checks of its fields."""
     if isclass(thing):
         if is_dataclass(thing) and "__init__" in vars(thing):
             thing.__init__ = checked(thing.__init__)
@@ -41,17 +41,17 @@ def checked(thing: Any) -> Any:
     if isinstance(thing, property):
         return property(checked(thing.fget), thing.fset, thing.fdel, thing.__doc__)
     if isgeneratorfunction(thing):
-        # beartype looks at arguments when the first value is taken: by then the call is over.
+        # beartype checks arguments only when the first value is taken, after the call.
         return jaxtyped(thing, typechecker=beartype)
     return _checked_function(thing)
 
 
 def _checked_function(function: Callable[Arguments, Given]) -> Callable[Arguments, Given]:
-    """Checks arguments and what is given in one pass, by what is written at the first call.
+    """Check arguments and return value in one pass, compiled at the first call.
 
-    jaxtyping's own binds arguments first and checks them twice, and writes two checks of every
-    function when its module is imported. A call takes 1.6 us where that took 6.7, and 13 where
-    it took 25 if three tensors are looked at.
+    jaxtyping binds arguments first, checks them twice, and compiles two checks of every
+    function when its module is imported. Here a call takes 1.6 us instead of 6.7, and 13 us
+    instead of 25 with three tensors.
     """
     check: Callable[Arguments, Given] | None = None
 
@@ -71,16 +71,16 @@ def _checked_function(function: Callable[Arguments, Given]) -> Callable[Argument
 
 
 def decorator(self: hook.Typechecker) -> ast.expr:
-    """What the hook writes above every function and class of ours."""
-    home = "jaxtyping._import_hook.Typechecker.lookup"
-    return ast.parse(f"{home}['{self.get_hash()}']", mode="eval").body
+    """Return the decorator that the hook adds to overheard's functions and classes."""
+    lookup = "jaxtyping._import_hook.Typechecker.lookup"
+    return ast.parse(f"{lookup}['{self.get_hash()}']", mode="eval").body
 
 
 def get_code(self: hook._JaxtypingLoader, fullname: str) -> CodeType | None:
-    """The code of a module of ours, from bytecode under a name of the hook's.
+    """Return a module's code from bytecode stored under the hook's own name.
 
-    jaxtyping's own goes by that name as long as the module *runs*: whatever is imported in that
-    time, torch and scipy included, is not found compiled and is compiled again.
+    jaxtyping uses that name as long as the module *runs*. Anything imported meanwhile,
+    including torch and scipy, is not found compiled and is compiled again.
     """
     name = partial(hook._optimized_cache_from_source, self._typechecker.get_hash())
     with patch("importlib._bootstrap_external.cache_from_source", name):

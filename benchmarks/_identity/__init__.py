@@ -1,1 +1,1 @@
-"""Parts of the benchmark on identity."""
+"""The parts of the benchmark `identity.py`."""

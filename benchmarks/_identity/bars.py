@@ -1,29 +1,29 @@
-"""Bars: what a figure is to reach, and whether it does."""
+"""Bars: required results, and whether they are reached."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
-from _identity.measured import Measured, Place
+from _identity.measured import AttackedArm, CaseAudit
 from overheard.plans.plan import UNDEFENDED
 from overheard.statistics.estimate import Estimate
 
 PRECISION = "mean_average_precision"
 
 UNKNOWN = Estimate(float("nan"), None, None)
-"""Of a figure that was not measured, which reaches nothing."""
+"""Value of a figure that was not measured; it reaches no bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One figure beside its bar.
+    """One figure compared with its bar.
 
     Args:
-        figure: in words.
-        value: as measured, with its interval where it has one.
-        bar: in words.
-        is_reached: whether it is.
+        figure: description of the figure.
+        value: measured value, with its interval if it has one.
+        bar: description of the bar.
+        is_reached: whether the bar is reached.
 
     """
 
@@ -34,35 +34,35 @@ class Check:
 
 
 class Bar(ABC):
-    """What one figure of a case is to reach."""
+    """The required result of one figure of a case."""
 
     @abstractmethod
-    def check(self, measured: Measured) -> Check:
-        """Hold what was measured against it."""
+    def check(self, measured: CaseAudit) -> Check:
+        """Compare the results of a case with the bar."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AtLeast(Bar):
-    """A score is so high.
+    """A score is at least this high.
 
     Args:
-        about: the figure in words.
-        place: whose.
-        score: which.
-        least: how high.
-        by: whether its mean is, or the lower end of its interval above it.
+        about: description of the figure.
+        place: the attack.
+        score: name of the score.
+        least: required value.
+        by: whether the mean must reach it, or the lower end of the interval exceed it.
 
     """
 
     about: str
-    place: Place
+    place: AttackedArm
     score: str
     least: float
     by: Literal["mean", "low"] = "mean"
 
-    def check(self, measured: Measured) -> Check:
-        """Look at the row."""
+    def check(self, measured: CaseAudit) -> Check:
+        """Compare the row with the required value."""
         row = measured.row(self.place, self.score)
         value = UNKNOWN if row is None else row.value
         if self.by == "low":
@@ -74,16 +74,16 @@ class AtLeast(Bar):
 @final
 @dataclass(frozen=True, slots=True)
 class InsideNull(Bar):
-    """Where examples were dealt anew, an attack is within 95 % of device permutations."""
+    """The control of an attack is within 95 % of device permutations."""
 
     about: str
-    place: Place
+    place: AttackedArm
 
-    def check(self, measured: Measured) -> Check:
-        """Look at the row of the control."""
+    def check(self, measured: CaseAudit) -> Check:
+        """Compare the row of the control with the permutations."""
         row = measured.row(self.place, "control_excess")
         if row is None:
-            return Check(self.about, UNKNOWN, "in the null", False)
+            return Check(self.about, UNKNOWN, "inside the null", False)
         low, high = (row.references[f"null {end} %"] for end in ("2.5", "97.5"))
         inside = low <= row.value.mean <= high
         return Check(self.about, row.value, f"in [{low:.3f}, {high:.3f}]", inside)
@@ -95,30 +95,30 @@ class NotBelow(Bar):
     """One attack's average precision is at least another's, user by user."""
 
     about: str
-    place: Place
-    base: Place
+    place: AttackedArm
+    base: AttackedArm
 
-    def check(self, measured: Measured) -> Check:
-        """Take the paired gain."""
+    def check(self, measured: CaseAudit) -> Check:
+        """Compare the paired gain with 0."""
         value = measured.gain(self.place, self.base) or UNKNOWN
         return Check(self.about, value, ">= 0", value.mean >= 0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class More(Bar):
-    """A score of one threat is above that of another, such as of pseudonyms that last."""
+class Above(Bar):
+    """A score of one attack or threat is above that of another."""
 
     about: str
-    place: Place
-    base: Place
+    place: AttackedArm
+    base: AttackedArm
     score: str
 
-    def check(self, measured: Measured) -> Check:
+    def check(self, measured: CaseAudit) -> Check:
         """Compare the means."""
-        row, base = (measured.row(one, self.score) for one in (self.place, self.base))
+        row, base = (measured.row(place, self.score) for place in (self.place, self.base))
         if row is None or base is None:
-            return Check(self.about, UNKNOWN, "more", False)
+            return Check(self.about, UNKNOWN, "above the other", False)
         reached = row.value.mean > base.value.mean or row.value.mean == 1
         return Check(self.about, row.value, f"> {base.value.mean:.3f}", reached)
 
@@ -126,41 +126,41 @@ class More(Bar):
 @final
 @dataclass(frozen=True, slots=True)
 class Lowered(Bar):
-    """Behind some arm average precision falls by so much, and the model stays worth so much.
+    """Some arm reduces average precision by so much at sufficient utility.
 
     Args:
-        about: in words.
+        about: description of the figure.
         place: the attack.
-        arms: names of those that may do it; the one with the largest fall of those with the
-            utility is told.
-        least: the share of average precision that is gone.
-        utility: that is kept, of the accuracy without defenses.
+        arms: names of the arms; of those with the required utility, the one with the largest
+            reduction is reported.
+        least: required relative reduction of average precision.
+        utility: required accuracy relative to that without defenses.
 
     """
 
     about: str
-    place: Place
+    place: AttackedArm
     arms: Sequence[str]
     least: float
     utility: float
 
-    def check(self, measured: Measured) -> Check:
-        """Look for the best arm."""
-        kept = [arm for arm in self.arms if measured.utility(arm) >= self.utility]
-        falls = {arm: fall(measured, self.place.behind(arm)) for arm in kept}
-        told = {arm: value for arm, value in falls.items() if value is not None}
+    def check(self, measured: CaseAudit) -> Check:
+        """Find the arm with the largest reduction."""
+        useful = [arm for arm in self.arms if measured.utility(arm) >= self.utility]
+        reductions = {arm: reduction(measured, self.place.behind(arm)) for arm in useful}
+        known = {arm: value for arm, value in reductions.items() if value is not None}
         bar = f">= {self.least:g} at utility >= {self.utility:g}"
-        if not told:
+        if not known:
             return Check(self.about, UNKNOWN, bar, False)
-        best = max(told, key=lambda arm: told[arm])
-        value = Estimate(told[best], None, None)
-        return Check(f"{self.about}: {best}", value, bar, told[best] >= self.least)
+        best = max(known, key=lambda arm: known[arm])
+        value = Estimate(known[best], None, None)
+        return Check(f"{self.about}: {best}", value, bar, known[best] >= self.least)
 
 
-def fall(measured: Measured, place: Place) -> float | None:
-    """The share of an attack's average precision that an arm takes away, as papers tell it."""
+def reduction(measured: CaseAudit, place: AttackedArm) -> float | None:
+    """Return the relative reduction of an attack's average precision by an arm."""
     row = measured.row(place, PRECISION)
-    bare = measured.row(place.behind(UNDEFENDED), PRECISION)
-    if row is None or bare is None:
+    undefended = measured.row(place.behind(UNDEFENDED), PRECISION)
+    if row is None or undefended is None:
         return None
-    return 1 - row.value.mean / bare.value.mean
+    return 1 - row.value.mean / undefended.value.mean

@@ -1,4 +1,4 @@
-"""How far the stated chance that a sender is unknown can be trusted."""
+"""Calibration of the stated probability that a sender is unknown."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ import numpy as np
 from overheard.findings.finding import Finding
 
 EDGES = (0.0, 0.1, 0.3, 0.7, 0.9, 1.0)
-"""Of the stated chances that are looked at together."""
+"""Edges of the bins of stated probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Targets of which about the same was stated.
+    """Targets with similar stated probabilities.
 
     Args:
-        targets: how many.
-        stated: mean chance to be unknown.
-        true: share of them that is.
+        targets: number of targets.
+        stated: mean stated probability of being unknown.
+        true: fraction of targets that are unknown.
 
     """
 
@@ -28,26 +28,26 @@ class Bin:
 
 
 def calibration(findings: Iterable[Finding]) -> tuple[Bin, ...]:
-    """Stated against true, from small to large chances; controls left out."""
-    held = [
-        (one.none_of_them, all(score.name != "top1" for score in one.scores))
-        for one in findings
-        if one.none_of_them is not None and not one.cell.is_control
+    """Bin stated and true probabilities of being unknown, without controls."""
+    pairs = [
+        (finding.none_of_them, all(score.name != "top1" for score in finding.scores))
+        for finding in findings
+        if finding.none_of_them is not None and not finding.cell.is_control
     ]
-    if not held:
+    if not pairs:
         return ()
-    stated = np.array([chance for chance, _ in held], dtype=float)
-    true = np.array([unknown for _, unknown in held], dtype=float)
-    place = np.digitize(stated, EDGES[1:-1])
-    bins = [place == number for number in range(len(EDGES) - 1)]
+    stated = np.array([probability for probability, _ in pairs], dtype=float)
+    true = np.array([is_unknown for _, is_unknown in pairs], dtype=float)
+    index = np.digitize(stated, EDGES[1:-1])
+    bins = [index == number for number in range(len(EDGES) - 1)]
     return tuple(
-        Bin(int(those.sum()), float(stated[those].mean()), float(true[those].mean()))
-        for those in bins
-        if those.any()
+        Bin(int(inside.sum()), float(stated[inside].mean()), float(true[inside].mean()))
+        for inside in bins
+        if inside.any()
     )
 
 
 def calibration_error(bins: Sequence[Bin]) -> float:
-    """The mean distance of stated and true, every target weighing alike."""
-    total = sum(one.targets for one in bins)
-    return sum(one.targets * abs(one.stated - one.true) for one in bins) / total
+    """Return the mean difference of stated and true probabilities, weighted by targets."""
+    total = sum(group.targets for group in bins)
+    return sum(group.targets * abs(group.stated - group.true) for group in bins) / total

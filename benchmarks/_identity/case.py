@@ -1,4 +1,4 @@
-"""A federation of people, who listens to it, and what figures are to reach."""
+"""The contract of a case of the identity benchmark."""
 
 from dataclasses import dataclass
 
@@ -9,16 +9,16 @@ from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A federation of people, who listens to it, and what figures are to reach.
+    """A federation of known users, with threats and bars.
 
     Args:
-        about: in words.
-        data: of the plan.
-        training: of the plan.
-        threats: of the plan.
-        seeds: federations, unless the command line says otherwise.
-        bars: to be reached.
-        arms: with defenses.
+        about: description.
+        data: data of the plan.
+        training: training of the plan.
+        threats: threats of the plan.
+        seeds: default number of seeds.
+        bars: required results.
+        arms: arms with defenses.
 
     """
 
@@ -31,7 +31,7 @@ class Case:
     arms: tuple[ArmPlan, ...] = ()
 
     def plan(self, seeds: tuple[int, ...]) -> Plan:
-        """The audit of some seeds."""
+        """Return the plan of some seeds."""
         return Plan(
             title=f"Who sent this? {self.about}",
             seeds=seeds,

@@ -1,9 +1,9 @@
-"""Federations behind each defense, heard by attackers who do not adapt and who do."""
+"""Cases with defenses, against adaptive and non-adaptive attackers."""
 
 from _identity.bars import Lowered
 from _identity.case import Case
 from _identity.lineup import Lineup, adapted, every_update
-from _identity.measured import Place
+from _identity.measured import AttackedArm
 from overheard.defenses.bkg_repl import BkgRepl
 from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.defenses.mm_aug import MmAug
@@ -15,12 +15,12 @@ from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 
 
 def arm(defense: BkgRepl | RandAug | MmAug | Noise | DpFedavg, setting: str) -> ArmPlan:
-    """An arm of one defense."""
+    """Return an arm with one defense."""
     return ArmPlan(name=f"{defense.name} {setting}", defenses=(defense,))
 
 
 def frontier(modes: tuple[int, ...]) -> tuple[ArmPlan, ...]:
-    """Each defense at some levels, and `mm_aug` at alpha 0.5 with each number of modes."""
+    """Return each defense at some levels, and `mm_aug` at 0.5 with each number of modes."""
     return (
         *(arm(BkgRepl(alpha), f"{alpha:g}") for alpha in (0.25, 0.5, 0.75)),
         *(arm(RandAug(alpha), f"{alpha:g}") for alpha in (0.5, 1.0, 2.0)),
@@ -31,8 +31,8 @@ def frontier(modes: tuple[int, ...]) -> tuple[ArmPlan, ...]:
     )
 
 
-def few() -> tuple[ArmPlan, ...]:
-    """Each kind of augmentation at a level or two, and noise: an arm takes ten minutes."""
+def few_arms() -> tuple[ArmPlan, ...]:
+    """Return some levels of augmentation, and noise, as an arm takes ten minutes."""
     return (
         arm(MmAug(0.5, 300), "0.5 M300"),
         arm(MmAug(0.5, 30), "0.5 M30"),
@@ -51,13 +51,22 @@ def defended(
     lineup: Lineup,
     seeds: int,
 ) -> Case:
-    """A federation behind each defense, heard by attackers who do not adapt and who do."""
+    """Return a case with these arms, against adaptive and non-adaptive attackers."""
     simulated = ReidentifyMlp("simulated", lineup.layer, most_rounds=lineup.most_rounds)
-    plainly = every_update((lineup.published.attack, simulated, lineup.ours.attack))
-    adapting = adapted(every_update((simulated, lineup.ours.attack)))
-    mixing = tuple(one.name for one in arms if one.name.startswith("mm_aug 0.5"))
+    fixed = every_update((lineup.published.attack, simulated, lineup.ours.attack))
+    adaptive = adapted(every_update((simulated, lineup.ours.attack)))
+    mm_aug_arms = tuple(arm.name for arm in arms if arm.name.startswith("mm_aug 0.5"))
     bars = tuple(
-        Lowered(f"average precision gone, {place.told}", place, mixing, 0.75, 0.95)
-        for place in (Place(plainly, lineup.published.attack), Place(plainly, simulated))
+        Lowered(
+            f"reduction of average precision, {place.description}",
+            place,
+            mm_aug_arms,
+            0.75,
+            0.95,
+        )
+        for place in (
+            AttackedArm(fixed, lineup.published.attack),
+            AttackedArm(fixed, simulated),
+        )
     )
-    return Case(about, data, training, (plainly, adapting), seeds, bars, arms)
+    return Case(about, data, training, (fixed, adaptive), seeds, bars, arms)

@@ -1,4 +1,4 @@
-"""How well users are told apart by what labels they hold, and nothing else."""
+"""Re-identification by label counts alone, as a baseline."""
 
 import numpy as np
 import torch
@@ -11,31 +11,33 @@ from overheard.plans.plan import Plan
 from overheard.statistics.estimate import Estimate, estimate
 
 MOST_CLASSES = 100
-"""Above it labels are words, which tell more than a skew."""
+"""With more classes, labels are words, which reveal more than label skew."""
 
 
 def labels_alone(plan: Plan, dataset: Dataset, seed: Seed) -> Estimate:
-    """Top-1 of one who is told how many examples of each label every client holds.
+    """Return the top-1 accuracy of an attacker who knows the label counts of every client.
 
-    The known user under whose prior label shares, one example of each label added (Laplace),
-    these counts are the likeliest; users who are alike in that share the place. No update is
-    read: what an attack tells beyond it is style.
+    The claim is the known user whose prior label shares, with one added example per label
+    (Laplace), give the counts the largest likelihood; ties are divided. No update is read: an
+    attack that is better infers more than label skew.
     """
-    hits, runs = [], []
+    hits, seeds = [], []
     for number in plan.seeds:
-        dealt = deal_examples(plan, dataset, number)
-        assert dealt.who is not None
-        priors, classes = dealt.who.known.priors, dataset.task.classes
+        partition = deal_examples(plan, dataset, number)
+        assert partition.who is not None
+        priors, classes = partition.who.known.priors, dataset.task.classes
         names = tuple(priors)
-        counts = torch.stack([priors[name].counts(classes) for name in names]).double() + 1
-        shares = (counts / counts.sum(1, keepdim=True)).log()
-        for place in range(plan.data.clients):
-            user = dealt.who.users.get(client(place))
+        prior_counts = (
+            torch.stack([priors[name].counts(classes) for name in names]).double() + 1
+        )
+        shares = (prior_counts / prior_counts.sum(1, keepdim=True)).log()
+        for index in range(plan.data.clients):
+            user = partition.who.users.get(client(index))
             if user is not None and user in priors:
-                held = dealt.held(place, 0).counts(classes).double()
-                likely = shares @ held
-                best = likely >= likely.max() - 1e-9
-                right = bool(best[names.index(user)])
-                hits.append(right / int(best.sum()))
-                runs.append(number)
-    return estimate(np.array(hits), np.array(runs), seed.child("labels alone"))
+                counts = partition.held(index, 0).counts(classes).double()
+                likelihood = shares @ counts
+                is_best = likelihood >= likelihood.max() - 1e-9
+                is_correct = bool(is_best[names.index(user)])
+                hits.append(is_correct / int(is_best.sum()))
+                seeds.append(number)
+    return estimate(np.array(hits), np.array(seeds), seed.child("labels alone"))

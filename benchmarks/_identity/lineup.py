@@ -1,9 +1,9 @@
-"""Who listens to a federation of people: the published attacks, the baselines, ours."""
+"""The attacks of the identity benchmark: published, baselines and Overheard's."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
-from _identity.measured import Place
+from _identity.measured import AttackedArm
 from overheard.core.attack import Attack
 from overheard.linkage.layers import Layer
 from overheard.plans.plan import ThreatPlan
@@ -16,35 +16,35 @@ from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
 from overheard.questions.same_sender.attacks.link_wccn import LinkWccn
 from overheard.questions.same_sender.attacks.metadata_link import MetadataLink
 
-# Any: an attack answers a question of its own.
+# Any: attacks may be on different questions.
 Attacks = tuple[Attack[Any], ...]
 
 
 def every_update(attacks: Attacks, *, adapts: bool = False) -> ThreatPlan:
-    """Each update bears a name of its own, as published."""
+    """Return a threat with a new pseudonym per update, as published."""
     threat = ThreatPlan(attacks=attacks, pseudonyms="round")
     return adapted(threat) if adapts else threat
 
 
 def every_sender(attacks: Attacks) -> ThreatPlan:
-    """A sender's name lasts, so that evidence of its rounds adds up."""
+    """Return a threat with lasting names, which combines evidence over rounds."""
     return ThreatPlan(attacks=attacks)
 
 
 def adapted(threat: ThreatPlan) -> ThreatPlan:
-    """The same by who knows the defenses, and trains known users behind them."""
+    """Return the threat with an attacker who knows the defenses and simulates them."""
     return threat.model_copy(update={"knows": (*threat.knows, "defenses")})
 
 
 @dataclass(frozen=True, slots=True)
 class Lineup:
-    """All of them, on one layer; ours reads layers of its own.
+    """All attacks of a case; published ones read one layer, Overheard's its own.
 
     Args:
-        layer: which part of an update published attacks read.
-        most_rounds: in which published attacks train known users, where they do.
-        links: whether updates are linked besides.
-        epochs: of the published attack's network, which its paper does not tell.
+        layer: the part of an update that published attacks read.
+        most_rounds: rounds in which published attacks simulate known users, if they do.
+        links: whether linking attacks are included.
+        epochs: epochs of the published attack's network, which its paper does not state.
 
     """
 
@@ -55,29 +55,29 @@ class Lineup:
 
     @property
     def threats(self) -> tuple[ThreatPlan, ...]:
-        """To every update by itself, and to what a sender sends together."""
+        """The threats on single updates and on lasting senders."""
         return (self._updates, self._senders)
 
     @property
-    def published(self) -> Place:
-        """The published attack as published: on shadow devices, each update by itself."""
-        return Place(self._updates, self._published)
+    def published(self) -> AttackedArm:
+        """The published attack as published: with shadow devices, on single updates."""
+        return AttackedArm(self._updates, self._published)
 
     @property
-    def ours(self) -> Place:
-        """Ours, by simulated updates, each update by itself."""
-        return Place(self._updates, ReidentifyWccn())
+    def ours(self) -> AttackedArm:
+        """Overheard's attack with simulated updates, on single updates."""
+        return AttackedArm(self._updates, ReidentifyWccn())
 
     @property
-    def ours_over_rounds(self) -> Place:
-        """The same on senders."""
-        return Place(self._senders, ReidentifyWccn())
+    def ours_over_rounds(self) -> AttackedArm:
+        """Overheard's attack on lasting senders."""
+        return AttackedArm(self._senders, ReidentifyWccn())
 
     @property
-    def svms(self) -> tuple[Place, ...]:
-        """The support vectors, by either source of labelled updates."""
+    def svms(self) -> tuple[AttackedArm, ...]:
+        """The support vector machines, by source of labelled updates."""
         return tuple(
-            Place(self._updates, attack)
+            AttackedArm(self._updates, attack)
             for attack in self._updates.attacks
             if isinstance(attack, ReidentifySvm)
         )

@@ -1,4 +1,4 @@
-"""What was measured of one case, to be held against bars and told."""
+"""The results of a case."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,33 +14,33 @@ from overheard.questions.identity.statistics.paired_gain import paired_gain
 from overheard.statistics.estimate import Estimate
 
 DRAWS = Seed(0)
-"""Of all bootstraps."""
+"""Seed of all bootstraps."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One attack of one threat, behind one arm.
+class AttackedArm:
+    """One attack of one threat on one arm.
 
     Args:
-        threat: of the plan.
-        attack: of the threat.
-        arm: its name.
+        threat: threat of the plan.
+        attack: attack of the threat.
+        arm: name of the arm.
 
     """
 
     threat: ThreatPlan
-    # Any: an attack answers a question of its own.
+    # Any: attacks may be on different questions.
     attack: Attack[Any]
     arm: str = UNDEFENDED
 
     @property
     def name(self) -> str:
-        """What the attack is called in findings."""
+        """The attack's name in findings."""
         return self.threat.named(self.attack)
 
     @property
-    def told(self) -> str:
-        """A short name, which says where labelled updates come from even by default."""
+    def description(self) -> str:
+        """A short name that always includes the source of labelled updates."""
         words = [label(self.attack)]
         if part_record(self.attack).get("updates") == "simulated":
             words.append("simulated")
@@ -50,19 +50,19 @@ class Place:
             words.append("adaptive")
         return ", ".join(words)
 
-    def behind(self, arm: str) -> "Place":
-        """The same behind another arm."""
+    def behind(self, arm: str) -> "AttackedArm":
+        """Return the same attack on another arm."""
         return replace(self, arm=arm)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """The audit of a case, over all its seeds, and what it sums up to.
+class CaseAudit:
+    """The audit of a case over all its seeds, with summary rows.
 
     Args:
-        plan: with all seeds.
-        audit: with all findings.
-        rows: by arm, attack and score.
+        plan: plan with all seeds.
+        audit: audit with all findings.
+        rows: rows by arm, attack and score.
 
     """
 
@@ -70,47 +70,47 @@ class Measured:
     audit: Audit
     rows: dict[tuple[str, str, str], Row]
 
-    def row(self, place: Place, score: str) -> Row | None:
-        """One figure; None where it was not measured."""
+    def row(self, place: AttackedArm, score: str) -> Row | None:
+        """Return one row, or None if it was not measured."""
         return self.rows.get((place.arm, place.name, score))
 
-    def findings(self, place: Place) -> list[Finding]:
-        """All of one attack behind one arm, controls among them."""
+    def findings(self, place: AttackedArm) -> list[Finding]:
+        """Return all findings of one attack on one arm, including controls."""
         return [
-            one
-            for one in self.audit.findings
-            if (one.cell.arm, one.cell.attack) == (place.arm, place.name)
+            finding
+            for finding in self.audit.findings
+            if (finding.cell.arm, finding.cell.attack) == (place.arm, place.name)
         ]
 
-    def gain(self, place: Place, base: Place) -> Estimate | None:
-        """By how much one mean average precision is above another's, user by user."""
+    def gain(self, place: AttackedArm, base: AttackedArm) -> Estimate | None:
+        """Return the paired gain in mean average precision over another attack."""
         both = [*self.findings(place), *self.findings(base)]
         if not all(map(self.findings, (place, base))):
             return None
         return paired_gain(both, place.name, base.name, DRAWS)
 
-    def worth(self, arm: str) -> float:
-        """Accuracy of the last global model on the test, the mean over seeds."""
-        last = [
+    def accuracy(self, arm: str) -> float:
+        """Return the test accuracy of the last global model, averaged over seeds."""
+        accuracies = [
             run.accuracy[max(run.accuracy)]
             for run in self.audit.arms
             if run.arm == arm and not run.is_control
         ]
-        return sum(last) / len(last)
+        return sum(accuracies) / len(accuracies)
 
     def utility(self, arm: str) -> float:
-        """Accuracy of the last global model over that of the arm without defenses."""
-        return self.worth(arm) / self.worth(UNDEFENDED)
+        """Return the accuracy of the last global model relative to that without defenses."""
+        return self.accuracy(arm) / self.accuracy(UNDEFENDED)
 
 
-def together(plan: Plan, audits: list[Audit]) -> Measured:
-    """One audit out of those of single seeds."""
-    whole = replace(
+def merge_audits(plan: Plan, audits: list[Audit]) -> CaseAudit:
+    """Merge the audits of single seeds."""
+    merged = replace(
         audits[0],
-        arms=tuple(run for one in audits for run in one.arms),
-        findings=tuple(found for one in audits for found in one.findings),
-        refusals=tuple(refusal for one in audits for refusal in one.refusals),
+        arms=tuple(run for audit in audits for run in audit.arms),
+        findings=tuple(finding for audit in audits for finding in audit.findings),
+        refusals=tuple(refusal for audit in audits for refusal in audit.refusals),
         plan=plan.toml(),
     )
-    rows = summarise(whole.findings, DRAWS)
-    return Measured(plan, whole, {(row.arm, row.attack, row.score): row for row in rows})
+    rows = summarise(merged.findings, DRAWS)
+    return CaseAudit(plan, merged, {(row.arm, row.attack, row.score): row for row in rows})

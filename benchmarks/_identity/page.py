@@ -1,10 +1,10 @@
-"""Tells what was measured of a case, in Markdown."""
+"""The results of a case as Markdown."""
 
 from collections.abc import Iterable, Sequence
 
-from _identity.bars import PRECISION, Check, fall
+from _identity.bars import PRECISION, Check, reduction
 from _identity.calibration import calibration, calibration_error
-from _identity.measured import Measured, Place
+from _identity.measured import AttackedArm, CaseAudit
 from overheard.findings.row import CONTROL, Row
 from overheard.papers.deanonymization.frontier import Point, best_arms
 from overheard.plans.plan import UNDEFENDED
@@ -16,20 +16,20 @@ from overheard.statistics.estimate import Estimate
 NO_FIGURE = "–"
 
 LEGEND = (
-    "Average precision of each attack, in brackets its change. Bold: no other arm beats these "
-    "both ways, by the strongest attack upon each."
+    "Average precision of each attack, with its change in brackets. Bold: not dominated, by "
+    "the strongest attack on each arm."
 )
 
 VERDICTS = {True: "reached", False: "MISSED"}
 
 
-def page(measured: Measured, labels: Estimate | None, seconds: float) -> str:
-    """All tables of a case.
+def page(measured: CaseAudit, labels: Estimate | None, seconds: float) -> str:
+    """Return all tables of a case.
 
     Args:
         measured: the case.
-        labels: what label counts alone tell; None = of words nothing is said.
-        seconds: that it took, as far as it was not there before.
+        labels: accuracy by label counts alone; None if labels are words.
+        seconds: duration, without reused results.
 
     """
     plan = measured.plan
@@ -37,8 +37,8 @@ def page(measured: Measured, labels: Estimate | None, seconds: float) -> str:
         f"### {plan.title}",
         f"{plan.data.clients} clients, {plan.training.rounds} rounds, seeds "
         f"{', '.join(map(str, plan.seeds))}; {seconds:.0f} s. Accuracy of the model without "
-        f"defenses {measured.worth(UNDEFENDED):.3f}.",
-        *([f"By true label counts alone: top-1 {told(labels)}."] if labels else []),
+        f"defenses: {measured.accuracy(UNDEFENDED):.3f}.",
+        *([f"By true label counts alone: top-1 {format_value(labels)}."] if labels else []),
     ]
     if len(plan.arms) > 1:
         parts += [_frontier(measured)]
@@ -49,23 +49,23 @@ def page(measured: Measured, labels: Estimate | None, seconds: float) -> str:
             _links(measured),
             _attributes(measured),
         ]
-    lacks = {
+    refused = {
         f"{refusal.cell.attack}: {'; '.join(refusal.missing)}"
         for refusal in measured.audit.refusals
     }
-    parts += [f"Not measured: {one}" for one in sorted(lacks)]
+    parts += [f"Not measured: {one}" for one in sorted(refused)]
     return "\n\n".join(part for part in parts if part)
 
 
 def checks_table(checks: Sequence[tuple[str, Check]]) -> str:
-    """All bars, case by case."""
+    """Return a table of all checks by case."""
     return _table(
         ("case", "figure", "measured", "bar", ""),
         [
             (
                 case,
                 one.figure,
-                told(one.value),
+                format_value(one.value),
                 one.bar,
                 "reached" if one.is_reached else "MISSED",
             )
@@ -74,8 +74,8 @@ def checks_table(checks: Sequence[tuple[str, Check]]) -> str:
     )
 
 
-def told(value: Estimate) -> str:
-    """A figure with its interval."""
+def format_value(value: Estimate) -> str:
+    """Format a value with its interval."""
     if value.mean != value.mean:
         return NO_FIGURE
     if value.low is None or value.high is None:
@@ -83,7 +83,7 @@ def told(value: Estimate) -> str:
     return f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}]"
 
 
-def _identities(measured: Measured) -> str:
+def _identities(measured: CaseAudit) -> str:
     scores = ("top1", "top5", "equal_error_rate", "gain_over_published")
     lines = []
     for place in _places(measured, Identity):
@@ -91,19 +91,19 @@ def _identities(measured: Measured) -> str:
         if row is not None:
             lines.append(
                 (
-                    place.told,
-                    told(row.value),
+                    place.description,
+                    format_value(row.value),
                     _number(row.blind),
                     _number(row.references.get(CONTROL)),
                     _null(measured.row(place, "control_excess")),
-                    *(_told(measured.row(place, score)) for score in scores),
+                    *(_format_row(measured.row(place, score)) for score in scores),
                 )
             )
     heads = ("attack", "average precision", "chance", "IID control", "its null", *scores)
     return _table(heads, lines)
 
 
-def _open_world(measured: Measured) -> str:
+def _open_world(measured: CaseAudit) -> str:
     lines = []
     for place in _places(measured, Identity):
         row = measured.row(place, "dir_at_1_percent")
@@ -111,10 +111,10 @@ def _open_world(measured: Measured) -> str:
             bins = calibration(measured.findings(place))
             lines.append(
                 (
-                    place.told,
-                    told(row.value),
+                    place.description,
+                    format_value(row.value),
                     _number(row.references.get(CONTROL)),
-                    _told(measured.row(place, "unseen")),
+                    _format_row(measured.row(place, "unseen")),
                     f"{calibration_error(bins):.3f}" if bins else NO_FIGURE,
                     "; ".join(f"{b.stated:.2f} → {b.true:.2f} ({b.targets})" for b in bins),
                 )
@@ -122,19 +122,24 @@ def _open_world(measured: Measured) -> str:
     return _table(
         (
             "attack",
-            "known and named right at 1 % false alarms",
+            "identification rate at 1 % false positives",
             "IID control",
             "Brier score of `unseen`",
             "calibration error",
-            "stated → true share of strangers (targets)",
+            "stated → true rate of unknown users (targets)",
         ),
         lines,
     )
 
 
-def _links(measured: Measured) -> str:
+def _links(measured: CaseAudit) -> str:
     lines = [
-        (place.told, told(row.value), _number(row.references.get(CONTROL)), _told(error))
+        (
+            place.description,
+            format_value(row.value),
+            _number(row.references.get(CONTROL)),
+            _format_row(error),
+        )
         for place in _places(measured, SameSender)
         if (row := measured.row(place, "matching_auc")) is not None
         for error in (measured.row(place, "equal_error_rate"),)
@@ -143,17 +148,17 @@ def _links(measured: Measured) -> str:
     return _table(heads, lines)
 
 
-def _attributes(measured: Measured) -> str:
+def _attributes(measured: CaseAudit) -> str:
     scores = ("accuracy", "balanced_accuracy")
     lines = [
         (
-            place.told,
+            place.description,
             *(
                 cell
                 for row in (measured.row(place, score) for score in scores)
                 if row is not None
                 for cell in (
-                    told(row.value),
+                    format_value(row.value),
                     _number(row.blind),
                     _number(row.references.get(CONTROL)),
                 )
@@ -166,38 +171,38 @@ def _attributes(measured: Measured) -> str:
     return _table(("attack", *heads), lines)
 
 
-def _frontier(measured: Measured) -> str:
+def _frontier(measured: CaseAudit) -> str:
     places = _places(measured, Identity)
     points, lines = [], []
     for arm in (one.name for one in measured.plan.arms):
-        kept, cells = measured.utility(arm), []
+        utility, cells = measured.utility(arm), []
         for place in (one.behind(arm) for one in places):
-            row, gone = measured.row(place, PRECISION), fall(measured, place)
-            if row is not None and gone is not None:
-                points.append(Point(arm, row.value.mean, kept))
-                cells.append(f"{row.value.mean:.3f} ({0.0 - 100 * gone:+.0f} %)")
+            row, lost = measured.row(place, PRECISION), reduction(measured, place)
+            if row is not None and lost is not None:
+                points.append(Point(arm, row.value.mean, utility))
+                cells.append(f"{row.value.mean:.3f} ({0.0 - 100 * lost:+.0f} %)")
             else:
                 cells.append(NO_FIGURE)
-        lines.append((arm, f"{kept:.3f}", *cells))
+        lines.append((arm, f"{utility:.3f}", *cells))
     best = best_arms(points)
     marked = [(f"**{line[0]}**" if line[0] in best else line[0], *line[1:]) for line in lines]
-    table = _table(("arm", "utility", *(place.told for place in places)), marked)
+    table = _table(("arm", "utility", *(place.description for place in places)), marked)
     return f"{table}\n\n{LEGEND}"
 
 
 def _places(
-    measured: Measured, question: type[Identity] | type[SameSender] | type[Attribute]
-) -> list[Place]:
+    measured: CaseAudit, question: type[Identity] | type[SameSender] | type[Attribute]
+) -> list[AttackedArm]:
     return [
-        Place(threat, attack)
+        AttackedArm(threat, attack)
         for threat in measured.plan.threats
         for attack in threat.attacks
         if attack.answers is question
     ]
 
 
-def _told(row: Row | None) -> str:
-    return NO_FIGURE if row is None else told(row.value)
+def _format_row(row: Row | None) -> str:
+    return NO_FIGURE if row is None else format_value(row.value)
 
 
 def _number(value: float | None) -> str:
@@ -213,7 +218,7 @@ def _null(row: Row | None) -> str:
 
 
 def _table(heads: Iterable[str], lines: Sequence[Iterable[str]]) -> str:
-    """A table; nothing where it has no lines."""
+    """Return a table; empty without lines."""
     if not lines:
         return ""
     names = tuple(heads)

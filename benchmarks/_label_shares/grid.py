@@ -1,4 +1,4 @@
-"""What is measured: which federations, auxiliary data, rounds and attacks make up the grid."""
+"""The grid of federations, auxiliary data, observed rounds and attacks."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -38,31 +38,31 @@ RECIPES = {
 ROUNDS = 10
 
 VIEWS: Mapping[str, tuple[int, ...]] = {
-    # All rounds first: of its virtual clients the others find theirs on the shelf.
+    # All rounds first, as the other views find their virtual clients in its cache.
     "rounds-1-10": tuple(range(ROUNDS)),
     "round-1": (0,),
     "round-5": (4,),
 }
-"""Which rounds are listened to, counted from 0."""
+"""Observed rounds, counted from 0."""
 
 AUXILIARIES = (1000, 100, 20)
-"""Examples a class; the smaller are the first of the larger."""
+"""Examples per class; smaller sets are the first examples of larger ones."""
 
 OWN_POOL = "own-pool"
-"""The auxiliary data of the limit: all examples that the clients themselves hold."""
+"""Name of the auxiliary data of the limit: all examples of the clients."""
 
 OURS = "amortised"
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How large everything is: two scales have no number in common.
+    """Sizes of the experiment; results of different scales are not comparable.
 
     Args:
-        clients: of a federation.
-        examples: of each client.
-        virtual: clients that an attacker trains.
-        virtual_at_limit: the same for the limit.
+        clients: clients per federation.
+        examples: examples per client.
+        virtual: virtual clients.
+        virtual_at_limit: virtual clients at the limit.
 
     """
 
@@ -77,10 +77,10 @@ class Setting:
     """One federation.
 
     Args:
-        source: of `SOURCES`.
-        alpha: of Dirichlet's distribution, by which labels are shared out.
-        recipe: of `RECIPES`.
-        seed: of the run.
+        source: key of `SOURCES`.
+        alpha: parameter of the Dirichlet distribution of labels.
+        recipe: key of `RECIPES`.
+        seed: seed of the run.
 
     """
 
@@ -91,19 +91,19 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Safe as the name of a folder."""
+        """A name that is valid for a folder."""
         return f"{self.source}_alpha-{self.alpha:g}_{self.recipe}_seed-{self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One attack with one amount of auxiliary data, listening to some rounds of a federation.
+    """One attack with some auxiliary data on some rounds of a federation.
 
     Args:
         setting: the federation.
-        auxiliary: examples a class; None = the clients' own pool.
-        view: of `VIEWS`.
-        attack: of `Lineup.attacks`.
+        auxiliary: examples per class; None = all examples of the clients.
+        view: key of `VIEWS`.
+        attack: key of `Lineup.attacks`.
 
     """
 
@@ -114,20 +114,20 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Safe as the name of a file."""
+        """A name that is valid for a file."""
         known = OWN_POOL if self.auxiliary is None else f"auxiliary-{self.auxiliary}"
         return f"{self.setting.name}_{known}_{self.view}_{self.attack}"
 
 
 @dataclass(frozen=True, slots=True)
 class Lineup:
-    """Ours and its rivals, as they are by default unless told here.
+    """Overheard's attack and the rival attacks, with default settings except these.
 
     Args:
-        most_rounds: that ours reads of all it hears.
-        steps: of training each of our networks.
-        convolutions: whether LDIA has those of its paper, which take longer than all else.
-        with_ppa: whether PPA takes part, which takes longer still.
+        most_rounds: rounds that Overheard's attack reads.
+        steps: training steps of its networks.
+        convolutions: whether LDIA has its paper's convolutions, the slowest part.
+        with_ppa: whether PPA is included, which is slower still.
 
     """
 
@@ -137,8 +137,8 @@ class Lineup:
     with_ppa: bool = False
 
     def attacks(self) -> dict[str, Attack[LabelShares]]:
-        """All that take part, by name."""
-        every: dict[str, Attack[LabelShares]] = {
+        """Return all attacks by name."""
+        attacks: dict[str, Attack[LabelShares]] = {
             OURS: Amortised(most_rounds=self.most_rounds, steps=self.steps),
             "decaf": Decaf(),
             "whispers": Whispers(),
@@ -152,21 +152,21 @@ class Lineup:
             "ldia": Ldia(convolutions=self.convolutions),
         }
         if self.with_ppa:
-            every["ppa"] = Ppa()
-        return every
+            attacks["ppa"] = Ppa()
+        return attacks
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of the grid is measured; a larger extent holds all of a smaller one.
+    """The measured part of the grid; a larger extent includes all of a smaller one.
 
     Args:
-        sources: of `SOURCES`.
-        alphas: of `ALPHAS`.
-        auxiliaries: of `AUXILIARIES`.
-        seeds: how many, from 0.
-        limit_seeds: how many of them the limit is measured for.
-        only: a part of the names of the cells that are measured; "" = all.
+        sources: keys of `SOURCES`.
+        alphas: values of `ALPHAS`.
+        auxiliaries: values of `AUXILIARIES`.
+        seeds: number of seeds, from 0.
+        limit_seeds: number of these seeds with the limit.
+        only: text in the names of the measured cells; "" = all cells.
 
     """
 
@@ -178,7 +178,7 @@ class Extent:
     only: str = ""
 
     def settings(self) -> tuple[Setting, ...]:
-        """Seed by seed, so that what is done of the grid when it is stopped can be compared."""
+        """Return all federations ordered by seed, so that partial results are comparable."""
         return tuple(
             Setting(source, alpha, recipe, seed)
             for seed in range(self.seeds)
@@ -188,13 +188,13 @@ class Extent:
         )
 
     def cells(self, setting: Setting, names: Iterable[str]) -> tuple[Cell, ...]:
-        """All that attacks of these names do on one federation, in the order of doing it."""
-        named = tuple(names)
+        """Return all cells of these attacks on one federation, in order of execution."""
+        attacks = tuple(names)
         cells = [
             Cell(setting, auxiliary, view, attack)
             for auxiliary in self.auxiliaries
             for view in VIEWS
-            for attack in named
+            for attack in attacks
         ]
         if setting.seed < self.limit_seeds:
             cells += [Cell(setting, None, view, OURS) for view in VIEWS]

@@ -1,4 +1,4 @@
-"""Keeps what each cell gave in a file of its own, so that nothing is measured twice."""
+"""Results of cells, stored in one file each, so that nothing is measured twice."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -16,14 +16,14 @@ from overheard.questions.label_shares.claim import LabelShares
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """How well one attack told the shares of one client.
+class ClientResult:
+    """Scores of one attack on one client.
 
     Args:
         target: the client.
         l1: sum of the absolute errors of the shares, 0 to 2.
-        blind: the same for claiming all labels alike.
-        coverage: which part of the shares lies in the claim's intervals; None = it has none.
+        blind: l1 of claiming even shares.
+        coverage: fraction of true shares inside the claimed intervals; None without intervals.
         width: mean width of these intervals.
 
     """
@@ -36,14 +36,14 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What one cell gave.
+class CellResult:
+    """Result of one cell.
 
     Args:
-        cell: its name.
-        attack: its settings.
-        seconds: of CPU, without what it found on the shelf.
-        told: client by client.
+        cell: name of the cell.
+        attack: settings of the attack.
+        seconds: CPU seconds, without cached work.
+        told: scores by client.
 
     """
 
@@ -52,20 +52,20 @@ class Measured:
     cell: str
     attack: str
     seconds: float
-    told: tuple[Told, ...]
+    told: tuple[ClientResult, ...]
 
 
-MEASURED = TypeAdapter(Measured)
+CELL_RESULT = TypeAdapter(CellResult)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A folder of measured cells, all of one scale.
+    """A folder of cell results, all of one scale.
 
     Args:
-        folder: made where it does not exist.
-        attacks: by name; a cell of an attack with other settings is another cell.
+        folder: created if it does not exist.
+        attacks: attacks by name; other settings make another cell.
 
     """
 
@@ -73,27 +73,27 @@ class Store:
     attacks: Mapping[str, Attack[LabelShares]]
 
     def claim(self, scale: Scale) -> None:
-        """Make the folder this scale's.
+        """Reserve the folder for this scale.
 
         Raises:
-            OutputError: if it is another's.
+            OutputError: if the folder has another scale.
 
         """
-        record, wanted = self.folder / "scale.json", TypeAdapter(Scale).dump_json(scale)
-        if not record.exists():
-            write_text(record, wanted.decode())
-        elif record.read_bytes() != wanted:
+        path, text = self.folder / "scale.json", TypeAdapter(Scale).dump_json(scale)
+        if not path.exists():
+            write_text(path, text.decode())
+        elif path.read_bytes() != text:
             raise OutputError(
-                f"{self.folder}: holds figures of the scale {record.read_text()}, not of "
+                f"{self.folder}: has results of the scale {path.read_text()}, not of "
                 f"{asdict(scale)}: choose another folder with --out"
             )
 
     def has(self, cell: Cell) -> bool:
-        """Whether the cell was measured."""
+        """Return whether the cell was measured."""
         return self._path(cell).exists()
 
-    def load(self, cell: Cell) -> Measured | None:
-        """What the cell gave, or None if it was not measured yet.
+    def load(self, cell: Cell) -> CellResult | None:
+        """Return the result of the cell, or None if it was not measured.
 
         Raises:
             OutputError: if its file is damaged.
@@ -103,13 +103,13 @@ class Store:
         if not path.exists():
             return None
         try:
-            return MEASURED.validate_json(path.read_bytes())
+            return CELL_RESULT.validate_json(path.read_bytes())
         except ValidationError as error:
-            raise OutputError(f"{path}: no measured cell: delete the file") from error
+            raise OutputError(f"{path}: not a valid cell result: delete the file") from error
 
-    def save(self, cell: Cell, measured: Measured) -> None:
-        """Keep what the cell gave."""
-        write_text(self._path(cell), MEASURED.dump_json(measured).decode())
+    def save(self, cell: Cell, result: CellResult) -> None:
+        """Store the result of the cell."""
+        write_text(self._path(cell), CELL_RESULT.dump_json(result).decode())
 
     def _path(self, cell: Cell) -> Path:
         settings = blake2b(repr(self.attacks[cell.attack]).encode(), digest_size=4).hexdigest()

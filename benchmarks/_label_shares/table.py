@@ -1,4 +1,4 @@
-"""Holds ours against its rivals, row by row, and says where it reaches the bar."""
+"""Compare Overheard's attack with its rivals, row by row, and with the bars."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from _label_shares.grid import OURS, RECIPES, VIEWS, Cell, Extent, Setting
-from _label_shares.store import Measured, Store, Told
+from _label_shares.store import CellResult, ClientResult, Store
 from overheard.core.seeds import Seed
 from overheard.statistics.estimate import Estimate, estimate
 
@@ -20,11 +20,11 @@ EVERYWHERE = "all"
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What ours is to reach with so many auxiliary examples a class.
+    """The required result of Overheard's attack for one amount of auxiliary data.
 
     Args:
-        ratio: of its mean L1 to that of the best of the rivals below, at most.
-        rivals: the best of whom counts; None = all, of whom each is to be beaten.
+        ratio: largest accepted ratio of its mean L1 to that of the best rival.
+        rivals: rivals in the comparison; None = all, and the ratio must be smaller.
 
     """
 
@@ -37,23 +37,24 @@ BARS = {1000: Bar(1 / 4, TWO_BEST_KNOWN), 100: Bar(1 / 2, TWO_BEST_KNOWN), 20: B
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One training, amount of auxiliary data and choice of rounds.
+    """Results for one training recipe, amount of auxiliary data and view.
 
     Args:
-        where: the data set and alpha, or `EVERYWHERE` for the mean over all of them.
-        recipe: of `grid.RECIPES`.
-        auxiliary: examples a class.
-        view: of `grid.VIEWS`.
-        federations: how many were measured by every attack; only these count.
-        blind: mean L1 of claiming all labels alike.
-        mean_l1: by attack.
-        limit: mean L1 of ours given the clients' own pool, over the federations that have it.
-        coverage: mean part of the shares inside our intervals, which are to hold 0.9.
-        width: mean width of our intervals.
-        best: the rival that the bar is about.
-        ratio: our mean L1 by that rival's.
-        bar: the largest ratio that is good enough.
-        is_reached: whether it is.
+        where: data set and alpha, or `EVERYWHERE` for the mean over all of them.
+        recipe: key of `grid.RECIPES`.
+        auxiliary: examples per class.
+        view: key of `grid.VIEWS`.
+        federations: number of federations measured with every attack; only these count.
+        blind: mean L1 of claiming even shares.
+        mean_l1: mean L1 by attack.
+        limit: mean L1 of Overheard's attack with the clients' own examples as auxiliary data,
+            over the federations that have it.
+        coverage: mean coverage of its intervals, whose level is 0.9.
+        width: mean width of its intervals.
+        best: the best rival.
+        ratio: its mean L1 divided by the best rival's.
+        bar: largest accepted ratio.
+        is_reached: whether the bar is reached.
 
     """
 
@@ -75,41 +76,40 @@ class Row:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Found:
-    """All that was measured of an extent.
+class Results:
+    """All results of an extent.
 
     Args:
-        extent: what was asked for.
-        of: each cell that was measured.
-        attacks: names, in the order of the columns.
+        extent: the requested extent.
+        of: result of each measured cell.
+        attacks: names in the order of the columns.
 
     """
 
     extent: Extent
-    of: Mapping[Cell, Measured]
+    of: Mapping[Cell, CellResult]
     attacks: tuple[str, ...]
 
     def rows(self) -> tuple[Row, ...]:
-        """Over all data sets and alphas first, then for each of them."""
+        """Return the rows over all data sets and alphas, then those for each."""
         settings = self.extent.settings()
-        places = dict.fromkeys(map(_where, settings))
-        of_place = [[one for one in settings if _where(one) == place] for place in places]
-        found = [self._row(EVERYWHERE, settings, *kind) for kind in self._kinds()]
-        for place, own in zip(places, of_place, strict=True):
-            found += [self._row(place, own, *kind) for kind in self._kinds()]
-        return tuple(row for row in found if row is not None)
+        rows = [self._row(EVERYWHERE, settings, *kind) for kind in self._kinds()]
+        for where in dict.fromkeys(map(_where, settings)):
+            own = [setting for setting in settings if _where(setting) == where]
+            rows += [self._row(where, own, *kind) for kind in self._kinds()]
+        return tuple(row for row in rows if row is not None)
 
     def seconds(self) -> dict[str, dict[str, float]]:
-        """Median CPU seconds of a cell, by attack and by recipe and rounds."""
+        """Return the median CPU seconds of a cell, by attack, then by recipe and view."""
         spent: dict[str, dict[str, list[float]]] = {}
-        for cell, measured in self.of.items():
+        for cell, result in self.of.items():
             if cell.auxiliary is not None:
                 kinds = spent.setdefault(cell.attack, {})
                 kinds.setdefault(f"{cell.setting.recipe}, {cell.view}", []).append(
-                    measured.seconds
+                    result.seconds
                 )
         return {
-            attack: {kind: float(np.median(many)) for kind, many in kinds.items()}
+            attack: {kind: float(np.median(values)) for kind, values in kinds.items()}
             for attack, kinds in spent.items()
         }
 
@@ -124,24 +124,24 @@ class Found:
     def _row(
         self, where: str, settings: Sequence[Setting], recipe: str, auxiliary: int, view: str
     ) -> Row | None:
-        own = [one for one in settings if one.recipe == recipe]
+        own = [setting for setting in settings if setting.recipe == recipe]
         cells = {
-            attack: [Cell(one, auxiliary, view, attack) for one in own]
+            attack: [Cell(setting, auxiliary, view, attack) for setting in own]
             for attack in self.attacks
         }
-        whole = [
-            place
-            for place in range(len(own))
-            if all(cells[attack][place] in self.of for attack in self.attacks)
+        complete = [
+            index
+            for index in range(len(own))
+            if all(cells[attack][index] in self.of for attack in self.attacks)
         ]
-        if not whole:
+        if not complete:
             return None
         mean_l1 = {
-            attack: self._mean([cells[attack][place] for place in whole], _l1)
+            attack: self._mean([cells[attack][index] for index in complete], _l1)
             for attack in self.attacks
         }
-        limits = [Cell(one, None, view, OURS) for one in own]
-        ours = [cells[OURS][place] for place in whole]
+        limits = [Cell(setting, None, view, OURS) for setting in own]
+        ours = [cells[OURS][index] for index in complete]
         bar = BARS[auxiliary]
         rivals = bar.rivals or tuple(name for name in self.attacks if name != OURS)
         best = min(rivals, key=lambda name: mean_l1[name].mean)
@@ -151,39 +151,39 @@ class Found:
             recipe,
             auxiliary,
             view,
-            len(whole),
+            len(complete),
             self._mean(ours, _blind).mean,
             mean_l1,
-            self._mean_if_any([one for one in limits if one in self.of], _l1),
-            self._plain_mean(told.coverage for told in self._told(ours)),
-            self._plain_mean(told.width for told in self._told(ours)),
+            self._mean_if_any([cell for cell in limits if cell in self.of], _l1),
+            self._plain_mean(client.coverage for client in self._clients(ours)),
+            self._plain_mean(client.width for client in self._clients(ours)),
             best,
             ratio,
             bar.ratio,
             ratio <= bar.ratio if bar.rivals else ratio < bar.ratio,
         )
 
-    def _told(self, cells: Iterable[Cell]) -> list[Told]:
-        return [told for cell in cells for told in self.of[cell].told]
+    def _clients(self, cells: Iterable[Cell]) -> list[ClientResult]:
+        return [client for cell in cells for client in self.of[cell].told]
 
-    def _mean(self, cells: Sequence[Cell], figure: Callable[[Told], float]) -> Estimate:
-        """Over clients, with an interval that draws seeds and then clients."""
-        values = np.array([figure(told) for told in self._told(cells)])
+    def _mean(self, cells: Sequence[Cell], score: Callable[[ClientResult], float]) -> Estimate:
+        """Average over clients, with a bootstrap interval over seeds and clients."""
+        values = np.array([score(client) for client in self._clients(cells)])
         seeds = np.array([cell.setting.seed for cell in cells for _ in self.of[cell].told])
         return estimate(values, seeds, DRAWS)
 
     def _mean_if_any(
-        self, cells: Sequence[Cell], figure: Callable[[Told], float]
+        self, cells: Sequence[Cell], score: Callable[[ClientResult], float]
     ) -> Estimate | None:
-        return self._mean(cells, figure) if cells else None
+        return self._mean(cells, score) if cells else None
 
-    def _plain_mean(self, figures: Iterable[float | None]) -> float | None:
-        there = [figure for figure in figures if figure is not None]
-        return float(np.mean(there)) if there else None
+    def _plain_mean(self, values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return float(np.mean(known)) if known else None
 
 
-def found_in(extent: Extent, store: Store) -> Found:
-    """Read whatever of the extent was measured.
+def load_results(extent: Extent, store: Store) -> Results:
+    """Load all results of the extent.
 
     Raises:
         OutputError: if a file is damaged.
@@ -193,17 +193,17 @@ def found_in(extent: Extent, store: Store) -> Found:
         cell for setting in extent.settings() for cell in extent.cells(setting, store.attacks)
     ]
     loaded = {cell: store.load(cell) for cell in cells}
-    measured = {cell: one for cell, one in loaded.items() if one is not None}
-    return Found(extent, measured, tuple(store.attacks))
+    measured = {cell: result for cell, result in loaded.items() if result is not None}
+    return Results(extent, measured, tuple(store.attacks))
 
 
 def _where(setting: Setting) -> str:
     return f"{setting.source} {setting.alpha:g}"
 
 
-def _l1(told: Told) -> float:
-    return told.l1
+def _l1(client: ClientResult) -> float:
+    return client.l1
 
 
-def _blind(told: Told) -> float:
-    return told.blind
+def _blind(client: ClientResult) -> float:
+    return client.blind

@@ -1,6 +1,6 @@
-"""What every attack claims about the worlds of the tests, in each of its settings.
+"""Write the claims of every attack on the runs of the tests, with each of its settings.
 
-python claims.py OUT PART PARTS    writes OUT/claims/ATTACK.json for every attack of one part
+python claims.py OUT JOB JOBS    writes OUT/claims/ATTACK.json for the attacks of one job
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import torch
 from torch import Tensor
 
-from _reference.kept import keep_json
+from _reference.storage import store_json
 from overheard.core.attack import Attack
 from overheard.core.claims import Claim
 from overheard.core.errors import AuditError
@@ -46,8 +46,8 @@ Run = Overheard | ShiftingRun | Peopled | Remembered
 TARGETS = tuple(client(number) for number in range(4))
 
 
-def worlds() -> dict[type[Claim], dict[str, Run]]:
-    """By question: where it leaks first, where nothing leaks second; as the tests have it."""
+def test_runs() -> dict[type[Claim], dict[str, Run]]:
+    """Return the test runs by question: first a leaking one, then a leak-free one."""
     even = federate(EVEN)
     people: dict[str, Run] = {
         "different": federate_people([person(number) for number in EVERYONE], Seed(0)),
@@ -70,9 +70,9 @@ def worlds() -> dict[type[Claim], dict[str, Run]]:
     }
 
 
-# Any: an attack answers a question of its own.
+# Any: attacks may be on different questions.
 def variants(attack: Attack[Any]) -> Iterator[Attack[Any]]:
-    """The attack as it is, and with every other value of each setting that is a choice."""
+    """Yield the attack, and its copies with other values of settings that are choices."""
     yield attack
     hints = get_type_hints(type(attack))
     for field in fields(attack):  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def variants(attack: Attack[Any]) -> Iterator[Attack[Any]]:
 
 
 def choices(hint: object) -> tuple[object, ...]:
-    """What a setting may be, where that can be counted up."""
+    """Return the values of a setting, if they are finite."""
     if hint is bool:
         return (False, True)
     if get_origin(hint) is Literal:
@@ -93,35 +93,35 @@ def choices(hint: object) -> tuple[object, ...]:
 
 
 def claimed(attack: Attack[Any], run: Run) -> dict[str, object]:
-    """All claims of an attack and their scores, or why there are none."""
+    """Return all claims of an attack and their scores, or its error."""
     targets = run.targets if isinstance(run, Peopled) else TARGETS
     view = run.transcript.seen_by(SERVER)
     try:
         claims = attack.infer(view, targets, run.knowledge, Seed(0))
     except AuditError as error:
         return {"refused": str(error)}
-    told = {who: plain(claim) for who, claim in claims.items()}
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    plain_claims = {target: plain(claim) for target, claim in claims.items()}
+    digest = hashlib.sha256(json.dumps(plain_claims, sort_keys=True).encode()).hexdigest()
     scores = {} if isinstance(run, ShiftingRun) else scored(attack, run, claims)
-    return {"digest": digest, "claims": told, "scores": scores}
+    return {"digest": digest, "claims": plain_claims, "scores": scores}
 
 
 def scored(
     attack: Attack[Any], run: Overheard | Peopled | Remembered, claims: Mapping[Party, Any]
 ) -> dict[str, object]:
-    """Every score of each claim, beside those of the guesses."""
-    every = SCORERS.parts().values()
-    (scorer,) = (one() for one in every if one.claim is attack.answers)
-    told = {}
+    """Return every score of each claim, with those of the guesses."""
+    scorers = SCORERS.parts().values()
+    (scorer,) = (one() for one in scorers if one.claim is attack.answers)
+    scores_of = {}
     for target, claim in claims.items():
         truth = scorer.truth(run.truth, target, (0,), claim)
         scores = scorer.score(claim, truth, scorer.guesses(truth, run.knowledge))
-        told[target] = [plain(score) for score in scores]
-    return told
+        scores_of[target] = [plain(score) for score in scores]
+    return scores_of
 
 
 def plain(value: object) -> Any:
-    """Anything that is claimed as numbers, texts, lists and tables."""
+    """Convert a claim to numbers, strings, lists and dictionaries."""
     if isinstance(value, Tensor):
         return plain(value.tolist())
     if is_dataclass(value):
@@ -137,16 +137,16 @@ def plain(value: object) -> Any:
 
 
 def main() -> None:
-    """Ask all attacks of a part: in their own settings about both worlds, else about one."""
-    out, part, parts = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    """Run the attacks of a job: defaults on both runs, variants on the leaking one."""
+    out, job, jobs = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     torch.set_num_threads(1)
-    every, runs = ATTACKS.parts(), worlds()
-    for name in list(every)[part::parts]:
-        told: dict[str, dict[str, object]] = {}
-        for number, attack in enumerate(variants(every[name]())):
-            asked = list(runs[attack.answers].items())[: None if number == 0 else 1]
-            told[repr(attack)] = {world: claimed(attack, run) for world, run in asked}
-        keep_json(told, out / "claims" / f"{name}.json")
+    attacks, runs = ATTACKS.parts(), test_runs()
+    for name in list(attacks)[job::jobs]:
+        results: dict[str, dict[str, object]] = {}
+        for number, attack in enumerate(variants(attacks[name]())):
+            selected = list(runs[attack.answers].items())[: None if number == 0 else 1]
+            results[repr(attack)] = {world: claimed(attack, run) for world, run in selected}
+        store_json(results, out / "claims" / f"{name}.json")
 
 
 if __name__ == "__main__":

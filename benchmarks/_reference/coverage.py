@@ -1,4 +1,4 @@
-"""Which attacks, scorers, defenses ... a reference reaches, read off its files."""
+"""The attacks, scorers, defenses and other parts that a reference uses."""
 
 import json
 import re
@@ -10,44 +10,44 @@ Coverage = dict[str, dict[str, int]]
 
 
 def coverage(out: Path) -> Coverage:
-    """How often each part is reached: attacks and scorers by findings, others by plans."""
+    """Count uses of each part: attacks and scorers by findings, others by plans."""
     names: dict[str, list[str]] = json.loads((out / "parts.json").read_text(encoding="utf-8"))
     documents = [
         json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((out / "audits").glob("*/findings.json"))
     ]
-    found, asked, named, refused = Counter(), Counter(), Counter(), Counter()
+    findings, scored, planned, refused = Counter(), Counter(), Counter(), Counter()
     for document in documents:
         for finding in document["findings"]:
-            found[_attack(finding)] += 1
-            asked[finding["question"]] += 1
+            findings[_attack(finding)] += 1
+            scored[finding["question"]] += 1
         refused.update(map(_attack, document["refusals"]))
-        named.update(_kinds(document["plan"]))
+        planned.update(_kinds(document["plan"]))
     models = json.loads((out / "models.json").read_text(encoding="utf-8"))
     claims = {path.stem for path in (out / "claims").glob("*.json")}
-    reached = {kind: {name: named[name] for name in some} for kind, some in names.items()}
+    reached = {kind: {name: planned[name] for name in parts} for kind, parts in names.items()}
     return reached | {
-        "attacks: findings": {name: found[name] for name in names["attacks"]},
+        "attacks: findings": {name: findings[name] for name in names["attacks"]},
         "attacks: refusals": {name: refused[name] for name in names["attacks"]},
         "attacks: claims": {name: int(name in claims) for name in names["attacks"]},
         "models: built alone": {name: int(name in models) for name in names["models"]},
-        "scorers": {name: asked[name] for name in names["scorers"]},
+        "scorers": {name: scored[name] for name in names["scorers"]},
     }
 
 
-def table(covered: Coverage) -> str:
-    """A line a kind: how many of its parts are reached, and which are not."""
+def table(used: Coverage) -> str:
+    """Return one line per kind: the number of used parts, and the unused ones."""
     lines = []
-    for kind, counts in sorted(covered.items()):
+    for kind, counts in sorted(used.items()):
         missing = [name for name, count in counts.items() if not count]
-        rest = f"; not: {', '.join(missing)}" if missing else ""
-        lines.append(f"{kind}: {len(counts) - len(missing)} of {len(counts)}{rest}")
+        unused = f"; not: {', '.join(missing)}" if missing else ""
+        lines.append(f"{kind}: {len(counts) - len(missing)} of {len(counts)}{unused}")
     return "\n".join(lines)
 
 
-def _attack(told: dict[str, str]) -> str:
-    """The file's name of an attack, of what a plan calls it with its settings."""
-    first = re.match(r"\w+", told["attack"])
+def _attack(finding: dict[str, str]) -> str:
+    """Return the part name of an attack without its settings."""
+    first = re.match(r"\w+", finding["attack"])
     assert first is not None
     return first[0]
 

@@ -1,4 +1,4 @@
-"""A network of one's own, as a plan names it by "module:function"."""
+"""A custom network that a plan names by "module:function"."""
 
 from torch import nn
 
@@ -6,7 +6,7 @@ from overheard.core.task import Task
 
 
 def network(task: Task) -> nn.Module:
-    """A convolution and two layers, small enough for a thousand trainings."""
+    """Return a convolution and two linear layers, small enough for a thousand trainings."""
     channels, *_ = task.shape
     return nn.Sequential(
         nn.Conv2d(channels, 3, 3, stride=2),

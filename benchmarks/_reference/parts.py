@@ -1,4 +1,4 @@
-"""Everything that a plan can name, as far as it shows without a run.
+"""Write everything that a plan can name, without running it.
 
 python parts.py OUT    writes parts.json, models.json, papers.json, schemas, lists and help
 """
@@ -20,7 +20,7 @@ from torch.func import functional_call
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from _reference.kept import keep_json
+from _reference.storage import store_json
 from overheard.cli.listing import list_parts
 from overheard.cli.main import app
 from overheard.cli.options import ListedKind
@@ -47,60 +47,62 @@ TASKS = (
     Task((14,), tuple("ab")),
     Task((6,), tuple("abc"), vocabulary=20),
 )
-"""A model is built for the first of them that it takes."""
+"""Each model is built for the first task that it supports."""
 
 WIDE = 100
-"""Columns of a terminal."""
+"""Columns of the terminal."""
 
 MODULE = re.compile(r"overheard__[a-z_]+?__(?=[A-Z])")
-"""Which module stands in the name of a schema where two have one name: modules move."""
+"""Module names in schema names, which differ after a move."""
 
 
 def models() -> dict[str, object]:
-    """First weights, answers and a training of every model that asks for no setting."""
-    told: dict[str, object] = {}
+    """Return weights, outputs and a training of models without required settings."""
+    results: dict[str, object] = {}
     for name, model in MODELS.parts().items():
         for task in TASKS:
             try:
                 built = model().build(task)
             except (PlanError, TypeError, ValueError):
                 continue
-            told[name] = model_told(partial(model().build, task), built, task)
+            results[name] = describe_model(partial(model().build, task), built, task)
             break
-    return told
+    return results
 
 
-def model_told(build: Callable[[], nn.Module], built: nn.Module, task: Task) -> object:
-    """Digests, as the weights of some are many."""
-    start, examples = initial_weights(build, Seed(0)), drawn(task)
-    answers = functional_call(built.eval(), dict(start), (examples.inputs,)).detach()
+def describe_model(build: Callable[[], nn.Module], built: nn.Module, task: Task) -> object:
+    """Return digests of large weights, outputs and a training."""
+    start, examples = initial_weights(build, Seed(0)), draw_examples(task)
+    outputs = functional_call(built.eval(), dict(start), (examples.inputs,)).detach()
     return {
         "task": repr(task),
         "parameters": sum(weight.numel() for weight in start.values()),
         "start": digest(start),
-        "answers": answers.tolist(),
+        "answers": outputs.tolist(),
         "trained": trained(build, start, examples, "sequential"),
     }
 
 
 def engines() -> dict[str, object]:
-    """A training by every engine of one network of layers and one that reads texts."""
-    told: dict[str, object] = {}
+    """Return a training of a feed-forward and a text network by every engine."""
+    results: dict[str, object] = {}
     for model, task in ((Mlp(), TASKS[3]), (Lstm(4, 4), TASKS[4])):
         build = partial(model.build, task)
         for engine in get_args(Engine):
             try:
-                one = trained(build, initial_weights(build, Seed(0)), drawn(task), engine)
+                digests = trained(
+                    build, initial_weights(build, Seed(0)), draw_examples(task), engine
+                )
             except PlanError as error:
-                one = str(error)
-            told[f"{model.name}, {engine}"] = one
-    return told
+                digests = str(error)
+            results[f"{model.name}, {engine}"] = digests
+    return results
 
 
 def trained(
     build: Callable[[], nn.Module], start: Weights, pool: Examples, engine: Engine
 ) -> str:
-    """A digest of what two clients send."""
+    """Return a digest of the updates of two clients."""
     members = [Member("one", torch.arange(0, 4)), Member("two", torch.arange(4, 8))]
     recipe = Recipe(rate=0.1, epochs=1, batch=2, momentum=0.5)
     done = train_cohort(
@@ -109,30 +111,32 @@ def trained(
     return " ".join(digest(one.delta) for one in done)
 
 
-def drawn(task: Task) -> Examples:
-    """Eight examples."""
-    draw, labels = Seed(2).generator(), torch.arange(8) % task.classes
+def draw_examples(task: Task) -> Examples:
+    """Draw eight examples."""
+    generator, labels = Seed(2).generator(), torch.arange(8) % task.classes
     if task.vocabulary is None:
-        return Examples(torch.randn(8, *task.shape, generator=draw), labels)
-    return Examples(torch.randint(task.vocabulary, (8, *task.shape), generator=draw), labels)
+        return Examples(torch.randn(8, *task.shape, generator=generator), labels)
+    return Examples(
+        torch.randint(task.vocabulary, (8, *task.shape), generator=generator), labels
+    )
 
 
 def digest(weights: Weights) -> str:
-    """Of names, shapes and bits."""
-    whole = hashlib.sha256()
+    """Return a digest of names, shapes and bits."""
+    hasher = hashlib.sha256()
     for name, weight in weights.items():
-        whole.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
-        whole.update(bits(weight))
-    return whole.hexdigest()
+        hasher.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
+        hasher.update(bits(weight))
+    return hasher.hexdigest()
 
 
 def bits(weight: Tensor) -> bytes:
-    """As they lie in memory."""
+    """Return the bytes in memory."""
     return weight.detach().contiguous().numpy().tobytes()
 
 
 def experiments() -> dict[str, object]:
-    """Title, differences and plans of every experiment of every paper, small and large."""
+    """Return title, differences and plans of every experiment, quick and full."""
     return {
         f"{name}/{key}": {
             "title": experiment.title,
@@ -151,7 +155,7 @@ def experiments() -> dict[str, object]:
 
 
 def listed(kind: str) -> str:
-    """What `overheard list` prints."""
+    """Return the output of `overheard list`."""
     console = Console(file=io.StringIO(), width=WIDE)
     list_parts(kind, console)
     assert isinstance(console.file, io.StringIO)
@@ -159,22 +163,22 @@ def listed(kind: str) -> str:
 
 
 def helped(*command: str) -> str:
-    """What `overheard COMMAND --help` prints."""
+    """Return the output of `overheard COMMAND --help`."""
     return CliRunner().invoke(app, [*command, "--help"]).output
 
 
 def main() -> None:
-    """Write all of it."""
+    """Write all files."""
     out = Path(sys.argv[1])
     torch.set_num_threads(1)
     kinds = {kind.name: list(kind.parts()) for kind in KINDS}
-    keep_json(kinds, out / "parts.json")
-    keep_json(models(), out / "models.json")
-    keep_json(engines(), out / "engines.json")
-    keep_json(experiments(), out / "papers.json")
+    store_json(kinds, out / "parts.json")
+    store_json(models(), out / "models.json")
+    store_json(engines(), out / "engines.json")
+    store_json(experiments(), out / "papers.json")
     for name, table in (("plan", Plan), ("policy", Policy)):
         text = MODULE.sub("", json.dumps(table.model_json_schema()))
-        keep_json(json.loads(text), out / "schemas" / f"{name}.json")
+        store_json(json.loads(text), out / "schemas" / f"{name}.json")
     texts = {f"list {kind.value}": listed(kind.value) for kind in ListedKind}
     commands = getattr(get_command(app), "commands")  # noqa: B009 - of a group, as this one is
     texts |= {f"{name} --help": helped(name) for name in sorted(commands)} | {

@@ -1,4 +1,4 @@
-"""Twelve people with labels, a look and a hand of their own, as a data set and as tables."""
+"""Twelve users with labels, embeddings and an attribute, as a data set and as tables."""
 
 import sys
 from pathlib import Path
@@ -17,21 +17,22 @@ LABELS = ("a", "b", "c", "d")
 FEATURES = 5
 
 ROWS = 80
-"""Of each person, the last sixteen of which are the test."""
+"""Rows per user; the last sixteen are test examples."""
 
 TESTED = 16
 HANDS = ("left", "right")
 
 
 def people() -> Dataset:
-    """What a plan names by "module:function": with another modality and public examples."""
-    draws = np.random.default_rng(20)
-    inputs, labels, users = _rows(draws)
+    """Return a data set with another modality and background examples."""
+    generator = np.random.default_rng(20)
+    inputs, labels, users = _rows(generator)
     tested = np.tile(np.arange(ROWS) >= ROWS - TESTED, len(USERS))
-    looks = np.eye(len(USERS))[users] + draws.normal(scale=0.1, size=(len(users), len(USERS)))
+    embeddings = np.eye(len(USERS))[users]
+    embeddings = embeddings + generator.normal(scale=0.1, size=embeddings.shape)
     background = Examples(
-        torch.from_numpy(draws.normal(size=(60, FEATURES)).astype(np.float32)),
-        torch.from_numpy(draws.integers(len(LABELS), size=60)),
+        torch.from_numpy(generator.normal(size=(60, FEATURES)).astype(np.float32)),
+        torch.from_numpy(generator.integers(len(LABELS), size=60)),
     )
     return Dataset(
         _examples(inputs[~tested], labels[~tested]),
@@ -40,14 +41,14 @@ def people() -> Dataset:
         users=torch.from_numpy(users[~tested]),
         user_names=USERS,
         times=torch.arange(int((~tested).sum())),
-        embeddings=torch.from_numpy(looks[~tested].astype(np.float32)),
-        attributes={"hand": tuple(HANDS[place % 2] for place in range(len(USERS)))},
+        embeddings=torch.from_numpy(embeddings[~tested].astype(np.float32)),
+        attributes={"hand": tuple(HANDS[user % 2] for user in range(len(USERS)))},
         background=background,
     )
 
 
 def write_people(folder: Path) -> None:
-    """The same people as a table of either kind."""
+    """Write the users as CSV and Parquet tables."""
     inputs, labels, users = _rows(np.random.default_rng(21))
     columns = {f"x{place}": inputs[:, place].round(6) for place in range(FEATURES)}
     table = pd.DataFrame(columns)
@@ -61,41 +62,44 @@ def write_people(folder: Path) -> None:
 
 
 def write_texts(folder: Path) -> None:
-    """What five people said, in three ratings, each of which has words of its own."""
-    draws, rows = np.random.default_rng(22), []
-    for person in range(5):
+    """Write texts of five users with three ratings, each with its own words."""
+    generator, rows = np.random.default_rng(22), []
+    for user in range(5):
         for _ in range(80):
-            rating = int(draws.choice(3, p=np.roll((0.6, 0.3, 0.1), person)))
-            words = draws.integers(rating * 12, rating * 12 + 24, size=draws.integers(3, 9))
-            said = " ".join((*(f"word{word}" for word in words), f"name{person}"))
-            rows.append({"said": said, "label": str(rating), "user": USERS[person]})
+            rating = int(generator.choice(3, p=np.roll((0.6, 0.3, 0.1), user)))
+            count = generator.integers(3, 9)
+            words = generator.integers(rating * 12, rating * 12 + 24, size=count)
+            text = " ".join((*(f"word{word}" for word in words), f"name{user}"))
+            rows.append({"said": text, "label": str(rating), "user": USERS[user]})
     pd.DataFrame(rows).to_csv(folder / "texts.csv", index=False)
 
 
 def write_pictures(folder: Path) -> None:
-    """Pictures of 12 x 12 in colour of four kinds, and others of the same kinds."""
-    draws = np.random.default_rng(23)
-    kinds = draws.integers(0, 256, size=(len(LABELS), 12, 12, 3))
-    for name, dim in (("pictures", 0.5), ("others", 0.3)):
+    """Write colour images of 12 x 12 in four classes, and others of the same classes."""
+    generator = np.random.default_rng(23)
+    classes = generator.integers(0, 256, size=(len(LABELS), 12, 12, 3))
+    for name, weight in (("pictures", 0.5), ("others", 0.3)):
         labels = np.arange(400) % len(LABELS)
-        noise = draws.integers(0, 256, size=(400, 12, 12, 3))
-        shown = (dim * kinds[labels] + (1 - dim) * noise).astype(np.uint8)
-        np.savez(folder / f"{name}.npz", x=shown, y=np.array(LABELS)[labels])
+        noise = generator.integers(0, 256, size=(400, 12, 12, 3))
+        images = (weight * classes[labels] + (1 - weight) * noise).astype(np.uint8)
+        np.savez(folder / f"{name}.npz", x=images, y=np.array(LABELS)[labels])
 
 
 def _rows(
-    draws: np.random.Generator,
+    generator: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Inputs, labels and users; a person likes two labels, and looks its own way."""
+    """Draw inputs, labels and users; each user has two frequent labels and an own offset."""
     users = np.repeat(np.arange(len(USERS)), ROWS)
-    likes = np.full((len(USERS), len(LABELS)), 0.15)
-    for place in range(len(USERS)):
-        likes[place, place % len(LABELS)] += 0.3
-        likes[place, (place // 4 + place + 1) % len(LABELS)] += 0.1
-    labels = np.concatenate([draws.choice(len(LABELS), size=ROWS, p=row) for row in likes])
-    centres = 1.5 * draws.normal(size=(len(LABELS), FEATURES))
-    looks = 0.4 * draws.normal(size=(len(USERS), FEATURES))
-    inputs = centres[labels] + looks[users] + draws.normal(size=(len(users), FEATURES))
+    frequencies = np.full((len(USERS), len(LABELS)), 0.15)
+    for user in range(len(USERS)):
+        frequencies[user, user % len(LABELS)] += 0.3
+        frequencies[user, (user // 4 + user + 1) % len(LABELS)] += 0.1
+    labels = np.concatenate(
+        [generator.choice(len(LABELS), size=ROWS, p=row) for row in frequencies]
+    )
+    centres = 1.5 * generator.normal(size=(len(LABELS), FEATURES))
+    offsets = 0.4 * generator.normal(size=(len(USERS), FEATURES))
+    inputs = centres[labels] + offsets[users] + generator.normal(size=(len(users), FEATURES))
     return inputs, labels, users
 
 

@@ -1,4 +1,4 @@
-"""Runs that attacks are tried on."""
+"""Fixtures: simulated runs for tests of attacks."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every attack must keep to; a new one is found and held to it by itself."""
+"""Rules for every attack; new attacks are found and tested automatically."""
 
 from dataclasses import fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -28,14 +28,14 @@ SHORTER: dict[str, dict[str, int]] = {
     "profile": {"epochs": 5},
     "whispers": {"epochs": 10},
 }
-"""Learning so short that it can be done often, where it does not matter how good it is."""
+"""Short training for tests that do not depend on accuracy."""
 
 
 def quick(name: str) -> Any:
     return ATTACKS[name](**SHORTER.get(name, {}))
 
 
-# Attack by attack, so that what one learned is at hand for its next check.
+# Ordered by attack, so that checks reuse what an attack has learned.
 CASES = [
     pytest.param(attack, check, id=f"{name}-{check.__name__}")
     for name in ATTACKS
@@ -54,15 +54,17 @@ def test_every_attack(attack: Attack[Any], check: AttackCheck) -> None:
 
 @pytest.mark.parametrize("name", [name for name in ATTACKS if hasattr(quick(name), "updates")])
 @pytest.mark.parametrize("check", adapting.CHECKS)
-def test_who_learns_from_shadow_devices_does_not_adapt(name: str, check: AttackCheck) -> None:
+def test_attacks_that_learn_from_shadow_devices_do_not_adapt(
+    name: str, check: AttackCheck
+) -> None:
     attack = quick(name)
-    shadowing = replace(attack, updates="shadow")
-    assert (attack.rehearsal(), shadowing.rehearsal()) == ("known users", "shadow devices")
-    check(trial_of(shadowing))
+    on_shadows = replace(attack, updates="shadow")
+    assert (attack.rehearsal(), on_shadows.rehearsal()) == ("known users", "shadow devices")
+    check(trial_of(on_shadows))
 
 
 def choices_of(attack: Attack[Any]) -> list[Attack[Any]]:
-    """The same attack with every other choice that one of its settings leaves."""
+    """Return the attack with every other value of each setting that is a choice."""
     hints = get_type_hints(type(attack))
     return [
         replace(attack, **{field.name: choice})  # type: ignore[type-var]
@@ -84,9 +86,9 @@ def choices_of(attack: Attack[Any]) -> list[Attack[Any]]:
     ],
     ids=repr,
 )
-def test_every_choice_of_settings_uses_the_training_as_it_says(attack: Attack[Any]) -> None:
+def test_every_choice_of_settings_uses_the_training_that_it_states(attack: Attack[Any]) -> None:
     adapting.uses_the_training_as_it_says(trial_of(attack))
 
 
-def test_no_attack_loads_the_truth() -> None:
+def test_no_attack_loads_the_ground_truth() -> None:
     assert truth_loaded_by(*(attack.__module__ for attack in ATTACKS.values())) == ()

@@ -1,4 +1,4 @@
-"""What every scorer and every question owes its reader."""
+"""Rules for every scorer and every question."""
 
 import pytest
 

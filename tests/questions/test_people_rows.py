@@ -1,4 +1,4 @@
-"""What all targets together tell stands in rows, chance and control beside."""
+"""Summary rows about known users, with guesses and the control as references."""
 
 from dataclasses import replace
 
@@ -14,23 +14,25 @@ from tests.auditing.recognised import ROUNDS, found, run
 
 SEED = Seed(8)
 
-OF_A_USER = ["mean_average_precision", "times_chance", "matching_auc", "equal_error_rate"]
+USER_SCORES = ["mean_average_precision", "times_chance", "matching_auc", "equal_error_rate"]
 
 
 def rows(findings: list[Finding], attack: str = "planted") -> dict[str, Row]:
     question = questions()[findings[0].cell.question]
-    told = [row for row in question.rows(findings, SEED) if row.attack == attack]
-    named = {row.score: row for row in told}
-    assert len(named) == len(told)
-    return named
+    every = [row for row in question.rows(findings, SEED) if row.attack == attack]
+    by_score = {row.score: row for row in every}
+    assert len(by_score) == len(every)
+    return by_score
 
 
-def test_people_who_are_recognised_are_told_beside_a_random_order() -> None:
-    # Two people, two targets each, told apart: AP 1. A random order of 2 among 4:
+def test_recognised_users_are_compared_with_a_random_order() -> None:
+    # Two users with two targets each, all recognised: AP 1. A random order of 2 among 4:
     # H = 25/12, (25/12 + (4 - 25/12) / 3) / 4 = 49/72; 1 / U is 1/2.
-    held = [found((who == "a", who == "b"), who, n, users="ab") for n, who in enumerate("aabb")]
-    got = rows(held)
-    assert list(got) == OF_A_USER
+    findings = [
+        found((user == "a", user == "b"), user, n, users="ab") for n, user in enumerate("aabb")
+    ]
+    got = rows(findings)
+    assert list(got) == USER_SCORES
     row = got["mean_average_precision"]
     assert (row.value.mean, row.blind) == (1, pytest.approx(49 / 72))
     assert dict(row.references) == {"1 / users": 0.5}
@@ -41,7 +43,7 @@ def test_people_who_are_recognised_are_told_beside_a_random_order() -> None:
     assert (row.targets, row.seeds, row.rounds, row.question) == (4, 1, ROUNDS, "identity")
 
 
-def test_where_errors_are_few_the_gain_is_above_0_although_lower_is_better() -> None:
+def test_a_low_error_rate_has_a_positive_gain() -> None:
     gain = rows(run(3.0))["equal_error_rate"].gain
     assert gain is not None
     assert gain.low is not None
@@ -49,7 +51,7 @@ def test_where_errors_are_few_the_gain_is_above_0_although_lower_is_better() -> 
     assert 0 < gain.low < gain.mean < gain.high < 0.5
 
 
-def test_where_nobody_is_recognised_no_gain_lies_clear_of_0() -> None:
+def test_without_recognition_no_gain_is_significant() -> None:
     for name, row in rows(run(0.0, people=20)).items():
         assert row.gain is not None, name
         assert row.gain.low is not None
@@ -57,18 +59,18 @@ def test_where_nobody_is_recognised_no_gain_lies_clear_of_0() -> None:
         assert row.gain.low < 0 < row.gain.high, name
 
 
-def test_the_control_stands_beside_and_never_in_the_figure() -> None:
-    alone, beside = rows(run(3.0)), rows([*run(3.0), *run(0.0, is_control=True)])
-    for name in OF_A_USER:
-        assert beside[name].value == alone[name].value
+def test_the_control_is_a_reference_and_not_part_of_the_value() -> None:
+    alone, with_control = rows(run(3.0)), rows([*run(3.0), *run(0.0, is_control=True)])
+    for name in USER_SCORES:
+        assert with_control[name].value == alone[name].value
     assert alone["matching_auc"].references == {}
-    assert beside["matching_auc"].references[CONTROL] == pytest.approx(0.5, abs=0.1)
-    assert beside["equal_error_rate"].references[CONTROL] == pytest.approx(0.5, abs=0.1)
-    excess = beside["control_excess"]
-    assert beside["mean_average_precision"].references[CONTROL] == excess.value.mean
+    assert with_control["matching_auc"].references[CONTROL] == pytest.approx(0.5, abs=0.1)
+    assert with_control["equal_error_rate"].references[CONTROL] == pytest.approx(0.5, abs=0.1)
+    excess = with_control["control_excess"]
+    assert with_control["mean_average_precision"].references[CONTROL] == excess.value.mean
 
 
-def test_a_control_without_leak_lies_inside_the_null_and_a_leaking_one_outside() -> None:
+def test_only_a_leaking_control_is_outside_the_null() -> None:
     for strength, is_outside in ((0.0, False), (2.0, True)):
         row = rows([*run(3.0), *run(strength, is_control=True)])["control_excess"]
         low, high = row.references["null 2.5 %"], row.references["null 97.5 %"]
@@ -80,23 +82,23 @@ def test_a_control_without_leak_lies_inside_the_null_and_a_leaking_one_outside()
         assert (row.gain.low > 0) == is_outside
 
 
-def test_controls_alone_are_no_finding() -> None:
+def test_controls_alone_give_no_rows() -> None:
     assert rows(list(run(3.0, is_control=True))) == {}
     assert summarise(run(3.0, is_control=True), SEED) == ()
 
 
-def test_strangers_are_told_with_their_number() -> None:
+def test_open_set_rows_have_the_number_of_unknown_targets() -> None:
     got = rows(run(3.0, strangers=20))
     row = got["dir_at_1_percent"]
     assert row.references["unknown targets"] == 20 * 6
-    # One of 120 may pass, and the first name is right by chance in 1 of 12.
+    # One of 120 may be accepted, and the first name is correct by chance in 1 of 12.
     assert row.blind == pytest.approx(1 / 120 / 12)
     assert 0 < row.value.mean < 1
     few = rows(run(3.0, strangers=2))["dir_at_1_percent"]
     assert few.blind == 0
 
 
-def test_the_gain_over_the_published_attack_is_told_on_the_same_targets() -> None:
+def test_the_gain_over_the_published_attack_uses_the_same_targets() -> None:
     mlp = run(1.0, attack="mlp", part="reidentify_mlp")
     gain = rows([*run(3.0, attack="ours"), *mlp], "ours")["gain_over_published"]
     assert gain.value.low is not None
@@ -106,13 +108,13 @@ def test_the_gain_over_the_published_attack_is_told_on_the_same_targets() -> Non
     assert "gain_over_published" not in rows(run(3.0))
 
 
-def test_figures_are_means_over_runs() -> None:
-    held = [*run(3.0, seed=0), *run(1.0, seed=1)]
-    each = [rows(run(3.0, seed=0)), rows(run(1.0, seed=1))]
-    got = rows(held)
+def test_values_are_means_over_runs() -> None:
+    findings = [*run(3.0, seed=0), *run(1.0, seed=1)]
+    by_seed = [rows(run(3.0, seed=0)), rows(run(1.0, seed=1))]
+    got = rows(findings)
     assert got["mean_average_precision"].seeds == 2
-    for name in OF_A_USER:
-        mean = sum(one[name].value.mean for one in each) / 2
+    for name in USER_SCORES:
+        mean = sum(one[name].value.mean for one in by_seed) / 2
         assert got[name].value.mean == pytest.approx(mean)
 
 
@@ -122,51 +124,51 @@ def of_sender(finding: Finding, true: tuple[float, ...]) -> Finding:
     )
 
 
-def test_pairs_of_senders_are_told_apart() -> None:
-    # Of the three others each time the first is the same: above one other, below the other.
-    held = [
-        of_sender(found((2, 3, 1), who, n, users=("x", "y", "z")), (1.0, 0.0, 0.0))
-        for n, who in enumerate("aabb")
+def test_pairs_of_senders_have_matching_scores() -> None:
+    # Of the three others, the first is always the same sender: above one other, below one.
+    findings = [
+        of_sender(found((2, 3, 1), user, n, users=("x", "y", "z")), (1.0, 0.0, 0.0))
+        for n, user in enumerate("aabb")
     ]
-    got = rows(held)
+    got = rows(findings)
     assert list(got) == ["matching_auc", "equal_error_rate"]
     assert got["matching_auc"].value.mean == 0.5
 
 
-def test_an_attribute_has_its_mean_over_values_beside_always_the_same() -> None:
-    held = []
-    for number, (who, value, right) in enumerate(
+def test_balanced_accuracy_is_compared_with_a_constant_guess() -> None:
+    findings = []
+    for number, (user, value, accuracy) in enumerate(
         [("a", 0, 1.0), ("a", 0, 1.0), ("b", 1, 0.0), ("c", 2, 1.0)]
     ):
-        bare = found((1, 0, 0), who, number, users=("x", "y", "z"))
-        held.append(
+        bare = found((1, 0, 0), user, number, users=("x", "y", "z"))
+        findings.append(
             replace(
                 bare,
                 cell=replace(bare.cell, question="attribute"),
                 true=tuple(float(place == value) for place in range(3)),
-                scores=(Score("accuracy", right, "higher", {"uniform": 1 / 3}, {}),),
+                scores=(Score("accuracy", accuracy, "higher", {"uniform": 1 / 3}, {}),),
             )
         )
-    row = rows(held)["balanced_accuracy"]
+    row = rows(findings)["balanced_accuracy"]
     assert row.value.mean == pytest.approx(2 / 3)
     assert row.blind == pytest.approx(1 / 3)
 
 
-def test_one_user_alone_has_precisions_and_no_pairs() -> None:
+def test_one_user_alone_has_no_pairs() -> None:
     got = rows([found((1.0,), "a", n, users=("a",)) for n in range(3)])
     assert list(got) == ["mean_average_precision", "times_chance"]
     assert got["mean_average_precision"].value.mean == 1
     assert got["mean_average_precision"].value.low is None
 
 
-def test_identical_users_are_half_recognised() -> None:
-    # Alike scores for both: ties everywhere, so what a random order gets.
-    held = [found((1, 1), who, n, users="ab") for n, who in enumerate("aabb")]
-    got = rows(held)
+def test_tied_users_score_as_in_a_random_order() -> None:
+    # Equal scores for both users: all tied, as in a random order.
+    findings = [found((1, 1), user, n, users="ab") for n, user in enumerate("aabb")]
+    got = rows(findings)
     assert got["times_chance"].value.mean == pytest.approx(1)
     assert got["equal_error_rate"].value.mean == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("question", ["identity", "same_sender", "attribute"])
-def test_of_nothing_there_is_nothing_to_tell(question: str) -> None:
+def test_no_findings_give_no_rows(question: str) -> None:
     assert questions()[question].rows([], SEED) == ()

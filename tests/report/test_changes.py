@@ -25,8 +25,8 @@ def test_a_defense_helps_where_the_intervals_part_and_its_cost_is_in_points(
     )
     # Misplaced without: 2 to 10 %; with: 30 to 50 %.
     assert change.effects[0].replace("\u00a0", " ") == (
-        "The server, about each client: label shares · helps (data put in the wrong class 6.0 "
-        "% without, 40 % with)."
+        "The server, about each client: label shares · helps (data assigned to the wrong class "
+        "6.0 % without, 40 % with)."
     )
 
 

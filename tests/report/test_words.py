@@ -21,15 +21,17 @@ def test_a_leak_is_told_in_points_beside_the_guess_with_interval_and_rounds(
 ) -> None:
     # linf 0.10 and 0.02: mean 6.0 points; two clients drawn with replacement span 2 to 10.
     assert words(small)[0] == (
-        "The server reads each client's class shares to within 6.0 points on the class it gets "
-        "most wrong (guessing: 40 points; 95 % interval 2.0 to 10 points), from 2 rounds."
+        "The server infers each client's class shares to within 6.0 points on the class with "
+        "the largest error (guessing: 40 points; 95 % interval 2.0 to 10 points), from 2 "
+        "rounds."
     )
 
 
 def test_misplaced_data_are_the_total_variation(small: Audit) -> None:
     # l1 / 2: 0.10 and 0.02, mean 6.0 %; guess 0.5 and 0.3, mean 40 %.
     assert words(small)[1] == (
-        "It puts 6.0 % of a client's data in the wrong class; a blind guess 40 %."
+        "It assigns 6.0 % of a client's data to the wrong class; an uninformed guess assigns "
+        "40 %."
     )
 
 
@@ -47,7 +49,7 @@ def test_one_run_says_that_the_interval_covers_clients_only(small: Audit) -> Non
 def test_where_nothing_leaks_the_sentence_says_no_better_than_a_guesser(small: Audit) -> None:
     assert words(small, arm=1)[0].startswith(
         "The server reads each client's class shares no better than a guesser: the best attack "
-        "is off by 40 points on the class it gets most wrong (guessing: 40 points"
+        "is off by 40 points on the class with the largest error (guessing: 40 points"
     )
     assert "by chance" in words(small, arm=1)[2]
 
@@ -80,9 +82,9 @@ def test_the_published_claim_on_absent_classes_is_contradicted_where_it_fails(
         for number, exact in enumerate((1.0, 0.0))
     )
     assert words(replace(small, findings=findings))[3] == (
-        "Of the classes that decaf names as absent, 50.0 % are; it finds 100.0 % of the absent "
-        "ones, and has them exactly right for 50.0 % of clients: the published 100 % does not "
-        "hold here."
+        "Of the classes that decaf claims to be absent, 50.0 % are absent. It finds 100.0 % of "
+        "all absent classes, and exactly the right set for 50.0 % of clients. The published "
+        "accuracy of 100 % is not reproduced here."
     )
 
 
@@ -103,7 +105,7 @@ def test_the_cohort_is_not_called_a_client(small: Audit) -> None:
         shares_finding("none", COHORT, (0.8, 0.2), (0.7, 0.3), seed=seed) for seed in (0, 1)
     )
     told = words(replace(small, findings=findings))
-    assert told[0].startswith("The server reads the cohort's class shares to within 10 points")
+    assert told[0].startswith("The server infers the cohort's class shares to within 10 points")
     assert not any("client" in sentence for sentence in told)
 
 
@@ -116,9 +118,9 @@ def test_a_rival_client_reads_the_other_clients(small: Audit) -> None:
     )
     told = words(replace(small, findings=rest))
     assert told[0].startswith(
-        "Client 4 reads the other clients' class shares to within 10 points"
+        "Client 4 infers the other clients' class shares to within 10 points"
     )
-    assert told[1].startswith("It puts 10 % of the other clients' data in the wrong class")
+    assert told[1].startswith("It assigns 10 % of the other clients' data to the wrong class")
     assert not any("cohort" in sentence for sentence in told)
     cell = replace(rest[0].cell, rounds=(0, 1))
     refused = replace(small, findings=(), refusals=(Refusal(cell, COHORT, ("news",)),))
@@ -132,5 +134,5 @@ def test_what_intervals_were_worth_is_told_before_the_attack(small: Audit) -> No
 
 def test_headlines_give_one_sentence_an_arm(small: Audit) -> None:
     first, second = headlines(small, Seed(0))
-    assert first.startswith("none: The server reads each client's")
+    assert first.startswith("none: The server infers each client's")
     assert second.startswith("noise: The server reads each client's class shares no better")

@@ -1,4 +1,4 @@
-"""What is claimed of a person's attribute is scored by the numbers one gets by hand."""
+"""Scores of claimed attributes equal the numbers worked out by hand."""
 
 from math import log
 
@@ -22,7 +22,7 @@ TRUTH = GroundTruth(
 )
 ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
 PEOPLE = KnownUsers(
-    dict.fromkeys("abcd", ONE), attributes={"age": {who: AGES[who] for who in "abcd"}}
+    dict.fromkeys("abcd", ONE), attributes={"age": {user: AGES[user] for user in "abcd"}}
 )
 
 
@@ -30,14 +30,16 @@ def claim(young: float, attribute: str = "age") -> Attribute:
     return Attribute(attribute, ("young", "old"), torch.tensor([young, 1 - young]))
 
 
-def scores(said: Attribute, target: int = 0, people: KnownUsers = PEOPLE) -> dict[str, Score]:
-    true = SCORER.truth(TRUTH, client(target), (0,), said)
+def scores(
+    claimed: Attribute, target: int = 0, people: KnownUsers = PEOPLE
+) -> dict[str, Score]:
+    true = SCORER.truth(TRUTH, client(target), (0,), claimed)
     guesses = SCORER.guesses(true, Knowledge(2, people=people))
-    return {score.name: score for score in SCORER.score(said, true, guesses)}
+    return {score.name: score for score in SCORER.score(claimed, true, guesses)}
 
 
-def test_both_figures_stand_beside_the_majority_and_uniform() -> None:
-    # Known are three young and one old: with 1 added each, 4/6 and 2/6. True is old.
+def test_both_scores_have_the_majority_and_uniform_guesses() -> None:
+    # Three known users are young, one is old: with 1 added each, 4/6 and 2/6. The truth is old.
     got = scores(claim(0.25))
     assert got["accuracy"].value == 1
     assert dict(got["accuracy"].blinds) == {"majority": 0, "uniform": 0.5}
@@ -47,15 +49,15 @@ def test_both_figures_stand_beside_the_majority_and_uniform() -> None:
     assert got["log_loss"].better == "lower"
 
 
-def test_even_odds_are_half_right() -> None:
+def test_tied_values_share_the_accuracy() -> None:
     assert scores(claim(0.5))["accuracy"].value == 0.5
 
 
-def test_to_be_wrong_for_certain_costs_much_and_not_all() -> None:
+def test_certainty_in_a_wrong_value_has_a_finite_cost() -> None:
     assert scores(claim(1.0))["log_loss"].value == pytest.approx(-log(1e-12))
 
 
-def test_a_true_value_that_was_not_named_comes_last_and_is_missed() -> None:
+def test_a_true_value_that_is_not_claimed_comes_last_and_counts_as_wrong() -> None:
     true = SCORER.truth(TRUTH, client(1), (0,), claim(0.5))
     assert true.values == ("young", "old", "ancient")
     assert true.numbers() == (0, 0, 1)
@@ -64,18 +66,18 @@ def test_a_true_value_that_was_not_named_comes_last_and_is_missed() -> None:
     assert got["accuracy"].blinds["uniform"] == pytest.approx(1 / 3)
 
 
-def test_of_whom_nothing_is_known_only_all_values_alike_can_be_guessed() -> None:
+def test_without_known_users_the_only_guess_is_uniform() -> None:
     assert scores(claim(0.5), people=KnownUsers())["accuracy"].blinds.keys() == {"uniform"}
 
 
-def test_an_attribute_that_the_truth_does_not_have_is_named_with_those_it_has() -> None:
+def test_refuses_an_attribute_missing_from_the_truth_and_lists_the_others() -> None:
     for attribute in ("gender", "height"):
-        with pytest.raises(NeedsError, match=f"the {attribute} of client/0 .* age, gender"):
+        with pytest.raises(NeedsError, match=f"no {attribute} of client/0; .* age, gender"):
             SCORER.truth(TRUTH, client(0), (0,), claim(0.5, attribute))
 
 
-def test_another_attribute_than_the_truth_is_a_wrong_call() -> None:
+def test_refuses_a_claim_about_another_attribute() -> None:
     true = SCORER.truth(TRUTH, client(0), (0,), claim(0.5))
     guesses = SCORER.guesses(true, Knowledge(classes=2))
-    with pytest.raises(ValueError, match="gender was claimed, age asked for"):
+    with pytest.raises(ValueError, match="about gender, the truth about age"):
         SCORER.score(claim(0.5, "gender"), true, guesses)

@@ -1,4 +1,4 @@
-"""What is claimed of one sender's updates is scored by the numbers one gets by hand."""
+"""Scores of linked targets equal the numbers worked out by hand."""
 
 import pytest
 import torch
@@ -27,37 +27,37 @@ def compared(*numbers: float) -> SameSender:
     return SameSender(tuple(OTHERS[: len(numbers)]), torch.tensor(numbers, dtype=torch.float32))
 
 
-def test_the_truth_is_who_is_the_same_user() -> None:
+def test_the_truth_marks_targets_of_the_same_user() -> None:
     assert SCORER.truth(TRUTH, OWN, (0,), compared(0, 0, 0, 0)).numbers() == (0, 1, 0, 1)
 
 
-def test_average_precision_stands_beside_that_of_a_random_order() -> None:
-    # Order: v u u w, so ranks 2 and 3: (1/2 + 2/3) / 2 = 7/12. At random each of the 6 pairs of
-    # ranks is as likely: 1, 5/6, 3/4, 7/12, 1/2 and 5/12 have the mean 49/72.
+def test_average_precision_is_compared_with_a_random_order() -> None:
+    # Order: v u u w, so ranks 2 and 3: (1/2 + 2/3) / 2 = 7/12. In a random order the 6 pairs of
+    # ranks are equally likely: 1, 5/6, 3/4, 7/12, 1/2 and 5/12 have the mean 49/72.
     (got,) = scores(compared(9, 5, 1, 4))
     assert got.value == pytest.approx(7 / 12)
     assert got.blind == pytest.approx(49 / 72)
 
 
-def test_the_order_in_which_others_are_named_is_no_evidence() -> None:
+def test_the_order_of_tied_targets_gains_nothing() -> None:
     (got,) = scores(compared(1, 1, 1, 1))
     assert got.gain == 0
 
 
-def test_where_all_others_or_none_are_the_same_there_is_nothing_to_rank() -> None:
+def test_without_both_kinds_of_targets_there_is_no_score() -> None:
     assert scores(compared(1.0)) == ()
     same = GroundTruth({}, {}, users=dict.fromkeys((OWN, *OTHERS), "u"))
     assert scores(compared(1, 2, 3, 4), same) == ()
 
 
-def test_a_comparison_with_somebody_unknown_to_the_truth_is_named() -> None:
+def test_refuses_a_comparison_with_a_target_missing_from_the_truth() -> None:
     short = GroundTruth({}, {}, users={OWN: "u"})
     with pytest.raises(NeedsError, match="anon/0-1"):
         SCORER.truth(short, OWN, (0,), compared(1.0))
 
 
-def test_a_claim_about_others_than_the_truth_is_a_wrong_call() -> None:
+def test_refuses_a_claim_about_other_targets_than_the_truth() -> None:
     true = SCORER.truth(TRUTH, OWN, (0,), compared(0, 0, 0, 0))
     guesses = SCORER.guesses(true, Knowledge(classes=2))
-    with pytest.raises(ValueError, match="others than the truth"):
+    with pytest.raises(ValueError, match="different others"):
         SCORER.score(compared(1.0, 2.0), true, guesses)

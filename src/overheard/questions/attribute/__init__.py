@@ -1,1 +1,1 @@
-"""Which attribute the person behind a sender has."""
+"""The question of the attributes of the user behind a sender."""

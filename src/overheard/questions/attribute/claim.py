@@ -1,4 +1,4 @@
-"""What an attack may claim of an attribute of the person behind its target."""
+"""The claim about an attribute of the user behind a target."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from overheard.core.errors import ClaimError
 
 @dataclass(frozen=True, slots=True)
 class Attribute(Claim):
-    """Which value an attribute of the person behind a target has.
+    """The value of an attribute of the user behind a target.
 
     Args:
-        attribute: which, such as "gender".
-        values: that it may have, each once, two or more.
-        probabilities: of each, 0 or more and 1 together.
+        attribute: name of the attribute, such as "gender".
+        values: two or more possible values, all different.
+        probabilities: probability of each value, 0 or more, with sum 1.
 
     """
 
@@ -25,19 +25,20 @@ class Attribute(Claim):
     probabilities: Float[Tensor, " values"]
 
     def __post_init__(self) -> None:
-        """Refuse what is no choice between values."""
+        """Refuse invalid values or probabilities."""
         check_choice(self.values, self.probabilities)
         total = float(self.probabilities.sum())
         if len(self.values) < 2 or float(self.probabilities.min()) < 0 or abs(total - 1) > 1e-4:
+            got = dict(zip(self.values, self.probabilities.tolist(), strict=True))
             raise ClaimError(
-                "an attribute has 2 values or more, whose probabilities are 0 or more and sum "
-                f"to 1, got {dict(zip(self.values, self.probabilities.tolist(), strict=True))}"
+                "an attribute must have 2 or more values with probabilities that are 0 or more "
+                f"and sum to 1, got {got}"
             )
 
     def numbers(self) -> tuple[float, ...]:
-        """The probability of each value."""
+        """Return the probability of each value."""
         return tuple(self.probabilities.tolist())
 
     def candidates(self) -> tuple[str, ...]:
-        """The values."""
+        """Return the values."""
         return self.values

@@ -1,4 +1,4 @@
-"""How the figures of merit of this question are told to a reader."""
+"""Titles and units of this question's scores in reports."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,7 +7,7 @@ from overheard.findings.figures import SPACE, Measure
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "accuracy": Measure("Values told right", f"{SPACE}%", 100.0),
-        "balanced_accuracy": Measure("The same, mean over values", f"{SPACE}%", 100.0),
+        "accuracy": Measure("Correct attribute values", f"{SPACE}%", 100.0),
+        "balanced_accuracy": Measure("Balanced accuracy over values", f"{SPACE}%", 100.0),
     }
 )

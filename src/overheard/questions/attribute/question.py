@@ -1,4 +1,4 @@
-"""The question: which attribute the person behind a sender has."""
+"""The question of the attributes of the user behind a sender."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from overheard.questions.attribute.statistics.attribute_rows import attribute_ro
 @final
 @dataclass(frozen=True, slots=True)
 class AttributeQuestion(Question[Attribute]):
-    """Which attribute the person behind a sender has."""
+    """The value of an attribute of the user behind a sender."""
 
     name = "attribute"
     source = AttributeScorer.source
@@ -29,15 +29,15 @@ class AttributeQuestion(Question[Attribute]):
 
     @property
     def scorer(self) -> AttributeScorer:
-        """What holds claims against the truth."""
+        """The scorer of this question."""
         return AttributeScorer()
 
     def references(
         self, score: str, planned: Sequence[Finding], control: Sequence[Finding]
     ) -> Mapping[str, float]:
-        """The control's mean."""
+        """Return the control's mean."""
         return mean_in_control(score, control)
 
     def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
-        """The accuracy as a mean over true values."""
+        """Return rows of the balanced accuracy."""
         return attribute_rows(findings, seed)

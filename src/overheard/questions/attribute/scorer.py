@@ -1,4 +1,4 @@
-"""Holds what is claimed of a person's attribute against its true value."""
+"""The scorer of claimed attributes."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -18,25 +18,25 @@ from overheard.questions.attribute.claim import Attribute
 from overheard.statistics.places import place
 
 CHANCE_FLOOR = 1e-12
-"""The least chance under the logarithm of `log_loss`: being wrong for certain costs much, and
-not all."""
+"""Least probability inside the logarithm of `log_loss`, so that certainty in a wrong value has
+a finite cost."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AttributeScorer(Scorer[Attribute]):
-    """How well the value of an attribute is told.
+    """Compares the claimed probabilities of attribute values with the true value.
 
-    - `accuracy`: 1 if the true value has the highest probability, else 0; values that tie for
-      it are each named with the same chance.
-    - `log_loss`: -ln of the probability of the true value, taken as 1e-12 at least; in nats.
+    - `accuracy`: 1 if the true value has the highest probability, else 0; tied values share the
+      1 equally.
+    - `log_loss`: -ln of the probability of the true value, which counts as at least 1e-12; in
+      nats.
 
-    Blind are `majority`, whose probabilities are how often each value occurs among the users
-    whom the attacker knows, 1 added to each count (Laplace); and `uniform`. A value that no
-    known user has may be true of a target; nobody then names it.
+    There are two uninformed guesses. `majority` has the frequency of each value among the
+    attacker's known users, with 1 added to each count (Laplace); `uniform` has equal
+    probabilities. If no known user has the true value, neither guess includes it.
 
-    The mean of the accuracies over true values takes all targets: see
-    `auditing.identification`.
+    The balanced accuracy uses all targets: see `statistics.attribute_rows`.
     """
 
     name: ClassVar[str] = "attribute"
@@ -50,55 +50,57 @@ class AttributeScorer(Scorer[Attribute]):
     def truth(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: Attribute
     ) -> Attribute:
-        """The true value of the attribute that the claim is about, among the values it names.
+        """Return the true value of the claimed attribute, among the claimed values.
 
-        A true value that it does not name comes last.
+        A true value that is not among them is added at the end.
 
         Raises:
-            NeedsError: if the truth does not say who the target is, or what it is like.
+            NeedsError: if the ground truth lacks the target's user or attribute.
 
         """
-        who = true_user(truth, target)
+        user = true_user(truth, target)
         known = truth.attributes.get(claim.attribute, {})
-        if who not in known:
+        if user not in known:
             raise NeedsError(
-                f"the {claim.attribute} of {target} the ground truth does not say: ask for "
-                f"one of {', '.join(sorted(truth.attributes)) or 'none, for it has none'}"
+                f"the ground truth has no {claim.attribute} of {target}; it has these "
+                f"attributes: {', '.join(sorted(truth.attributes)) or 'none'}"
             )
-        values = tuple(dict.fromkeys((*claim.values, known[who])))
+        values = tuple(dict.fromkeys((*claim.values, known[user])))
         return Attribute(
-            claim.attribute, values, torch.tensor([float(v == known[who]) for v in values])
+            claim.attribute, values, torch.tensor([float(v == known[user]) for v in values])
         )
 
     def blind(self, asked: Attribute, knowledge: Knowledge) -> Mapping[str, Attribute]:
-        """As the known users are; all values alike."""
+        """Guess the frequencies among known users, and equal probabilities."""
         values = asked.values
         uniform = Attribute(
             asked.attribute, values, torch.full((len(values),), 1 / len(values))
         )
-        told = knowledge.people.attributes.get(asked.attribute)
-        if not told:
+        known = knowledge.people.attributes.get(asked.attribute)
+        if not known:
             return {"uniform": uniform}
-        often = Counter(told.values())
-        counts = torch.tensor([1.0 + often[value] for value in values])
+        occurrences = Counter(known.values())
+        counts = torch.tensor([1.0 + occurrences[value] for value in values])
         majority = Attribute(asked.attribute, values, counts / counts.sum())
         return {"majority": majority, "uniform": uniform}
 
     def told(self, truth: Attribute) -> Mapping[str, Attribute]:
-        """Nobody is told a part."""
+        """Return no guess: no part of the truth can be known separately."""
         return {}
 
     def score(
         self, claim: Attribute, truth: Attribute, guesses: Guesses[Attribute]
     ) -> tuple[Score, ...]:
-        """Both figures told above.
+        """Return both scores.
 
         Raises:
-            ValueError: if the claim is about another attribute than the truth.
+            ValueError: if the claim and the truth are about different attributes.
 
         """
         if claim.attribute != truth.attribute:
-            raise ValueError(f"{claim.attribute} was claimed, {truth.attribute} asked for")
+            raise ValueError(
+                f"the claim is about {claim.attribute}, the truth about {truth.attribute}"
+            )
         true = truth.values[int(truth.probabilities.argmax())]
         measures: tuple[tuple[str, Better, Callable[[Attribute, str], float]], ...] = (
             ("accuracy", "higher", _accuracy),
@@ -123,5 +125,5 @@ def _accuracy(claim: Attribute, true: str) -> float:
 
 
 def _log_loss(claim: Attribute, true: str) -> float:
-    named = dict(zip(claim.values, claim.probabilities.tolist(), strict=True))
-    return -log(max(named.get(true, 0.0), CHANCE_FLOOR))
+    probabilities = dict(zip(claim.values, claim.probabilities.tolist(), strict=True))
+    return -log(max(probabilities.get(true, 0.0), CHANCE_FLOOR))

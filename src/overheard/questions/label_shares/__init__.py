@@ -1,1 +1,1 @@
-"""Which share of each client's examples bears each label."""
+"""The question of the label shares of each client."""

@@ -1,4 +1,4 @@
-"""What an attack may claim of which share of a target's examples bears each label."""
+"""The claim about the share of each label among a target's examples."""
 
 from dataclasses import dataclass
 
@@ -9,18 +9,18 @@ from overheard.core.claims import Claim, Interval
 from overheard.core.errors import ClaimError
 
 SUM_SLACK = 1e-4
-"""How far shares in float32 may miss the sum of 1."""
+"""Largest rounding error of the sum of shares in float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeEstimate:
-    """How many examples a target trained on in a round.
+    """Estimate of the number of examples that a target trained on per round.
 
     Args:
         examples: the estimate.
-        low: lower end of the interval of `INTERVAL_LEVEL`; None = unsaid.
+        low: lower end of the interval of level `INTERVAL_LEVEL`; None if not stated.
         high: upper end.
-        converged: False where the method stopped without having met its own condition.
+        converged: False if the method stopped before its own condition was met.
 
     """
 
@@ -30,24 +30,24 @@ class SizeEstimate:
     converged: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse a size that is none."""
+        """Refuse an invalid size or interval."""
         low = self.examples if self.low is None else self.low
         high = self.examples if self.high is None else self.high
         if not 0 < low <= self.examples <= high < float("inf"):
-            raise ClaimError(f"a size is above 0 and inside its interval, got {self}")
+            raise ClaimError(f"a size must be above 0 and inside its interval, got {self}")
 
 
 @dataclass(frozen=True, slots=True)
 class LabelShares(Claim):
-    """Which share of the target's examples bears each label.
+    """The share of each label among the target's examples.
 
     Args:
-        shares: each 0 or more, 1 together.
-        absent: labels that the attack says the target does not hold at all; None where the
-            attack makes no such statement (a share of 0 is then an estimate, no verdict).
-        bounds: where each share lies, label by label, with a chance of `INTERVAL_LEVEL` each.
-        null_probability: the chance, 0..1, that the target does not hold the label.
-        size: how many examples the target trained on in a round.
+        shares: share of each label, 0 or more, with sum 1.
+        absent: whether the attack claims that the target holds no example of the label; None if
+            it claims nothing on absence (a share of 0 is then only an estimate).
+        bounds: interval of each share, with level `INTERVAL_LEVEL` each.
+        null_probability: probability, 0..1, that the target holds no example of the label.
+        size: number of examples that the target trained on per round.
 
     """
 
@@ -58,7 +58,7 @@ class LabelShares(Claim):
     size: SizeEstimate | None = None
 
     def __post_init__(self) -> None:
-        """Refuse shares that are none."""
+        """Refuse invalid shares."""
         total = float(self.shares.sum())
         # A NaN fails both comparisons, so it is refused too.
         if not (bool((self.shares >= 0).all()) and abs(total - 1) <= SUM_SLACK):
@@ -66,19 +66,21 @@ class LabelShares(Claim):
                 f"label shares must be 0 or more and sum to 1, got {self.shares.tolist()}"
             )
         if self.absent is not None and self.absent.shape != self.shares.shape:
-            raise ClaimError("`absent` must say one thing a label")
+            raise ClaimError("`absent` must have one entry per label")
         if self.bounds is not None and len(self.bounds.low) != len(self.shares):
-            raise ClaimError("`bounds` must bound each label's share")
-        chances = self.null_probability
-        if chances is not None and not (
-            chances.shape == self.shares.shape and bool(((chances >= 0) & (chances <= 1)).all())
+            raise ClaimError("`bounds` must have one interval per label")
+        null = self.null_probability
+        if null is not None and not (
+            null.shape == self.shares.shape and bool(((null >= 0) & (null <= 1)).all())
         ):
-            raise ClaimError(f"a null probability a label, 0 to 1, got {chances.tolist()}")
+            raise ClaimError(
+                f"`null_probability` must be 0 to 1 for each label, got {null.tolist()}"
+            )
 
     def numbers(self) -> tuple[float, ...]:
-        """The share of each label."""
+        """Return the share of each label."""
         return tuple(self.shares.tolist())
 
     def interval(self) -> Interval | None:
-        """The bounds of each label's share."""
+        """Return the interval of each label's share."""
         return self.bounds

@@ -1,4 +1,4 @@
-"""How the figures of merit of this question are told to a reader."""
+"""Titles and units of this question's scores in reports."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,12 +7,12 @@ from overheard.findings.figures import SPACE, Measure
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "l1": Measure("Data put in the wrong class", f"{SPACE}%", 50.0),
-        "linf": Measure("Error on the worst class", f"{SPACE}points", 100.0),
+        "l1": Measure("Data assigned to the wrong class", f"{SPACE}%", 50.0),
+        "linf": Measure("Largest error of a class share", f"{SPACE}points", 100.0),
         "coverage": Measure("True shares inside the stated intervals", f"{SPACE}%", 100.0),
         "width": Measure("Mean width of the stated intervals", f"{SPACE}points", 100.0),
-        "null_brier": Measure("Squared error of the stated chances of absence", "", 1.0),
-        "size_factor": Measure("Number of examples off by", f"{SPACE}doublings", 1.0),
+        "null_brier": Measure("Brier score of the absence probabilities", "", 1.0),
+        "size_factor": Measure("Error of the number of examples", f"{SPACE}doublings", 1.0),
         "size_coverage": Measure("True sizes inside the stated intervals", f"{SPACE}%", 100.0),
     }
 )

@@ -1,4 +1,4 @@
-"""The question: which share of each client's examples bears each label."""
+"""The question of the share of each label among a client's examples."""
 
 from dataclasses import dataclass
 from typing import final
@@ -12,7 +12,7 @@ from overheard.questions.label_shares.scorer.label_shares import LabelSharesScor
 @final
 @dataclass(frozen=True, slots=True)
 class LabelSharesQuestion(Question[LabelShares]):
-    """Which share of each client's examples bears each label."""
+    """The share of each label among a client's examples."""
 
     name = "label_shares"
     source = LabelSharesScorer.source
@@ -20,5 +20,5 @@ class LabelSharesQuestion(Question[LabelShares]):
 
     @property
     def scorer(self) -> LabelSharesScorer:
-        """What holds claims against the truth."""
+        """The scorer of this question."""
         return LabelSharesScorer()

@@ -1,1 +1,1 @@
-"""Which updates are of one sender."""
+"""The question of which updates come from the same sender."""

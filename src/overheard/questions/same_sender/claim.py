@@ -11,12 +11,12 @@ from overheard.core.parties import Party
 
 @dataclass(frozen=True, slots=True)
 class SameSender(Claim):
-    """Which other targets are of the same sender as this one.
+    """The other targets that come from the same sender as a target.
 
     Args:
-        others: the targets that it was compared with, each once.
-        scores: evidence that each is of the same sender, larger = more likely; one scale for
-            all targets of an attack.
+        others: the targets compared with it, all different.
+        scores: evidence that each comes from the same sender; larger is more likely. All
+            targets of an attack share one scale.
 
     """
 
@@ -24,13 +24,13 @@ class SameSender(Claim):
     scores: Float[Tensor, " others"]
 
     def __post_init__(self) -> None:
-        """Refuse what compares with nobody."""
+        """Refuse invalid or empty comparisons."""
         check_choice(self.others, self.scores)
 
     def numbers(self) -> tuple[float, ...]:
-        """The score of each other target."""
+        """Return the score of each other target."""
         return tuple(self.scores.tolist())
 
     def candidates(self) -> tuple[str, ...]:
-        """The other targets."""
+        """Return the other targets."""
         return self.others

@@ -1,4 +1,4 @@
-"""How the figures of merit of this question are told to a reader."""
+"""Titles and units of this question's scores in reports."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from overheard.findings.figures import SPACE, Measure
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "average_precision": Measure("Average precision a target", f"{SPACE}%", 100.0),
+        "average_precision": Measure("Average precision per target", f"{SPACE}%", 100.0),
         **PAIR_MEASURES,
     }
 )

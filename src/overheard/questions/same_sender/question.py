@@ -1,4 +1,4 @@
-"""The question: which updates are of one sender."""
+"""The question of which updates come from the same sender."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from overheard.questions.same_sender.statistics.same_sender_rows import same_sen
 @final
 @dataclass(frozen=True, slots=True)
 class SameSenderQuestion(Question[SameSender]):
-    """Which updates are of one sender."""
+    """The updates that come from the same sender."""
 
     name = "same_sender"
     source = SameSenderScorer.source
@@ -29,15 +29,15 @@ class SameSenderQuestion(Question[SameSender]):
 
     @property
     def scorer(self) -> SameSenderScorer:
-        """What holds claims against the truth."""
+        """The scorer of this question."""
         return SameSenderScorer()
 
     def references(
         self, score: str, planned: Sequence[Finding], control: Sequence[Finding]
     ) -> Mapping[str, float]:
-        """The control's mean."""
+        """Return the control's mean."""
         return mean_in_control(score, control)
 
     def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
-        """How well pairs of one sender are told from pairs of two."""
+        """Return rows on how well pairs of one sender differ from pairs of two."""
         return same_sender_rows(findings, seed)

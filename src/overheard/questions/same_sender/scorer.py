@@ -1,4 +1,4 @@
-"""Holds what is claimed of which targets are of one sender against who sent them."""
+"""The scorer of claims about targets from the same sender."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -18,54 +18,54 @@ from overheard.statistics.precision import average_precisions
 @final
 @dataclass(frozen=True, slots=True)
 class SameSenderScorer(Scorer[SameSender]):
-    """How well other targets are ranked by whether they are of the same sender.
+    """Scores how well targets from the same sender are ranked above others.
 
-    - `average_precision`: of the others ranked by their score, those of the same user being
-      the ones sought; ties are broken by chance. The blind guess is a random order, which gets
-      more than the share of those sought: see `statistics.precision`. Only of a target that was
-      compared with some of the same sender and with some of another.
+    - `average_precision`: of the ranking of other targets by score, where targets of the same
+      user are relevant; ties are broken at random. The uninformed guess is a random order,
+      which scores above the fraction of relevant targets: see `statistics.precision`. It is
+      defined only if some compared targets come from the same sender and some do not.
 
-    How well pairs are told apart by one threshold takes all targets of a run together: see
-    `auditing.identification`.
+    Rows that classify pairs by one threshold use all targets of a run: see
+    `statistics.same_sender_rows`.
     """
 
     name: ClassVar[str] = "same_sender"
     claim: ClassVar[type[Claim]] = SameSender
     headline: ClassVar[str] = "average_precision"
     source: ClassVar[str] = (
-        "Matching: Orekondy et al. (Gradient-Leaks, arXiv 1805.05838); asked here of two "
-        "updates of unknown senders, as one links pseudonyms"
+        "Matching: Orekondy et al. (Gradient-Leaks, arXiv 1805.05838); applied here to two "
+        "updates of unknown senders, to link pseudonyms"
     )
 
     def truth(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: SameSender
     ) -> SameSender:
-        """Of each target that this one was compared with, 1 if it is of the same user, else 0.
+        """Return 1 for each compared target of the same user, else 0.
 
         Raises:
-            NeedsError: if the truth does not say who one of them is.
+            NeedsError: if the ground truth lacks the user of one of them.
 
         """
-        own = true_user(truth, target)
-        same = [float(true_user(truth, other) == own) for other in claim.others]
-        return SameSender(claim.others, torch.tensor(same))
+        user = true_user(truth, target)
+        is_same = [float(true_user(truth, other) == user) for other in claim.others]
+        return SameSender(claim.others, torch.tensor(is_same))
 
     def blind(self, asked: SameSender, knowledge: Knowledge) -> Mapping[str, SameSender]:
-        """All alike."""
-        alike = SameSender(asked.others, torch.zeros(len(asked.others)))
-        return {"a random order": alike}
+        """Guess a random order, by equal scores."""
+        tied = SameSender(asked.others, torch.zeros(len(asked.others)))
+        return {"a random order": tied}
 
     def told(self, truth: SameSender) -> Mapping[str, SameSender]:
-        """Nobody is told a part."""
+        """Return no guess: no part of the truth can be known separately."""
         return {}
 
     def score(
         self, claim: SameSender, truth: SameSender, guesses: Guesses[SameSender]
     ) -> tuple[Score, ...]:
-        """The figure told above, if there is anything to rank.
+        """Return the average precision, if it is defined.
 
         Raises:
-            ValueError: if the claim compares with others than the truth does.
+            ValueError: if the claim and the truth compare with different targets.
 
         """
         if not 0 < float(truth.scores.sum()) < len(truth.others):
@@ -77,7 +77,7 @@ class SameSenderScorer(Scorer[SameSender]):
 
 def _precision(claim: SameSender, truth: SameSender) -> float:
     if claim.others != truth.others:
-        raise ValueError("the claim compares the target with others than the truth does")
+        raise ValueError("the claim and the truth compare the target with different others")
     scores = claim.scores.double().numpy(force=True)
     same = truth.scores.long().numpy(force=True)
     return float(average_precisions(scores, same, 2)[1])

@@ -1,4 +1,4 @@
-"""Melis et al.'s forest on an attribute."""
+"""Melis et al.'s forest infers an attribute."""
 
 from dataclasses import replace
 
@@ -17,23 +17,23 @@ SHADOWS = AttributeForest(updates="shadow")
 
 
 class TestAttributeForest:
-    def test_finds_an_attribute_that_enlarges_some_changes(self):
+    def test_infers_an_attribute_that_enlarges_some_changes(self):
         assert balanced_accuracy(SHADOWS, LEAKING) > 0.9
 
-    def test_is_near_chance_where_the_attribute_moves_nothing(self):
+    def test_is_near_chance_if_the_attribute_does_not_affect_updates(self):
         # 16 users: one standard error is 0.5 / 16^(1/2) = 0.125.
         assert abs(balanced_accuracy(SHADOWS, TELLING_WHO) - 0.5) < 0.26
 
-    def test_cannot_be_certain_of_anything(self):
-        # All 100 trees, and the vote that each of two values has: (100 + 1) / (100 + 2).
+    def test_is_never_certain(self):
+        # All 100 trees, plus one extra vote per value: (100 + 1) / (100 + 2).
         crowd = Crowd(style=0.0, leak=50.0)
         targets = tuple(crowd.targets())
         claims = SHADOWS.infer(crowd.view(), targets, crowd.knowledge(), Seed(0))
-        most = max(max(claims[who].numbers()) for who in targets)
-        assert most == pytest.approx((TREES + 1) / (TREES + 2))
+        largest = max(max(claims[target].numbers()) for target in targets)
+        assert largest == pytest.approx((TREES + 1) / (TREES + 2))
 
-    def test_a_value_that_nobody_it_is_told_of_bears_stays_possible(self):
-        # Of users 0 to 31, 16 and on take no part; "rare" is borne by user 0 alone.
+    def test_a_value_that_no_known_user_has_stays_possible(self):
+        # Of users 0 to 31, those from 16 on do not participate; only user 0 has "rare".
         crowd = replace(
             LEAKING, value=lambda number: ("rare", "a", "b")[min(number, 1 + number % 2)]
         )
@@ -43,11 +43,11 @@ class TestAttributeForest:
             1 / (TREES + 3)
         )
 
-    def test_signs_tell_it_nothing(self):
+    def test_ignores_signs(self):
         crowd = LEAKING
         target = next(iter(crowd.targets()))
 
-        def told(sign):
+        def probabilities(sign):
             view = crowd.view()
             flipped = replace(
                 view,
@@ -65,8 +65,8 @@ class TestAttributeForest:
                 target
             ].numbers()
 
-        assert told(1) == told(-1)
+        assert probabilities(1) == probabilities(-1)
 
-    def test_refuses_settings_that_are_none(self):
+    def test_refuses_invalid_settings(self):
         with pytest.raises(ValueError, match="chunks"):
             AttributeForest(chunks=0)

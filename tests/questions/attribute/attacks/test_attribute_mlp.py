@@ -1,4 +1,4 @@
-"""The paper's perceptron on an attribute."""
+"""The paper's perceptron infers an attribute."""
 
 from dataclasses import replace
 
@@ -12,10 +12,10 @@ from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
 from tests.worlds.planted_crowd import VALUES, Crowd, user
 
 LEAKING = Crowd(style=0.5, leak=1.0)
-"""Updates tell the attribute, and who one is."""
+"""Updates reveal the attribute and the user."""
 
 TELLING_WHO = Crowd(style=1.0, leak=0.0)
-"""Updates tell who one is, and that says nothing of the attribute."""
+"""Updates reveal the user, whose identity is independent of the attribute."""
 
 SHADOWS = AttributeMlp(updates="shadow")
 
@@ -23,38 +23,38 @@ SHADOWS = AttributeMlp(updates="shadow")
 def balanced_accuracy(attack: AttributeMlp, crowd: Crowd) -> float:
     targets = crowd.targets()
     claims = attack.infer(crowd.view(), tuple(targets), crowd.knowledge(), Seed(0))
-    right = {value: [] for value in VALUES}
-    for target, who in targets.items():
+    correct = {value: [] for value in VALUES}
+    for target, number in targets.items():
         claim = claims[target]
-        told = claim.values[int(claim.probabilities.argmax())]
-        right[crowd.value(who)].append(told == crowd.value(who))
-    return sum(sum(mine) / len(mine) for mine in right.values()) / len(right)
+        claimed = claim.values[int(claim.probabilities.argmax())]
+        correct[crowd.value(number)].append(claimed == crowd.value(number))
+    return sum(sum(hits) / len(hits) for hits in correct.values()) / len(correct)
 
 
 class TestAttributeMlp:
     @pytest.mark.parametrize("jointly", [False, True])
-    def test_finds_an_attribute_that_moves_updates(self, jointly):
+    def test_infers_an_attribute_that_affects_updates(self, jointly):
         assert balanced_accuracy(replace(SHADOWS, jointly=jointly), LEAKING) > 0.9
 
     @pytest.mark.parametrize("jointly", [False, True])
-    def test_is_near_chance_where_the_attribute_moves_nothing(self, jointly):
+    def test_is_near_chance_if_the_attribute_does_not_affect_updates(self, jointly):
         # 16 users: one standard error is 0.5 / 16^(1/2) = 0.125.
         attack = replace(SHADOWS, jointly=jointly)
         assert abs(balanced_accuracy(attack, TELLING_WHO) - 0.5) < 0.26
 
-    def test_told_of_everyone_it_finds_by_recognition_what_updates_do_not_tell(self):
+    def test_with_the_attributes_of_everyone_it_infers_them_by_recognition(self):
         assert balanced_accuracy(replace(SHADOWS, told="everyone"), TELLING_WHO) > 0.9
 
-    def test_learns_from_users_who_take_no_part_alone(self):
+    def test_learns_only_from_users_who_do_not_participate(self):
         crowd = LEAKING
         knowledge = crowd.knowledge()
         values = knowledge.people.attributes["side"]
-        # Lies about all who take part, which only one who was told of them could believe.
-        lies = {
+        # Participants have wrong values, which matter only if the attack learns from them.
+        wrong = {
             name: value if name in knowledge.people.holdout else VALUES[value == VALUES[0]]
             for name, value in values.items()
         }
-        people = replace(knowledge.people, attributes={"side": lies})
+        people = replace(knowledge.people, attributes={"side": wrong})
         target = next(iter(crowd.targets()))
         one, other = (
             SHADOWS.infer(crowd.view(), (target,), known, Seed(0))[target].numbers()
@@ -62,13 +62,13 @@ class TestAttributeMlp:
         )
         assert one == other
 
-    def test_names_each_value_that_anybody_bears(self):
+    def test_claims_each_value_that_any_user_has(self):
         three = replace(LEAKING, value=lambda number: ("a", "b", "c")[number % 3])
         target = next(iter(three.targets()))
         claim = SHADOWS.infer(three.view(), (target,), three.knowledge(), Seed(0))[target]
         assert (claim.attribute, claim.values) == ("side", ("a", "b", "c"))
 
-    def test_asks_for_the_choice_where_there_are_several_attributes(self):
+    def test_asks_for_a_choice_among_several_attributes(self):
         knowledge = LEAKING.knowledge()
         values = knowledge.people.attributes["side"]
         people = replace(knowledge.people, attributes={"side": values, "age": values})
@@ -80,13 +80,15 @@ class TestAttributeMlp:
         claim = chosen.infer(LEAKING.view(), (target,), several, Seed(0))[target]
         assert claim.attribute == "age"
 
-    def test_refuses_to_learn_from_users_who_take_no_part_where_there_are_none(self):
+    def test_refuses_to_learn_from_holdout_users_if_there_are_none(self):
         knowledge = LEAKING.knowledge()
-        named = knowledge.people.priors
+        priors = knowledge.people.priors
         people = KnownUsers(
-            named,
+            priors,
             devices={
-                who: name for who, name in knowledge.people.devices.items() if name in named
+                device: name
+                for device, name in knowledge.people.devices.items()
+                if name in priors
             },
             attributes={"side": {user(n): LEAKING.value(n) for n in range(LEAKING.users)}},
         )
@@ -94,6 +96,6 @@ class TestAttributeMlp:
         with pytest.raises(NeedsError, match=r"data\.people\.holdout"):
             SHADOWS.infer(LEAKING.view(), (target,), Knowledge(2, people=people), Seed(0))
 
-    def test_refuses_settings_that_are_none(self):
+    def test_refuses_invalid_settings(self):
         with pytest.raises(ValueError, match="epochs"):
             AttributeMlp(epochs=0)

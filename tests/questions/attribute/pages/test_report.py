@@ -1,4 +1,4 @@
-"""What a person is like is told beside chance and the control."""
+"""Reports compare inferred attributes with guessing and with the control."""
 
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
@@ -8,19 +8,19 @@ from overheard.report.words import exposure_words
 from tests.report.people import attribute_findings, people_audit
 
 
-def told(strength: float) -> tuple[Arm, ...]:
+def arms_of(strength: float) -> tuple[Arm, ...]:
     findings = attribute_findings("none", "age", strength)
     return arms(people_audit(findings, {"none": 0.8}), Seed(0))
 
 
-def test_attributes_are_spoken_of_in_their_own_words() -> None:
-    (arm,) = told(3.0)
+def test_attributes_have_sentences_of_their_own() -> None:
+    (arm,) = arms_of(3.0)
     words = " ".join(exposure_words(arm.exposures[0]))
-    assert "tells what the person behind a target is like, right in" in words
+    assert "infers the attribute of the user behind a target correctly in" in words
     assert "dealt anew among all of them, the same figure is" in words
 
 
 def test_attributes_have_one_table_with_guess_and_control() -> None:
-    (table,) = attribute_tables(told(2.0))
-    assert table.caption.startswith("What a person is like")
-    assert table.heads[2:5] == ("Values told right", "Guessing", "In the control")
+    (table,) = attribute_tables(arms_of(2.0))
+    assert table.caption.startswith("Attributes of users")
+    assert table.heads[2:5] == ("Correct attribute values", "Guessing", "In the control")

@@ -54,8 +54,8 @@ def test_places_the_control_inside_the_permutation_range() -> None:
 
 def test_omits_columns_without_values() -> None:
     table = tables(identity_findings("none", "ours", 4.0))["Pairs told apart by one threshold"]
-    # Only same_sender has the average precision of a target.
-    assert "Average precision a target" not in table.heads
+    # Only same_sender has the average precision of per target.
+    assert "Average precision per target" not in table.heads
     bare = tables(identity_findings("none", "ours", 4.0, strangers=(), has_controls=False))
     table = bare["Users unknown to the attacker"]
     assert "Unknown targets" not in table.heads

@@ -1,4 +1,4 @@
-"""The bias equation, solved where the answer is known."""
+"""The bias equation with known solutions."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ START = torch.tensor([0.4, -0.2, 0.1], dtype=torch.float64)
 
 
 def drift(kappa: float) -> torch.Tensor:
-    """kappa (I - P^T) pi, by definition."""
+    """Return kappa (I - P^T) pi."""
     return kappa * (SHARES - ALONG.T @ SHARES)
 
 
@@ -25,19 +25,19 @@ def solved(change: torch.Tensor, recipe: Recipe, examples: int | None) -> list[f
     return _solve(START, Update({"b": change}, examples), "b", ALONG, recipe).tolist()
 
 
-def test_known_steps_give_the_shares_back():
+def test_recovers_the_shares_with_known_steps():
     # 100 examples in batches of 10, 2 epochs: 20 steps of 0.05: kappa = 1.
     recipe = Recipe(rate=0.05, epochs=2, batch=10)
     assert solved(drift(1.0), recipe, 100) == pytest.approx(SHARES.tolist(), abs=1e-4)
 
 
-def test_momentum_lengthens_the_way():
-    # 1 / (1 - 0.5) = 2: the same steps go twice as far.
+def test_corrects_for_momentum():
+    # 1 / (1 - 0.5) = 2: the same steps have twice the effect.
     recipe = Recipe(rate=0.05, epochs=2, batch=10, momentum=0.5)
     assert solved(drift(2.0), recipe, 100) == pytest.approx(SHARES.tolist(), abs=1e-4)
 
 
-def test_weight_decay_is_taken_off():
+def test_corrects_for_weight_decay():
     # Decay pulls by rate * decay * steps * mean bias = 0.05 * 0.1 * 20 * (b + db / 2). With
     # db = drift - 0.1 (b + db / 2):  db (1 + 0.05) = drift - 0.1 b.
     recipe = Recipe(rate=0.05, epochs=2, batch=10, weight_decay=0.1)
@@ -45,7 +45,7 @@ def test_weight_decay_is_taken_off():
     assert solved(change, recipe, 100) == pytest.approx(SHARES.tolist(), abs=1e-4)
 
 
-def test_a_hidden_size_leaves_shares_that_still_explain_the_direction():
+def test_a_hidden_size_gives_shares_that_explain_the_direction():
     recipe = Recipe(rate=0.05, epochs=2, batch=10)
     shares = torch.tensor(solved(drift(1.0), recipe, None), dtype=torch.float64)
     moved = shares - ALONG.T @ shares
@@ -54,7 +54,7 @@ def test_a_hidden_size_leaves_shares_that_still_explain_the_direction():
     assert float(cosine) == pytest.approx(1, abs=1e-6)
 
 
-def test_a_model_without_output_bias_is_refused_in_words(leaky):
+def test_refuses_a_model_without_output_bias(leaky):
     def bare() -> torch.nn.Module:
         return torch.nn.Sequential(torch.nn.Linear(12, 4, bias=False))
 
@@ -64,7 +64,7 @@ def test_a_model_without_output_bias_is_refused_in_words(leaky):
         BiasInversion().infer(leaky.transcript.seen_by(SERVER), [client(0)], knowledge, Seed(0))
 
 
-def test_a_known_smoothing_of_the_labels_is_undone():
+def test_corrects_for_label_smoothing():
     # Smoothed by 0.3, targets are 0.7 pi + 0.1; 10 examples in one step: kappa = 1.
     change = 0.7 * SHARES + 0.1 - ALONG.T @ SHARES
     recipe = Recipe(rate=1.0, epochs=1, batch=10, label_smoothing=0.3)
@@ -73,6 +73,6 @@ def test_a_known_smoothing_of_the_labels_is_undone():
     assert solved(change, plain, 10) != pytest.approx(SHARES.tolist(), abs=5e-2)
 
 
-def test_an_update_that_is_no_number_counts_as_all_alike():
+def test_an_update_that_is_not_finite_gives_even_shares():
     change = torch.tensor([float("nan"), 0.1, 0.2], dtype=torch.float64)
     assert solved(change, Recipe(1.0, 1, 1), 1) == pytest.approx([1 / 3] * 3)

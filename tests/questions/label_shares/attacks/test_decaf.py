@@ -1,4 +1,4 @@
-"""Decaf on matrices that can be worked by hand, and on updates that it must read."""
+"""Decaf on matrices with known solutions, and on simulated updates."""
 
 import pytest
 import torch
@@ -25,26 +25,26 @@ BASES = Bases(OF_CLASS, {(0, 1, 2): OF_UNION, (0, 1): OF_UNION, (0,): OF_CLASS[0
 class TestDecompose:
     @pytest.mark.slow
     @pytest.mark.parametrize("solver", ["nnls", "gradient"])
-    def test_gives_back_the_mixture_of_bases_with_the_calibrator_spread_evenly(self, solver):
+    def test_recovers_the_mixture_and_divides_the_calibrator_evenly(self, solver):
         change = 3 * OF_CLASS[0] + 1 * OF_CLASS[1] + 2 * OF_UNION
         # alpha = (3, 1, 0), beta = 2, m = 3: (3 + 2/3, 1 + 2/3, 2/3) / (4 + 2).
         expected = torch.tensor([3 + 2 / 3, 1 + 2 / 3, 2 / 3]) / 6
         shares = Decaf(solver=solver, steps=4000).decompose(change, ALL, BASES)
         torch.testing.assert_close(shares, expected, atol=0.01, rtol=0)
 
-    def test_without_calibrator_the_missing_base_has_no_share(self):
+    def test_without_calibrator_an_unused_basis_has_no_share(self):
         change = 3 * OF_CLASS[0] + 1 * OF_CLASS[1]
         shares = Decaf(calibrator=False).decompose(change, ALL, BASES)
         torch.testing.assert_close(shares, torch.tensor([0.75, 0.25, 0.0]), atol=1e-5, rtol=0)
 
-    def test_null_classes_get_nothing_even_of_the_calibrator(self):
+    def test_null_classes_get_no_share_of_the_calibrator(self):
         present = torch.tensor([True, True, False])
         change = 2 * OF_CLASS[0] + 2 * OF_UNION
         # alpha = (2, 0), beta = 2, m = 2: (2 + 1, 1) / 4.
         shares = Decaf().decompose(change, present, BASES)
         torch.testing.assert_close(shares, torch.tensor([0.75, 0.25, 0.0]), atol=1e-5, rtol=0)
 
-    def test_one_class_left_holds_everything(self):
+    def test_a_single_remaining_class_gets_everything(self):
         present = torch.tensor([True, False, False])
         shares = Decaf().decompose(5 * OF_CLASS[0], present, BASES)
         torch.testing.assert_close(shares, torch.tensor([1.0, 0.0, 0.0]))
@@ -73,15 +73,15 @@ class TestNullClasses:
         rows = [[0.1, -1.0], [0.0, -0.2], [-1.0, -1.0]]
         assert self.present(rows) == [True, False, False]
 
-    def test_a_threshold_raises_the_bar(self):
+    def test_a_threshold_makes_more_classes_null(self):
         rows = [[0.1, -1.0], [0.0005, -0.2], [-1.0, -1.0]]
         assert self.present(rows) == [True, True, False]
         assert self.present(rows, threshold=0.001) == [True, False, False]
 
-    def test_none_is_removed_where_all_would_be(self):
+    def test_removes_no_class_if_all_appear_null(self):
         assert self.present([[-1.0], [0.0], [-2.0]]) == [True, True, True]
 
-    def test_none_is_removed_where_that_is_switched_off(self):
+    def test_removes_no_class_without_null_removal(self):
         assert self.present([[0.1], [-1.0], [-1.0]], null_removal=False) == [True, True, True]
 
 
@@ -106,16 +106,16 @@ class TestOnAFederation:
         absent = [claim.absent.tolist() for claim in self.claims(run)]
         for mine, counts in zip(absent, COUNTS, strict=True):
             held = [count > 0 for count in counts]
-            # The proof: a null class is always found. A held one may be missed, see the paper.
+            # By the proof, null classes are always found. Others may be missed, see the paper.
             assert all(gone or there for gone, there in zip(mine, held, strict=True))
 
-    def test_a_client_of_one_class_is_read_without_error(self, run):
+    def test_reads_a_client_of_one_class_exactly(self, run):
         assert self.claims(run)[1].shares.tolist() == pytest.approx([0, 0, 1, 0], abs=1e-5)
 
-    def test_says_nothing_about_absence_without_null_removal(self, run):
+    def test_claims_no_absence_without_null_removal(self, run):
         assert all(claim.absent is None for claim in self.claims(run, null_removal=False))
 
-    def test_null_removal_brings_the_claim_nearer_where_classes_are_missing(self, run):
+    def test_null_removal_improves_claims_if_classes_are_absent(self, run):
         true = torch.tensor([0.0, 0.0, 1.0, 0.0])
         off = [
             float((self.claims(run, null_removal=on)[1].shares - true).abs().sum())
@@ -124,12 +124,12 @@ class TestOnAFederation:
         assert off[0] < off[1]
 
     @pytest.mark.slow
-    def test_gradient_descent_comes_close_to_the_exact_minimum(self, run):
+    def test_gradient_descent_is_close_to_the_exact_minimum(self, run):
         exact, near = self.claims(run), self.claims(run, solver="gradient", steps=3000)
         for one, other in zip(exact, near, strict=True):
             torch.testing.assert_close(one.shares, other.shares, atol=0.05, rtol=0)
 
-    def test_bases_of_a_class_lift_its_own_row_only(self, run):
+    def test_the_basis_of_a_class_increases_only_its_own_row(self, run):
         knowledge = run.knowledge
         present = [torch.ones(CLASSES, dtype=torch.bool)]
         bases = gradient_bases(run.start, "2.weight", present, knowledge, 0, Seed(0))
@@ -139,7 +139,7 @@ class TestOnAFederation:
             assert float(base[others].max()) <= 0
 
 
-def test_refuses_settings_that_mean_nothing():
+def test_refuses_invalid_settings():
     with pytest.raises(ValueError, match="threshold"):
         Decaf(threshold=-1.0)
     with pytest.raises(ValueError, match="steps"):

@@ -31,7 +31,7 @@ def shares(*messages: Message, attack=None, knowledge: Knowledge | None = None):
 MORE_OF_THE_FIRST = SHARED + torch.tensor([0.2, -0.1, -0.1])
 
 
-def test_the_shares_are_those_worked_by_hand() -> None:
+def test_shares_equal_those_worked_out_by_hand() -> None:
     # Change 0.5 x 3 x (.2, -.1, -.1) = (.3, -.15, -.15): its deviation (n - 1) is .2598, so it
     # is (1.1547, -.5774, -.5774). The scale is sqrt(2 / 4) / 3 = .2357.
     told = shares(said(0, SERVER, SHARED), said(0, WHO, MORE_OF_THE_FIRST))
@@ -40,7 +40,7 @@ def test_the_shares_are_those_worked_by_hand() -> None:
     assert told.absent.tolist() == [False] * 3
 
 
-def test_rates_count_as_labels_do() -> None:
+def test_rates_and_labels_both_count() -> None:
     slow = said(0, WHO, SHARED)
     faster = DistilledSet(
         slow.body.inputs, slow.body.labels, torch.tensor([0.5, 0.5, 0.9]), slow.body.counts
@@ -49,7 +49,7 @@ def test_rates_count_as_labels_do() -> None:
     assert int(told.shares.argmax()) == 2
 
 
-def test_who_says_that_it_lacks_a_class_is_taken_at_its_word() -> None:
+def test_masked_classes_are_claimed_absent() -> None:
     told = shares(
         said(0, SERVER, SHARED), said(0, WHO, MORE_OF_THE_FIRST, counts=(1.0, 0.0, 1.0))
     )
@@ -58,7 +58,7 @@ def test_who_says_that_it_lacks_a_class_is_taken_at_its_word() -> None:
     assert float(told.shares.sum()) == pytest.approx(1)
 
 
-def test_a_set_that_was_not_changed_says_what_was_expected() -> None:
+def test_an_unchanged_set_gives_the_expected_shares() -> None:
     auxiliary = Examples(torch.zeros(4, 2), torch.tensor([0, 0, 1, 2]))
     told = shares(
         said(0, SERVER, SHARED),

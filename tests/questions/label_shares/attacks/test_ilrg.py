@@ -1,4 +1,4 @@
-"""The recovered system, where it is the true one."""
+"""The recovered system in cases where it is exact."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ COUNTS = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
 
 @settings(max_examples=25, deadline=None)
 @given(COUNTS)
-def test_one_step_from_a_blank_model_gives_the_counts_back(counts):
+def test_recovers_the_counts_after_one_step_of_a_zero_model(counts):
     # W = 0: whatever the recovered features are, P_k = 1/3, as it truly is. Then n solves
     # sum_k n_k / 3 - n_c = K db_c = K / 3 - n_c.
     expected = [count / sum(counts) for count in counts]
@@ -43,9 +43,7 @@ def test_one_step_from_a_blank_model_gives_the_counts_back(counts):
     st.floats(0.1, 3),
     st.floats(0, 3),
 )
-def test_any_model_is_read_through_where_all_examples_have_the_same_features(
-    counts, weights, first, second
-):
+def test_recovers_the_counts_of_any_model_if_features_are_equal(counts, weights, first, second):
     # dW_c = db_c h for every class, so e_k = h, and P_k is the answer p to it: db = p - n / K.
     shares = torch.tensor(counts).double() / sum(counts)
     weight = torch.tensor(weights, dtype=torch.float64).view(3, 2)
@@ -57,12 +55,12 @@ def test_any_model_is_read_through_where_all_examples_have_the_same_features(
     torch.testing.assert_close(found, shares, atol=1e-5, rtol=0)
 
 
-def test_a_class_whose_bias_did_not_move_is_no_obstacle():
+def test_handles_a_class_with_an_unchanged_bias():
     # n_1 / K = 1/3 = p_1: its row has db = 0 and yet dW, and no feature can be told.
     assert read(Ilrg(), hear(step((5, 3, 1)), 9)) == pytest.approx([5 / 9, 3 / 9, 1 / 9])
 
 
-def test_negative_counts_become_none():
+def test_negative_counts_become_0():
     # P_k = 1/3, so n_c / K = 1/3 - db_c = (1, 1/3, -1/3): what is left is 3/4 and 1/4.
     gradient = LastGradient(torch.zeros(3, 3).double(), torch.tensor([-2.0, 0.0, 2.0]) / 3)
     gradient = replace(gradient, bias=gradient.bias.double())
@@ -70,11 +68,11 @@ def test_negative_counts_become_none():
 
 
 class TestHiddenSize:
-    def test_costs_nothing_where_an_epoch_is_one_step(self):
+    def test_does_not_matter_if_an_epoch_is_one_step(self):
         delta = step((5, 3, 0))
         assert read(Ilrg(), hear(delta, None)) == read(Ilrg(), hear(delta, 8))
 
-    def test_is_assumed_where_the_steps_hang_on_it(self):
+    def test_is_assumed_if_steps_depend_on_it(self):
         # Batches of 4: 8 examples are taken to make 2 steps, each half as long.
         knowledge = replace(KNOWLEDGE, recipe=Recipe(rate=0.5, epochs=1, batch=4))
         shares = read(Ilrg(assumed_examples=8), hear(step((5, 3, 0)), None), knowledge)
@@ -83,21 +81,21 @@ class TestHiddenSize:
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
-def test_an_update_that_says_nothing_leaves_all_alike(value):
+def test_an_uninformative_update_gives_even_shares(value):
     assert read(Ilrg(), hear(filled(value), 8)) == pytest.approx([1 / 3] * 3)
 
 
-def test_a_broadcast_of_no_numbers_leaves_all_alike():
+def test_a_broadcast_that_is_not_finite_gives_even_shares():
     broken = {name: torch.full_like(weight, torch.nan) for name, weight in BLANK.items()}
     assert read(Ilrg(), hear(step((5, 3, 0)), 8, broken)) == pytest.approx([1 / 3] * 3)
 
 
-def test_a_model_without_output_bias_is_refused_in_words():
+def test_refuses_a_model_without_output_bias():
     bare = replace(KNOWLEDGE, build_model=build_without_bias)
     with pytest.raises(NeedsError, match="bias"):
         read(Ilrg(), hear(step((5, 3, 0)), 8), bare)
 
 
-def test_refuses_a_size_that_no_client_has():
+def test_refuses_an_invalid_size():
     with pytest.raises(ValueError, match="assumed_examples"):
         Ilrg(assumed_examples=0)

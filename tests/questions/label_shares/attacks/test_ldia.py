@@ -1,4 +1,4 @@
-"""What LDIA minimises, worked by hand, and what it reads."""
+"""LDIA's losses worked out by hand, and its claims."""
 
 from dataclasses import replace
 
@@ -28,18 +28,18 @@ def logits_of(*shares: float) -> torch.Tensor:
 
 
 class TestLoss:
-    def test_the_published_one_multiplies_where_a_logarithm_should_stand(self):
+    def test_the_published_loss_uses_probabilities_instead_of_logarithms(self):
         # 0.7 (ln 0.7 - 0.6) = 0.7 * (-0.35667 - 0.6) = -0.66967; 0.3 (ln 0.3 - 0.4) =
         # 0.3 * (-1.20397 - 0.4) = -0.48119; their mean is -0.57543.
         assert float(published_loss(logits_of(0.6, 0.4), TRUE)) == pytest.approx(
             -0.57543, abs=1e-4
         )
 
-    def test_the_corrected_one_is_the_divergence(self):
+    def test_the_corrected_loss_is_the_divergence(self):
         # 0.7 ln(0.7 / 0.6) + 0.3 ln(0.3 / 0.4) = 0.10791 - 0.08630 = 0.02160.
         assert float(divergence(logits_of(0.6, 0.4), TRUE)) == pytest.approx(0.0216, abs=1e-4)
 
-    def test_the_published_one_would_rather_claim_all_for_the_largest_class(self):
+    def test_the_published_loss_prefers_the_largest_class(self):
         wholly, truly = (
             float(published_loss(logits_of(*shares), TRUE))
             for shares in ((1 - 1e-6, 1e-6), (0.7, 0.3))
@@ -47,7 +47,7 @@ class TestLoss:
         assert wholly < truly
         assert float(divergence(logits_of(0.7, 0.3), TRUE)) == pytest.approx(0, abs=1e-6)
 
-    def test_rounding_lets_the_slope_through(self):
+    def test_the_gradient_ignores_rounding(self):
         logits = logits_of(0.6, 0.4).requires_grad_(True)
         published_loss(logits, TRUE).backward()
         # d/dz_0 of -(0.7 p_0 + 0.3 p_1) / 2 = -(0.7 - 0.3) p_0 p_1 / 2 = -0.4 * 0.24 / 2.
@@ -55,7 +55,7 @@ class TestLoss:
 
 
 class TestRoundedShares:
-    def test_the_last_class_takes_what_is_left(self):
+    def test_the_last_class_gets_the_rest(self):
         shares = torch.tensor([[1 / 3, 1 / 3, 1 / 3], [0.004, 0.004, 0.992]])
         torch.testing.assert_close(
             rounded_shares(shares), torch.tensor([[0.33, 0.33, 0.34], [0.0, 0.0, 1.0]])
@@ -63,7 +63,7 @@ class TestRoundedShares:
 
     @settings(deadline=None)
     @given(st.lists(st.integers(0, 1000), min_size=2, max_size=12).filter(any))
-    def test_no_share_is_below_nothing_or_far_from_the_true_one(self, counts):
+    def test_rounded_shares_are_close_and_not_negative(self, counts):
         shares = torch.tensor([counts], dtype=torch.float64)
         shares = shares / shares.sum()
         rounded = rounded_shares(shares)
@@ -71,7 +71,7 @@ class TestRoundedShares:
         assert float((rounded - shares)[:, :-1].abs().max()) <= 0.005 + 1e-9
 
 
-def test_the_bias_is_left_out_and_rounds_stay_apart():
+def test_images_leave_out_the_bias_and_have_a_row_per_round():
     # (clients, rounds, classes, features + 1): one client, two rounds, two classes.
     change = torch.arange(12.0).reshape(1, 2, 2, 3)
     assert _images(change).tolist() == [[[0, 1, 3, 4], [6, 7, 9, 10]]]
@@ -79,7 +79,7 @@ def test_the_bias_is_left_out_and_rounds_stay_apart():
 
 @pytest.fixture(scope="module")
 def claims(leaky):
-    """Of client 0, heard in five rounds (an image), and of client 3, heard in two (none)."""
+    """Claims for client 0, observed in five rounds (an image), and client 3, in two (none)."""
     view = federate_often([(0, 1, 2, 3)] * 2 + [(0, 1)] * 3)
     few = replace(leaky.knowledge.means, virtual_clients=96)
     knowledge = replace(leaky.knowledge, means=few)
@@ -88,9 +88,9 @@ def claims(leaky):
 
 class TestOverRounds:
     @pytest.mark.parametrize("place", [0, 3])
-    def test_finds_the_shares_of_targets_heard_differently_often(self, claims, place):
+    def test_finds_the_shares_of_targets_with_different_observed_rounds(self, claims, place):
         true = torch.tensor(SKEWED[place]) / 40
-        # All alike misses by 2 * (0.8 - 0.25) = 1.1.
+        # Even shares have an error of 2 * (0.8 - 0.25) = 1.1.
         assert float((claims[client(place)].shares - true).abs().sum()) < 0.35
 
     def test_claims_have_three_digits(self, claims):
@@ -100,17 +100,17 @@ class TestOverRounds:
             thousands.max()
         )
 
-    def test_reads_the_sum_of_a_cohort(self, leaky):
+    def test_reads_the_aggregate_of_a_cohort(self, leaky):
         view = federate_often([(0, 1, 2, 3)], summed=True)
         few = replace(leaky.knowledge.means, virtual_clients=64)
         knowledge = replace(leaky.knowledge, means=few)
         claim = Ldia().infer(view, [COHORT], knowledge, Seed(0))[COHORT]
         # Together the clients hold every class equally often.
-        # One client's, such as (0.8, 0.1, 0.05, 0.05), would miss by 1.1.
+        # The shares of one client, such as (0.8, 0.1, 0.05, 0.05), have an error of 1.1.
         assert float((claim.shares - 0.25).abs().sum()) < 0.5
 
 
 @pytest.mark.parametrize("wrong", [{"most_rounds": 0}, {"epochs": 0}, {"rate": 0.0}])
-def test_refuses_settings_that_mean_nothing(wrong):
+def test_refuses_invalid_settings(wrong):
     with pytest.raises(ValueError, match=r"1 or more|above 0"):
         Ldia(**wrong)

@@ -1,4 +1,4 @@
-"""Labels taken off the gradient one by one, counted by hand."""
+"""Labels subtracted from the gradient one by one, counted by hand."""
 
 from dataclasses import replace
 
@@ -30,18 +30,18 @@ MEASURED = Llg(impact="auxiliary")
 
 
 class TestGreedyCounts:
-    def test_takes_each_negative_class_once_and_then_the_least(self):
+    def test_counts_each_negative_class_once_then_the_smallest(self):
         # m = -0.078 of -0.5, 0, 0.25, 0.25. First: class 0, at -0.422. Then class 0 six times
         # (-0.422 ... -0.031, the next would be 0.047), then class 1 at 0: 8 labels.
         sums = torch.tensor([-0.5, 0.0, 0.25, 0.25])
         assert greedy_counts(sums, 0 * sums, -0.078125, 8).tolist() == [7, 1, 0, 0]
 
-    def test_offsets_come_off_after_the_first_step(self):
+    def test_subtracts_offsets_after_the_first_step(self):
         # Class 1 is not negative, so it is not taken for sure; less 0.25 it is, to -0.25.
         sums, offsets = torch.tensor([-0.5, 0.0]), torch.tensor([0.25, 0.25])
         assert greedy_counts(sums, offsets, -0.25, 4).tolist() == [3, 1]
 
-    def test_counts_nothing_where_a_label_would_have_no_impact(self):
+    def test_counts_nothing_without_a_negative_impact(self):
         sums = torch.tensor([-1.0, 2.0])
         assert greedy_counts(sums, 0 * sums, 0.0, 8).tolist() == [0, 0]
         assert greedy_counts(sums, 0 * sums, float("nan"), 8).tolist() == [0, 0]
@@ -52,27 +52,27 @@ class TestGreedyCounts:
         st.integers(1, 9),
         st.integers(6, 50),
     )
-    def test_counts_all_examples_whatever_the_scale(self, sums, impact, examples):
+    def test_counts_all_examples_at_any_scale(self, sums, impact, examples):
         row = torch.tensor(sums, dtype=torch.float64)
         counts = greedy_counts(row, 0 * row, -float(impact), examples)
         assert int(counts.sum()) == examples
         assert bool((counts[row < 0] >= 1).all())
-        # Powers of 2 move no rounding.
+        # Powers of 2 do not change rounding.
         assert torch.equal(greedy_counts(row * 8, 0 * row, -8.0 * impact, examples), counts)
 
 
 class TestOnOneStep:
-    def test_estimated_impact_overrates_the_larger_class(self):
+    def test_the_estimated_impact_overestimates_the_larger_class(self):
         # g = 1/3 - n/8 = (-0.292, -0.042, 0.333), m = -0.333 / 8 * 4/3 = -0.056. Classes 0 and
         # 1 once each: -0.236 and 0.014. Of 6 left class 0 gets 5, till it stands at 0.042, and
         # class 1 the last: 6, 2, 0.
         assert read(Llg(), hear(step((5, 3, 0)), 8)) == pytest.approx([0.75, 0.25, 0])
 
-    def test_measured_impact_and_offset_give_the_counts_back(self):
+    def test_measured_impact_and_offset_recover_the_counts(self):
         # s = 1/3 each, so g - s = -n/8; m = -2/3 / 8 * 4/3 = -1/9, nearly the true -1/8.
         assert read(MEASURED, hear(step((5, 3, 0)), 8)) == pytest.approx([5 / 8, 3 / 8, 0])
 
-    def test_measured_offsets_undo_what_the_model_prefers(self):
+    def test_measured_offsets_correct_for_the_models_preference(self):
         # p = (0.8, 0.1, 0.1): g = p - n/8, s = p, so g - s = -n/8 again. Class 0 has g > 0 and
         # is found in the second step only.
         start = leaning(0.8, 0.1, 0.1)
@@ -95,13 +95,13 @@ class TestOnOneStep:
             [0.75, 0.25, 0]
         )
 
-    def test_the_estimated_impact_needs_neither_recipe_nor_auxiliary_examples(self):
+    def test_the_estimated_impact_needs_no_recipe_and_no_auxiliary_examples(self):
         knowledge = Knowledge(3, KNOWLEDGE.build_model)
         heard = hear(step((5, 3, 0)), 8)
         unsaid = View(heard.observers, heard.messages[1:])
         assert read(Llg(), unsaid, knowledge) == pytest.approx([0.75, 0.25, 0])
 
-    def test_a_last_layer_without_bias_will_do(self):
+    def test_works_without_an_output_bias(self):
         bare = replace(KNOWLEDGE, build_model=build_without_bias)
         start = {"0.weight": BLANK["0.weight"]}
         delta = {"0.weight": step((5, 3, 0))["0.weight"]}
@@ -110,7 +110,7 @@ class TestOnOneStep:
 
 @pytest.mark.parametrize("attack", [Llg(), MEASURED])
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
-def test_an_update_that_says_nothing_leaves_all_alike(attack, value):
+def test_an_uninformative_update_gives_even_shares(attack, value):
     assert read(attack, hear(filled(value), 8)) == pytest.approx([1 / 3] * 3)
 
 
@@ -122,26 +122,26 @@ def test_an_update_that_says_nothing_leaves_all_alike(attack, value):
         ({"recipe": None}, "how clients train"),
     ],
 )
-def test_a_measured_impact_is_refused_without_what_it_is_measured_on(changed, missing):
+def test_refuses_a_measured_impact_without_its_needs(changed, missing):
     with pytest.raises(NeedsError, match=missing):
         read(MEASURED, hear(step((5, 3, 0)), 8), replace(KNOWLEDGE, **changed))
 
 
-def test_a_measured_impact_is_refused_without_the_broadcast():
+def test_refuses_a_measured_impact_without_the_broadcast():
     heard = hear(step((5, 3, 0)), 8)
     unsaid = View(heard.observers, heard.messages[1:])
     with pytest.raises(NeedsError, match="client/0 needs the broadcast"):
         read(MEASURED, unsaid)
 
 
-def test_a_measured_impact_reads_clients_in_minibatches_too(leaky):
-    # Five steps from an untrained model: off its ground, yet each client's main class is named.
+def test_a_measured_impact_works_with_minibatches(leaky):
+    # Five steps from an untrained model violate the derivation, yet main classes are found.
     targets = [client(number) for number in range(4)]
     view = leaky.transcript.seen_by(SERVER)
     claims = MEASURED.infer(view, targets, leaky.knowledge, Seed(0))
     assert [int(claims[who].shares.argmax()) for who in targets] == [0, 1, 2, 3]
 
 
-def test_refuses_a_size_that_no_client_has():
+def test_refuses_an_invalid_size():
     with pytest.raises(ValueError, match="assumed_examples"):
         Llg(assumed_examples=0)

@@ -1,4 +1,4 @@
-"""The one-line attack, worked by hand."""
+"""The mean output worked out by hand."""
 
 import torch
 from torch import nn
@@ -16,7 +16,7 @@ def build() -> nn.Module:
     return nn.Sequential(nn.Linear(1, 2))
 
 
-def test_classes_weigh_alike_however_many_examples_they_have():
+def test_classes_have_equal_weight_for_any_number_of_examples():
     # The local model says logit(x) = (ln 3 * x, 0): x = 1 gives (3/4, 1/4), x = 0 gives 1/2
     # each. Class 0 has x = 1 twice, class 1 x = 0 once: (3/4 + 1/2) / 2 = 5/8, not the 2/3 of
     # a mean over examples.

@@ -1,4 +1,4 @@
-"""PPA in both of its forms."""
+"""Both forms of PPA."""
 
 from dataclasses import replace
 
@@ -16,11 +16,11 @@ TARGETS = tuple(client(number) for number in range(4))
 
 
 def with_few(run: Overheard) -> Knowledge:
-    """The same knowledge, taught by fewer virtual clients."""
+    """Return the same knowledge with fewer virtual clients."""
     return replace(run.knowledge, means=replace(run.knowledge.means, virtual_clients=64))
 
 
-def test_a_preference_is_the_class_held_most():
+def test_a_preference_is_the_most_frequent_class():
     shares = torch.tensor([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4]])
     assert preferences(shares).tolist() == [[0, 1, 0], [1, 0, 0]]
 
@@ -40,27 +40,25 @@ class TestOnALeak:
         return torch.stack([claims[who].shares for who in TARGETS])
 
     @pytest.mark.slow
-    def test_the_preferred_class_is_found_in_the_published_form(self, leaky):
+    def test_the_published_form_finds_the_most_frequent_class(self, leaky):
         most = self.claims(leaky, form="preference").argmax(1)
         held = torch.tensor(SKEWED).argmax(1)
         assert int((most == held).sum()) >= 3
 
     @pytest.mark.slow
-    def test_the_published_form_is_surer_than_the_fair_one_where_clients_are_alike(
-        self, tight, leaky
-    ):
-        # What it says is not how much there is but how sure it is.
+    def test_the_published_form_is_overconfident_for_balanced_clients(self, tight, leaky):
+        # It expresses certainty and not shares.
         sure, fair = (
             self.claims(tight, form=form).amax(1).mean() for form in ("preference", "shares")
         )
         assert float(sure) > float(fair)
 
     @pytest.mark.slow
-    def test_more_retraining_is_another_probe(self, leaky):
+    def test_other_retraining_gives_other_claims(self, leaky):
         assert not torch.equal(self.claims(leaky), self.claims(leaky, retraining=10))
 
     @pytest.mark.slow
-    def test_two_rounds_are_read_side_by_side(self, leaky):
+    def test_can_read_two_rounds(self, leaky):
         view = federate_often([(0, 1), (0, 1)])
         attack = Ppa(most_rounds=2)
         claims = attack.infer(view, TARGETS[:2], with_few(leaky), Seed(0))
@@ -71,6 +69,6 @@ class TestOnALeak:
 @pytest.mark.parametrize(
     "wrong", [{"most_rounds": 0}, {"epochs": 0}, {"retraining": 0}, {"samples": 0}]
 )
-def test_refuses_settings_that_mean_nothing(wrong):
+def test_refuses_invalid_settings(wrong):
     with pytest.raises(ValueError, match=r"1 or more|above 0"):
         Ppa(**wrong)

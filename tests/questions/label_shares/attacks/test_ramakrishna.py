@@ -1,4 +1,4 @@
-"""Each of the four forms where its answer is known."""
+"""Each of the four forms in cases with known shares."""
 
 import math
 from dataclasses import replace
@@ -42,14 +42,14 @@ TRAINED = ["auxiliary_gradient", "auxiliary_gradient_weights"]
 @pytest.mark.parametrize("form", TRAINED)
 @settings(max_examples=15, deadline=None)
 @given(counts=st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
-def test_one_step_from_a_blank_model_gives_the_counts_back(form, counts):
+def test_recovers_the_counts_after_one_step_of_a_zero_model(form, counts):
     # One step is linear in the examples: the change is the shares' mixture of the classes'.
     expected = [count / sum(counts) for count in counts]
     shares = read(Ramakrishna(form=form), hear(step(counts), sum(counts)))
     assert shares == pytest.approx(expected, abs=1e-4)
 
 
-def test_shares_sum_to_one_even_where_others_would_fit_better():
+def test_shares_sum_to_one_even_if_others_fit_better():
     # Twice the change of (5, 3, 0) / 8 asks for 1/3 + 2 (n / 8 - 1/3) = (0.917, 0.417, -0.333).
     # The nearest shares are 1/6 less each, and 0. A row for the sum that gave way would find
     # more than 1 in all, and after rescaling nearer ones than 3/4 and 1/4.
@@ -71,7 +71,7 @@ class TestSoftLabel:
     batches of 2 at a rate of 2: kappa = 4, and p = q + db / 4.
     """
 
-    def test_takes_what_the_clients_model_answers_off_the_bias(self):
+    def test_uses_the_outputs_of_the_clients_model(self):
         first = 0.75 + H / 4
         shares = read(Ramakrishna(), hear(SOFT_DELTA, 4, SOFT_START), SOFT)
         assert shares == pytest.approx([first, 1 - first, 0], abs=1e-5)
@@ -95,10 +95,10 @@ class TestRatio:
     alone = torch.eye(3)[:, None, :] * (torch.eye(3) - 1 / 3)[:, :, None]
 
     def change(self, shares: list[float]) -> torch.Tensor:
-        """What ten examples with these shares would change."""
+        """Return the change from ten examples with these shares."""
         return 10 * torch.einsum("k,kcj->cj", torch.tensor(shares), self.alone)
 
-    def test_averages_over_the_weights_that_give_a_likely_count(self):
+    def test_averages_over_the_weights_with_plausible_estimates(self):
         # Feature c gives row c the true share; feature j another, (p_j / 3 - 1/6) / (-1/6)
         # = 1 - 2 p_j. For p = (0.4, 0.4, 0.2), below 0.5 only:
         #   row 0: 0.4, 0.2, (0.6) -> 0.3;   row 1 alike;   row 2: 0.2, 0.2, 0.2 -> 0.2.
@@ -106,7 +106,7 @@ class TestRatio:
         found = by_ratio(self.change([0.4, 0.4, 0.2]), 10, self.alone)
         assert found.tolist() == pytest.approx([0.3667, 0.3667, 0.2667], abs=1e-4)
 
-    def test_says_an_even_share_where_no_weight_gives_a_likely_count(self):
+    def test_gives_an_even_share_without_plausible_estimates(self):
         # p = (1, 0, 0) gives 1, 0 or -1 everywhere: none of them strictly within 0 and 0.5.
         found = by_ratio(self.change([1.0, 0.0, 0.0]), 10, self.alone)
         assert found.tolist() == pytest.approx([1 / 3] * 3)
@@ -117,7 +117,7 @@ class TestRatio:
         shares = read(Ramakrishna(form="ratio"), hear(step((8, 8, 4)), 20), knowledge)
         assert shares == pytest.approx([0.3667, 0.3667, 0.2667], abs=1e-4)
 
-    def test_is_refused_where_the_size_is_hidden(self):
+    def test_is_refused_if_the_size_is_hidden(self):
         with pytest.raises(NeedsError, match="client/0 needs the number of its examples"):
             read(Ramakrishna(form="ratio"), hear(step((5, 3, 0)), None))
 
@@ -125,10 +125,10 @@ class TestRatio:
 class TestHiddenSize:
     @staticmethod
     def knowledge():
-        """Batches of 4, so that the number of steps hangs on the size."""
+        """Return knowledge with batches of 4, so that steps depend on the size."""
         return replace(KNOWLEDGE, recipe=Recipe(rate=0.5, epochs=1, batch=4))
 
-    def test_weights_give_the_shares_by_their_direction_alone(self):
+    def test_weights_give_the_shares_by_direction_alone(self):
         attack = Ramakrishna(form="auxiliary_gradient_weights")
         shares = read(attack, hear(step((5, 3, 0)), None), self.knowledge())
         assert shares == pytest.approx([5 / 8, 3 / 8, 0], abs=1e-5)
@@ -144,7 +144,7 @@ class TestHiddenSize:
 
 
 @pytest.mark.parametrize("form", TRAINED)
-def test_training_alone_is_held_against_as_many_steps_of_the_client(form):
+def test_compares_single_class_training_and_updates_per_step(form):
     # Two steps of class 1 alone, by the client and by the attacker: the same change. Were it
     # taken for that of one step, half of it would explain the client's.
     twice = replace(RECIPE, epochs=2)
@@ -154,7 +154,7 @@ def test_training_alone_is_held_against_as_many_steps_of_the_client(form):
 
 
 class TestTrainedAlone:
-    def test_each_class_changes_the_model_as_its_examples_would(self):
+    def test_each_class_changes_the_model_like_its_examples(self):
         alone = trained_alone(BLANK, KNOWLEDGE, RECIPE, 0, Seed(0))
         for label, one in enumerate(alone):
             only = step([4 if other == label else 0 for other in range(3)])
@@ -169,18 +169,18 @@ class TestTrainedAlone:
 
 
 class TestOntoSimplex:
-    def test_takes_the_same_off_each_until_the_sum_is_one(self):
+    def test_subtracts_the_same_from_each_until_the_sum_is_one(self):
         # (0.8 + 0.6 - 1) / 2 = 0.2 off the first two; the third is below it.
         assert onto_simplex(torch.tensor([0.8, 0.6, -0.2])).tolist() == pytest.approx(
             [0.6, 0.4, 0]
         )
 
-    def test_large_values_do_not_drown_the_one(self):
+    def test_large_values_keep_their_precision(self):
         assert onto_simplex(torch.tensor([1e30, 1e30, 0.0])).tolist() == [0.5, 0.5, 0]
 
     @settings(max_examples=60, deadline=None)
     @given(st.lists(st.floats(-1e20, 1e20), min_size=2, max_size=6))
-    def test_gives_shares_and_leaves_shares_as_they_are(self, values):
+    def test_returns_shares_and_does_not_change_shares(self, values):
         shares = onto_simplex(torch.tensor(values, dtype=torch.float64))
         assert float(shares.min()) >= 0
         assert float(shares.sum()) == pytest.approx(1)
@@ -188,7 +188,7 @@ class TestOntoSimplex:
 
 
 def mean_distance(form: Form, run: Overheard) -> float:
-    """L1 between claimed and true shares, averaged over the clients; even shares have 1.1."""
+    """Return the mean L1 error over clients; even shares have 1.1."""
     targets = [client(number) for number in range(len(SKEWED))]
     view = run.transcript.seen_by(SERVER)
     claims = Ramakrishna(form=form).infer(view, targets, run.knowledge, Seed(0))
@@ -199,16 +199,16 @@ def mean_distance(form: Form, run: Overheard) -> float:
 
 @pytest.mark.parametrize("form", FORMS)
 class TestOnMinibatches:
-    def test_comes_nearer_than_even_shares_where_updates_leak(self, form, leaky):
+    def test_is_better_than_even_shares_if_updates_leak(self, form, leaky):
         assert mean_distance(form, leaky) < 1.1 - 0.05
 
-    def test_comes_no_nearer_where_updates_tell_nothing(self, form, tight):
+    def test_is_not_better_than_even_shares_without_a_leak(self, form, tight):
         assert mean_distance(form, tight) > 1.1 - 0.05
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
-def test_an_update_that_says_nothing_leaves_all_alike(form, value):
+def test_an_uninformative_update_gives_even_shares(form, value):
     shares = read(Ramakrishna(form=form), hear(filled(value), 8))
     assert shares == pytest.approx([1 / 3] * 3)
 
@@ -218,11 +218,11 @@ class TestWithoutOutputBias:
     view = hear({"0.weight": step((5, 3, 0))["0.weight"]}, 8, {"0.weight": BLANK["0.weight"]})
 
     @pytest.mark.parametrize("form", ["soft_label", "auxiliary_gradient"])
-    def test_what_reads_the_bias_is_refused_in_words(self, form):
+    def test_forms_that_read_the_bias_are_refused(self, form):
         with pytest.raises(NeedsError, match="bias"):
             read(Ramakrishna(form=form), self.view, self.knowledge)
 
-    def test_what_reads_weights_goes_on(self):
+    def test_forms_that_read_weights_work(self):
         attack = Ramakrishna(form="auxiliary_gradient_weights")
         shares = read(attack, self.view, self.knowledge)
         assert shares == pytest.approx([5 / 8, 3 / 8, 0], abs=1e-5)

@@ -1,4 +1,4 @@
-"""Whispers: how big, who teaches, and what comes of it over rounds."""
+"""Whispers: size estimates, selected virtual clients, and claims over rounds."""
 
 from dataclasses import replace
 
@@ -25,37 +25,37 @@ ONE = (client(0),)
 
 @pytest.fixture(scope="module")
 def knowledge(leaky):
-    """With ten examples of each class held out, where `leaky` has two, to be accurate on."""
+    """Knowledge with ten held-out examples per class instead of the two of `leaky`."""
     few = replace(leaky.knowledge.means, virtual_clients=128)
     auxiliary = blobs((50,) * CLASSES, Seed(99))
     return replace(leaky.knowledge, auxiliary=auxiliary, means=few)
 
 
 class TestTeachers:
-    def test_half_octaves_are_powers_of_the_root_of_2(self):
+    def test_half_octaves_are_powers_of_the_square_root_of_2(self):
         # 2^4.5 = 22.6, 2^5 = 32, 2^5.5 = 45.3: 40 is nearer to 45.3 on a log scale.
         sizes = (1.0, 2.0, 4.0, 23.0, 32.0, 40.0)
         assert list(map(half_octave, sizes)) == [0, 2, 4, 9, 10, 11]
 
-    def test_those_within_a_factor_of_root_2_teach(self):
+    def test_selects_clients_within_the_size_ratio(self):
         # About 32: 22.6 to 45.3.
         sizes = torch.tensor([10, 23, 32, 45, 46] * ENOUGH).float()
         chosen = sizes[teachers(sizes, 10)]
         assert set(chosen.tolist()) == {23, 32, 45}
         assert len(chosen) == 3 * ENOUGH
 
-    def test_the_nearest_teach_where_too_few_are_near(self):
+    def test_selects_the_nearest_if_too_few_are_within_the_ratio(self):
         sizes = torch.cat([torch.full((150,), 32.0), torch.arange(100, 400)])
         chosen = sizes[teachers(sizes, 10)]
         assert len(chosen) == ENOUGH
         assert float(chosen.max()) == 100 + ENOUGH - 150 - 1
 
-    def test_all_teach_where_there_are_few(self):
+    def test_selects_all_if_there_are_few(self):
         assert teachers(torch.tensor([10.0, 1000.0]), 10).tolist() == [0, 1]
 
 
 def test_squared_errors_are_averaged_over_classes():
-    # Logits of 0 say 1/2 each: (0.3^2 + 0.3^2) / 2.
+    # Logits of 0 give 1/2 each: (0.3^2 + 0.3^2) / 2.
     shares = torch.tensor([[0.8, 0.2]])
     assert float(squared(torch.zeros(1, 2), shares)) == pytest.approx(0.09)
 
@@ -65,17 +65,17 @@ class TestSize:
         view = leaky.transcript.seen_by(SERVER)
         return virtual_norms(view, leaky.knowledge, HeardAlike(ONE, (0,), None), kind, size)
 
-    def test_a_larger_virtual_client_goes_further(self, leaky):
+    def test_larger_virtual_clients_have_longer_updates(self, leaky):
         lengths = [float(self.norms(leaky, "even", size)[0]) for size in (8, 40, 200)]
         assert lengths == sorted(lengths)
         assert len(set(lengths)) == 3
 
-    def test_make_up_moves_the_length_too(self, leaky):
-        # One example is all of one label: it goes further than eight of four labels.
+    def test_label_shares_affect_the_length(self, leaky):
+        # One example has one label: its update is longer than that of eight with four.
         one, eight = (float(self.norms(leaky, "even", size)[0]) for size in (1, 8))
         assert one > eight
 
-    def test_bisection_compares_with_several_make_ups(self, leaky):
+    def test_bisection_uses_several_label_distributions(self, leaky):
         norms = self.norms(leaky, "prior", 40)
         assert len(norms) == REPLICATES
         assert len(set(norms.tolist())) == REPLICATES
@@ -87,11 +87,11 @@ class TestSize:
         return attack.infer(view, ONE, knowledge, Seed(0))[client(0)]
 
     @pytest.mark.slow
-    def test_a_told_size_is_taken(self, leaky):
+    def test_uses_a_reported_size(self, leaky):
         size = self.claim(leaky, told=True).size
         assert (size.examples, size.low, size.high) == (40, 40, 40)
 
-    def test_a_hidden_size_is_searched_for_by_doubling(self, leaky):
+    def test_estimates_a_hidden_size_by_doubling(self, leaky):
         hidden = self.claim(leaky, told=False).size
         assert hidden == self.claim(leaky, told=True, size="doubling").size
         # 20 * 2^k, within two octaves of the true 40; of uneven make-up, so rather too large.
@@ -106,17 +106,17 @@ class TestSize:
 
 class TestOverRounds:
     @pytest.mark.slow
-    def test_finds_the_shares_of_targets_heard_differently_often(self, knowledge):
+    def test_finds_the_shares_of_targets_with_different_observed_rounds(self, knowledge):
         view = federate_often([(0, 1, 2, 3), (0, 1, 2, 3), (0, 1)])
         targets = [client(0), client(3)]
         claims = Whispers().infer(view, targets, knowledge, Seed(0))
         for place in (0, 3):
             true = torch.tensor(SKEWED[place]) / 40
-            # All alike misses by 2 * (0.8 - 0.25) = 1.1.
+            # Even shares have an error of 2 * (0.8 - 0.25) = 1.1.
             assert float((claims[client(place)].shares - true).abs().sum()) < 0.6
 
     @pytest.mark.slow
-    def test_the_loss_is_a_choice(self, knowledge):
+    def test_other_losses_give_other_claims(self, knowledge):
         view = federate_often([(0, 1, 2, 3)])
         attacks = (Whispers(loss=loss, epochs=50) for loss in ("squared", "divergence"))
         claims = [a.infer(view, ONE, knowledge, Seed(0))[client(0)].shares for a in attacks]
@@ -124,7 +124,7 @@ class TestOverRounds:
         assert not torch.equal(*claims)
 
     @pytest.mark.slow
-    def test_of_a_cohort_it_claims_the_shares_and_the_size_of_all_together(self, knowledge):
+    def test_claims_the_pooled_shares_and_total_size_of_a_cohort(self, knowledge):
         view = federate_often([(0, 1, 2, 3)], summed=True)
         knowledge = replace(knowledge, means=replace(knowledge.means, virtual_clients=64))
         claim = Whispers().infer(view, [COHORT], knowledge, Seed(0))[COHORT]
@@ -132,7 +132,7 @@ class TestOverRounds:
         assert float((claim.shares - 0.25).abs().sum()) < 0.3
         assert claim.size.examples == 160
 
-    def test_of_a_cohort_of_hidden_size_it_compares_virtual_cohorts(self, knowledge):
+    def test_compares_a_cohort_of_hidden_size_with_virtual_cohorts(self, knowledge):
         view = federate_often([(0, 1, 2, 3)], told=False, summed=True)
         means = replace(knowledge.means, virtual_clients=32)
         knowledge = replace(knowledge, prior=Prior(sizes=(10, 160)), means=means)
@@ -144,6 +144,6 @@ class TestOverRounds:
     "wrong",
     [{"guess": 0}, {"taught": 0.0}, {"tolerance": 0.0}, {"most_rounds": 0}, {"epochs": 0}],
 )
-def test_refuses_settings_that_mean_nothing(wrong):
+def test_refuses_invalid_settings(wrong):
     with pytest.raises(ValueError, match=r"guess|taught|most_rounds|above 0"):
         Whispers(**wrong)

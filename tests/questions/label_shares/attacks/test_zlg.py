@@ -1,4 +1,4 @@
-"""The rows' sums solved for the labels, by hand."""
+"""Label counts from row sums, worked out by hand."""
 
 import math
 from dataclasses import replace
@@ -30,14 +30,14 @@ from tests.worlds.one_step import (
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
-def test_one_step_from_a_blank_model_gives_the_counts_back(counts):
+def test_recovers_the_counts_after_one_step_of_a_zero_model(counts):
     # p = 1/3, O = 1, s = 1, DW_c = 1/3 - n_c / K: 1/3 - DW_c = n_c / K.
     expected = [count / sum(counts) for count in counts]
     assert read(Zlg(), hear(step(counts), sum(counts))) == pytest.approx(expected, abs=1e-6)
 
 
 def narrow() -> nn.Module:
-    """One hidden unit between one input and two classes."""
+    """Return a model with one input, one hidden unit and two classes."""
     return nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU(), nn.Linear(1, 2, bias=False))
 
 
@@ -63,12 +63,12 @@ class TestAlongTheWay:
     def read(self, attack: Zlg, examples: int | None = 4) -> list[float]:
         return read(attack, hear(NARROW_DELTA, examples, NARROW_START), NARROW)
 
-    def test_answers_are_drawn_as_straight_lines_over_the_steps(self):
+    def test_outputs_are_interpolated_over_the_steps(self):
         # Step 1: p = 1/2, O = 1: 1/2 + D. Step 2, half way: p = 5/8, O = 2: 5/8 + D / 2.
         first = (0.5 + D + 0.625 + D / 2) / 2
         assert self.read(Zlg()) == pytest.approx([first, 1 - first])
 
-    def test_without_interpolation_they_stay_at_the_broadcast(self):
+    def test_without_interpolation_outputs_are_those_of_the_broadcast(self):
         first = 0.5 + D
         assert self.read(Zlg(interpolate=False)) == pytest.approx([first, 1 - first])
 
@@ -80,26 +80,26 @@ class TestAlongTheWay:
         assert self.read(attack, None) == pytest.approx([first, 1 - first])
 
 
-def test_a_hidden_size_costs_nothing_where_an_epoch_is_one_step():
+def test_a_hidden_size_does_not_matter_if_an_epoch_is_one_step():
     delta = step((5, 3, 0))
     assert read(Zlg(), hear(delta, None)) == read(Zlg(), hear(delta, 8))
 
 
 @pytest.mark.parametrize("attack", [Zlg(), Zlg(interpolate=False), Zlg(inputs="noise")])
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
-def test_an_update_that_says_nothing_leaves_all_alike(attack, value):
+def test_an_uninformative_update_gives_even_shares(attack, value):
     assert read(attack, hear(filled(value), 8)) == pytest.approx([1 / 3] * 3)
 
 
-def test_features_without_any_activity_leave_the_mean_answer():
-    # Inputs of 0: O = 0, and nothing can be divided by it.
+def test_zero_features_give_the_mean_output():
+    # Inputs of 0: O = 0, so division by O is impossible.
     dark = replace(KNOWLEDGE, auxiliary=Examples(torch.zeros(3, 3), torch.arange(3)))
     start = leaning(0.5, 0.3, 0.2)
     shares = read(Zlg(), hear(step((5, 3, 0), start), 8, start), dark)
     assert shares == pytest.approx([0.5, 0.3, 0.2])
 
 
-def test_a_last_layer_without_bias_will_do():
+def test_works_without_an_output_bias():
     bare = replace(KNOWLEDGE, build_model=build_without_bias)
     start = {"0.weight": BLANK["0.weight"]}
     delta = {"0.weight": step((5, 3, 0))["0.weight"]}
@@ -107,14 +107,14 @@ def test_a_last_layer_without_bias_will_do():
     assert shares == pytest.approx([5 / 8, 3 / 8, 0], abs=1e-6)
 
 
-def test_noise_in_place_of_auxiliary_examples_names_each_main_class(leaky):
+def test_noise_inputs_still_find_the_main_classes(leaky):
     targets = [client(number) for number in range(len(SKEWED))]
     view = leaky.transcript.seen_by(SERVER)
     claims = Zlg(inputs="noise").infer(view, targets, leaky.knowledge, Seed(0))
     assert [int(claims[who].shares.argmax()) for who in targets] == [0, 1, 2, 3]
 
 
-def test_noise_is_standard_normal_and_follows_from_its_seed():
+def test_noise_is_standard_normal_and_determined_by_its_seed():
     inputs = torch.full((500, 2, 3), 7.0)
     noise = noise_like(inputs, Seed(1))
     assert noise.shape == inputs.shape
@@ -124,7 +124,7 @@ def test_noise_is_standard_normal_and_follows_from_its_seed():
     assert torch.equal(noise, noise_like(inputs, Seed(1)))
 
 
-def test_noise_for_texts_has_their_words_elsewhere():
+def test_noise_for_texts_shuffles_their_words():
     tokens = torch.arange(40).view(8, 5)
     noise = noise_like(tokens, Seed(1))
     assert noise.shape == tokens.shape
@@ -132,6 +132,6 @@ def test_noise_for_texts_has_their_words_elsewhere():
     assert torch.equal(noise.flatten().sort().values, tokens.flatten())
 
 
-def test_refuses_a_size_that_no_client_has():
+def test_refuses_an_invalid_size():
     with pytest.raises(ValueError, match="assumed_examples"):
         Zlg(assumed_examples=0)

@@ -1,4 +1,4 @@
-"""Numbers about classes, which renaming the classes only moves."""
+"""Features of classes, which are permuted with the classes."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ FEATURES = 5
 
 
 def readings(classes: int, clients: int = 2, *, told: bool = False) -> Readings:
-    """Anything at all, of the shapes that probes give."""
+    """Return random readings with the shapes of the probes."""
     generator = Seed(classes).generator()
 
     def draw(*shape: int) -> Tensor:
@@ -35,7 +35,7 @@ def readings(classes: int, clients: int = 2, *, told: bool = False) -> Readings:
 
 
 def renamed(known: Readings, new: Tensor) -> Readings:
-    """As read of the same clients where new class i is old class new[i]."""
+    """Return the readings after a permutation in which new class i is old class new[i]."""
     classes = len(new)
     rows = torch.cat((new, classes + new, torch.tensor([2 * classes])))
     pairs = torch.cat((new, classes + new, 2 * classes + new))
@@ -54,7 +54,7 @@ def of_class(matrix: list[list[float]]) -> list[list[float]]:
 
 
 class TestTokens:
-    def test_a_class_has_its_diagonal_then_its_column_then_its_row(self):
+    def test_a_token_has_diagonal_column_and_row(self):
         # Class 0 of ((1, 2, 3), (4, 5, 6), (7, 8, 9)): itself 1; below it 4 and 7, mean 5.5;
         # beside it 2 and 3, mean 2.5.
         assert of_class([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]]) == [
@@ -63,10 +63,10 @@ class TestTokens:
             [9, 4.5, 6, 3, 7.5, 8, 7],
         ]
 
-    def test_of_two_classes_the_other_one_is_mean_largest_and_smallest(self):
+    def test_with_two_classes_the_other_is_mean_largest_and_smallest(self):
         assert of_class([[1.0, 2], [3, 4]]) == [[1, 3, 3, 3, 2, 2, 2], [4, 2, 2, 2, 3, 3, 3]]
 
-    def test_kinds_do_not_mix(self):
+    def test_kinds_are_separate(self):
         matrices = torch.randn(1, 3, 3, 2, generator=Seed(0).generator())
         both = class_tokens(matrices)
         alone = [class_tokens(matrices[..., kind : kind + 1]) for kind in range(2)]
@@ -74,7 +74,7 @@ class TestTokens:
 
     @settings(deadline=None, max_examples=30)
     @given(st.integers(2, 7).flatmap(lambda classes: st.permutations(range(classes))))
-    def test_renaming_the_classes_renames_the_tokens(self, order):
+    def test_permuting_classes_permutes_tokens(self, order):
         new, known = torch.tensor(order), readings(len(order))
         before = class_tokens(class_matrices(known))
         after = class_tokens(class_matrices(renamed(known, new)))
@@ -83,7 +83,7 @@ class TestTokens:
 
 
 class TestMatrices:
-    def test_a_client_that_changed_nothing_is_read_as_zeros_beside_the_broadcast(self):
+    def test_an_unchanged_client_has_zeros_except_for_the_broadcast(self):
         known = readings(3)
         still = Readings(
             torch.zeros_like(known.change),
@@ -99,7 +99,7 @@ class TestMatrices:
         rest = [kind for kind in range(KINDS) if kind not in {1, 3}]
         assert float(matrices[..., rest].abs().max()) < 1e-6
 
-    def test_common_factors_become_shares_of_their_sum(self):
+    def test_common_factors_are_normalised_to_shares(self):
         pull = torch.zeros(1, 8, 2)
         pull[0, 6:] = torch.tensor([[0.1, 0.3], [2.0, -1.0]])
         known = readings(2, 1)
@@ -109,14 +109,14 @@ class TestMatrices:
         torch.testing.assert_close(shares[0, :, :, -2], torch.tensor(expected[0]))
         torch.testing.assert_close(shares[0, :, :, -1], torch.tensor(expected[1]))
 
-    def test_factors_that_nearly_cancel_are_no_wild_shares(self):
+    def test_factors_that_nearly_cancel_give_bounded_shares(self):
         pull = torch.zeros(1, 8, 2)
         pull[0, 6] = torch.tensor([1.0, -0.99])
         known = readings(2, 1)
         shares = class_matrices(Readings(known.change, known.answers, known.before, pull))
         assert shares[0, :, 0, -2].tolist() == [2, -2]
 
-    def test_how_alike_rows_are_does_not_hang_on_their_length(self):
+    def test_row_similarity_does_not_depend_on_length(self):
         known = readings(3)
         longer = Readings(10 * known.change, known.answers, known.before, known.pull)
         near, far = class_matrices(known)[..., 5], class_matrices(longer)[..., 5]
@@ -124,7 +124,7 @@ class TestMatrices:
         # Their diagonal, the squares of the rows, is a whole.
         assert near.diagonal(dim1=1, dim2=2).sum(1).tolist() == pytest.approx([1, 1])
 
-    def test_logits_tell_nothing_by_what_all_of_them_share(self):
+    def test_logits_are_centred(self):
         known = readings(3)
         answers = known.answers.clone()
         answers[:, :3] += 7
@@ -135,12 +135,12 @@ class TestMatrices:
 
 
 class TestPlainNumbers:
-    def test_every_reading_has_a_number(self):
+    def test_every_reading_is_a_feature(self):
         # Three classes: 3 (5 + 1) of the change, 9 each of logits, outputs and factors, 2 * 3
         # common ones.
         assert plain_numbers(readings(3)).shape == (2, 18 + 27 + 6)
 
-    def test_a_size_that_is_told_stands_last(self):
+    def test_a_known_size_is_the_last_feature(self):
         known = readings(3, told=True)
         numbers = plain_numbers(known)
         assert numbers.shape == (2, 52)

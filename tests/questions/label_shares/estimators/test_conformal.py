@@ -1,4 +1,4 @@
-"""Intervals that hold as often as they say, in worlds where the truth is drawn."""
+"""Coverage of intervals in simulations with known shares."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ CLASSES = 4
 
 
 def drawn_shares(count: int, seed: int) -> Tensor:
-    """Of all kinds: from one class alone to all about alike."""
+    """Draw shares from one class only to nearly balanced."""
     random = Seed(seed).numpy()
     return torch.stack(
         [
@@ -30,13 +30,13 @@ def drawn_shares(count: int, seed: int) -> Tensor:
 
 
 def noise(count: int, seed: int) -> Tensor:
-    """Of deviation 1 and sum 0 over the classes."""
+    """Draw noise with deviation 1 and sum 0 over the classes."""
     drawn = torch.randn(count, CLASSES, generator=Seed(seed).generator()).double()
     return (drawn - drawn.mean(1, keepdim=True)) / (1 - 1 / CLASSES) ** 0.5
 
 
 def twice(estimate: Tensor) -> Tensor:
-    """Two estimators that say the same: the pair tells nothing of their errors."""
+    """Return a pair of equal estimates, which is uninformative about errors."""
     return torch.stack((estimate, estimate))
 
 
@@ -46,7 +46,7 @@ def holds(interval: Interval, shares: Tensor) -> list[bool]:
 
 
 def width(interval: Interval) -> float:
-    """Mean over the classes."""
+    """Return the mean width over the classes."""
     ends = zip(interval.low, interval.high, strict=True)
     return sum(high - low for low, high in ends) / len(interval.low)
 
@@ -65,13 +65,11 @@ class TestCoverage:
     # Errors of one client go together: at worst 400 independent tries of 0.9, whose share has
     # a deviation of 0.015; and of 600 known cases some 60 to 120 give a quantile.
     @pytest.mark.parametrize("spread", [0.01, 0.05])
-    def test_nine_true_shares_in_ten_lie_within_where_one_estimator_speaks(self, spread):
+    def test_one_estimator_covers_nine_true_shares_in_ten(self, spread):
         assert 0.85 < self.covered(spread, of_two=False) < 0.95
 
     @pytest.mark.parametrize("spread", [0.01, 0.05])
-    def test_nine_in_ten_lie_within_the_narrower_ones_of_two_whose_errors_are_their_own(
-        self, spread
-    ):
+    def test_two_independent_estimators_cover_nine_in_ten_with_narrower_intervals(self, spread):
         # Known cases are of one estimator each; the mean of two errs by the root of a half of
         # that: unless narrowed, 0.98 would lie within. By how much two differ is known of four
         # classes only, and no interval is narrowed by more: so rather more than 0.9.
@@ -79,18 +77,18 @@ class TestCoverage:
 
 
 class TestLikeCases:
-    """Even clients are read ten times as well as uneven ones."""
+    """Errors of balanced clients are ten times smaller than those of imbalanced ones."""
 
     DEVIATIONS = (0.003, 0.03)
 
     def kind(self, uneven: bool, count: int, seed: int) -> tuple[Tensor, Tensor]:
-        """Estimates, and the truth."""
+        """Return estimates and true shares."""
         alpha = 0.5 if uneven else 10.0
         random = Seed(seed).numpy()
         shares = torch.from_numpy(random.dirichlet([alpha] * CLASSES, count))
         return shares + self.DEVIATIONS[uneven] * noise(count, seed), shares
 
-    def test_intervals_are_as_wide_as_like_cases_were_off(self):
+    def test_widths_follow_the_errors_of_similar_cases(self):
         known = [self.kind(uneven, 500, 20 + uneven) for uneven in (False, True)]
         cases = Cases(*(torch.cat(parts) for parts in zip(*known, strict=True)))
         widths, covered = [], []
@@ -116,7 +114,7 @@ class TestLikeCases:
         assert all(0.83 < part < 0.97 for part in covered)
 
 
-def test_what_is_always_read_too_high_is_put_lower():
+def test_corrects_a_constant_bias():
     known = drawn_shares(200, 7)
     lean = torch.tensor([0.1, -0.1, 0.0, 0.0]).double()
     cases = Cases((known + lean).clamp(0, 1), known)
@@ -128,14 +126,14 @@ def test_what_is_always_read_too_high_is_put_lower():
 
 
 class TestEnds:
-    def test_leave_a_twentieth_out_on_either_side(self):
+    def test_leave_out_a_twentieth_on_each_side(self):
         # 0.05 * 61 = 3.05, down to the 3rd; 0.95 * 61 = 57.95, up to the 58th.
         rows = torch.stack((torch.arange(1.0, 61.0), torch.arange(11.0, 71.0)))
         low, high = ends_of(rows)
         assert (low.tolist(), high.tolist()) == ([3.0, 13.0], [58.0, 68.0])
 
     @pytest.mark.parametrize("count", [20, 60, 333])
-    def test_hold_a_new_case_in_nine_places_of_ten_and_hardly_more(self, count):
+    def test_contain_a_new_case_with_probability_nine_tenths(self, count):
         # Each of count + 1 numbers is the new one once.
         held = 0
         for new in range(count + 1):
@@ -144,13 +142,13 @@ class TestEnds:
             held += low <= new <= high
         assert 0.9 <= held / (count + 1) <= 0.9 + 2 / count
 
-    def test_are_the_outermost_of_few_cases(self):
+    def test_are_the_extremes_of_few_cases(self):
         low, high = ends_of(torch.tensor([-2.0, 0.5, 7.0]))
         assert (float(low), float(high)) == (-2.0, 7.0)
 
 
 class TestTwo:
-    """Thirty cases alike, half of them 0.1 too high and half 0.1 too low: V = 0.01."""
+    """Thirty equal cases, half of them 0.1 too high and half 0.1 too low: V = 0.01."""
 
     CASES = Cases(
         torch.full((30, 2), 0.5, dtype=torch.float64),
@@ -165,14 +163,14 @@ class TestTwo:
         )
         return [interval.low[0], interval.high[0]]
 
-    def test_that_agree_have_the_errors_of_one(self):
+    def test_equal_estimates_do_not_shrink_intervals(self):
         assert self.ends(0.0) == pytest.approx([0.4, 0.6])
 
-    def test_that_differ_err_less_together(self):
+    def test_different_estimates_shrink_intervals(self):
         # D = 0.01: 1 - 0.01 / (4 * 0.01) = 0.75, of which the root is 0.86603.
         assert self.ends(0.1) == pytest.approx([0.4134, 0.5866], abs=1e-4)
 
-    def test_that_differ_widely_err_no_less_than_if_independent(self):
+    def test_shrinkage_is_limited_to_independent_errors(self):
         # D = 0.09 would leave a variance below 0.
         narrowest = 0.1 * LEAST_VARIANCE**0.5
         assert self.ends(0.3) == pytest.approx([0.5 - narrowest, 0.5 + narrowest])
@@ -183,27 +181,27 @@ class TestNull:
     KNOWN = torch.tensor([[0.0, 0.5, 0.5], [0.5, 0.0, 0.5]] * 100, dtype=torch.float64)
     CASES = Cases(KNOWN + 0.01 * torch.tensor([[1.0, -0.5, -0.5]]).double(), KNOWN)
 
-    def test_is_nearly_sure_where_all_like_cases_say_so_but_never_quite(self):
+    def test_is_nearly_but_never_fully_certain(self):
         # 600 numbers, so the 60 nearest count, and half a one either way: 60.5 / 61, 0.5 / 61.
         assert FEWEST_NEIGHBOURS == 60
         chances = self.CASES.null_probability(torch.tensor([0.0, 0.45, 0.55]).double())
         assert chances.tolist() == pytest.approx([60.5 / 61, 0.5 / 61, 0.5 / 61])
 
-    def test_is_the_part_of_like_cases_without_the_label(self):
+    def test_is_the_fraction_of_similar_cases_without_the_label(self):
         shares = torch.tensor([[0.0, 1.0], [0.1, 0.9]], dtype=torch.float64).repeat(15, 1)
         estimates = torch.tensor([[0.05, 0.95]], dtype=torch.float64).repeat(30, 1)
         # So few numbers, 60, all count as alike, and 15 of them are 0.
         chances = Cases(estimates, shares).null_probability(estimates[0])
         assert chances.tolist() == pytest.approx([15.5 / 61, 15.5 / 61])
 
-    def test_a_small_share_that_is_never_0_is_not_absent(self):
+    def test_a_small_share_that_is_never_0_is_unlikely_to_be_absent(self):
         shares = drawn_shares(200, 8).clamp(min=1e-6)
         chances = Cases(shares, shares).null_probability(torch.eye(CLASSES).double()[0])
         assert float(chances.max()) < 0.02
 
 
 @pytest.mark.parametrize("cases", [2, 300])
-def test_estimates_that_are_all_the_same_give_finite_and_wide_bounds(cases):
+def test_equal_estimates_give_finite_wide_intervals(cases):
     shares = drawn_shares(cases, 9)
     flat = torch.full((cases, CLASSES), 1 / CLASSES, dtype=torch.float64)
     known = Cases(flat, shares)
@@ -212,7 +210,7 @@ def test_estimates_that_are_all_the_same_give_finite_and_wide_bounds(cases):
     assert bool(known.null_probability(flat[0]).isfinite().all())
 
 
-def test_cases_without_any_error_bound_the_estimate_by_itself():
+def test_cases_without_errors_give_intervals_of_width_0():
     shares = drawn_shares(100, 10)
     one = shares[0]
     apart = torch.stack((one.roll(1), one))
@@ -223,7 +221,7 @@ def test_cases_without_any_error_bound_the_estimate_by_itself():
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(1, 120), st.integers(0, 10**6), st.floats(0, 2))
-def test_any_bounds_are_shares_and_any_chance_lies_between_0_and_1(count, seed, spread):
+def test_bounds_and_probabilities_are_between_0_and_1(count, seed, spread):
     shares = drawn_shares(count, seed)
     cases = Cases(shares + spread * noise(count, seed), shares)
     pair = drawn_shares(2, seed + 1)

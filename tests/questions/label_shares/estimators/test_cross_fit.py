@@ -1,4 +1,4 @@
-"""Networks that judge only clients they have not met."""
+"""Cross-fitted networks and their out-of-sample estimates."""
 
 import pytest
 import torch
@@ -27,33 +27,33 @@ def fit() -> CrossFit:
 
 
 class TestWhereReadingsTell:
-    def test_shares_of_clients_not_met_are_found_by_either_kind_of_network(self, fit):
+    def test_both_kinds_of_network_find_out_of_sample_shares(self, fit):
         shares = shares_of_all()
         uniform = float((shares - 1 / CLASSES).abs().sum(1).mean())
         assert missed(fit.of_virtual.mean(0), shares) < 0.35 * uniform
         for kind in fit.of_virtual[:2]:
             assert missed(kind, shares) < 0.5 * uniform
 
-    def test_new_clients_are_read_as_well_by_every_network(self, fit):
+    def test_every_network_finds_the_shares_of_unseen_clients(self, fit):
         fresh = torch.from_numpy(Seed(5).numpy().dirichlet([0.5] * CLASSES, CLIENTS))
         uniform = float((fresh - 1 / CLASSES).abs().sum(1).mean())
         told = fit.read(telling(fresh, seed=6))  # (kinds, networks, clients, classes)
         for network in range(told.shape[1]):
             assert missed(told[:, network].mean(0), fresh) < 0.45 * uniform
 
-    def test_what_is_told_are_shares(self, fit):
+    def test_estimates_are_shares(self, fit):
         told = fit.read(noisy(7))
         assert bool((told >= 0).all())
         torch.testing.assert_close(told.sum(3), torch.ones_like(told[..., 0]))
 
-    def test_virtual_clients_are_told_by_the_network_of_the_other_half(self, fit):
+    def test_virtual_estimates_come_from_the_other_half(self, fit):
         told = fit.read(telling(shares_of_all()))
         for half in (0, 1):
             own = half == HALVES
             assert torch.equal(fit.of_virtual[:, own], told[:, 1 - half, own])
             assert not torch.equal(fit.of_virtual[:, own], told[:, half, own])
 
-    def test_a_client_is_read_alike_whoever_is_read_beside_it(self, fit):
+    def test_an_estimate_does_not_depend_on_other_clients(self, fit):
         # Matrix products of another length may move the last bits.
         readings = telling(shares_of_all())
         some = Readings(
@@ -64,7 +64,7 @@ class TestWhereReadingsTell:
         )
 
     @pytest.mark.slow
-    def test_gives_the_same_bits_for_the_same_seed_and_others_for_another(self, fit):
+    def test_the_seed_determines_every_bit(self, fit):
         shares = shares_of_all()
         again, other = (
             cross_fit(telling(shares), shares, HALVES, STEPS, seed)
@@ -74,7 +74,7 @@ class TestWhereReadingsTell:
         assert torch.equal(again.read(noisy(7)), fit.read(noisy(7)))
         assert not torch.equal(other.of_virtual, fit.of_virtual)
 
-    def test_the_global_generator_is_left_alone(self):
+    def test_the_global_generator_is_unchanged(self):
         shares = shares_of_all()
         before = torch.get_rng_state()
         cross_fit(telling(shares), shares, HALVES, 1, Seed(2))
@@ -83,7 +83,7 @@ class TestWhereReadingsTell:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("half", [0, 1])
-def test_no_client_is_told_by_who_has_seen_its_shares(fit, half):
+def test_estimates_do_not_depend_on_the_clients_own_shares(fit, half):
     shares = shares_of_all()
     own = half == HALVES
     others = shares.clone()
@@ -94,14 +94,14 @@ def test_no_client_is_told_by_who_has_seen_its_shares(fit, half):
 
 
 @pytest.mark.slow
-def test_where_readings_tell_nothing_it_is_no_better_than_the_mean():
+def test_without_information_it_is_no_better_than_the_mean():
     shares = shares_of_all(alpha=1.0)
     fit = cross_fit(noisy(), shares, HALVES, STEPS, Seed(2))
     guess = float((shares - shares.mean(0)).abs().sum(1).mean())
     assert missed(fit.of_virtual.mean(0), shares) > 0.97 * guess
 
 
-def test_readings_all_alike_give_all_clients_the_same_finite_shares():
+def test_equal_readings_give_equal_finite_shares():
     shares = shares_of_all()
     fit = cross_fit(nothing(), shares, HALVES, STEPS, Seed(2))
     told = fit.read(nothing(2))
@@ -110,12 +110,12 @@ def test_readings_all_alike_give_all_clients_the_same_finite_shares():
     assert bool(fit.of_virtual.isfinite().all())
 
 
-def test_a_client_far_off_all_virtual_ones_gets_finite_shares(fit):
+def test_an_outlier_gets_finite_shares(fit):
     assert bool(fit.read(far_off()).isfinite().all())
 
 
 @pytest.mark.slow
-def test_a_size_that_is_told_is_heeded():
+def test_uses_a_known_size():
     # Clients are large in the first class, small in the last; nothing else is read of them.
     shares = torch.eye(CLASSES).double()[torch.arange(CLIENTS) // 2 % CLASSES]
     log_sizes = 5.0 - shares.argmax(1).float()
@@ -124,13 +124,13 @@ def test_a_size_that_is_told_is_heeded():
     assert missed(fit.of_virtual.mean(0), shares) < 0.7
 
 
-def test_what_was_learned_is_the_same_to_the_bit_when_made_again_from_tensors(fit):
+def test_restoring_from_tensors_is_exact(fit):
     again = CrossFit.from_tensors(fit.tensors())
     assert torch.equal(again.of_virtual, fit.of_virtual)
     assert torch.equal(again.read(noisy(7)), fit.read(noisy(7)))
 
 
-def test_a_half_of_which_there_is_one_client_is_refused():
+def test_refuses_a_half_with_one_client():
     shares = shares_of_all()[:3]
     with pytest.raises(ValueError, match="2 virtual clients"):
         cross_fit(nothing(3), shares, torch.tensor([0, 0, 1]), STEPS, Seed(2))

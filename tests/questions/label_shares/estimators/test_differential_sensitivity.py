@@ -1,4 +1,4 @@
-"""Sensitivities that can be counted parameter by parameter."""
+"""Sensitivities counted parameter by parameter."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from overheard.questions.label_shares.estimators.differential_sensitivity import
 )
 from overheard.simulation.probe import Scene
 
-# One example a class, each with a feature of its own.
+# One example per class, each with its own feature.
 HELD_OUT = Examples(torch.eye(2), torch.tensor([0, 1]))
 ZEROS = {"0.weight": torch.zeros(2, 2), "0.bias": torch.zeros(2)}
 ONE_STEP = DifferentialSensitivity(epochs=1)
@@ -31,7 +31,7 @@ def scene(held_out: Examples = HELD_OUT) -> Scene:
 LEARNED_0 = {"0.weight": torch.tensor([[100.0, 0.0], [-100.0, 0.0]]), "0.bias": torch.zeros(2)}
 
 
-def test_counts_what_a_learned_class_no_longer_moves():
+def test_a_learned_class_has_lower_sensitivity():
     # Adam's first step moves each parameter that has a slope by the rate: over the rate, 1.
     # From zeros an example moves its feature's weights (2) and the biases (2): 4 a class.
     # LEARNED_0 does not move for class 0, and as much as before for class 1: (4 - 0, 4 - 4).
@@ -39,7 +39,7 @@ def test_counts_what_a_learned_class_no_longer_moves():
     torch.testing.assert_close(read, torch.tensor([[4.0, 0.0], [0.0, 0.0]]), atol=1e-3, rtol=0)
 
 
-def test_a_client_that_learned_much_of_a_class_stands_out_in_it():
+def test_training_on_a_class_increases_its_difference():
     # A step on class 1 alone, along the negative slope: toward row 1, away from row 0.
     step = {
         "0.weight": torch.tensor([[0.0, -2.0], [0.0, 2.0]]),
@@ -49,7 +49,7 @@ def test_a_client_that_learned_much_of_a_class_stands_out_in_it():
     assert float(read[1]) > 0 > float(read[0])
 
 
-def test_reads_the_layer_that_is_named():
+def test_reads_the_named_layer():
     def deep() -> nn.Module:
         return nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2))
 
@@ -71,12 +71,12 @@ def test_reads_the_layer_that_is_named():
     assert float(last[0, 1]) < 6
 
 
-def test_refuses_a_layer_that_is_not_there():
+def test_refuses_an_unknown_layer():
     with pytest.raises(PlanError, match="'last' or one of 0"):
         DifferentialSensitivity(layer="conv").read(scene(), [ZEROS])
 
 
-def test_takes_no_more_examples_of_a_class_than_it_is_told():
+def test_uses_at_most_the_allowed_examples_per_class():
     # The second example of class 0 has a feature of its own: with it 2 more weights move.
     inputs = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     more = Examples(inputs, torch.tensor([0, 0, 1]))
@@ -93,6 +93,6 @@ def test_takes_no_more_examples_of_a_class_than_it_is_told():
 
 
 @pytest.mark.parametrize("wrong", [{"samples": 0}, {"epochs": 0}, {"rate": 0.0}])
-def test_refuses_settings_that_mean_nothing(wrong):
+def test_refuses_invalid_settings(wrong):
     with pytest.raises(ValueError, match="must be"):
         DifferentialSensitivity(**wrong)

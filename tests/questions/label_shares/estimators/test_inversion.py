@@ -20,7 +20,7 @@ def answers(matrix: torch.Tensor, clients: int) -> torch.Tensor:
 
 
 def moved_by(shares: torch.Tensor, kappa: torch.Tensor) -> Readings:
-    """Clients whose bias moved by kappa (I - P^T) pi, as under SGD while P stays what it is."""
+    """Return clients whose bias changed by kappa (I - P^T) pi, as under SGD with constant P."""
     bias = kappa[:, None] * (shares - shares @ P.double())
     change = torch.zeros(len(shares), CLASSES, 4)
     change[..., -1] = bias.float()
@@ -29,7 +29,7 @@ def moved_by(shares: torch.Tensor, kappa: torch.Tensor) -> Readings:
     return Readings(change, said, said[0], torch.zeros(len(shares), 11, CLASSES))
 
 
-def test_finds_the_shares_where_the_equation_holds_and_the_scale_is_one():
+def test_finds_the_shares_if_the_equation_holds_with_scale_1():
     kappa = torch.full((CLIENTS,), 0.7, dtype=torch.float64)
     inversion = learn_inversion(moved_by(SHARES, kappa), SHARES, EVERYBODY)
     fresh = torch.tensor([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]], dtype=torch.float64)
@@ -37,7 +37,7 @@ def test_finds_the_shares_where_the_equation_holds_and_the_scale_is_one():
     torch.testing.assert_close(told, fresh, atol=0.02, rtol=0)
 
 
-def test_learns_that_the_scale_grows_with_the_length_of_the_change():
+def test_fits_a_scale_that_grows_with_the_change():
     kappa = torch.linspace(0.1, 2.0, CLIENTS).double()
     inversion = learn_inversion(moved_by(SHARES, kappa), SHARES, EVERYBODY)
     fresh = torch.tensor([[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]], dtype=torch.float64)
@@ -45,18 +45,18 @@ def test_learns_that_the_scale_grows_with_the_length_of_the_change():
     assert float((told - fresh).abs().sum(1).max()) < 0.1
 
 
-def test_each_set_of_teachers_has_a_scale_of_its_own():
+def test_each_set_of_virtual_clients_has_its_own_scale():
     kappa = torch.cat((torch.full((20,), 0.5), torch.full((20,), 1.0))).double()
     halves = [torch.arange(20), torch.arange(20, 40)]
     inversion = learn_inversion(moved_by(SHARES, kappa), SHARES, halves)
     assert inversion.weights.shape == (2, 4)
     fresh = torch.tensor([[0.8, 0.1, 0.1]], dtype=torch.float64)
     told = inversion.read(moved_by(fresh, kappa[:1]))  # (teachers, 1, classes)
-    # The teacher whose clients moved as this one does is right.
+    # The scale from clients that moved like this one is correct.
     assert float((told[0, 0] - fresh[0]).abs().sum()) < 0.05
 
 
-def test_a_change_of_nothing_gives_shares_and_no_nan():
+def test_a_zero_change_gives_finite_shares():
     kappa = torch.zeros(CLIENTS, dtype=torch.float64)
     inversion = learn_inversion(moved_by(SHARES, kappa), SHARES, EVERYBODY)
     (told,) = inversion.read(moved_by(SHARES[:3], kappa[:3]))

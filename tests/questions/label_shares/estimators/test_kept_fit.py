@@ -23,7 +23,7 @@ SHARES = torch.rand(CLIENTS, CLASSES, generator=Seed(9).generator()).double().so
 HALVES = torch.arange(CLIENTS) % 2
 
 
-def test_what_was_kept_reads_to_the_same_bits_without_being_learned_again(monkeypatch):
+def test_a_cached_fit_is_exact_and_not_fitted_again(monkeypatch):
     shelf, told = MemoryShelf(), readings(0)
     first = kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
     monkeypatch.setattr(kept_fit, "cross_fit", None)  # a call would be an error
@@ -32,7 +32,7 @@ def test_what_was_kept_reads_to_the_same_bits_without_being_learned_again(monkey
     assert torch.equal(first.read(readings(3)), again.read(readings(3)))
 
 
-def test_other_readings_seeds_or_steps_are_learned_anew():
+def test_other_readings_seeds_or_steps_are_fitted_again():
     shelf, told = MemoryShelf(), readings(0)
     first = kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1)).of_virtual
     others = (
@@ -43,7 +43,7 @@ def test_other_readings_seeds_or_steps_are_learned_anew():
     assert all(not torch.equal(first, other.of_virtual) for other in others)
 
 
-def test_taking_from_the_shelf_moves_no_draw_of_anybody():
+def test_loading_from_the_cache_leaves_the_global_generator_unchanged():
     shelf, told = MemoryShelf(), readings(0)
     kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
     before = torch.get_rng_state()

@@ -1,4 +1,4 @@
-"""Networks that read all numbers at once."""
+"""Networks on all features at once."""
 
 import pytest
 import torch
@@ -32,14 +32,14 @@ def reader() -> NumberReader:
     return learn_numbers(telling(shares), shares, ROWS, STEPS, Seed(2))
 
 
-def test_shares_of_new_clients_are_found_by_every_network(reader):
+def test_every_network_finds_the_shares_of_new_clients(reader):
     fresh = torch.from_numpy(Seed(5).numpy().dirichlet([0.5] * CLASSES, CLIENTS))
     guess = missed(fresh.mean(0).expand_as(fresh), fresh)
     for told in reader.read(telling(fresh, seed=6)):
         assert missed(told, fresh) < 0.6 * guess
 
 
-def test_of_readings_that_tell_nothing_shares_are_found_no_better_than_by_the_mean():
+def test_uninformative_readings_are_no_better_than_the_mean():
     shares = shares_of_all(alpha=1.0)
     reader = learn_numbers(noisy(), shares, ROWS, STEPS, Seed(2))
     guess = missed(shares.mean(0).expand_as(shares), shares)
@@ -47,7 +47,7 @@ def test_of_readings_that_tell_nothing_shares_are_found_no_better_than_by_the_me
         assert missed(told, shares) > 0.97 * guess
 
 
-def test_a_network_does_not_hang_on_clients_outside_its_rows(reader):
+def test_a_network_does_not_depend_on_clients_outside_its_rows(reader):
     # The last 60 are rows of the second network only.
     others = shares_of_all()
     others[100:] = others[100:].roll(1, 1)
@@ -57,7 +57,7 @@ def test_a_network_does_not_hang_on_clients_outside_its_rows(reader):
     assert not torch.equal(told[1], changed[1])
 
 
-def test_the_direction_in_which_clients_differ_most_is_read_at_one_steepness(reader):
+def test_the_largest_component_has_a_fixed_deviation(reader):
     numbers = plain_numbers(telling(shares_of_all()))
     for own, scale, ways in zip(ROWS, reader.scales, reader.directions, strict=True):
         spread = (scale.of(numbers[own]) @ ways).std(0, correction=0)
@@ -65,7 +65,7 @@ def test_the_direction_in_which_clients_differ_most_is_read_at_one_steepness(rea
         assert torch.equal(spread.argsort(descending=True)[:5], torch.arange(5))
 
 
-def test_no_more_directions_are_read_than_clients_were_met():
+def test_reads_at_most_as_many_components_as_clients():
     shares = shares_of_all()
     few = [torch.arange(10), torch.arange(10, 30)]
     reader = learn_numbers(telling(shares), shares, few, 1, Seed(2))
@@ -74,7 +74,7 @@ def test_no_more_directions_are_read_than_clients_were_met():
     assert [ways.shape for ways in reader.directions] == [(numbers, 10)] * 2
 
 
-def test_clients_all_alike_leave_no_direction_and_finite_shares():
+def test_equal_clients_give_finite_shares():
     reader = learn_numbers(nothing(), shares_of_all(), ROWS, STEPS, Seed(2))
     assert all(bool((ways == 0).all()) for ways in reader.directions)
     told = reader.read(noisy(7))
@@ -82,10 +82,10 @@ def test_clients_all_alike_leave_no_direction_and_finite_shares():
     assert torch.equal(told[:, 0], told[:, 1])
 
 
-def test_a_client_far_off_all_others_gets_finite_shares(reader):
+def test_an_extreme_client_gets_finite_shares(reader):
     assert bool(reader.read(far_off()).isfinite().all())
 
 
-def test_what_was_learned_is_the_same_to_the_bit_when_made_again_from_tensors(reader):
+def test_restoring_from_tensors_is_exact(reader):
     again = NumberReader.from_tensors(reader.tensors(), CLASSES, networks=2)
     assert torch.equal(again.read(noisy(7)), reader.read(noisy(7)))

@@ -1,4 +1,4 @@
-"""Sizes read off lengths, where the law of lengths is known."""
+"""Size regression with a known relation of length and size."""
 
 import math
 
@@ -15,7 +15,7 @@ CLASSES = 4
 
 
 class World:
-    """Clients of 50 to 1600 examples whose update is size^power long, but for noise.
+    """Clients of 50 to 1600 examples with updates of length size^power, times noise.
 
     Three lengths are read of each, of one noise and a little of their own.
 
@@ -30,7 +30,7 @@ class World:
         self._power, self._noise, self._unevenness = power, noise, unevenness
 
     def draw(self, count: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Log lengths, shares and sizes."""
+        """Draw log lengths, shares and sizes."""
         random = Seed(seed).numpy()
         logs = torch.from_numpy(random.uniform(math.log(50), math.log(1600), count))
         shares = torch.from_numpy(random.dirichlet([0.5] * CLASSES, count))
@@ -45,7 +45,7 @@ class World:
 
 
 def covered(world: World, fresh: World) -> float:
-    """How many of 300 fresh clients have their true size inside the interval."""
+    """Return the fraction of 300 new clients whose size is inside the interval."""
     reader = world.reader()
     held = []
     for norms, shares, size in zip(*fresh.draw(300, 2), strict=True):
@@ -57,18 +57,18 @@ def covered(world: World, fresh: World) -> float:
 # 300 tries of 0.9 have a deviation of 0.017; the quantiles of 400 residuals one of 0.015.
 @pytest.mark.parametrize("power", [1.0, 0.5])
 @pytest.mark.parametrize("noise", [0.05, 0.5])
-def test_nine_true_sizes_in_ten_lie_within(power, noise):
+def test_intervals_contain_nine_true_sizes_in_ten(power, noise):
     world = World(power, noise)
     assert 0.83 < covered(world, world) < 0.97
 
 
-def test_clients_of_another_kind_are_not_promised_that():
-    # Theirs are updates 3 times as long as virtual ones of their size.
+def test_intervals_are_not_valid_for_clients_of_another_kind():
+    # Their updates are 3 times as long as virtual ones of the same size.
     assert covered(World(1.0), World(1.0, unevenness=math.log(9))) < 0.5
 
 
 @pytest.mark.parametrize("power", [1.0, 0.5])
-def test_twice_the_size_is_told_whatever_the_law(power):
+def test_finds_twice_the_size_for_any_power_law(power):
     reader = World(power, noise=0.01).reader()
     even = torch.full((1, CLASSES), 0.25)
     told = [
@@ -78,7 +78,7 @@ def test_twice_the_size_is_told_whatever_the_law(power):
     assert told == pytest.approx([200, 400], rel=0.05)
 
 
-def test_uneven_labels_are_not_taken_for_more_examples():
+def test_label_imbalance_is_not_mistaken_for_size():
     reader = World(unevenness=2.0, noise=0.01).reader()
     one_label = torch.eye(CLASSES)[:1]
     even = torch.full((1, CLASSES), 0.25)
@@ -90,7 +90,7 @@ def test_uneven_labels_are_not_taken_for_more_examples():
     assert told == pytest.approx([300, 300], rel=0.15)
 
 
-def test_lengths_that_tell_nothing_leave_the_whole_range():
+def test_uninformative_lengths_give_the_whole_range():
     told = World(power=0.0).reader().read(torch.zeros(1, 3), torch.full((1, CLASSES), 0.25))
     # 90 % of 50 to 1600 on a log scale: a factor of 32^0.9 = 22.6.
     assert told.high / told.low == pytest.approx(22.6, rel=0.2)
@@ -106,7 +106,7 @@ def test_noise_widens_the_interval():
     assert widths == pytest.approx([3.29 * 0.05, 3.29 * 0.2], rel=0.25)
 
 
-def test_a_half_is_judged_by_what_the_other_learned():
+def test_residuals_are_out_of_sample():
     # Clients of the second half go twice as far: by the law of the other half each is taken for
     # twice or half as large.
     norms, shares, sizes = World(noise=0.01).draw(400, 1)
@@ -116,7 +116,7 @@ def test_a_half_is_judged_by_what_the_other_learned():
 
 
 @pytest.mark.parametrize("length", [-1e6, -27.6, 1e6])
-def test_a_length_off_every_virtual_client_gives_a_finite_size(length):
+def test_an_extreme_length_gives_a_finite_size(length):
     # log 1e-12 = -27.6 is how the length of no change at all is read.
     told = World().reader().read(torch.full((1, 3), length), torch.full((1, CLASSES), 0.25))
     # 50 to 1600, and as far again beyond on either side.
@@ -124,7 +124,7 @@ def test_a_length_off_every_virtual_client_gives_a_finite_size(length):
     assert (told.examples > 300) == (length > 0)
 
 
-def test_clients_all_of_one_size_are_all_of_that_size():
+def test_clients_of_equal_size_give_that_size():
     norms, shares, _ = World().draw(40, 1)
     reader = size_reader(norms, shares, torch.full((40,), 70), torch.arange(40) % 2)
     told = reader.read(norms[:1], shares[:1])
@@ -133,7 +133,7 @@ def test_clients_all_of_one_size_are_all_of_that_size():
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(4, 60), st.integers(0, 10**6), st.floats(-30, 30))
-def test_the_size_told_lies_inside_its_interval(count, seed, length):
+def test_the_estimated_size_is_inside_its_interval(count, seed, length):
     norms, shares, sizes = World(noise=1.0).draw(count, seed)
     reader = size_reader(norms, shares, sizes, torch.arange(count) % 2)
     told = reader.read(torch.full((1, 3), length), shares[:1])

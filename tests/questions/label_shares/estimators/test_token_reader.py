@@ -1,4 +1,4 @@
-"""Networks that read one token a class."""
+"""Networks on one token per class."""
 
 import pytest
 import torch
@@ -35,14 +35,14 @@ def reader() -> TokenReader:
     return learned(telling(shares_of_all()), shares_of_all())
 
 
-def test_shares_of_new_clients_are_found_by_every_network(reader):
+def test_every_network_finds_the_shares_of_new_clients(reader):
     fresh = torch.from_numpy(Seed(5).numpy().dirichlet([0.5] * CLASSES, CLIENTS))
     guess = missed(fresh.mean(0).expand_as(fresh), fresh)
     for told in reader.read(telling(fresh, seed=6)):
         assert missed(told, fresh) < 0.5 * guess
 
 
-def test_of_readings_that_tell_nothing_shares_are_found_no_better_than_by_the_mean():
+def test_uninformative_readings_are_no_better_than_the_mean():
     shares = shares_of_all(alpha=1.0)
     reader = learned(noisy(), shares)
     guess = missed(shares.mean(0).expand_as(shares), shares)
@@ -50,7 +50,7 @@ def test_of_readings_that_tell_nothing_shares_are_found_no_better_than_by_the_me
         assert missed(told, shares) > 0.97 * guess
 
 
-def test_a_network_does_not_hang_on_clients_outside_its_rows(reader):
+def test_a_network_does_not_depend_on_clients_outside_its_rows(reader):
     # The last 60 are rows of the second network only.
     others = shares_of_all()
     others[100:] = others[100:].roll(1, 1)
@@ -66,7 +66,7 @@ def test_one_scale_serves_all_classes(reader):
     assert [scale.mean.dim() for scale in reader.scales] == [1, 1]
 
 
-def test_more_clients_than_stand_in_memory_at_once_are_told_as_few_are(reader):
+def test_estimates_do_not_depend_on_the_number_of_clients(reader):
     few = telling(shares_of_all())
     many = Readings(
         few.change.repeat(3, 1, 1),
@@ -80,10 +80,10 @@ def test_more_clients_than_stand_in_memory_at_once_are_told_as_few_are(reader):
         torch.testing.assert_close(told[:, place], reader.read(few), rtol=1e-4, atol=1e-5)
 
 
-def test_a_client_far_off_all_others_gets_finite_shares(reader):
+def test_an_extreme_client_gets_finite_shares(reader):
     assert bool(reader.read(far_off()).isfinite().all())
 
 
-def test_what_was_learned_is_the_same_to_the_bit_when_made_again_from_tensors(reader):
+def test_restoring_from_tensors_is_exact(reader):
     again = TokenReader.from_tensors(reader.tensors(), CLASSES, reader.inversion)
     assert torch.equal(again.read(noisy(7)), reader.read(noisy(7)))

@@ -1,4 +1,4 @@
-"""Claimed shares are drawn beside a guess, and never beside a truth."""
+"""Claims without ground truth are shown beside an uninformed guess only."""
 
 from dataclasses import replace
 
@@ -22,19 +22,19 @@ def unchecked(*findings: Finding) -> Audit:
     return Audit("Ours", "a run", ("no", "yes"), (run,), findings, (), "", {})
 
 
-def test_draws_each_claim_beside_the_guess_and_never_a_truth() -> None:
+def test_shows_each_claim_beside_the_guess_without_a_truth() -> None:
     audit = unchecked(
         claim(client(0), 0.6, 0.4, reach=0.1), claim(client(1), 0.3, 0.7, reach=0.1)
     )
-    (plate,) = claims_plates(arms(audit, Seed(0)), audit.class_names)
-    assert [panel.heading for panel in plate.panels] == ["client 0", "client 1"]
-    assert plate.table.lines[0] == ("a guess: uniform", "50", "50")
-    assert plate.table.lines[2] == ("client 0", "60 (50 to 70)", "40 (30 to 50)")
+    (figure,) = claims_plates(arms(audit, Seed(0)), audit.class_names)
+    assert [panel.heading for panel in figure.panels] == ["client 0", "client 1"]
+    assert figure.table.lines[0] == ("Uninformed guess: uniform", "50", "50")
+    assert figure.table.lines[2] == ("client 0", "60 (50 to 70)", "40 (30 to 50)")
 
 
-def test_of_many_clients_those_furthest_from_the_guess_are_drawn():
+def test_shows_the_clients_furthest_from_the_guess():
     many = unchecked(*(claim(client(n), 0.25 + n / 100, 0.75 - n / 100) for n in range(30)))
-    (plate,) = claims_plates(arms(many, Seed(0)), many.class_names)
-    assert plate.panels[0].heading == "client 6"
-    assert len(plate.panels) == 24
-    assert "the 24 of 30 clients" in plate.note
+    (figure,) = claims_plates(arms(many, Seed(0)), many.class_names)
+    assert figure.panels[0].heading == "client 6"
+    assert len(figure.panels) == 24
+    assert "the 24 of 30 clients" in figure.note

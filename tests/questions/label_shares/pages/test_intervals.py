@@ -1,4 +1,4 @@
-"""What attacks say of their own uncertainty is told by what it turned out to be worth."""
+"""Reports compare the intervals that attacks state with the truth."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,12 +12,12 @@ from overheard.questions.label_shares.pages.intervals import interval_words, int
 from tests.worlds.audits import shares_finding
 
 
-def told(small: Audit, findings: Sequence[Finding]) -> tuple[Arm, ...]:
+def arms_of(small: Audit, findings: Sequence[Finding]) -> tuple[Arm, ...]:
     return arms(replace(small, findings=tuple(findings)), Seed(0))
 
 
 def sentences(small: Audit, *findings: Finding) -> list[str]:
-    (first, _) = told(small, findings)
+    (first, _) = arms_of(small, findings)
     return [text.replace("\u00a0", " ") for text in interval_words(first.exposures[0])]
 
 
@@ -25,10 +25,11 @@ def bounded(number: int, claimed: float, reach: float, arm: str = "none") -> Fin
     return shares_finding(arm, client(number), (0.5, 0.5), (claimed, 1 - claimed), reach=reach)
 
 
-def test_intervals_that_hold_are_told_with_how_often_and_from_where_to_where(
+def test_coverage_is_reported_with_its_interval(
     small: Audit,
 ) -> None:
-    # Off by 0.05 and by 0.1, within 0.06: both shares of the first client, none of the second.
+    # Errors of 0.05 and 0.1, intervals of 0.06: both shares of the first
+    # client are inside, none of the second.
     assert sentences(small, bounded(0, 0.55, 0.06), bounded(1, 0.6, 0.06)) == [
         "The 90 % intervals of decaf held the true share for 50.0 % of the shares (95 % "
         "interval 0 to 100 %): they are too narrow here, and cannot be trusted."
@@ -39,47 +40,48 @@ def test_intervals_that_hold_are_told_with_how_often_and_from_where_to_where(
     ]
 
 
-def test_who_states_no_interval_gets_no_sentence_and_no_line(small: Audit) -> None:
+def test_attacks_without_intervals_have_no_sentence_and_no_row(small: Audit) -> None:
     assert sentences(small, *small.findings) == []
-    assert intervals_tables(told(small, small.findings)) == ()
+    assert intervals_tables(arms_of(small, small.findings)) == ()
 
 
-def test_one_answer_in_one_run_is_told_without_an_interval_of_its_own(small: Audit) -> None:
+def test_coverage_of_one_claim_in_one_run_has_no_interval(small: Audit) -> None:
     assert sentences(small, bounded(0, 0.5, 0.1)) == [
         "The 90 % intervals of decaf held the true share for 100.0 % of the shares."
     ]
 
 
-def test_sizes_are_told_as_a_factor(small: Audit) -> None:
+def test_size_errors_are_reported_as_factors(small: Audit) -> None:
     # One doubling off and none: half a doubling on average, a factor of 2^0.5 = 1.4.
     findings = [
         shares_finding("none", client(int(n)), (1.0, 0.0), (0.9, 0.1), size=(n, 1.0 - n))
         for n in (0.0, 1.0)
     ]
     assert sentences(small, *findings) == [
-        "decaf estimates how many examples a client trained on, off by a factor of 1.4 on "
-        "average (95 % interval 1.0 to 2.0); its 90 % intervals held the true number in 50.0 % "
-        "of cases (95 % interval 0 to 100 %)."
+        "decaf estimates how many examples a client trained on. It is wrong by a factor of 1.4 "
+        "on average (95 % interval 1.0 to 2.0). Its 90 % intervals contain the true number in "
+        "50.0 % of cases (95 % interval 0 to 100 %)."
     ]
 
 
-def test_a_size_that_is_told_in_clear_is_no_estimate(small: Audit) -> None:
-    told_size = shares_finding("none", client(0), (1.0, 0.0), (0.9, 0.1), size=(0.0, 1.0))
-    assert sentences(small, told_size) == [
-        "decaf is told in clear how many examples a client trained on."
+def test_a_reported_size_is_not_called_an_estimate(small: Audit) -> None:
+    reported = shares_finding("none", client(0), (1.0, 0.0), (0.9, 0.1), size=(0.0, 1.0))
+    assert sentences(small, reported) == [
+        "decaf need not estimate how many examples a client trained on: this number is sent "
+        "with the updates."
     ]
 
 
-def test_the_size_of_the_others_is_told_for_a_rival(small: Audit) -> None:
-    rest = shares_finding(
+def test_an_observing_client_estimates_the_size_of_the_other_clients(small: Audit) -> None:
+    cohort = shares_finding(
         "none", COHORT, (1.0, 0.0), (0.9, 0.1), size=(0.5, 1.0), observers=(client(0),)
     )
-    assert sentences(small, rest)[0].startswith(
-        "decaf estimates how many examples the other clients together trained on, off by"
+    assert sentences(small, cohort)[0].startswith(
+        "decaf estimates how many examples the other clients together trained on. It is wrong"
     )
 
 
-def test_the_table_has_a_line_for_each_attack_and_arm_that_states_intervals(
+def test_the_table_has_a_row_for_each_attack_and_arm_with_intervals(
     small: Audit,
 ) -> None:
     sized = shares_finding("none", client(0), (0.5, 0.5), (0.4, 0.6), attack="whispers",
@@ -90,10 +92,10 @@ def test_the_table_has_a_line_for_each_attack_and_arm_that_states_intervals(
         small.findings[1],
         sized,
     ]
-    (table,) = intervals_tables(told(small, findings))
+    (table,) = intervals_tables(arms_of(small, findings))
     lines = [tuple(cell.replace("\u00a0", " ") for cell in line) for line in table.lines]
-    # decaf without defenses: both shares of one client are held, of the other there are no
-    # bounds; with noise none. Bounds lie 0.06 to each side.
+    # decaf without defenses: the intervals of one client contain both shares, the other has no
+    # intervals. With noise, none contains its share. Intervals extend 0.06 to each side.
     assert set(lines) == {
         ("none", "decaf", "100 %", "–", "12 points", "–", "–"),
         ("none", "whispers", "–", "–", "–", "2.0", "0 %"),
@@ -103,11 +105,11 @@ def test_the_table_has_a_line_for_each_attack_and_arm_that_states_intervals(
     assert table.caption.endswith("The server, about each client: label shares")
 
 
-def test_each_question_has_a_table_of_its_own(small: Audit) -> None:
-    rest = shares_finding(
+def test_each_threat_has_a_table_of_its_own(small: Audit) -> None:
+    cohort = shares_finding(
         "none", COHORT, (1.0, 0.0), (0.9, 0.1), reach=0.2, observers=(client(0),)
     )
-    tables = intervals_tables(told(small, [bounded(0, 0.55, 0.06), rest]))
+    tables = intervals_tables(arms_of(small, [bounded(0, 0.55, 0.06), cohort]))
     assert [table.caption.split(": ")[1] for table in tables] == [
         "The server, about each client",
         "Client 0, about the other clients",

@@ -1,4 +1,4 @@
-"""Label shares are scored by the numbers one gets by hand."""
+"""Scores of label shares equal the numbers worked out by hand."""
 
 import math
 from random import Random
@@ -22,8 +22,8 @@ from overheard.questions.label_shares.scorer._distances import KL_FLOOR
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
 SCORER = LabelSharesScorer()
-ASKED = LabelShares(torch.tensor([0.5, 0.5]))
-"""A claim of which nothing is looked at to tell the truth."""
+ANY_CLAIM = LabelShares(torch.tensor([0.5, 0.5]))
+"""A claim whose content does not affect the truth."""
 
 DISTANCES = ("l1", "l2", "linf", "wasserstein", "kl", "js")
 
@@ -39,8 +39,8 @@ def values(claim: LabelShares, truth: LabelShares) -> dict[str, float]:
 
 
 def shares(*numbers: float, absent: list[bool] | None = None) -> LabelShares:
-    said = None if absent is None else torch.tensor(absent)
-    return LabelShares(torch.tensor(numbers, dtype=torch.float64), said)
+    mask = None if absent is None else torch.tensor(absent)
+    return LabelShares(torch.tensor(numbers, dtype=torch.float64), mask)
 
 
 @st.composite
@@ -52,7 +52,7 @@ def pairs_of_claims(draw: st.DrawFn) -> tuple[LabelShares, LabelShares]:
     return claim, truth
 
 
-def test_distances_are_those_worked_by_hand() -> None:
+def test_distances_equal_those_worked_out_by_hand() -> None:
     got = values(claim=shares(0.25, 0.25, 0.5, 0.0), truth=shares(0.5, 0.25, 0.0, 0.25))
     # Errors of the claim: -0.25, 0, +0.5, -0.25.
     assert got["l1"] == pytest.approx(1.0)
@@ -72,7 +72,7 @@ def test_distances_are_those_worked_by_hand() -> None:
     assert got["js"] == pytest.approx(by_hand)
 
 
-def test_a_claim_of_the_wrong_single_label_is_as_far_off_as_can_be() -> None:
+def test_a_claim_of_only_the_wrong_label_has_the_largest_distances() -> None:
     got = values(claim=shares(0.0, 1.0), truth=shares(1.0, 0.0))
     assert got["l1"] == pytest.approx(2.0)
     assert got["js"] == pytest.approx(math.log(2))
@@ -81,7 +81,7 @@ def test_a_claim_of_the_wrong_single_label_is_as_far_off_as_can_be() -> None:
     assert got["top1"] == 0.0
 
 
-def test_top1_shares_one_point_among_tied_claims() -> None:
+def test_top1_divides_one_point_among_tied_claims() -> None:
     truth = shares(0.4, 0.4, 0.2, 0.0)
     assert values(shares(0.1, 0.7, 0.1, 0.1), truth)["top1"] == 1.0
     assert values(shares(0.1, 0.1, 0.7, 0.1), truth)["top1"] == 0.0
@@ -91,19 +91,19 @@ def test_top1_shares_one_point_among_tied_claims() -> None:
     assert values(shares(0.25, 0.25, 0.25, 0.25), truth)["top1"] == pytest.approx(2 / 4)
 
 
-def test_top3_counts_the_true_three_most_frequent_that_were_named() -> None:
+def test_top3_is_the_fraction_of_the_three_most_frequent_that_is_claimed() -> None:
     truth = shares(0.4, 0.3, 0.2, 0.1, 0.0)
-    # Named: 0, 3, 4; right: 0.
+    # Claimed: 0, 3, 4; correct: 0.
     assert values(shares(0.4, 0.05, 0.05, 0.2, 0.3), truth)["top3"] == pytest.approx(1 / 3)
-    # Named: each label with 3 / 5 of a place; right: three of them, 9 / 5 of 3.
+    # Claimed: each label with 3 / 5 of a place; correct: three of them, 9 / 5 of 3.
     assert values(shares(0.2, 0.2, 0.2, 0.2, 0.2), truth)["top3"] == pytest.approx(3 / 5)
 
 
-def test_top3_takes_any_of_the_truly_tied_labels_but_only_into_the_places_left() -> None:
-    # One sure label and three that tie for the two places left.
+def test_top3_accepts_any_truly_tied_label_up_to_the_remaining_places() -> None:
+    # One label is above the tie; three tie for the two remaining places.
     truth = shares(0.4, 0.2, 0.2, 0.2)
     assert values(shares(0.4, 0.3, 0.1, 0.2), truth)["top3"] == 1.0
-    # All tied ones named, the sure one not: two of three places.
+    # All tied labels are claimed, the one above them is not: two of three places.
     assert values(shares(0.0, 0.4, 0.3, 0.3), truth)["top3"] == pytest.approx(2 / 3)
 
 
@@ -117,23 +117,23 @@ def test_three_labels_have_no_top3() -> None:
     assert "top3" not in values(shares(0.5, 0.3, 0.2), shares(0.5, 0.3, 0.2))
 
 
-def test_named_null_labels_are_counted() -> None:
+def test_counts_labels_claimed_absent() -> None:
     truth = shares(0.5, 0.5, 0.0, 0.0, 0.0)
     claim = shares(0.4, 0.3, 0.3, 0.0, 0.0, absent=[False, True, False, True, True])
-    # Named 1, 3, 4 of which 3 and 4 are absent; absent 2, 3, 4.
+    # Claimed absent: 1, 3, 4; truly absent: 2, 3, 4.
     got = values(claim, truth)
     assert got["null_precision"] == pytest.approx(2 / 3)
     assert got["null_recall"] == pytest.approx(2 / 3)
     assert got["null_exact"] == 0.0
 
 
-def test_naming_nothing_absent_is_precise_and_finds_nothing() -> None:
+def test_claiming_no_absence_has_full_precision_and_no_recall() -> None:
     claim = shares(0.5, 0.5, absent=[False, False])
     got = values(claim, shares(1.0, 0.0))
     assert (got["null_precision"], got["null_recall"], got["null_exact"]) == (1, 0, 0)
 
 
-def test_where_nothing_is_absent_all_of_it_is_found() -> None:
+def test_recall_is_1_if_no_label_is_absent() -> None:
     truth = shares(0.5, 0.5)
     right = values(shares(0.5, 0.5, absent=[False, False]), truth)
     assert (right["null_precision"], right["null_recall"], right["null_exact"]) == (1, 1, 1)
@@ -141,23 +141,23 @@ def test_where_nothing_is_absent_all_of_it_is_found() -> None:
     assert (wrong["null_precision"], wrong["null_recall"], wrong["null_exact"]) == (0, 1, 0)
 
 
-def test_a_share_of_zero_is_no_statement_about_absence() -> None:
+def test_a_share_of_zero_is_not_a_claim_of_absence() -> None:
     assert (
         not {"null_precision", "null_recall", "null_exact"}
         & values(shares(1.0, 0.0), shares(1.0, 0.0)).keys()
     )
 
 
-def test_a_precision_that_silence_makes_perfect_has_no_blind_guess() -> None:
+def test_null_precision_has_no_uninformed_guess() -> None:
     claim = shares(0.5, 0.5, 0.0, absent=[False, False, True])
     got = scores(claim, shares(0.5, 0.5, 0.0))
     assert got["null_precision"].blind is None
-    # The blind guess names none of one absent label.
+    # The uninformed guess claims none of the absent labels.
     assert got["null_recall"].blinds == {"uniform": 0.0}
     assert got["null_exact"].gain == 1.0
 
 
-def test_every_distance_stands_beside_the_uniform_guess_and_the_told_support() -> None:
+def test_distances_have_the_uniform_guess_and_the_true_support_as_references() -> None:
     got = scores(shares(0.5, 0.5, 0.0, 0.0), shares(0.75, 0.25, 0.0, 0.0))
     # Uniform: 0.5 + 0 + 0.25 + 0.25. The claim is the guess on the support: 0.25 + 0.25.
     assert got["l1"].blinds == {"uniform": pytest.approx(1.0)}
@@ -165,17 +165,17 @@ def test_every_distance_stands_beside_the_uniform_guess_and_the_told_support() -
     assert got["l1"].references == {"uniform on the true support": pytest.approx(0.5)}
 
 
-def test_the_auxiliary_shares_are_a_blind_guess_where_known() -> None:
+def test_known_auxiliary_shares_are_an_uninformed_guess() -> None:
     auxiliary = Examples(torch.zeros(4, 1), torch.tensor([0, 0, 0, 1]))
     truth = shares(0.75, 0.25)
     guesses = SCORER.guesses(truth, Knowledge(classes=2, auxiliary=auxiliary))
     l1 = SCORER.score(shares(0.5, 0.5), truth, guesses)[0]
-    # Three of four auxiliary examples bear label 0: exactly the truth.
+    # Three of four auxiliary examples have label 0: exactly the truth.
     assert l1.blinds == {"uniform": pytest.approx(0.5), "auxiliary prior": pytest.approx(0.0)}
     assert l1.gain == pytest.approx(-0.5)
 
 
-def test_the_truth_adds_up_the_rounds_asked_for() -> None:
+def test_the_truth_sums_the_requested_rounds() -> None:
     truth = GroundTruth(
         {
             (1, client(0)): torch.tensor([3, 1, 0]),
@@ -186,26 +186,26 @@ def test_the_truth_adds_up_the_rounds_asked_for() -> None:
         accuracy={},
     )
     # (3 + 0, 1 + 4, 0) of 8
-    own = SCORER.truth(truth, client(0), [1, 2], ASKED)
+    own = SCORER.truth(truth, client(0), [1, 2], ANY_CLAIM)
     assert own.shares.tolist() == [3 / 8, 5 / 8, 0]
     assert own.absent is not None
     assert own.absent.tolist() == [False, False, True]
     # (3 + 2, 1, 0) of 6
-    assert SCORER.truth(truth, COHORT, [1], ASKED).shares.tolist() == [5 / 6, 1 / 6, 0]
+    assert SCORER.truth(truth, COHORT, [1], ANY_CLAIM).shares.tolist() == [5 / 6, 1 / 6, 0]
 
 
 def test_a_client_without_examples_has_no_true_shares() -> None:
     truth = GroundTruth({(1, client(0)): torch.tensor([0, 0])}, accuracy={})
-    with pytest.raises(ValueError, match="client/0 held no examples"):
-        SCORER.truth(truth, client(0), [1], ASKED)
+    with pytest.raises(ValueError, match="client/0 has no training examples"):
+        SCORER.truth(truth, client(0), [1], ANY_CLAIM)
 
 
 def test_a_claim_about_another_number_of_labels_is_refused() -> None:
-    with pytest.raises(ValueError, match="speaks of 3 labels, the truth of 2"):
+    with pytest.raises(ValueError, match="has 3 labels, the truth has 2"):
         values(shares(0.5, 0.5, 0.0), shares(0.5, 0.5))
 
 
-def test_float32_rounding_of_a_right_claim_costs_nothing() -> None:
+def test_float32_rounding_of_a_correct_claim_costs_nothing() -> None:
     thirds = LabelShares(torch.full((3,), 1 / 3 + 2e-5))
     got = values(thirds, LabelShares(torch.full((3,), 1 / 3, dtype=torch.float64)))
     assert max(got[name] for name in DISTANCES) < 1e-12
@@ -225,7 +225,7 @@ def test_distances_stay_within_their_bounds(pair: tuple[LabelShares, LabelShares
 
 
 @given(pairs_of_claims())
-def test_a_perfect_claim_is_at_no_distance_and_right_in_everything(
+def test_a_perfect_claim_has_perfect_scores(
     pair: tuple[LabelShares, LabelShares],
 ) -> None:
     truth, _ = pair
@@ -235,7 +235,7 @@ def test_a_perfect_claim_is_at_no_distance_and_right_in_everything(
 
 
 @given(pairs_of_claims(), st.randoms(use_true_random=False))
-def test_the_order_of_labels_matters_to_wasserstein_alone(
+def test_only_wasserstein_depends_on_the_order_of_labels(
     pair: tuple[LabelShares, LabelShares], random: Random
 ) -> None:
     order = list(range(len(pair[0].shares)))

@@ -1,4 +1,4 @@
-"""What a claim says of its own uncertainty is held against the truth."""
+"""Claimed intervals, absence probabilities and sizes are compared with the truth."""
 
 import pytest
 import torch
@@ -13,8 +13,8 @@ from overheard.questions.label_shares.scorer.label_shares import LabelSharesScor
 
 SCORER = LabelSharesScorer()
 SHARES = torch.tensor([0.5, 0.5, 0.0, 0.0])
-ASKED = LabelShares(SHARES)
-"""A claim of which nothing is looked at to tell the truth."""
+ANY_CLAIM = LabelShares(SHARES)
+"""A claim whose content does not affect the truth."""
 TRUTH = GroundTruth(
     {
         (0, client(0)): torch.tensor([6, 4, 0, 0]),
@@ -23,11 +23,11 @@ TRUTH = GroundTruth(
     },
     accuracy={},
 )
-"""Client 0 holds (8, 8, 0, 0) of 16 over two rounds, 8 a round."""
+"""Client 0 holds (8, 8, 0, 0) of 16 over two rounds, 8 per round."""
 
 
 def scores(claim: LabelShares, rounds: tuple[int, ...] = (0, 1)) -> dict[str, Score]:
-    truth = SCORER.truth(TRUTH, client(0), rounds, ASKED)
+    truth = SCORER.truth(TRUTH, client(0), rounds, ANY_CLAIM)
     guesses = SCORER.guesses(truth, Knowledge(classes=4))
     return {score.name: score for score in SCORER.score(claim, truth, guesses)}
 
@@ -36,8 +36,8 @@ def bounded(low: tuple[float, ...], high: tuple[float, ...]) -> LabelShares:
     return LabelShares(SHARES, bounds=Interval(low, high))
 
 
-def test_coverage_is_the_part_of_the_shares_inside_their_bounds() -> None:
-    # True shares (0.5, 0.5, 0, 0): the second lies below its bounds, the last below too.
+def test_coverage_is_the_fraction_of_shares_inside_their_intervals() -> None:
+    # True shares (0.5, 0.5, 0, 0): the second and the last are below their intervals.
     got = scores(bounded((0.4, 0.6, 0.0, 0.1), (0.6, 0.8, 0.1, 0.3)))
     assert got["coverage"].value == pytest.approx(2 / 4)
     assert got["coverage"].better == "higher"
@@ -45,36 +45,36 @@ def test_coverage_is_the_part_of_the_shares_inside_their_bounds() -> None:
     assert got["width"].better == "lower"
 
 
-def test_the_ends_of_bounds_belong_to_them_whatever_float32_makes_of_them() -> None:
+def test_intervals_contain_their_ends_despite_float32_rounding() -> None:
     third = float(torch.tensor(0.1) * 5)  # 0.5 and a rounding above
     got = scores(bounded((third, 0.5, 0.0, 0.0), (0.6, 0.5, 0.0, 0.0)))
     assert got["coverage"].value == 1.0
 
 
-def test_bounds_that_say_nothing_always_hold_and_are_as_wide_as_can_be() -> None:
+def test_intervals_from_0_to_1_have_full_coverage_and_width_1() -> None:
     got = scores(bounded((0.0,) * 4, (1.0,) * 4))
     assert (got["coverage"].value, got["width"].value) == (1.0, 1.0)
 
 
-def test_no_guess_can_be_blind_about_bounds_and_sizes() -> None:
+def test_intervals_and_sizes_have_no_uninformed_guess() -> None:
     claim = LabelShares(SHARES, bounds=Interval((0.0,) * 4, (1.0,) * 4), size=SizeEstimate(8.0))
     got = scores(claim)
     for name in ("coverage", "width", "size_factor"):
         assert got[name].blinds == got[name].references == {}
 
 
-def test_chances_of_absence_are_held_against_absence_by_their_squares() -> None:
+def test_absence_probabilities_get_a_brier_score() -> None:
     # absent: labels 2 and 3; errors 0.1, 0, 0.5, 1
     claim = LabelShares(SHARES, null_probability=torch.tensor([0.1, 0.0, 0.5, 0.0]))
     brier = scores(claim)["null_brier"]
     assert brier.value == pytest.approx((0.01 + 0 + 0.25 + 1) / 4)
-    # An even chance gets 0.25 whatever is absent.
+    # A probability of 0.5 always scores 0.25.
     assert brier.blinds == {"uniform": 0.25}
     assert brier.gain == pytest.approx(0.25 - 0.315)
 
 
-def test_a_size_is_held_against_the_examples_of_a_round() -> None:
-    # 10 and 6 examples: 8 a round; 16 is off by one doubling, and so is 4
+def test_a_size_is_compared_with_the_examples_per_round() -> None:
+    # 10 and 6 examples: 8 per round; 16 and 4 are wrong by a factor of 2
     for size in (16.0, 4.0):
         assert scores(LabelShares(SHARES, size=SizeEstimate(size)))[
             "size_factor"
@@ -84,7 +84,7 @@ def test_a_size_is_held_against_the_examples_of_a_round() -> None:
     assert right["size_coverage"].value == 1.0
 
 
-def test_a_size_outside_its_bounds_is_not_covered_and_one_without_bounds_says_nothing() -> None:
+def test_size_coverage_is_0_outside_the_interval_and_missing_without_one() -> None:
     assert (
         scores(LabelShares(SHARES, size=SizeEstimate(10.0, 9.0, 12.0)))["size_coverage"].value
         == 0.0
@@ -92,13 +92,13 @@ def test_a_size_outside_its_bounds_is_not_covered_and_one_without_bounds_says_no
     assert "size_coverage" not in scores(LabelShares(SHARES, size=SizeEstimate(8.0)))
 
 
-def test_the_cohorts_size_is_that_of_all_in_a_round() -> None:
-    # 10 in round 0; 6 + 2 in round 1: 9 a round
-    size = SCORER.truth(TRUTH, COHORT, (0, 1), ASKED).size
+def test_the_cohort_has_the_size_of_all_its_clients() -> None:
+    # 10 in round 0; 6 + 2 in round 1: 9 per round
+    size = SCORER.truth(TRUTH, COHORT, (0, 1), ANY_CLAIM).size
     assert size is not None
     assert size.examples == 9
 
 
-def test_who_makes_no_such_statement_gets_no_such_score() -> None:
+def test_a_claim_without_uncertainty_gets_no_uncertainty_scores() -> None:
     new = {"coverage", "width", "null_brier", "size_factor", "size_coverage"}
     assert not new & scores(LabelShares(SHARES)).keys()

@@ -12,57 +12,57 @@ from overheard.testing.worlds.planted_identity import EVERYONE, federate_people,
 QUICK = LinkSiamese(pairs=8000)
 
 
-def links(attack, run, view=None):
+def infer(attack, run, view=None):
     view = view or run.transcript.seen_by(SERVER)
     return attack.infer(view, run.targets, run.knowledge, Seed(0))
 
 
-def gap(run, told) -> float:
-    """How much higher the scores of two of one user are than those of two users."""
+def gap(run, claims) -> float:
+    """Return how much higher pairs of one user score than pairs of two users."""
     same, other = [], []
-    for who, claim in told.items():
-        for one, score in zip(claim.others, claim.scores.tolist(), strict=True):
-            alike = run.truth.users[one] == run.truth.users[who]
-            (same if alike else other).append(score)
+    for target, claim in claims.items():
+        for compared, score in zip(claim.others, claim.scores.tolist(), strict=True):
+            is_same = run.truth.users[compared] == run.truth.users[target]
+            (same if is_same else other).append(score)
     return sum(same) / len(same) - sum(other) / len(other)
 
 
 @pytest.mark.parametrize("updates", ["shadow", "simulated"])
 def test_updates_of_one_user_match_across_rounds(updates, different) -> None:
-    assert gap(different, links(replace(QUICK, updates=updates), different)) > 0.3
+    assert gap(different, infer(replace(QUICK, updates=updates), different)) > 0.3
 
 
-def test_where_all_are_alike_and_nothing_stays_nothing_matches(alike) -> None:
-    assert abs(gap(alike, links(QUICK, alike))) < 0.05
+def test_finds_no_match_among_exchangeable_users_with_fresh_examples(alike) -> None:
+    assert abs(gap(alike, infer(QUICK, alike))) < 0.05
 
 
-def test_who_keeps_the_same_examples_is_linked_though_all_are_alike() -> None:
-    still = federate_people([replace(person(0), name=f"user {n}") for n in EVERYONE], Seed(0))
-    assert gap(still, links(QUICK, still)) > 0.1
+def test_links_clients_that_keep_their_examples_even_if_users_are_exchangeable() -> None:
+    run = federate_people([replace(person(0), name=f"user {n}") for n in EVERYONE], Seed(0))
+    assert gap(run, infer(QUICK, run)) > 0.1
 
 
-def test_senders_of_one_round_and_shadow_devices_are_not_compared(different) -> None:
-    for who, claim in links(QUICK, different).items():
-        own = who.partition("-")[0]
+def test_compares_neither_senders_of_one_round_nor_shadow_devices(different) -> None:
+    for target, claim in infer(QUICK, different).items():
+        own = target.partition("-")[0]
         assert set(claim.others) == {t for t in different.targets if t.partition("-")[0] != own}
 
 
-def test_a_match_has_no_direction(different) -> None:
-    told = links(QUICK, different)
+def test_matches_are_symmetric(different) -> None:
+    claims = infer(QUICK, different)
     first, second = "anon/0-0", "anon/1-0"
-    there = told[first].scores[told[first].others.index(second)]
-    back = told[second].scores[told[second].others.index(first)]
+    there = claims[first].scores[claims[first].others.index(second)]
+    back = claims[second].scores[claims[second].others.index(first)]
     torch.testing.assert_close(there, back)
 
 
 @pytest.mark.slow
-def test_lasting_pseudonyms_are_nobody_elses() -> None:
+def test_refuses_to_link_lasting_pseudonyms() -> None:
     run = federate_people([person(n) for n in EVERYONE], Seed(0), anonymous=False)
     with pytest.raises(NeedsError, match="pseudonyms = 'round'"):
-        links(QUICK, run)
+        infer(QUICK, run)
 
 
-def test_one_round_teaches_no_match(different) -> None:
+def test_refuses_to_learn_from_one_round(different) -> None:
     view = different.transcript.seen_by(SERVER).during((0,))
     with pytest.raises(NeedsError, match="let it hear two rounds or more"):
-        links(QUICK, different, view)
+        infer(QUICK, different, view)

@@ -9,69 +9,69 @@ from overheard.questions.same_sender.attacks.link_wccn import LinkWccn
 from overheard.testing.worlds.planted_identity import EVERYONE, federate_people, person
 
 
-def links(attack, run, view=None):
+def infer(attack, run, view=None):
     view = view or run.transcript.seen_by(SERVER)
     return attack.infer(view, run.targets, run.knowledge, Seed(0))
 
 
-def gap(run, told) -> float:
-    """How much higher the scores of two of one user are than those of two users."""
+def gap(run, claims) -> float:
+    """Return how much higher pairs of one user score than pairs of two users."""
     same, other = [], []
-    for who, claim in told.items():
-        for one, score in zip(claim.others, claim.scores.tolist(), strict=True):
-            alike = run.truth.users[one] == run.truth.users[who]
-            (same if alike else other).append(score)
+    for target, claim in claims.items():
+        for compared, score in zip(claim.others, claim.scores.tolist(), strict=True):
+            is_same = run.truth.users[compared] == run.truth.users[target]
+            (same if is_same else other).append(score)
     return sum(same) / len(same) - sum(other) / len(other)
 
 
 @pytest.mark.parametrize("updates", ["shadow", "simulated"])
-def test_updates_of_one_user_lie_near_each_other_in_all_rounds(updates, different) -> None:
-    assert gap(different, links(LinkWccn(updates), different)) > 0.4
+def test_updates_of_one_user_are_similar_in_all_rounds(updates, different) -> None:
+    assert gap(different, infer(LinkWccn(updates), different)) > 0.4
 
 
-def test_where_all_are_alike_and_nothing_stays_none_are_nearer(alike) -> None:
-    assert abs(gap(alike, links(LinkWccn(), alike))) < 0.1
+def test_finds_no_similarity_among_exchangeable_users_with_fresh_examples(alike) -> None:
+    assert abs(gap(alike, infer(LinkWccn(), alike))) < 0.1
 
 
-def test_who_keeps_the_same_examples_is_linked_though_all_are_alike() -> None:
-    still = federate_people([replace(person(0), name=f"user {n}") for n in EVERYONE], Seed(0))
-    assert gap(still, links(LinkWccn(), still)) > 0.2
+def test_links_clients_that_keep_their_examples_even_if_users_are_exchangeable() -> None:
+    run = federate_people([replace(person(0), name=f"user {n}") for n in EVERYONE], Seed(0))
+    assert gap(run, infer(LinkWccn(), run)) > 0.2
 
 
-def test_senders_of_one_round_and_shadow_devices_are_not_compared(different) -> None:
-    for who, claim in links(LinkWccn(), different).items():
-        own = who.partition("-")[0]
+def test_compares_neither_senders_of_one_round_nor_shadow_devices(different) -> None:
+    for target, claim in infer(LinkWccn(), different).items():
+        own = target.partition("-")[0]
         assert set(claim.others) == {t for t in different.targets if t.partition("-")[0] != own}
 
 
-def test_nearness_has_no_direction_and_lies_within_one(different) -> None:
-    told = links(LinkWccn(), different)
-    for who, claim in told.items():
+def test_similarity_is_symmetric_and_at_most_1(different) -> None:
+    claims = infer(LinkWccn(), different)
+    for target, claim in claims.items():
         assert float(claim.scores.abs().max()) <= 1 + 1e-6
         there = claim.scores[claim.others.index(one := claim.others[0])]
-        back = told[one].scores[told[one].others.index(who)]
+        back = claims[one].scores[claims[one].others.index(target)]
         assert float(there) == pytest.approx(float(back), abs=1e-6)
 
 
-def test_lasting_pseudonyms_are_nobody_elses() -> None:
+def test_refuses_to_link_lasting_pseudonyms() -> None:
     run = federate_people([person(n) for n in EVERYONE], Seed(0), anonymous=False)
     with pytest.raises(NeedsError, match="pseudonyms = 'round'"):
-        links(LinkWccn(), run)
+        infer(LinkWccn(), run)
 
 
-def test_of_one_round_nobody_is_compared(different) -> None:
+def test_refuses_to_compare_senders_of_one_round(different) -> None:
     view = different.transcript.seen_by(SERVER).during((0,))
-    first = tuple(who for who in different.targets if who.startswith("anon/0"))
+    first = tuple(target for target in different.targets if target.startswith("anon/0"))
     with pytest.raises(NeedsError, match="pseudonyms = 'round'"):
-        links(LinkWccn(), replace(different, targets=first), view)
+        infer(LinkWccn(), replace(different, targets=first), view)
 
 
-def test_who_was_not_heard_is_refused_by_name(different) -> None:
+def test_refuses_an_unobserved_target_by_name(different) -> None:
     with pytest.raises(NeedsError, match="no update can be read of anon/77-0"):
-        links(LinkWccn(), replace(different, targets=(Party("anon/77-0"),)))
+        infer(LinkWccn(), replace(different, targets=(Party("anon/77-0"),)))
 
 
 @pytest.mark.parametrize("settings", [{"layers": ()}, {"pieces": 1}, {"most_rounds": 0}])
-def test_settings_that_mean_nothing_are_refused(settings) -> None:
+def test_refuses_invalid_settings(settings) -> None:
     with pytest.raises(ValueError, match="or more"):
         LinkWccn(**settings)

@@ -8,19 +8,19 @@ from overheard.questions.same_sender.estimators.heard_apart import same_sender
 CROWD = (Party("anon/a"), Party("anon/b"), Party("anon/c"))
 
 
-def test_others_are_those_of_other_rounds_with_the_mean_over_all_pairs() -> None:
+def test_scores_senders_of_other_rounds_by_the_mean_over_all_pairs() -> None:
     # a sends in rounds 0 and 1, b in round 1 too, c in rounds 2 and 3.
     senders, rounds = torch.tensor([0, 0, 1, 2, 2]), torch.tensor([0, 1, 1, 2, 3])
     evidence = torch.tensor([[9.0, 9.0, 9.0, 1.0, 2.0], [9.0, 9.0, 9.0, 3.0, 6.0]])
     claim = same_sender("link", CROWD, senders, rounds, torch.tensor([0, 1]), evidence)
     assert claim.others == ("anon/c",)
-    # The four pairs have 1, 2, 3 and 6, in the mean 3.
+    # The four pairs have 1, 2, 3 and 6, with mean 3.
     assert claim.scores.tolist() == [3.0]
 
 
-def test_who_shares_a_round_with_everyone_is_compared_with_nobody() -> None:
+def test_refuses_a_sender_that_shares_a_round_with_every_other() -> None:
     senders, rounds = torch.tensor([0, 1, 2]), torch.tensor([4, 4, 4])
     with pytest.raises(
-        NeedsError, match="link on anon/b needs senders that were heard in other"
+        NeedsError, match="link on anon/b needs senders that were observed only in other"
     ):
         same_sender("link", CROWD, senders, rounds, torch.tensor([1]), torch.zeros(1, 3))

@@ -1,4 +1,4 @@
-"""Links are told, tabled and drawn by pairs alone."""
+"""The pages on linked updates report, tabulate and draw pairs."""
 
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
@@ -8,26 +8,28 @@ from overheard.report.words import exposure_words
 from tests.report.people import people_audit, sender_findings
 
 
-def told(strength: float) -> tuple[Arm, ...]:
+def arms_of(strength: float) -> tuple[Arm, ...]:
     return arms(people_audit(sender_findings("none", "link", strength), {"none": 0.8}), Seed(0))
 
 
-def test_links_are_spoken_of_in_their_own_words() -> None:
-    (arm,) = told(3.0)
+def test_links_have_sentences_of_their_own() -> None:
+    (arm,) = arms_of(3.0)
     words = " ".join(exposure_words(arm.exposures[0]))
-    assert "tells which targets are of one sender, with an average precision of" in words
+    assert (
+        "infers which updates come from the same sender with an average precision of" in words
+    )
     assert "Told to say yes or no to a pair, it is wrong in" in words
     assert "No control ran beside it" in words
     assert "the interval covers people, not runs" in words
 
 
-def test_links_have_one_table_with_the_precision_of_a_target() -> None:
-    (table,) = link_tables(told(2.0))
+def test_links_have_one_table_with_the_precision_per_target() -> None:
+    (table,) = link_tables(arms_of(2.0))
     assert table.caption.startswith("Pairs told apart by one threshold")
-    assert table.heads[2:4] == ("Average precision a target", "Random order")
+    assert table.heads[2:4] == ("Average precision per target", "Random order")
 
 
-def test_links_have_curves_of_pairs_alone() -> None:
-    (plate,) = link_plates(told(3.0))
-    assert [panel.heading for panel in plate.panels] == ["Pairs told apart, by threshold"]
-    assert "histogram" not in plate.note
+def test_links_have_only_curves_of_pairs() -> None:
+    (figure,) = link_plates(arms_of(3.0))
+    assert [panel.heading for panel in figure.panels] == ["Pairs told apart, by threshold"]
+    assert "histogram" not in figure.note

@@ -1,1 +1,1 @@
-"""Attacks: a view in, claims out; one a file."""
+"""Attacks on this question, one per file."""

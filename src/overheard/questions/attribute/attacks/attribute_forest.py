@@ -1,4 +1,4 @@
-"""An attribute of the sender by a random forest over the size of each change."""
+"""An attribute of the user behind a sender, from a random forest on absolute changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,37 +24,37 @@ from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.estimators.attribute_claims import attribute_claims
 
 TREES = 100
-"""As in their code."""
+"""Number of trees, as in the authors' code."""
 
 LEAST = 5
-"""Updates in a leaf, and in a node that is split, as in their code."""
+"""Fewest updates in a leaf and in a node that is split, as in the authors' code."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
-    """Passive property inference: a random forest on how much each weight changed.
+    """Passive property inference: a random forest on the absolute change of each weight.
 
-    An update without its signs, divided by its length, goes to a forest of 100 trees with 5
-    updates or more a leaf. The forest learns from updates of users whose attribute is told,
-    made from the same broadcasts as those it is asked about.
+    The absolute values of an update, scaled to length 1, are the input of a forest of 100 trees
+    with 5 or more updates per leaf. The forest is trained on updates of users with known
+    attribute. They start from the same broadcasts as the targets' updates.
 
-    Differs from the paper and its code: (1) they tell a property of the batch from gradients of
-    single batches with and without it; here it is that of the user, told from what users send
-    after local training. (2) They look at all layers, of convolutions and of matrices above
-    5,000 numbers at the largest change a row only; here at one layer, large tensors being
-    sketched before their signs go. (3) They standardise each number, which moves no split of a
-    tree, hence is left out. (4) Any number of values. (5) A leaf's share of 0 would be certain:
-    one vote is added to each value's share among those of the trees (Laplace), before the
-    logarithms are averaged over the rounds of a sender.
+    Differs from the paper and its code: (1) They infer a property of a batch from gradients of
+    single batches with and without it. Here it is a property of the user, inferred from
+    updates after local training. (2) They read all layers, but only the largest change per row
+    of convolutions and of matrices above 5,000 numbers. Here one layer is read; large tensors
+    are projected before taking absolute values. (3) They standardise each number; this does not
+    affect trees, so it is left out. (4) Attributes may have any number of values. (5) A leaf
+    share of 0 would be certainty, so each value gets one extra vote (Laplace) before the
+    logarithms are averaged over a sender's rounds.
 
     Args:
-        attribute: which; None = the only one that is known.
-        told: of whom it is told the attribute.
+        attribute: name of the attribute; None = the only known one.
+        told: the users whose attribute the attacker knows.
         updates: "shadow" devices of the run, or "simulated" at each broadcast, as in the paper.
-        layer: which part of an update is read.
-        chunks: pieces into which priors are cut where simulated.
-        most_rounds: in which known users are trained.
+        layer: the part of an update that is read.
+        chunks: number of chunks of each user's prior, if simulated.
+        most_rounds: at most this many rounds of known users are simulated.
 
     """
 
@@ -74,25 +74,25 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if self.chunks < 1 or self.most_rounds < 1:
             raise ValueError(f"chunks and most_rounds must be 1 or more, got {self}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Attribute]:
-        """Tell the attribute of every target.
+        """Claim the attribute of every target.
 
         Raises:
-            NeedsError: if no attribute is told of enough users, or updates cannot be had.
+            NeedsError: if the attribute is known of too few users, or no updates are available.
 
         """
         known = known_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )
-        told = attribute_labels(known, knowledge.people, self.attribute, self.told)
-        rows = told.told()
-        # One process: bits must not hang on who else computes.
+        labels = attribute_labels(known, knowledge.people, self.attribute, self.told)
+        rows = labels.told()
+        # One process, so that results do not depend on the number of cores.
         forest = RandomForestClassifier(
             TREES,
             min_samples_leaf=LEAST,
@@ -100,13 +100,15 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
             random_state=seed.value % 2**32,
             n_jobs=1,
         )
-        forest.fit(_changes(known.vectors[rows]).numpy(), told.labels[rows].numpy())
+        forest.fit(_changes(known.vectors[rows]).numpy(), labels.labels[rows].numpy())
         sent = sent_updates(view, targets, self.layer)
-        votes = torch.zeros(len(sent.vectors), len(told.values), dtype=torch.float64)
+        votes = torch.zeros(len(sent.vectors), len(labels.values), dtype=torch.float64)
         votes[:, torch.from_numpy(forest.classes_)] = TREES * torch.from_numpy(
             forest.predict_proba(_changes(sent.vectors).numpy())
         )
-        return attribute_claims(told, sent, ((votes + 1) / (TREES + len(told.values))).log())
+        return attribute_claims(
+            labels, sent, ((votes + 1) / (TREES + len(labels.values))).log()
+        )
 
 
 def _changes(vectors: Float[Tensor, "updates dims"]) -> Float[Tensor, "updates dims"]:

@@ -1,4 +1,4 @@
-"""An attribute of the sender by a perceptron, by itself or jointly with who it is."""
+"""An attribute of the user behind a sender, from a perceptron that may infer identity too."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,28 +24,28 @@ from overheard.questions.attribute.estimators.attribute_claims import attribute_
 @final
 @dataclass(frozen=True, slots=True)
 class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
-    """The re-identification model of the paper, with values of an attribute in place of users.
+    """The paper's re-identification model, with attribute values instead of users.
 
-    One layer of an update, flattened and divided by its length, into one hidden layer of 128
-    ReLUs and a softmax (`linkage.heads`). `jointly` gives it a second softmax that tells whose
-    the update is (Fig. 3d): of all users of whom the attacker has prior examples, those too
-    whose attribute it is not told.
+    One layer of an update, flattened and scaled to length 1, is the input of a hidden layer of
+    128 ReLUs and a softmax (`linkage.heads`). With `jointly`, a second softmax infers the user
+    (Fig. 3d). It is trained on all users with prior examples, including those whose attribute
+    is unknown.
 
-    Differs from the paper: (1) it is told the attributes of the very users whom it is asked
-    about (`told="everyone"`), so that to recognise them is enough. Unless told otherwise, here
-    it learns from users who take no part. (2) Over the rounds of a sender the logarithms of
-    the probabilities are averaged; the paper judges each update by itself.
+    Differs from the paper: (1) The paper's attacker knows the attributes of the target users
+    (`told="everyone"`), so recognising them is sufficient. By default, this attack learns from
+    users who do not participate. (2) The logarithms of the probabilities are averaged over a
+    sender's rounds; the paper evaluates each update separately.
 
     Args:
-        attribute: which; None = the only one that is known.
-        jointly: whether it is trained to tell the user too.
-        told: of whom it is told the attribute.
+        attribute: name of the attribute; None = the only known one.
+        jointly: whether it is also trained to infer the user.
+        told: the users whose attribute the attacker knows.
         updates: "shadow" devices of the run, as published, or "simulated" at each broadcast.
-        layer: which part of an update is read.
-        chunks: pieces into which priors are cut where simulated.
+        layer: the part of an update that is read.
+        chunks: number of chunks of each user's prior, if simulated.
         epochs: passes over the known updates.
-        batch: updates a step.
-        most_rounds: in which known users are trained.
+        batch: updates per step.
+        most_rounds: at most this many rounds of known users are simulated.
 
     """
 
@@ -67,7 +67,7 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if min(self.chunks, self.epochs, self.batch, self.most_rounds) < 1:
             raise ValueError(
                 f"chunks, epochs, batch and most_rounds must be 1 or more, got {self}"
@@ -76,29 +76,30 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Attribute]:
-        """Tell the attribute of every target.
+        """Claim the attribute of every target.
 
         Raises:
-            NeedsError: if no attribute is told of enough users, or updates cannot be had.
+            NeedsError: if the attribute is known of too few users, or no updates are available.
 
         """
         known = known_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )
-        told = attribute_labels(known, knowledge.people, self.attribute, self.told)
-        # By itself it learns nothing from updates of which no value is told.
-        rows = slice(None) if self.jointly else told.told()
-        labels, classes = [told.labels[rows]], [len(told.values)]
+        labels = attribute_labels(known, knowledge.people, self.attribute, self.told)
+        # Only the second head learns from updates without a known value.
+        rows = slice(None) if self.jointly else labels.told()
+        goals, classes = [labels.labels[rows]], [len(labels.values)]
         if self.jointly:
-            labels.append(known.people)
+            goals.append(known.people)
             classes.append(len(known.names))
         heads = fit_heads(
             normalize(known.vectors[rows]),
-            labels,
+            goals,
             classes,
             seed.child(self.name),
             epochs=self.epochs,
             batch=self.batch,
         )
         sent = sent_updates(view, targets, self.layer)
-        return attribute_claims(told, sent, heads.log_probabilities(normalize(sent.vectors))[0])
+        log_probabilities = heads.log_probabilities(normalize(sent.vectors))[0]
+        return attribute_claims(labels, sent, log_probabilities)

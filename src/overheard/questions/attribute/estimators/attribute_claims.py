@@ -1,4 +1,4 @@
-"""What the updates of each sender say together of an attribute."""
+"""Attribute claims from all updates of each sender."""
 
 from collections.abc import Mapping
 
@@ -18,8 +18,8 @@ def attribute_claims(
 ) -> Mapping[Party, Attribute]:
     """Claim the attribute of each sender from all of its updates.
 
-    Probabilities are those whose logarithm is, up to what makes them sum to 1, the mean over
-    the sender's updates: updates of one device are no independent witnesses.
+    The logarithms of the probabilities are averaged over the sender's updates and normalised.
+    They are not summed, as updates of one device are not independent.
     """
     return {
         sender: Attribute(

@@ -1,1 +1,1 @@
-"""Sentences, tables and figures of this question in a report."""
+"""Report sentences, tables and figures of this question."""

@@ -1,4 +1,4 @@
-"""What a report tells of what the person behind a sender is like."""
+"""The report pages on attributes of users."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from overheard.questions.attribute.measures import MEASURES
 RIGHT, BALANCED = "accuracy", "balanced_accuracy"
 
 TABLE = ScoreTable(
-    "What a person is like",
+    "Attributes of users",
     (
         ScoreColumn(RIGHT, MEASURES[RIGHT]),
         ScoreColumn(RIGHT, MEASURES[RIGHT], "Guessing", blind_guess),
@@ -45,48 +45,45 @@ TABLE = ScoreTable(
 @final
 @dataclass(frozen=True)
 class AttributePages(Pages):
-    """How often values of an attribute are told right, beside chance and the control."""
+    """Report pages on attributes: accuracy compared with guessing and with the control."""
 
     name = "attribute"
 
     def reading(self, row: Row, whose: str) -> Statement:
-        """How often the value named first is the right one."""
+        """State how often the most probable value is correct."""
         value = self.question.measure(row.score).tell(row.value.mean)
         return Statement(
-            "what the person behind a target is like",
-            f"tells what the person behind a target is like, right in {value}",
-            f"right in {value}",
+            "the attribute of the user behind a target",
+            f"infers the attribute of the user behind a target correctly in {value} of cases",
+            f"correct in {value} of cases",
         )
 
     def intro(self) -> str:
-        """How often the value named first is the right one."""
-        return (
-            "For what the person behind a target is like: how often the value named first is "
-            "the right one."
-        )
+        """Explain the reported score."""
+        return "For attributes of users: how often the most probable value is correct."
 
     def sentences(self, exposure: Exposure) -> tuple[str, ...]:
-        """The control."""
+        """Describe the control."""
         case = exposure.cases[0]
         return (control_words(case, self.question.measure(case.headline)),)
 
     def unmeasured(self, exposure: Exposure) -> str:
-        """Nobody is known."""
+        """State that no known user took part."""
         return unmeasured_words(exposure)
 
     def why_unmeasured(self) -> str:
-        """Nobody is known."""
+        """Return the same reason in a few words."""
         return WHY_UNMEASURED
 
     def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
-        """A table."""
+        """Show the table of attributes."""
         return people_section(attribute_tables(every), ())
 
     def terms(self) -> tuple[Term, ...]:
-        """Intervals over people."""
+        """Define intervals over users."""
         return (INTERVALS_TERM,)
 
 
 def attribute_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
-    """A table for each group of observers."""
+    """Return one table per group of observers."""
     return score_tables(every, (TABLE,))

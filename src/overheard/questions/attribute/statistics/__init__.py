@@ -1,1 +1,1 @@
-"""What findings of this question add up to over runs."""
+"""Statistics of this question's findings over runs."""

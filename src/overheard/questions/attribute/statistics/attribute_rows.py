@@ -1,4 +1,4 @@
-"""What all targets together tell of how well an attribute is told."""
+"""Summary rows of the balanced accuracy over all targets."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,27 +13,27 @@ from overheard.statistics.resample import resampled
 
 
 def attribute_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
-    """Return `balanced_accuracy`, the mean over true values, for each place.
+    """Return rows of `balanced_accuracy`, the mean over true values, for each attack and arm.
 
-    Blind: always the same value. The control stands beside.
+    The uninformed guess always claims the same value. The control is a reference.
     """
     return tuple(
         row
-        for place in beside_controls(findings)
-        for row in _of_attributes(place, place.draws(seed))
+        for comparison in beside_controls(findings)
+        for row in _of_attributes(comparison, comparison.draws(seed))
     )
 
 
-def _of_attributes(place: BesideControl, seed: Seed) -> list[Row]:
-    runs, control = choices(place.planned), choices(place.control)
+def _of_attributes(comparison: BesideControl, seed: Seed) -> list[Row]:
+    runs, control = choices(comparison.planned), choices(comparison.control)
     if not runs:
         return []
-    beside = (
+    references = (
         {CONTROL: _mean(run.balanced_accuracy().once() for run in control)} if control else {}
     )
     value = resampled([run.balanced_accuracy() for run in runs], seed.child("balanced"))
     blind = {"always the same": _mean(1 / run.right.shape[1] for run in runs)}
-    return [place.row("balanced_accuracy", "higher", value, blind, beside)]
+    return [comparison.row("balanced_accuracy", "higher", value, blind, references)]
 
 
 def _mean(values: Iterable[float]) -> float:

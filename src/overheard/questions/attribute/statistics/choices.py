@@ -1,4 +1,4 @@
-"""How often each value of an attribute was named where it was the true one."""
+"""Counts of correct claims by user and true attribute value."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,11 +16,11 @@ from overheard.statistics.resample import Resampled
 @final
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """How often the true value was named in one run, and how often asked.
+    """Counts of correct claims and of all claims in one run.
 
     Args:
-        right: by person, and by the true value.
-        asked: the same.
+        right: correct claims by user and true value.
+        asked: all claims by user and true value.
 
     """
 
@@ -28,43 +28,45 @@ class Choices:
     asked: Float[np.ndarray, "people values"]
 
     def balanced_accuracy(self) -> Resampled:
-        """The mean over true values of how often each was named."""
+        """Return the mean over true values of the rate of correct claims."""
         return Resampled(len(self.right), 0, partial(_balanced, self.right, self.asked))
 
 
 def choices(findings: Iterable[Finding]) -> tuple[Choices, ...]:
-    """One a run, of findings about an attribute."""
+    """Count the findings about an attribute, run by run."""
     by_seed: dict[int, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_seed[finding.cell.seed].append(finding)
-    return tuple(_choice(held) for _, held in sorted(by_seed.items()))
+    return tuple(_choice(run) for _, run in sorted(by_seed.items()))
 
 
 def _choice(findings: Sequence[Finding]) -> Choices:
-    # A true value that the claim did not name stands behind all those that it did.
+    # A true value outside the candidates has an index beyond them.
     true = [
-        dict(enumerate(one.candidates)).get(int(np.argmax(one.true)), "") for one in findings
+        dict(enumerate(finding.candidates)).get(int(np.argmax(finding.true)), "")
+        for finding in findings
     ]
     _, value = np.unique(true, return_inverse=True)
-    _, person = np.unique(
-        [one.true_user or one.target for one in findings], return_inverse=True
+    _, user = np.unique(
+        [finding.true_user or finding.target for finding in findings], return_inverse=True
     )
-    right = [
-        sum(score.value for score in one.scores if score.name == "accuracy") for one in findings
+    is_correct = [
+        sum(score.value for score in finding.scores if score.name == "accuracy")
+        for finding in findings
     ]
-    values, people = int(value.max()) + 1, int(person.max()) + 1
-    place = person * values + value
-    tables = (np.bincount(place, weights, people * values) for weights in (right, None))
-    return Choices(*(table.reshape(people, values).astype(np.float64) for table in tables))
+    values, users = int(value.max()) + 1, int(user.max()) + 1
+    index = user * values + value
+    tables = (np.bincount(index, weights, users * values) for weights in (is_correct, None))
+    return Choices(*(table.reshape(users, values).astype(np.float64) for table in tables))
 
 
 def _balanced(
     right: Float[np.ndarray, "people values"],
     asked: Float[np.ndarray, "people values"],
-    often: Int[np.ndarray, "draws people"],
+    multiplicities: Int[np.ndarray, "draws people"],
 ) -> Float[np.ndarray, " draws"]:
-    counts = often @ asked  # (draws, values)
-    # A value of which nobody was drawn counts for nothing.
-    rates = (often @ right) / np.maximum(counts, 1)
+    counts = multiplicities @ asked  # (draws, values)
+    # Values without a drawn user are left out of the mean.
+    rates = (multiplicities @ right) / np.maximum(counts, 1)
     means: Float[np.ndarray, " draws"] = rates.sum(1) / (counts > 0).sum(1)
     return means

@@ -1,4 +1,4 @@
-"""Label shares with intervals, by networks that virtual clients taught to read updates."""
+"""Label shares with intervals, from networks trained on virtual clients."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -38,36 +38,36 @@ PROBES: tuple[Probe, ...] = (CHANGE, ANSWERS, PULL, NORMS)
 @final
 @dataclass(frozen=True, slots=True)
 class Amortised(Attack[LabelShares]):
-    """Networks learn from virtual clients to tell shares from update and output, and how well.
+    """Networks trained on virtual clients estimate label shares and their uncertainty.
 
-    Whatever the optimizer, the number of local steps or the defense, the attacker can imitate
-    it: virtual clients of known make-up train as clients do, and regression from what is read
-    of them to their shares is an estimate that pays its cost once for all targets (amortised
-    inference; Cranmer, Brehmer, Louppe 2020). Read are, in each round: the change of the last
-    layer; mean logits and softmax outputs on held-out examples of each class, before and after;
-    and how the pull of each class explains the change (`simulation.class_pull`), an exact
-    equation for one step of SGD (Ramakrishna and Dan 2022) that the networks learn to correct
-    for many.
+    The attacker simulates virtual clients with known label shares. This works for any
+    optimizer, any number of local steps and any known defense. Regression from features of
+    their updates to their shares gives an estimator, whose cost is paid once for all targets
+    (amortised inference; Cranmer, Brehmer, Louppe 2020). Each round has these features: the
+    change of the last layer; mean logits and softmax outputs on held-out examples of each
+    class, before and after; and the factors with which the classes' mean gradients explain the
+    change (`simulation.class_pull`). For one step of SGD these factors are exact (Ramakrishna
+    and Dan 2022); the networks learn to correct them for many steps.
 
-    The equation of the output bias is solved too, its scale learned (`estimators.inversion`).
-    Two kinds of network read a round: one class by class with shared weights, so that what is
-    learned of one class serves all; one all numbers at once. Of each, one network learned from
-    either half of the auxiliary examples and is judged on the virtual clients of the other
-    half, and one learned from both. By that judgement the estimates of all kinds and rounds are
-    weighted (non-negative least squares, Breiman 1996), and from the same residuals come, by
-    conformal prediction (`estimators.conformal`), intervals for each share and the chance that
-    a class is absent. A target's size is regressed on the lengths of its updates, with an
-    interval, where it is not told in clear.
+    The equation of the output bias is solved too, with a learned scale
+    (`estimators.inversion`). Two kinds of network estimate the shares of a round: one treats
+    the classes one by one with shared weights, one takes all features at once. Three networks
+    of each kind are trained: one on each half of the auxiliary examples, evaluated on the
+    virtual clients of the other half, and one on both halves. The evaluations weight the
+    estimates of all kinds and rounds (non-negative least squares, Breiman 1996). Their
+    residuals give an interval for each share and the probability that a class is absent
+    (`estimators.conformal`). If the target's size is hidden, a regression on the lengths of its
+    updates estimates it, with an interval.
 
-    Of a target whose numbers are too wild to be read, the claim is what the prior says of all
-    clients. Intervals hold for clients like the virtual ones. They are too narrow where the
-    auxiliary data are of another kind than the clients', where the prior leaves the client
-    out, or where a defense is not known; that cannot be seen from within.
+    If a target's features are not finite, the claim is that of an average virtual client.
+    Intervals are valid for clients like the virtual ones. They are too narrow if the auxiliary
+    data differ in kind from the clients', if the prior excludes the client, or if a defense is
+    unknown. The attacker cannot notice any of these.
 
     Args:
-        most_rounds: how many of the rounds heard are read: the first, the last, and evenly
-            between. Later rounds tell less, as the model fits the data already.
-        steps: of training each network.
+        most_rounds: at most this many observed rounds are used: the first, the last, and evenly
+            spaced ones between. Later rounds add less, as the model already fits the data.
+        steps: training steps of each network.
 
     """
 
@@ -78,18 +78,18 @@ class Amortised(Attack[LabelShares]):
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
-        "ours; virtual clients from Ma et al. 2025 (arXiv 2504.21436), the equation of the "
-        "last layer from Ramakrishna and Dan 2022 (AISec)"
+        "Overheard; virtual clients from Ma et al. 2025 (arXiv 2504.21436), the equation of "
+        "the last layer from Ramakrishna and Dan 2022 (AISec)"
     )
     orderless: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if self.most_rounds < 1 or self.steps < 1:
             raise ValueError("most_rounds and steps must be 1 or more")
 
     def rehearsal(self) -> Rehearsal:
-        """Tell on whose updates it learns."""
+        """Return which parties' updates it learns from."""
         return "virtual clients"
 
     def infer(
@@ -102,53 +102,56 @@ class Amortised(Attack[LabelShares]):
         ]
         fits: dict[tuple[int, int | None], CrossFit] = {}
         for group in groups:
-            scene = _Scene(view, knowledge, group, _are_told(view))
+            estimator = _Scene(view, knowledge, group, _are_told(view))
             for number in group.rounds:
                 key = (number, group.members)
                 if key not in fits:
-                    fits[key] = scene.fit(number, self.steps, seed.child("fit", number))
-            claims |= scene.claims([fits[number, group.members] for number in group.rounds])
+                    fits[key] = estimator.fit(number, self.steps, seed.child("fit", number))
+            claims |= estimator.claims([fits[number, group.members] for number in group.rounds])
         return claims
 
     def _spread(self, group: HeardAlike) -> HeardAlike:
         most = min(self.most_rounds, len(group.rounds))
         last = len(group.rounds) - 1
-        places = {round(place * last / max(1, most - 1)) for place in range(most)}
-        return replace(group, rounds=tuple(group.rounds[place] for place in sorted(places)))
+        positions = {round(index * last / max(1, most - 1)) for index in range(most)}
+        rounds = tuple(group.rounds[position] for position in sorted(positions))
+        return replace(group, rounds=rounds)
 
 
 def _are_told(view: View) -> bool:
-    """Whether sizes are told: of some updates only, an estimate by size would not be fair."""
-    bodies = [body for who in view.senders() for body in view.updates(who).values()]
-    return bool(bodies) and all(body.examples for body in bodies)
+    """Return whether every update reports its size; partial reports are not used."""
+    updates = [update for sender in view.senders() for update in view.updates(sender).values()]
+    return bool(updates) and all(update.examples for update in updates)
 
 
 @final
 class _Scene:
-    """One group of targets beside the virtual clients that stand for them."""
+    """The estimator of one group of targets, fitted on its virtual clients."""
 
-    def __init__(self, view: View, knowledge: Knowledge, group: HeardAlike, told: bool) -> None:
+    def __init__(
+        self, view: View, knowledge: Knowledge, group: HeardAlike, sizes_known: bool
+    ) -> None:
         self._view, self._knowledge, self._group = view, knowledge, group
         self._bank = build_bank(view, knowledge, group.rounds, PROBES, members=group.members)
         self._before = read_broadcasts(view, knowledge, group.rounds, [ANSWERS])[ANSWERS]
-        self._told = told and group.members is None
+        self._told = sizes_known and group.members is None
 
     def fit(self, number: int, steps: int, seed: Seed) -> CrossFit:
         bank = self._bank
-        place = bank.rounds.index(number)
-        sizes = bank.sizes.double().log().float() if self._told else None
-        readings = self._readings(bank.read, place, sizes)
-        shelf = self._knowledge.means.shelf
-        return kept_cross_fit(shelf, readings, bank.shares, bank.halves, steps, seed)
+        position = bank.rounds.index(number)
+        log_sizes = bank.sizes.double().log().float() if self._told else None
+        readings = self._readings(bank.read, position, log_sizes)
+        cache = self._knowledge.means.shelf
+        return kept_cross_fit(cache, readings, bank.shares, bank.halves, steps, seed)
 
     def claims(self, fits: Sequence[CrossFit]) -> dict[Party, LabelShares]:
         bank = self._bank
-        known = torch.cat([fit.of_virtual for fit in fits])  # (estimates, virtual, classes)
-        weights = pooling_weights(known, bank.shares)
-        cases = Cases(torch.einsum("e,evc->vc", weights, known), bank.shares)
-        reader = self._size_reader(cases)
+        estimates = torch.cat([fit.of_virtual for fit in fits])  # (estimates, virtual, classes)
+        weights = pooling_weights(estimates, bank.shares)
+        cases = Cases(torch.einsum("e,evc->vc", weights, estimates), bank.shares)
+        size_regression = self._size_reader(cases)
         return {
-            target: self._claim(target, fits, weights, cases, reader)
+            target: self._claim(target, fits, weights, cases, size_regression)
             for target in self._group.targets
         }
 
@@ -158,51 +161,51 @@ class _Scene:
         fits: Sequence[CrossFit],
         weights: Float[Tensor, " estimates"],
         cases: Cases,
-        reader: SizeReader,
+        size_regression: SizeReader,
     ) -> LabelShares:
         rounds = self._group.rounds
-        read = read_updates(self._view, target, self._knowledge, rounds, PROBES)
-        if not all(bool(numbers.isfinite().all()) for numbers in read.values()):
+        features = read_updates(self._view, target, self._knowledge, rounds, PROBES)
+        if not all(bool(values.isfinite().all()) for values in features.values()):
             return cases.unheard()
         updates = self._view.updates(target)
-        told = [updates[number].examples for number in rounds]
+        reported = [updates[number].examples for number in rounds]
         estimates = []
-        for place, fit in enumerate(fits):
-            size = told[place] if self._told else None
-            sizes = None if size is None else torch.tensor([math.log(size)])
-            own = {probe: numbers[None] for probe, numbers in read.items()}
-            estimates.append(fit.read(self._readings(own, place, sizes))[:, :, 0])
-        told_by = torch.einsum("e,enc->nc", weights, torch.cat(estimates))
-        pair, of_both = told_by[:2], told_by[2]
-        shares = normalised((pair.mean(0) + of_both) / 2)
+        for position, fit in enumerate(fits):
+            examples = reported[position] if self._told else None
+            log_sizes = None if examples is None else torch.tensor([math.log(examples)])
+            batch = {probe: values[None] for probe, values in features.items()}
+            estimates.append(fit.read(self._readings(batch, position, log_sizes))[:, :, 0])
+        pooled = torch.einsum("e,enc->nc", weights, torch.cat(estimates))
+        halves, both = pooled[:2], pooled[2]
+        shares = normalised((halves.mean(0) + both) / 2)
         null = cases.null_probability(shares)
-        known = [size for size in told if size]
-        if len(known) == len(told):
+        known = [examples for examples in reported if examples]
+        if len(known) == len(reported):
             mean = sum(known) / len(known)
-            own_size = SizeEstimate(mean, mean, mean)
+            size = SizeEstimate(mean, mean, mean)
         else:
-            own_size = reader.read(read[NORMS].flatten()[None], shares[None])
+            size = size_regression.read(features[NORMS].flatten()[None], shares[None])
         return LabelShares(
-            shares.float(), null > 0.5, cases.bounds(shares, pair), null.float(), own_size
+            shares.float(), null > 0.5, cases.bounds(shares, halves), null.float(), size
         )
 
     def _readings(
         self,
-        read: Mapping[Probe, Tensor],
-        place: int,
+        features: Mapping[Probe, Tensor],
+        position: int,
         log_sizes: Float[Tensor, " clients"] | None,
     ) -> Readings:
         return Readings(
-            read[CHANGE][:, place],
-            read[ANSWERS][:, place],
-            self._before[place],
-            read[PULL][:, place],
+            features[CHANGE][:, position],
+            features[ANSWERS][:, position],
+            self._before[position],
+            features[PULL][:, position],
             log_sizes,
         )
 
     def _size_reader(self, cases: Cases) -> SizeReader:
         bank, clients = self._bank, self._group.clients
-        # Of a larger cohort than virtual ones may be, each member stands for several.
+        # A virtual cohort has at most MOST_MEMBERS members; each then represents several.
         scale = clients / min(clients, MOST_MEMBERS)
         return size_reader(
             bank.read[NORMS].flatten(1), cases.estimates, bank.sizes * scale, bank.halves
@@ -213,10 +216,10 @@ def pooling_weights(
     estimates: Float[Tensor, "estimates clients classes"],
     shares: Float[Tensor, "clients classes"],
 ) -> Float[Tensor, " estimates"]:
-    """Weights of 0 or more that sum to 1, by which the pooled estimates miss least (L2).
+    """Fit non-negative weights that sum to 1 and minimise the pooled L2 error.
 
-    Breiman 1996 (Stacked Regressions); the estimates must be of clients that whoever made them
-    had not met.
+    Stacked regressions (Breiman 1996). Each estimate must be out of sample: made for a client
+    that its estimator was not trained on.
     """
     matrix = estimates.flatten(1).T.double()  # (clients * classes, estimates)
     triangle = torch.linalg.qr(torch.cat((matrix, shares.flatten()[:, None].double()), 1)).R

@@ -1,4 +1,4 @@
-"""Label shares that solve the exact equation of the output bias."""
+"""Label shares from the exact equation of the output bias."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ from overheard.questions.label_shares.claim import LabelShares
 class BiasInversion(Attack[LabelShares]):
     """Solves  db = kappa (I - P^T) pi  for the shares pi >= 0.
 
-    Under SGD every step moves the output bias by rate * (batch shares - mean output), so over a
-    round db = kappa (I - P^T) pi with kappa = rate * steps and P the confusion matrix along
-    the way. P is taken by the trapezoid rule from both ends of the round, which the server
-    holds: (P(w) + P(w_u)) / 2 on auxiliary examples. Momentum m multiplies kappa by
-    1 / (1 - m); weight decay is taken off. Rounds are averaged.
+    Each step of SGD moves the output bias by rate * (batch shares - mean output). Over a round,
+    db = kappa (I - P^T) pi, where kappa = rate * steps and P is the confusion matrix averaged
+    over the steps. The trapezoid rule estimates P from both ends of the round, which the server
+    has: (P(w) + P(w_u)) / 2 on auxiliary examples. Momentum m multiplies kappa by 1 / (1 - m);
+    weight decay is subtracted. Rounds are averaged.
 
-    A known label smoothing s puts (1 - s) pi + s / C in place of the first pi. An update too
-    wild to be solved for counts as all labels alike.
+    A known label smoothing s replaces the first pi by (1 - s) pi + s / C. An update that is not
+    finite yields even shares.
 
-    Where the size is hidden or the optimizer is no SGD, kappa is unknown and only the direction
-    of kappa * pi is solved for; shares are then identified only up to mixing with the model's
-    own prior, and Adam or Adadelta, which scale each coordinate by itself, mislead it.
+    If the size is hidden or the optimizer is not SGD, kappa is unknown and only the direction
+    of kappa * pi is solved for. Shares are then identified only up to mixing with the model's
+    own prior. Adam and Adadelta scale each coordinate separately, which misleads the attack.
     """
 
     name: ClassVar[str] = "bias_inversion"
@@ -59,17 +59,17 @@ class BiasInversion(Attack[LabelShares]):
     )
     source: ClassVar[str] = (
         "Ramakrishna and Dan 2022 (AISec), soft-label form, with Chen and Vikalo's 2024 "
-        "(arXiv 2405.00955) reading of the drift, here by the trapezoid rule"
+        "(arXiv 2405.00955) model of the drift, here by the trapezoid rule"
     )
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang."""
+        """Return the parts of the known training that its claims depend on."""
         return frozenset({"loss", "steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim every target's shares, averaged over the rounds it was heard in.
+        """Claim every target's shares, averaged over its observed rounds.
 
         Raises:
             NeedsError: if the model's last layer has no bias.
@@ -89,9 +89,9 @@ class BiasInversion(Attack[LabelShares]):
                 if number in broadcasts:
                     start = broadcasts[number]
                     at_end = _confusion(moved(start, update.delta), knowledge)
-                    along = (at_start[number] + at_end) / 2
+                    matrix = (at_start[number] + at_end) / 2
                     rounds.append(
-                        _solve(start[bias].double(), update, bias, along, knowledge.recipe)
+                        _solve(start[bias].double(), update, bias, matrix, knowledge.recipe)
                     )
             claims[target] = LabelShares(normalised(torch.stack(rounds).mean(0)).float())
         return claims
@@ -109,22 +109,22 @@ def _solve(
     start: Float[Tensor, " classes"],
     update: Update,
     bias: str,
-    along: Float[Tensor, "classes classes"],
+    matrix: Float[Tensor, "classes classes"],
     recipe: Recipe,
 ) -> Float[Tensor, " classes"]:
-    """The shares of one client in one round; `along` is P, `start` the broadcast's bias."""
+    """Solve for one client and round; `matrix` is P, `start` the broadcast's bias."""
     change = update.delta[bias].double()
-    if not bool(change.isfinite().all() & along.isfinite().all()):
+    if not bool(change.isfinite().all() & matrix.isfinite().all()):
         return torch.full_like(change, 1 / len(change))
-    # Targets, smoothed by s, are on average (1 - s) pi + s / C.
+    # The mean smoothed target is (1 - s) pi + s / C.
     smoothing, classes = recipe.label_smoothing, len(change)
     targets = (1 - smoothing) * torch.eye(classes, dtype=torch.float64) + smoothing / classes
-    matrix = targets - along.T
+    system = targets - matrix.T
     if recipe.optimizer != "sgd" or update.examples is None:
-        scaled, _ = nnls(matrix.numpy(), change.numpy())
+        scaled, _ = nnls(system.numpy(), change.numpy())
         return normalised(torch.from_numpy(scaled))
     steps = recipe.steps(update.examples)
     decay = recipe.rate * recipe.weight_decay * steps * (start + change / 2)
     kappa = recipe.rate * steps / (1 - recipe.momentum)
     goal = (change + decay / (1 - recipe.momentum)) / kappa
-    return shares_that_solve(matrix, goal)
+    return shares_that_solve(system, goal)

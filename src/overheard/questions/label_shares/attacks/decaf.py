@@ -1,4 +1,4 @@
-"""Decomposes an update into what training on each class alone would have done."""
+"""Label shares by decomposing an update into the effects of single classes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,33 +29,33 @@ Solver = Literal["nnls", "gradient"]
 @final
 @dataclass(frozen=True, slots=True)
 class Decaf(Attack[LabelShares]):
-    """Null classes by sign, shares of the others by non-negative least squares.
+    """Finds null classes by sign and the other shares by non-negative least squares.
 
     Four steps a round, on the last layer's weight alone: (1) the gradient change
     g_u = (w_u - w) / rate; (2) class c is null if no entry of row c of g_u exceeds `threshold`;
     (3) bases: g_c from training the broadcast on the auxiliary examples of class c, g_U on
     those of all non-null classes together; (4) alpha, beta >= 0 that minimise
     || sum_c alpha_c g_c + beta g_U - g_u ||^2, and p_c = (alpha_c + beta / m) / (sum alpha +
-    beta) for the m non-null classes. Over several rounds the shares are averaged, and a class
-    counts as absent if it was null in most of them.
+    beta) for the m non-null classes. Shares are averaged over rounds. A class is claimed absent
+    if it was null in most rounds.
 
-    The null test is proved in one direction only: with non-negative features and no weight
-    decay a null class has no positive entry, yet a class that is rare or over-predicted may
-    have none either, so exact sets are not certain. Noise, weight decay, tanh or LeakyReLU
-    break it. Where every class would be null the test has failed, and none is removed.
+    The null test is proved in one direction only. With non-negative features and no weight
+    decay, a null class has no positive entry. A rare or over-predicted class may have none
+    either, so exact sets are not certain. Noise, weight decay, tanh or LeakyReLU invalidate the
+    test. If every class appears null, the test has failed and no class is removed.
 
-    Differs from the paper: it minimises (20) exactly by NNLS; its 1,000 steps of gradient
+    Differs from the paper: (20) is minimised exactly by NNLS; its 1,000 steps of gradient
     descent are `solver="gradient"` (projected Adam: the paper names no optimiser or rate).
-    Equations (19) and (21) are lost in the public text and reconstructed from its tables.
-    The majority over rounds for null classes is ours: the paper averages shares only.
+    Equations (19) and (21) are missing from the public text and reconstructed from its tables.
+    The majority vote over rounds is Overheard's: the paper averages shares only.
 
     Args:
-        solver: how (20) is minimised.
+        solver: the method that minimises (20).
         calibrator: whether g_U is among the bases (section IV-F leaves it out).
         null_removal: whether null classes are removed first (section IV-E does not).
-        threshold: what a positive entry of g_u must exceed; the paper takes about 0.001 for
+        threshold: value that a positive entry of g_u must exceed; about 0.001 in the paper for
             LeakyReLU.
-        steps: of gradient descent.
+        steps: steps of gradient descent.
 
     """
 
@@ -74,18 +74,18 @@ class Decaf(Attack[LabelShares]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if self.threshold < 0 or self.steps < 1:
             raise ValueError("threshold must be 0 or more, steps 1 or more")
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang."""
+        """Return the parts of the known training that its claims depend on."""
         return frozenset({"model", "loss", "steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim the shares of every target, averaged over the rounds it was heard in."""
+        """Claim every target's shares, averaged over its observed rounds."""
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
         layer = last_layer(knowledge.build_model()).weight
@@ -94,9 +94,9 @@ class Decaf(Attack[LabelShares]):
         nulls: dict[Party, list[Tensor]] = {target: [] for target in targets}
         for number, broadcast in sorted(view.broadcasts().items()):
             changes = {
-                target: heard[number].delta[layer].float() / knowledge.recipe.rate
-                for target, heard in updates.items()
-                if number in heard
+                target: by_round[number].delta[layer].float() / knowledge.recipe.rate
+                for target, by_round in updates.items()
+                if number in by_round
             }
             if not changes:
                 continue
@@ -105,9 +105,8 @@ class Decaf(Attack[LabelShares]):
                 broadcast, layer, list(present.values()), knowledge, number, seed
             )
             for target, change in changes.items():
-                there = present[target]
-                shares[target].append(self.decompose(change, there, bases))
-                nulls[target].append(~there)
+                shares[target].append(self.decompose(change, present[target], bases))
+                nulls[target].append(~present[target])
         return {
             target: LabelShares(
                 normalised(torch.stack(shares[target]).mean(0)),
@@ -122,7 +121,7 @@ class Decaf(Attack[LabelShares]):
         present: Bool[Tensor, " classes"],
         bases: "Bases",
     ) -> Float[Tensor, " classes"]:
-        """The shares of one client in one round, given the bases (steps 4)."""
+        """Estimate the shares of one client in one round, given the bases (step 4)."""
         columns = [bases.of_class[label] for label in present.nonzero().flatten().tolist()]
         if self.calibrator:
             columns.append(bases.of_union[_key(present)])
@@ -139,22 +138,22 @@ class Decaf(Attack[LabelShares]):
         return normalised(shares).float()
 
     def _present(self, change: Float[Tensor, "classes features"]) -> Bool[Tensor, " classes"]:
-        """Which classes are not null (Algorithm 1)."""
-        everyone = torch.ones(len(change), dtype=torch.bool)
+        """Find the classes that are not null (Algorithm 1)."""
+        every_class = torch.ones(len(change), dtype=torch.bool)
         if not self.null_removal:
-            return everyone
+            return every_class
         present = (change > self.threshold).any(1)
-        return present if bool(present.any()) else everyone
+        return present if bool(present.any()) else every_class
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Bases:
-    """Gradient changes of the last layer that training on auxiliary examples makes.
+    """Gradient changes of the last layer from training on auxiliary examples.
 
     Args:
-        of_class: on the examples of one class, by label.
-        of_union: on the examples of several classes, by those labels.
+        of_class: from training on one class, by label.
+        of_union: from training on several classes, by their labels.
 
     """
 
@@ -172,18 +171,18 @@ def gradient_bases(
 ) -> Bases:
     """Train the broadcast of one round on the auxiliary examples (Algorithm 2).
 
-    Once for each class that some target holds, and once for each distinct set of classes.
+    Each class that some target holds, and each distinct set of classes, is trained on once.
     """
     assert knowledge.auxiliary is not None
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
     labels = knowledge.auxiliary.labels
-    unions = sorted({_key(there) for there in present})
+    unions = sorted({_key(classes) for classes in present})
     classes = sorted({label for union in unions for label in union})
     wanted = [(label,) for label in classes] + [union for union in unions if len(union) > 1]
     rows = [torch.isin(labels, torch.tensor(key)).nonzero().flatten() for key in wanted]
-    # Named by its first row and its length, not by its labels: renaming classes moves no draw.
-    members = [Member(f"{int(mine[0])}+{len(mine)}", mine) for mine in rows]
+    # The name seeds the batches. It has no labels, so permuting them leaves results unchanged.
+    members = [Member(f"{int(own[0])}+{len(own)}", own) for own in rows]
     trained = train_cohort(
         knowledge.build_model,
         broadcast,
@@ -194,8 +193,8 @@ def gradient_bases(
         round=number,
     )
     changes = {
-        key: one.delta[layer].float() / knowledge.recipe.rate
-        for key, one in zip(wanted, trained, strict=True)
+        key: result.delta[layer].float() / knowledge.recipe.rate
+        for key, result in zip(wanted, trained, strict=True)
     }
     return Bases(
         {label: changes[label,] for label in classes},
@@ -214,8 +213,8 @@ def _key(present: Bool[Tensor, " classes"]) -> tuple[int, ...]:
 def _least_squares(
     matrix: Float[Tensor, "params bases"], change: Float[Tensor, " params"]
 ) -> Float[Tensor, " bases"]:
-    """The exact minimiser of (20) under non-negativity."""
-    # On the normal equations' square root: the same minimiser, of bases x bases numbers.
+    """Minimise (20) exactly under non-negativity."""
+    # QR compression keeps the minimiser and leaves a system of bases x bases numbers.
     triangle, rotated = _compressed(matrix, change)
     factors, _ = nnls(triangle.numpy(), rotated.numpy())
     return torch.from_numpy(factors)
@@ -229,13 +228,13 @@ def _compressed(
 
 
 DESCENT_RATE = 0.01
-"""Of the projected Adam steps, in units in which the union's basis has length 1."""
+"""Rate of the projected Adam steps, with the basis of the union scaled to length 1."""
 
 
 def _descent(
     matrix: Float[Tensor, "params bases"], change: Float[Tensor, " params"], steps: int
 ) -> Float[Tensor, " bases"]:
-    """The same by projected gradient descent, started where all bases count alike."""
+    """Minimise (20) by projected gradient descent from equal factors."""
     triangle, rotated = _compressed(matrix, change)
     unit = triangle[:, -1].norm().clamp(min=torch.finfo(triangle.dtype).tiny)
     triangle, rotated = triangle / unit, rotated / unit

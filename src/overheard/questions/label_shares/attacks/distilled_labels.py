@@ -1,4 +1,4 @@
-"""Label shares from what a client changed in soft labels and learning rates."""
+"""Label shares from a client's changes to distilled soft labels and learning rates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,21 +23,21 @@ from overheard.questions.label_shares.claim import LabelShares
 @final
 @dataclass(frozen=True, slots=True)
 class DistilledLabels(Attack[LabelShares]):
-    """The labels that a client's distilled examples teach more of than the server's did.
+    """Finds the labels that a client's distilled examples weight more than the server's do.
 
-    All clients start a round from the server's set. What a client makes of it teaches class c
-    with the weight sum over i of rate_i label_ic. By how much that is above the server's, made
-    to have mean 0 and deviation 1 over the classes, is taken for how far the client's share of
-    c lies off the mean, on average over rounds. The scale is that of shares all of which are
-    equally likely (a flat Dirichlet's deviation), as steps of Adam do not tell how much was
-    asked for. No training, no auxiliary example.
+    All clients start a round from the server's distilled set. A client's set gives class c the
+    weight sum over i of rate_i label_ic. Its increase over the server's weight is standardised
+    over the classes (mean 0, deviation 1) and averaged over rounds. It then estimates how far
+    the client's share of c lies from the expected share. The size of Adam's steps does not show
+    the size of the deviation, so its scale is that of a flat Dirichlet distribution. The attack
+    needs no training and no auxiliary examples.
 
-    The first rounds tell most: later on sets teach every client's classes about right, and what
-    is left to change is little. Who says that it lacks a class (`lacking = "mask"`) is taken at
-    its word.
+    The first rounds are the most informative: later sets already fit the clients' classes and
+    change little. A class that a client masks as missing (`lacking = "mask"`) is claimed
+    absent.
 
     Args:
-        most_rounds: that are read, the first ones heard.
+        most_rounds: at most this many rounds are read, the first observed ones.
 
     """
 
@@ -46,12 +46,14 @@ class DistilledLabels(Attack[LabelShares]):
     name: ClassVar[str] = "distilled_labels"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset({DISTILLED})
-    source: ClassVar[str] = "ours, on the messages of FLiP (arXiv 2410.19548), Section IV-B"
+    source: ClassVar[str] = (
+        "Overheard, on the messages of FLiP (arXiv 2410.19548), Section IV-B"
+    )
 
     def __post_init__(self) -> None:
-        """Refuse to read nothing."""
+        """Refuse invalid settings."""
         if self.most_rounds < 1:
-            raise ValueError(f"most_rounds is 1 or more, got {self.most_rounds}")
+            raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -59,15 +61,15 @@ class DistilledLabels(Attack[LabelShares]):
         """Claim shares for every target."""
         shared = view.distilled(SERVER)
         classes = knowledge.classes
-        expected = knowledge.auxiliary_shares()
-        middle = torch.full((classes,), 1 / classes) if expected is None else expected
+        prior = knowledge.auxiliary_shares()
+        expected = torch.full((classes,), 1 / classes) if prior is None else prior
         scale = sqrt((classes - 1) / (classes + 1)) / classes
         claims = {}
         for target in targets:
             sets = view.distilled(target)
             rounds = sorted(sets.keys() & shared.keys())[: self.most_rounds]
-            moved = [_moved(sets[number], shared[number]) for number in rounds]
-            shares = (middle.double() + scale * torch.stack(moved).mean(0)).clamp(min=0)
+            changes = [_moved(sets[number], shared[number]) for number in rounds]
+            shares = (expected.double() + scale * torch.stack(changes).mean(0)).clamp(min=0)
             absent = torch.stack([_masked(sets[n].counts, classes) for n in rounds]).any(0)
             shares[absent] = 0
             claims[target] = LabelShares(normalised(shares).float(), absent=absent)
@@ -75,17 +77,17 @@ class DistilledLabels(Attack[LabelShares]):
 
 
 def _moved(own: DistilledSet, shared: DistilledSet) -> Float[Tensor, " classes"]:
-    """By how much more of each class is taught, with mean 0 and deviation 1."""
+    """Standardise the change of the class weights to mean 0 and deviation 1."""
     change = _taught(own) - _taught(shared)
     change = change - change.mean()
     deviation = change.std()
     return change / deviation if bool(deviation > 0) else change
 
 
-def _taught(said: DistilledSet) -> Float[Tensor, " classes"]:
-    return (said.rates.double().unsqueeze(1) * said.labels.double()).sum(0)
+def _taught(distilled: DistilledSet) -> Float[Tensor, " classes"]:
+    return (distilled.rates.double().unsqueeze(1) * distilled.labels.double()).sum(0)
 
 
 def _masked(counts: Float[Tensor, " examples"], classes: int) -> Bool[Tensor, " classes"]:
-    """Classes none of whose examples count; examples are of the classes in turn."""
+    """Find the classes whose examples all have count 0; examples cycle through the classes."""
     return counts.view(-1, classes).amax(0) <= 0

@@ -1,4 +1,4 @@
-"""Label shares from a linear system whose outputs are recovered from the gradient itself."""
+"""Label shares from a linear system with model outputs recovered from the gradient."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from overheard.learning.simplex import normalised
 from overheard.questions.label_shares.claim import LabelShares
 
 LARGEST_FEATURE = 1e10
-"""Where the authors' code cuts a recovered feature off."""
+"""Bound at which the authors' code clips a recovered feature."""
 
 
 @final
@@ -31,23 +31,23 @@ LARGEST_FEATURE = 1e10
 class Ilrg(Attack[LabelShares]):
     """Solves  sum_k n_k (P_kc - [k = c]) = K db_c  and  sum_k n_k = K  for the counts n.
 
-    Row k of the gradient of the last layer is mostly made by the examples of class k. So its
-    weight over its bias, e_k = dW_k / db_k, is about their mean feature, and the last layer
-    itself says what the model answers to it: P_k = softmax(W e_k + b), with the broadcast's W
-    and b. The system is solved by the pseudo-inverse, negative counts are set to 0, and shares
-    are taken. No auxiliary examples are needed. Rounds are averaged.
+    The examples of class k dominate row k of the gradient of the last layer. The ratio of its
+    weight and bias, e_k = dW_k / db_k, therefore approximates their mean feature. The last
+    layer gives the model's output for it: P_k = softmax(W e_k + b), with the broadcast's W and
+    b. The pseudo-inverse solves the system; negative counts are set to 0 and counts are
+    rescaled to shares. No auxiliary examples are needed. Rounds are averaged.
 
-    Derived for a single step of all examples. Where the recipe takes more, it is used off its
-    ground: -delta / (rate * steps) stands for the gradient, W and b move meanwhile, and
-    momentum or another optimizer than SGD spoils the scale. On a trained model e_k is no mean
-    feature any more, as other classes' examples weigh in row k too.
+    Derived for a single step on all examples. With more steps the derivation no longer holds:
+    -delta / (rate * steps) approximates the gradient while W and b change, and momentum or an
+    optimizer other than SGD distorts the scale. On a trained model, examples of other classes
+    also affect row k, so e_k is no longer a mean feature.
 
-    Differs from the authors' code: counts are not rounded, nor is one above K set to 0, as
-    shares are claimed; a class whose bias did not move has features of 0.
+    Differs from the authors' code: because shares are claimed, counts are not rounded and a
+    count above K is not set to 0; a class whose bias did not change has features of 0.
 
     Args:
-        assumed_examples: taken for K where the target's size is hidden, which only the number
-            of steps hangs on.
+        assumed_examples: value of K if the target's size is hidden; it affects only the number
+            of steps.
 
     """
 
@@ -62,18 +62,18 @@ class Ilrg(Attack[LabelShares]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse a size that no client has."""
+        """Refuse an invalid size."""
         if self.assumed_examples < 1:
             raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang."""
+        """Return the parts of the known training that its claims depend on."""
         return frozenset({"steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim every target's shares, averaged over the rounds it was heard in.
+        """Claim every target's shares, averaged over its observed rounds.
 
         Raises:
             NeedsError: if the model's last layer has no bias.
@@ -101,19 +101,19 @@ class Ilrg(Attack[LabelShares]):
 def restored(
     gradient: LastGradient | None, start: Weights, layer: LastLayer
 ) -> Float[Tensor, " classes"]:
-    """The shares of one client in one round, all alike where the gradient says nothing."""
+    """Estimate the shares of one client in one round; even shares without a gradient."""
     assert layer.bias is not None
     weight, bias = start[layer.weight].double(), start[layer.bias].double()
-    silence = normalised(torch.zeros_like(bias))
+    even_shares = normalised(torch.zeros_like(bias))
     if gradient is None:
-        return silence
+        return even_shares
     assert gradient.bias is not None
-    still = (gradient.bias == 0)[:, None]  # (classes, 1)
-    embeddings = torch.where(still, 0.0, gradient.weight / gradient.bias[:, None])
+    unchanged = (gradient.bias == 0)[:, None]  # (classes, 1)
+    embeddings = torch.where(unchanged, 0.0, gradient.weight / gradient.bias[:, None])
     embeddings = embeddings.clamp(-LARGEST_FEATURE, LARGEST_FEATURE)  # (classes, features)
-    answers = (embeddings @ weight.T + bias).softmax(1)  # (classes, classes)
-    if not bool(torch.isfinite(answers).all()):
-        return silence
-    system = torch.cat([torch.ones_like(bias)[None], answers.T - torch.eye(len(bias))])
+    outputs = (embeddings @ weight.T + bias).softmax(1)  # (classes, classes)
+    if not bool(torch.isfinite(outputs).all()):
+        return even_shares
+    system = torch.cat([torch.ones_like(bias)[None], outputs.T - torch.eye(len(bias))])
     goal = torch.cat([torch.ones_like(bias)[:1], gradient.bias])
     return normalised(torch.linalg.pinv(system) @ goal)

@@ -1,4 +1,4 @@
-"""Label shares that a convolutional network reads in the last layer's changes over rounds."""
+"""Label shares from a convolutional network on the last layer's changes over rounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ CHANGE = LastLayerChange()
 
 SHARE_DIGITS = 2
 CLAIM_DIGITS = 3
-"""To how many digits Gu and Bai's code rounds true and claimed shares."""
+"""Digits to which Gu and Bai's code rounds true and claimed shares."""
 
 
 @final
@@ -36,30 +36,30 @@ class Ldia(Attack[LabelShares]):
     """A network trained on virtual clients reads the changes of the last layer's weight.
 
     The changes of up to `most_rounds` rounds are stacked into an image of rounds x (classes *
-    features), and a convolutional network (`learning.fitting.rounds_image`) tells label shares
-    from it. One network for each distinct set of rounds in which targets were heard.
+    features). A convolutional network (`learning.fitting.rounds_image`) estimates label shares
+    from it. One network is trained for each distinct set of observed rounds.
 
-    Costs, beside the bank, `epochs` passes over it for each network: of 1,200 virtual clients,
-    10 classes and 10 rounds about 4 minutes on one core for a last layer of 64 features, and
-    8 hours for one of 512, as the first convolution grows with the square of its width. Without
-    convolutions it is half a minute and 5 minutes.
+    Cost, in addition to the simulation: `epochs` passes over the virtual clients for each
+    network. With 1,200 virtual clients, 10 classes, 10 rounds and one core, this takes about
+    4 minutes for a last layer of 64 features and 8 hours for 512: the first convolution grows
+    with the square of its width. Without convolutions it takes half a minute and 5 minutes.
 
-    Differs from the paper: virtual clients start from the broadcasts as they were, where the
-    paper lets each take part in an averaging of its own; their sizes follow the prior, where
-    the paper hands the attacker the true ones; their make-up is the prior's, whose default
-    mixture has the paper's (`data.splits.faces`) as one part.
+    Differs from the paper: (1) Virtual clients start from the observed broadcasts; in the paper
+    each joins a federated averaging of its own. (2) Their sizes follow the prior; in the paper
+    the attacker knows the true ones. (3) Their label shares follow the prior, whose default
+    mixture includes the paper's (`data.splits.faces`).
 
     Args:
-        loss: "corrected" is the divergence that the paper writes; "published" what its code
-            computes: PyTorch's KLDivLoss fed with probabilities in place of their logarithms,
-            which is least where everything is claimed for the largest class.
-        convolutions: whether the network has those of the paper, or its linear layers only, as
-            it has anyway for few rounds.
+        loss: "corrected" is the divergence stated in the paper; "published" is what its code
+            computes: PyTorch's KLDivLoss on probabilities instead of log-probabilities, which
+            is lowest when the largest class is claimed to have everything.
+        convolutions: whether the network has the paper's convolutions or only its linear
+            layers, which it has for few rounds anyway.
         rounding: whether true shares are rounded to 2 digits, and claims to 3, as in the code.
-        most_rounds: how many rounds the image holds at most: the first ones.
-        epochs: of training the network; the rate falls to a tenth after `slow_after`.
-        batch: virtual clients a step.
-        rate: of Adam.
+        most_rounds: at most this many rounds are in the image: the first ones.
+        epochs: epochs of training; the rate falls to a tenth after `slow_after`.
+        batch: virtual clients per step.
+        rate: learning rate of Adam.
         slow_after: epochs at the full rate.
 
     """
@@ -83,19 +83,19 @@ class Ldia(Attack[LabelShares]):
     orderless: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if self.most_rounds < 1:
             raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
         self._schedule()
 
     def rehearsal(self) -> Rehearsal:
-        """Tell on whose updates it learns."""
+        """Return which parties' updates it learns from."""
         return "virtual clients"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim what the network tells of each target."""
+        """Claim the network's estimate for each target."""
         claims = {}
         for group in heard_alike(view, targets, self.most_rounds):
             bank = build_bank(view, knowledge, group.rounds, [CHANGE], members=group.members)
@@ -118,11 +118,11 @@ class Ldia(Attack[LabelShares]):
                 knowledge.means.device,
             )
             for target in group.targets:
-                read = read_updates(view, target, knowledge, group.rounds, [CHANGE])
-                claim = told(network, _images(read[CHANGE][None]))[0]
+                features = read_updates(view, target, knowledge, group.rounds, [CHANGE])
+                estimate = told(network, _images(features[CHANGE][None]))[0]
                 if self.rounding:
-                    claim = claim.round(decimals=CLAIM_DIGITS)
-                claims[target] = LabelShares(normalised(claim).float())
+                    estimate = estimate.round(decimals=CLAIM_DIGITS)
+                claims[target] = LabelShares(normalised(estimate).float())
         return claims
 
     def _schedule(self) -> FitSchedule:
@@ -132,7 +132,7 @@ class Ldia(Attack[LabelShares]):
 def rounded_shares(
     shares: Float[Tensor, "clients classes"],
 ) -> Float[Tensor, "clients classes"]:
-    """Shares to 2 digits, where the last class takes what is left of 1, if anything is."""
+    """Round shares to 2 digits; the last class gets the rest of 1, at least 0."""
     first = shares[:, :-1].round(decimals=SHARE_DIGITS)
     return torch.cat([first, (1 - first.sum(1, keepdim=True)).clamp(min=0)], 1)
 
@@ -140,18 +140,18 @@ def rounded_shares(
 def published_loss(
     logits: Float[Tensor, "clients classes"], shares: Float[Tensor, "clients classes"]
 ) -> Float[Tensor, ""]:
-    """Mean over clients and classes of  s (ln s - p), with p rounded to 3 digits.
+    """Return the mean over clients and classes of  s (ln s - p), with p rounded to 3 digits.
 
-    Rounding lets the slope through as if it were not there.
+    The gradient ignores the rounding (straight-through estimator).
     """
     exact = logits.softmax(1)
     rounded = exact + (exact.detach().round(decimals=CLAIM_DIGITS) - exact.detach())
-    lost: Tensor = torch.special.xlogy(shares, shares) - shares * rounded
-    return lost.mean()
+    loss: Tensor = torch.special.xlogy(shares, shares) - shares * rounded
+    return loss.mean()
 
 
 def _images(
     change: Float[Tensor, "clients rounds classes columns"],
 ) -> Float[Tensor, "clients rounds params"]:
-    """Without the last column, the bias, which the paper leaves out."""
+    """Flatten the changes without the last column, the bias, which the paper leaves out."""
     return change[..., :-1].flatten(2)

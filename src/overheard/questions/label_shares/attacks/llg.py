@@ -1,4 +1,4 @@
-"""Label shares by taking labels off the last layer's gradient, one after the other."""
+"""Label shares by subtracting labels from the last layer's gradient one by one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,30 +29,30 @@ from overheard.questions.label_shares.claim import LabelShares
 @final
 @dataclass(frozen=True, slots=True)
 class Llg(Attack[LabelShares]):
-    """Counts labels greedily: each one found takes its impact off its class's gradient.
+    """Counts labels greedily: each label found is subtracted from its class's gradient.
 
     Let g_c be the sum of row c of the gradient of the last layer's weight, K the number of
     examples and C of classes. A label c adds an impact m < 0 to g_c, and every other label an
-    offset s_c. (1) Every class with g_c < 0 is there: count it once, and take m off g_c.
-    (2) Until K labels are counted, count the class with the least g_c, and take m off it.
+    offset s_c. (1) Every class with g_c < 0 is present: count it once, and subtract m from g_c.
+    (2) Until K labels are counted, count the class with the smallest g_c and subtract m.
 
     - impact "gradient" (LLG): m = (1 + 1/C) / K * (sum of the negative g_c), and s = 0. Only
-      ratios of the g_c matter, so an update does as well as a gradient: no auxiliary examples,
-      broadcast or recipe is needed.
+      ratios of the g_c matter, so an update works as well as a gradient. No auxiliary examples,
+      broadcast or recipe are needed.
     - impact "auxiliary" (LLG+): m = (1 + 1/C) / (C K) * sum_c (g_c on examples of class c);
-      s_c = mean of g_c over the other classes' examples, taken off between (1) and (2). Needs
-      auxiliary examples, the broadcast, and the recipe, as the update is made a gradient by
-      -delta / (rate * steps).
+      s_c = mean of g_c over the other classes' examples, subtracted between (1) and (2). This
+      needs auxiliary examples, the broadcast and the recipe: -delta / (rate * steps) turns the
+      update into a gradient.
 
-    Derived for one step of a model that has learned little, whose features are not negative.
-    It misleads later in training, and after many local steps. Rounds are averaged.
+    Derived for one step of a barely trained model with non-negative features. Later in training
+    and after many local steps the estimate is misleading. Rounds are averaged.
 
-    Differs from the paper: for LLG+ its code draws 10 batches of K examples a class; here all
-    the auxiliary examples of a class make one.
+    Differs from the paper: for LLG+ its code draws 10 batches of K examples per class; here all
+    auxiliary examples of a class form one batch.
 
     Args:
-        impact: how m and s are found.
-        assumed_examples: taken for K where the target's size is hidden.
+        impact: how m and s are determined.
+        assumed_examples: value of K if the target's size is hidden.
 
     """
 
@@ -68,21 +68,21 @@ class Llg(Attack[LabelShares]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse a size that no client has."""
+        """Refuse an invalid size."""
         if self.assumed_examples < 1:
             raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang."""
+        """Return the parts of the known training that its claims depend on."""
         return frozenset({"steps"}) if self.impact == "auxiliary" else frozenset()
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim every target's shares, averaged over the rounds it was heard in.
+        """Claim every target's shares, averaged over its observed rounds.
 
         Raises:
-            NeedsError: if the impact is to be measured, and what that takes is missing.
+            NeedsError: if the impact is "auxiliary" and what it needs is missing.
 
         """
         assert knowledge.build_model is not None
@@ -105,7 +105,7 @@ class Llg(Attack[LabelShares]):
     def _measured(
         self, view: View, layer: LastLayer, knowledge: Knowledge
     ) -> dict[int, Float[Tensor, "classes classes"]]:
-        """What `row_gradients` gives by round; nothing where the impact is not measured."""
+        """Return `row_gradients` by round; empty if the impact is "gradient"."""
         if self.impact == "gradient":
             return {}
         if knowledge.auxiliary is None or not bool(
@@ -126,7 +126,7 @@ class Llg(Attack[LabelShares]):
         layer: LastLayer,
         knowledge: Knowledge,
     ) -> Float[Tensor, " classes"]:
-        """The shares of one client in one round."""
+        """Estimate the shares of one client in one round."""
         examples = update.examples or self.assumed_examples
         length = 1.0
         if knowledge.recipe is not None:
@@ -135,16 +135,16 @@ class Llg(Attack[LabelShares]):
         if gradient is None:
             return normalised(torch.zeros(knowledge.classes, dtype=torch.float64))
         sums = gradient.weight.sum(1)  # (classes)
-        larger = 1 + 1 / len(sums)
+        factor = 1 + 1 / len(sums)
         if measured is None:
             impact, offsets = (
-                sums.clamp(max=0).sum() / examples * larger,
+                sums.clamp(max=0).sum() / examples * factor,
                 torch.zeros_like(sums),
             )
         else:
-            own = measured.diagonal()
-            impact = own.mean() / examples * larger
-            offsets = (measured.sum(0) - own) / (len(sums) - 1)
+            own_class = measured.diagonal()
+            impact = own_class.mean() / examples * factor
+            offsets = (measured.sum(0) - own_class) / (len(sums) - 1)
         counts = greedy_counts(sums, offsets, float(impact), examples)
         return normalised(counts.double())
 
@@ -154,7 +154,7 @@ def row_gradients(
 ) -> Float[Tensor, "classes classes"]:
     """Sum the gradient over each row of the last layer's weight, for each class alone.
 
-    Entry (k, c): of row c, for the mean loss of the auxiliary examples of class k.
+    Entry (k, c) is the sum of row c for the mean loss on the auxiliary examples of class k.
     """
     assert knowledge.build_model is not None
     assert knowledge.auxiliary is not None
@@ -166,8 +166,8 @@ def row_gradients(
     if layer.bias is not None:
         logits = logits + weights[layer.bias].double()
     true = one_hot(labels, knowledge.classes).double()  # (examples, classes)
-    each = (logits.softmax(1) - true) * features.double().sum(1, keepdim=True)
-    return true.T @ each / true.sum(0)[:, None]  # (classes, classes)
+    row_sums = (logits.softmax(1) - true) * features.double().sum(1, keepdim=True)
+    return true.T @ row_sums / true.sum(0)[:, None]  # (classes, classes)
 
 
 def greedy_counts(
@@ -176,15 +176,15 @@ def greedy_counts(
     impact: float,
     examples: int,
 ) -> Int[Tensor, " classes"]:
-    """Count so many labels off the gradient's row sums (Algorithm 1).
+    """Count `examples` labels from the gradient's row sums (Algorithm 1).
 
-    None at all where the impact is not negative: to take it off would change nothing.
+    Return zeros if the impact is not negative, as subtracting it would find nothing.
     """
     counts = (sums < 0).long()
     if not impact < 0:
         return torch.zeros_like(counts)
-    left = sums - offsets - impact * counts
-    heap = [(value, label) for label, value in enumerate(left.tolist())]
+    remaining = sums - offsets - impact * counts
+    heap = [(value, label) for label, value in enumerate(remaining.tolist())]
     heapify(heap)
     found = counts.tolist()
     for _ in range(examples - sum(found)):

@@ -1,4 +1,4 @@
-"""Label shares as the local model's mean output: one line that every attack must beat."""
+"""Label shares from the local model's mean output: a baseline that every attack must beat."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,31 +24,34 @@ from overheard.questions.label_shares.claim import LabelShares
 class MeanSoftmax(Attack[LabelShares]):
     """Mean softmax output of the local model over auxiliary examples.
 
-    Each class of them weighs alike. A model that has just been trained on much of a class says
-    that class more often. Rounds are averaged. No solving, no training: an attack that does not
-    beat it has no point. It misleads where the global model itself prefers some classes.
+    All classes have equal weight. A model just trained on many examples of a class predicts
+    that class more often. Rounds are averaged. Nothing is solved or trained: an attack that
+    does not beat this baseline is useless. It misleads if the global model itself prefers some
+    classes.
     """
 
     name: ClassVar[str] = "mean_softmax"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL})
-    source: ClassVar[str] = "folklore; output-only form of label inference, a floor for others"
+    source: ClassVar[str] = (
+        "folklore; output-only form of label inference, a baseline for others"
+    )
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim every target's mean output, averaged over the rounds it was heard in."""
+        """Claim every target's mean output, averaged over its observed rounds."""
         assert knowledge.auxiliary is not None
         assert knowledge.build_model is not None
         auxiliary, broadcasts = knowledge.auxiliary, view.broadcasts()
         claims = {}
         for target in targets:
-            heard = sorted(
+            observed = sorted(
                 (number, update.delta)
                 for number, update in view.updates(target).items()
                 if number in broadcasts
             )
-            local = (moved(broadcasts[number], delta) for number, delta in heard)
+            local = (moved(broadcasts[number], delta) for number, delta in observed)
             outputs = logits_of_cohort(knowledge.build_model, local, auxiliary.inputs)
             means = [confusion(logits, auxiliary.labels).mean(0) for logits in outputs]
             claims[target] = LabelShares(normalised(torch.stack(means).mean(0)).float())

@@ -1,4 +1,4 @@
-"""Label shares that a linear layer reads in how sensitive a client's model is to each class."""
+"""Label shares from a linear classifier on the model's sensitivity to each class."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,32 +28,32 @@ from overheard.simulation.heard_alike import heard_alike
 @final
 @dataclass(frozen=True, slots=True)
 class Ppa(Attack[LabelShares]):
-    """A linear classifier on the differential sensitivity to each class, fitted on the bank.
+    """A linear classifier on the differential sensitivity to each class.
 
-    The paper asks for the class that a client holds most of: form "preference" is its method,
-    and takes the classifier's probabilities for shares, as Ma et al. 2025 do to compare with
-    it. They say how sure the classifier is of the one class, and are far too peaky as shares,
-    often worse than claiming all classes alike. Form "shares" fits the same classifier to the
-    shares themselves: the fair comparison, and the default.
+    The paper asks for a client's most frequent class. Form "preference" is its method. It takes
+    the classifier's probabilities as shares, as Ma et al. 2025 do for comparison. They express
+    how certain the classifier is of one class, so as shares they are far too peaked and often
+    worse than even shares. Form "shares" fits the same classifier to the shares themselves:
+    the fair comparison, and the default.
 
-    Differs from the paper: it holds no selective aggregation, which is an active attack;
-    virtual clients are the bank's, where the paper's hold 3,000 examples of one class and 200
-    of every other; sensitivities are brought to one scale, where the code stores them as JPEG;
-    rounds stand side by side, where the paper looks at one; sensitivity is read in the last
-    layer unless another is named, where the code reads its last convolution.
+    Differs from the paper: (1) There is no selective aggregation, which is an active attack.
+    (2) Virtual clients follow the prior; the paper's hold 3,000 examples of one class and 200
+    of every other. (3) Sensitivities are standardised; the code stores them as JPEG. (4) Rounds
+    can be concatenated; the paper uses one. (5) Sensitivity is that of the last layer unless
+    another is named; the code uses its last convolution.
 
-    Costs about classes * samples * epochs examples of training for each virtual client, target
-    and round: mostly more than training the virtual clients themselves.
+    Each virtual client, target and round costs training on about classes * samples * epochs
+    examples, usually more than training the virtual clients themselves.
 
     Args:
         form: what the classifier is fitted to.
-        layer: in which sensitivity is read: "last", or a module's name.
-        samples: examples of a class from which a model is trained on, at most.
-        retraining: epochs of that training.
-        most_rounds: how many rounds are read at most: the first ones.
-        epochs: of fitting the classifier.
-        batch: virtual clients a step.
-        rate: of Adam, as it fits the classifier (Keras's default).
+        layer: the layer whose sensitivity is read: "last", or a module's name.
+        samples: at most this many examples of each class are used for retraining.
+        retraining: epochs of retraining.
+        most_rounds: at most this many rounds are read: the first ones.
+        epochs: epochs of fitting the classifier.
+        batch: virtual clients per step.
+        rate: learning rate of Adam when fitting the classifier (Keras's default).
 
     """
 
@@ -76,29 +76,29 @@ class Ppa(Attack[LabelShares]):
     orderless: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if self.most_rounds < 1:
             raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
         self._probe()
         self._schedule()
 
     def rehearsal(self) -> Rehearsal:
-        """Tell on whose updates it learns."""
+        """Return which parties' updates it learns from."""
         return "virtual clients"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim what the classifier tells of each target."""
+        """Claim the classifier's estimate for each target."""
         probe = self._probe()
         claims = {}
         for group in heard_alike(view, targets, self.most_rounds):
             bank = build_bank(view, knowledge, group.rounds, [probe], members=group.members)
-            numbers = bank.read[probe].flatten(1)  # (virtual, rounds * classes)
-            standard = standard_of(numbers)
+            features = bank.read[probe].flatten(1)  # (virtual, rounds * classes)
+            scale = standard_of(features)
             classifier = fit(
-                partial(nn.Linear, numbers.shape[1], knowledge.classes),
-                standard.of(numbers),
+                partial(nn.Linear, features.shape[1], knowledge.classes),
+                scale.of(features),
                 bank.shares if self.form == "shares" else preferences(bank.shares),
                 divergence,
                 self._schedule(),
@@ -106,9 +106,9 @@ class Ppa(Attack[LabelShares]):
                 knowledge.means.device,
             )
             for target in group.targets:
-                read = read_updates(view, target, knowledge, group.rounds, [probe])[probe]
-                claim = told(classifier, standard.of(read.flatten()[None]))[0]
-                claims[target] = LabelShares(normalised(claim).float())
+                own = read_updates(view, target, knowledge, group.rounds, [probe])[probe]
+                estimate = told(classifier, scale.of(own.flatten()[None]))[0]
+                claims[target] = LabelShares(normalised(estimate).float())
         return claims
 
     def _probe(self) -> DifferentialSensitivity:
@@ -121,9 +121,9 @@ class Ppa(Attack[LabelShares]):
 def preferences(
     shares: Float[Tensor, "clients classes"],
 ) -> Float[Tensor, "clients classes"]:
-    """All of the share to the class that a client holds most of; the first of several.
+    """Give each client's most frequent class, the first one if tied, a share of 1.
 
-    Under it the divergence is the cross-entropy that the paper minimises.
+    With these targets the divergence equals the cross-entropy that the paper minimises.
     """
-    most = shares.argmax(1)
-    return nn.functional.one_hot(most, shares.shape[1]).to(shares.dtype)
+    most_frequent = shares.argmax(1)
+    return nn.functional.one_hot(most_frequent, shares.shape[1]).to(shares.dtype)

@@ -1,4 +1,4 @@
-"""Label shares by matching the last layer's change with what each class alone would do."""
+"""Label shares by matching the last layer's change to the effects of single classes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,46 +30,46 @@ from overheard.questions.label_shares.claim import LabelShares
 Form = Literal["soft_label", "auxiliary_gradient", "auxiliary_gradient_weights", "ratio"]
 
 LARGEST_MULTIPLE = 1.5
-"""Of an even share, above which "ratio" throws an estimate away."""
+"""Multiple of an even share above which "ratio" discards an estimate."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Ramakrishna(Attack[LabelShares]):
-    """The estimators that Ramakrishna and Dan propose, and the one that they compare with.
+    """The estimators that Ramakrishna and Dan propose, and one that they compare with.
 
     With db and dW the change of the last layer's bias and weight in a round:
 
     - "soft_label": (I - S) p = db / (rate * steps), where column k of S is the mean softmax of
       the client's model on the auxiliary examples of class k.
-    - "auxiliary_gradient": sum_k p_k db_k = db, where db_k is the change that training on the
-      auxiliary examples of class k alone makes: so many epochs, each one full batch.
-    - "auxiliary_gradient_weights": the same with dW under db, by plain least squares.
-    - "ratio": Wang et al., one weight j at a time: p_c = (dW_cj / N - m_cj) / (a_cj - m_cj), N
-      the number of the client's examples, a_cj the change an example makes in class c's own
-      training, m_cj the mean of that over the training of each other class. p_c is averaged
-      over those j that give 0 < p_c < 1.5 / C (a filter of their code, beyond which no share
-      survives); it is 1 / C where none does.
+    - "auxiliary_gradient": sum_k p_k db_k = db, where db_k is the change from training on the
+      auxiliary examples of class k alone, for the client's epochs with one full batch each.
+    - "auxiliary_gradient_weights": the same with dW stacked on db, by plain least squares.
+    - "ratio": Wang et al., one weight j at a time: p_c = (dW_cj / N - m_cj) / (a_cj - m_cj).
+      N is the number of the client's examples. a_cj is the change per example when training on
+      class c alone, m_cj its mean when training on each other class. p_c is averaged
+      over the j with 0 < p_c < 1.5 / C (a filter of their code, above which no share survives);
+      without any such j it is 1 / C.
 
-    p >= 0 and sum p = 1 by non-negative least squares in the first two, by projection in the
-    others. Rounds are averaged.
+    The first two forms enforce p >= 0 and sum p = 1 by non-negative least squares, the others
+    by projection. Rounds are averaged.
 
-    Differs from the paper and its code: (1) their row for sum p = 1 weighs as much as any
-    other, which is no equality; here it does act as one. (2) They divide by rate * epochs, as
-    if an epoch were one step; here by rate * steps, so that clients with minibatches are on one
-    scale with the auxiliary training, whose change is divided by its own steps. (3) S comes
-    from the client's model at the end of the round, as in one of the two versions in their
-    code; the other sums it over auxiliary training. (4) For "ratio" the auxiliary training has
-    the client's batch size, so that a change grows with the number of examples, as it presumes.
+    Differs from the paper and its code: (1) Their row for sum p = 1 has the weight of any other
+    row, which does not enforce equality; here it does. (2) They divide by rate * epochs, as if
+    an epoch were one step; here by rate * steps. This puts clients with minibatches on the
+    scale of the auxiliary training, whose change is divided by its own steps. (3) S comes from
+    the client's model at the end of the round, as in one of the two versions of their code; the
+    other sums it over auxiliary training. (4) For "ratio" the auxiliary training has the
+    client's batch size, so that a change grows with the number of examples, as it assumes.
 
-    Where the size is hidden, the steps are unknown: shares are then the direction of the
-    solution without sum p = 1. "ratio" is refused there. Momentum and other optimizers than SGD
-    spoil the scale of "soft_label". All forms mislead once training has come far.
+    If the size is hidden, the steps are unknown. Shares are then the direction of the solution
+    without sum p = 1, and "ratio" is refused. Momentum and optimizers other than SGD distort
+    the scale of "soft_label". All forms mislead late in training.
 
     Args:
-        form: "soft_label" unless told otherwise: it withstands minibatches best. With five
-            steps a client and four classes, mean L1 distances were 0.38 for it, 0.77, 0.71 and
-            1.01 for the others in this order, and 1.10 for even shares.
+        form: "soft_label" by default, as it is the most robust to minibatches. With five steps
+            per client and four classes, its mean L1 distance was 0.38; the others had 0.77,
+            0.71 and 1.01 in this order, and even shares 1.10.
 
     """
 
@@ -94,7 +94,7 @@ class Ramakrishna(Attack[LabelShares]):
     )
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang."""
+        """Return the parts of the known training that its claims depend on."""
         if self.form == "soft_label":
             return frozenset({"steps"})
         return frozenset({"model", "loss", "steps"})
@@ -102,7 +102,7 @@ class Ramakrishna(Attack[LabelShares]):
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim every target's shares, averaged over the rounds it was heard in.
+        """Claim every target's shares, averaged over its observed rounds.
 
         Raises:
             NeedsError: if the form reads the bias and the last layer has none, or counts
@@ -117,54 +117,58 @@ class Ramakrishna(Attack[LabelShares]):
             )
         broadcasts = view.broadcasts()
         updates = {
-            target: {n: one for n, one in view.updates(target).items() if n in broadcasts}
+            target: {n: update for n, update in view.updates(target).items() if n in broadcasts}
             for target in targets
         }
         rounds: dict[Party, list[Tensor]] = {target: [] for target in targets}
         for number, start in sorted(broadcasts.items()):
-            heard = {target: mine[number] for target, mine in updates.items() if number in mine}
-            found = self._of_round(heard, start, number, layer, knowledge, seed)
-            for target, shares in found.items():
+            observed = {
+                target: by_round[number]
+                for target, by_round in updates.items()
+                if number in by_round
+            }
+            estimates = self._of_round(observed, start, number, layer, knowledge, seed)
+            for target, shares in estimates.items():
                 rounds[target].append(shares)
         return {
-            target: LabelShares(normalised(torch.stack(mine).mean(0)).float())
-            for target, mine in rounds.items()
+            target: LabelShares(normalised(torch.stack(per_round).mean(0)).float())
+            for target, per_round in rounds.items()
         }
 
     def _of_round(
         self,
-        heard: Mapping[Party, Update],
+        observed: Mapping[Party, Update],
         start: Weights,
         number: int,
         layer: LastLayer,
         knowledge: Knowledge,
         seed: Seed,
     ) -> dict[Party, Float[Tensor, " classes"]]:
-        """The shares of each target that was heard in one round."""
+        """Estimate the shares of each target observed in one round."""
         assert knowledge.recipe is not None
-        if not heard:
+        if not observed:
             return {}
         recipe = knowledge.recipe
         if self.form == "ratio":
-            alone = trained_alone(start, knowledge, recipe, number, seed)
-            each = torch.stack(
-                [one.delta[layer.weight].double() / len(one.member.rows) for one in alone]
+            trained = trained_alone(start, knowledge, recipe, number, seed)
+            per_example = torch.stack(
+                [one.delta[layer.weight].double() / len(one.member.rows) for one in trained]
             )  # (trained, classes, features)
             return {
                 target: by_ratio(
-                    update.delta[layer.weight].double(), _size(target, update), each
+                    update.delta[layer.weight].double(), _size(target, update), per_example
                 )
-                for target, update in heard.items()
+                for target, update in observed.items()
             }
         names = self._names(layer)
         if self.form == "soft_label":
-            local = (moved(start, update.delta) for update in heard.values())
-            systems = dict(zip(heard, bias_gradients(local, knowledge), strict=True))
+            local = (moved(start, update.delta) for update in observed.values())
+            systems = dict(zip(observed, bias_gradients(local, knowledge), strict=True))
         else:
-            alone = trained_alone(start, knowledge, whole_batches(knowledge), number, seed)
+            trained = trained_alone(start, knowledge, whole_batches(knowledge), number, seed)
             length = recipe.rate * recipe.epochs
-            columns = [_gradient(one.delta, names, length) for one in alone]
-            systems = dict.fromkeys(heard, torch.stack(columns, 1))  # (params, trained)
+            columns = [_gradient(one.delta, names, length) for one in trained]
+            systems = dict.fromkeys(observed, torch.stack(columns, 1))  # (params, trained)
         solve = _least_squares if self.form == "auxiliary_gradient_weights" else _non_negative
         return {
             target: solve(
@@ -174,11 +178,11 @@ class Ramakrishna(Attack[LabelShares]):
                 ),
                 sums_to_one=bool(update.examples),
             )
-            for target, update in heard.items()
+            for target, update in observed.items()
         }
 
     def _names(self, layer: LastLayer) -> list[str]:
-        """Which parameters of the last layer the form reads."""
+        """Return the names of the last layer's parameters that the form reads."""
         if self.form == "auxiliary_gradient_weights":
             return [layer.weight] if layer.bias is None else [layer.weight, layer.bias]
         return [] if layer.bias is None else [layer.bias]
@@ -187,17 +191,17 @@ class Ramakrishna(Attack[LabelShares]):
 def bias_gradients(
     cohort: Iterable[Weights], knowledge: Knowledge
 ) -> Iterator[Float[Tensor, "classes trained"]]:
-    """For each model: column k is the output bias's gradient on examples of class k alone."""
+    """Yield each model's gradients of the output bias; column k is that on class k alone."""
     assert knowledge.build_model is not None
     assert knowledge.auxiliary is not None
     auxiliary = knowledge.auxiliary
     for logits in logits_of_cohort(knowledge.build_model, cohort, auxiliary.inputs):
-        answers = confusion(logits, auxiliary.labels)
-        yield (answers - torch.eye(len(answers), dtype=answers.dtype)).T
+        outputs = confusion(logits, auxiliary.labels)
+        yield (outputs - torch.eye(len(outputs), dtype=outputs.dtype)).T
 
 
 def whole_batches(knowledge: Knowledge) -> Recipe:
-    """The clients' recipe, with an epoch that is one step for the examples of any class."""
+    """Return the clients' recipe with one full batch per epoch, whatever the class."""
     assert knowledge.auxiliary is not None
     assert knowledge.recipe is not None
     return replace(
@@ -213,8 +217,8 @@ def trained_alone(
     assert knowledge.auxiliary is not None
     labels = knowledge.auxiliary.labels
     rows = [(labels == label).nonzero().flatten() for label in range(knowledge.classes)]
-    # Named by its first row, not by its label: renaming classes moves no draw.
-    members = [Member(f"{int(mine[0])}", mine) for mine in rows]
+    # The name seeds the batches. It has no label, so permuting labels leaves results unchanged.
+    members = [Member(f"{int(own[0])}", own) for own in rows]
     return list(
         train_cohort(
             knowledge.build_model,
@@ -233,28 +237,28 @@ def by_ratio(
     examples: int,
     alone: Float[Tensor, "trained classes features"],
 ) -> Float[Tensor, " classes"]:
-    """Wang et al.'s estimate; `alone`: what an example changes where its class is alone."""
+    """Return Wang et al.'s estimate; `alone` has the change per example of each class."""
     classes = len(change)
     own = alone.diagonal().T  # (classes, features)
     others = (alone.sum(0) - own) / (classes - 1)
-    each = (change / examples - others) / (own - others)
-    # What is no number fails both comparisons.
-    kept = (each > 0) & (each < LARGEST_MULTIPLE / classes)
-    found = torch.where(kept, each, 0.0).sum(1) / kept.sum(1).clamp(min=1)
-    return onto_simplex(torch.where(kept.any(1), found, 1 / classes))
+    ratios = (change / examples - others) / (own - others)
+    # NaN fails both comparisons.
+    plausible = (ratios > 0) & (ratios < LARGEST_MULTIPLE / classes)
+    means = torch.where(plausible, ratios, 0.0).sum(1) / plausible.sum(1).clamp(min=1)
+    return onto_simplex(torch.where(plausible.any(1), means, 1 / classes))
 
 
 def onto_simplex(values: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]:
-    """The nearest shares in Euclidean distance (Held et al. 1974: sort, then one threshold)."""
-    # What is alike in all values changes nothing; taken off, large ones cannot drown the 1.
+    """Return the nearest shares in Euclidean distance (Held et al. 1974: sort, threshold)."""
+    # A common offset changes nothing. Without it, large values keep their precision.
     values = values - values.max()
-    falling = values.sort(descending=True).values
-    excess = (falling.cumsum(0) - 1) / torch.arange(1, len(values) + 1, dtype=values.dtype)
-    return (values - excess[falling > excess][-1]).clamp(min=0)
+    descending = values.sort(descending=True).values
+    excess = (descending.cumsum(0) - 1) / torch.arange(1, len(values) + 1, dtype=values.dtype)
+    return (values - excess[descending > excess][-1]).clamp(min=0)
 
 
 def _gradient(delta: Weights, names: Sequence[str], length: float) -> Float[Tensor, " params"]:
-    """The mean gradient of these parameters over a way of this length."""
+    """Return the mean gradient of these parameters; `length` is rate * steps."""
     return torch.cat([-delta[name].double().flatten() / length for name in names])
 
 
@@ -267,7 +271,7 @@ def _non_negative(
     if not _can_be_solved(system, gradient):
         return normalised(system.new_zeros(system.shape[1]))
     if sums_to_one:
-        # Gradients may be of any order, and the weight is meant for equations of order 1.
+        # The weight is meant for equations of order 1; gradients may be of any order.
         return shares_that_solve(system, gradient, SUM_WEIGHT * float(system.abs().max()))
     shares, _ = nnls(system.numpy(), gradient.numpy())
     return normalised(torch.from_numpy(shares))
@@ -281,7 +285,7 @@ def _least_squares(
 ) -> Float[Tensor, " classes"]:
     if not _can_be_solved(system, gradient):
         return normalised(system.new_zeros(system.shape[1]))
-    # gelsd: a class whose training moves nothing, or as another's does, is no obstacle.
+    # gelsd also solves systems in which a class has no effect or the same as another.
     solved = torch.linalg.lstsq(system, gradient[:, None], driver="gelsd").solution[:, 0]
     return onto_simplex(solved) if sums_to_one else normalised(solved)
 
@@ -289,7 +293,7 @@ def _least_squares(
 def _can_be_solved(
     system: Float[Tensor, "params classes"], gradient: Float[Tensor, " params"]
 ) -> bool:
-    """False where an update moved nothing, or where a model has diverged."""
+    """Return False if the update is all 0 or the model has diverged."""
     finite = torch.isfinite(gradient).all() & torch.isfinite(system).all()
     return bool(finite & gradient.any())
 
@@ -298,6 +302,6 @@ def _size(target: Party, update: Update) -> int:
     if not update.examples:
         raise NeedsError(
             f"ramakrishna(form='ratio') on {target} needs the number of its examples, which "
-            "travels beside no update: choose another form"
+            "its updates do not report: choose another form"
         )
     return update.examples

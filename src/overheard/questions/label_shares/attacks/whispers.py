@@ -1,4 +1,4 @@
-"""Label shares that a recurrent network reads in test accuracies, round by round."""
+"""Label shares from a recurrent network on per-class test accuracies over rounds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,60 +37,60 @@ ANSWERS = Answers()
 NORMS = UpdateNorms()
 
 NEAR = 2**0.5
-"""How many times smaller or larger than the estimate a virtual client that teaches may be."""
+"""Largest ratio between the estimated size and that of a virtual client used for training."""
 
 ENOUGH = 400
-"""Virtual clients that teach at the least: the nearest in size, where fewer are near.
+"""Fewest virtual clients used for training; the nearest in size if fewer are within the ratio.
 
-On MNIST at 14 x 14 with ten clients of hidden size, three rounds: mean L1 0.457 with 200 of
-1,200, 0.395 with 400, 0.378 with all; where sizes are told 0.382, 0.371 and 0.390."""
+MNIST at 14 x 14, ten clients of hidden size, three rounds: mean L1 0.457 with 200 of 1,200
+virtual clients, 0.395 with 400, 0.378 with all; with reported sizes 0.382, 0.371 and 0.390."""
 
 REPLICATES = 10
-"""Virtual clients of a size that bisection trains, with make-ups drawn from the prior."""
+"""Virtual clients that bisection trains at each size, with label shares from the prior."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Whispers(Attack[LabelShares]):
-    """Virtual clients of the target's size teach a network to read test accuracies.
+    """A recurrent network, trained on virtual clients of the target's size, reads accuracies.
 
     Three stages. (1) The target's size is estimated from the length of its update
-    (`estimators.size_estimate`). (2) Virtual clients of about that size learn from every
-    broadcast anew, and the accuracy of each on held-out examples is taken class by class: a
-    matrix of rounds x classes. (3) An LSTM with attention over rounds
-    (`learning.fitting.temporal_attention`) learns to tell shares from such matrices, and reads
-    the target's. A class that a client holds much of is told better after its training.
+    (`estimators.size_estimate`). (2) Virtual clients of about that size train from every
+    broadcast. Their accuracies per class on held-out examples form a matrix of rounds x
+    classes. (3) An LSTM with attention over rounds (`learning.fitting.temporal_attention`)
+    learns to estimate shares from such matrices and is applied to the target's. A model is more
+    accurate on a class after training on many of its examples.
 
-    The length of an update grows with the number of steps, and so with size, but also with how
-    uneven the labels are: compared with virtual clients of even make-up, as doubling does it,
-    an uneven target seems larger than it is. Clipping and noise hide it altogether.
+    The length of an update grows with the number of steps, and so with size. It also grows with
+    label imbalance: doubling compares with balanced virtual clients, so an imbalanced target
+    seems larger than it is. Clipping and noise hide the length entirely.
 
-    Differs from the paper: its cohort is trained for each target at its estimated size; here
-    all targets share the bank, and those virtual clients teach whose size is within a factor of
-    `NEAR` of the estimate (rounded to half powers of 2, so that targets share networks), or the
-    `ENOUGH` nearest. Stage 1 looks at the first round heard, and the test set is the part of
-    the auxiliary examples that is held out. What the paper leaves open is ours: an LSTM of 64,
-    softmax outputs, the divergence as loss, Adam at 0.001 for 150 epochs, and the tolerance
-    and first guess of stage 1. Of `COHORT`, virtual cohorts are compared and teach, and sizes
-    are the means of their members'.
+    Differs from the paper: (1) It trains virtual clients for each target at its estimated size;
+    here all targets share one simulation. Its virtual clients within a factor of `NEAR` of the
+    estimate, or the `ENOUGH` nearest, train the network. Estimates are rounded to half powers
+    of 2, so that targets share networks. (2) Stage 1 uses the first observed round. (3) The
+    test set is the held-out part of the auxiliary examples. (4) The paper does not specify an
+    LSTM of 64, softmax outputs, the divergence as loss, Adam at 0.001 for 150 epochs, or the
+    tolerance and first guess of stage 1. (5) For `COHORT`, virtual cohorts are compared and
+    used for training; sizes are means over their members.
 
-    Costs, beside the bank, about 4 s on one core for each network of 10 rounds and 10 classes
-    that 900 virtual clients teach; doubling some 5 virtual clients, bisection some 100 a
-    target.
+    Cost, in addition to the simulation: about 4 s on one core for each network of 10 rounds and
+    10 classes on 900 virtual clients. Doubling trains some 5 virtual clients per target,
+    bisection some 100.
 
     Args:
-        size: "doubling" is Algorithm 1; "bisection" our repair of it, with an interval; "told"
-            takes the size that an update tells in clear, as a server has it that weighs
-            clients by size, and falls back on doubling where it is hidden.
-        guess: examples with which doubling begins.
-        tolerance: how far lengths may differ for doubling to end, as a part of the target's.
-        taught: part of those virtual clients that teaches; the paper tests on the other.
-        most_rounds: how many rounds are read at most: the first ones.
-        loss: what the network minimises: the divergence of shares, or squared errors.
+        size: "doubling" is Algorithm 1; "bisection" is Overheard's correction of it, with an
+            interval; "told" uses the size reported with the update, as a server that weights
+            clients by size has it, and doubling if the size is hidden.
+        guess: first size that doubling tries, in examples.
+        tolerance: difference in length at which doubling stops, relative to the target's.
+        taught: part of those virtual clients used for training; the paper tests on the rest.
+        most_rounds: at most this many rounds are read: the first ones.
+        loss: loss of the network: the divergence of shares, or squared errors.
         hidden: width of the LSTM.
-        epochs: of training the network.
-        batch: virtual clients a step.
-        rate: of Adam.
+        epochs: epochs of training the network.
+        batch: virtual clients per step.
+        rate: learning rate of Adam.
 
     """
 
@@ -115,35 +115,35 @@ class Whispers(Attack[LabelShares]):
     orderless: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if not 1 <= self.guess <= LARGEST_SIZE:
-            raise ValueError(f"guess lies between 1 and {LARGEST_SIZE}, got {self.guess}")
+            raise ValueError(f"guess must be 1 to {LARGEST_SIZE}, got {self.guess}")
         if not 0 < self.taught <= 1 or not self.tolerance > 0:
-            raise ValueError("taught lies in (0, 1] and tolerance above 0")
+            raise ValueError("taught must be in (0, 1] and tolerance above 0")
         if self.most_rounds < 1 or self.hidden < 1:
             raise ValueError("most_rounds and hidden must be 1 or more")
         self._schedule()
 
     def rehearsal(self) -> Rehearsal:
-        """Tell on whose updates it learns."""
+        """Return which parties' updates it learns from."""
         return "virtual clients"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim what the network tells of each target, and the size that was taken for it."""
+        """Claim the network's estimate for each target, and the size used for it."""
         claims = {}
         for group in heard_alike(view, targets, self.most_rounds):
             bank = build_bank(view, knowledge, group.rounds, [ANSWERS], members=group.members)
-            place = seed.child(self.name, *group.rounds)
-            network_for = cache(partial(self._network, bank, group, knowledge, place))
+            group_seed = seed.child(self.name, *group.rounds)
+            network_for = cache(partial(self._network, bank, group, knowledge, group_seed))
             norms_of = cache(partial(virtual_norms, view, knowledge, group))
             for target in group.targets:
                 size = self._size(view, target, group, knowledge, norms_of)
                 network = network_for(half_octave(size.examples / group.clients))
-                read = read_updates(view, target, knowledge, group.rounds, [ANSWERS])
-                claim = told(network, accuracies(read[ANSWERS])[None])[0]
-                claims[target] = LabelShares(normalised(claim).float(), size=size)
+                features = read_updates(view, target, knowledge, group.rounds, [ANSWERS])
+                estimate = told(network, accuracies(features[ANSWERS])[None])[0]
+                claims[target] = LabelShares(normalised(estimate).float(), size=size)
         return claims
 
     def _size(
@@ -154,16 +154,16 @@ class Whispers(Attack[LabelShares]):
         knowledge: Knowledge,
         norms_of: "NormsOf",
     ) -> SizeEstimate:
-        """Stage 1."""
+        """Estimate the target's size (stage 1)."""
         updates = view.updates(target)
-        said = [updates[number].examples for number in group.rounds]
-        known = [float(examples) for examples in said if examples]
-        if self.size == "told" and len(known) == len(said):
+        reported = [updates[number].examples for number in group.rounds]
+        known = [float(examples) for examples in reported if examples]
+        if self.size == "told" and len(known) == len(reported):
             mean = sum(known) / len(known)
             return SizeEstimate(mean, mean, mean)
         first = group.rounds[:1]
-        read = read_updates(view, target, knowledge, first, [NORMS])[NORMS]
-        goal = float(read[0, 0].exp())
+        log_norms = read_updates(view, target, knowledge, first, [NORMS])[NORMS]
+        goal = float(log_norms[0, 0].exp())
         if self.size == "bisection":
             smallest, largest = size_range(view, knowledge.prior)
             return _times(
@@ -178,7 +178,7 @@ class Whispers(Attack[LabelShares]):
     def _network(
         self, bank: Bank, group: HeardAlike, knowledge: Knowledge, seed: Seed, octave: int
     ) -> nn.Module:
-        """Stages 2 and 3 for targets of about this size."""
+        """Fit the network for targets of about this size (stages 2 and 3)."""
         sizes = bank.sizes / min(group.clients, MOST_MEMBERS)
         rows = teachers(sizes, octave)
         rows = rows[: ceil(self.taught * len(rows))]
@@ -199,31 +199,31 @@ class Whispers(Attack[LabelShares]):
 
 
 MakeUp = Literal["even", "prior"]
-"""All labels about alike, or drawn from the prior."""
+"""Balanced labels, or label shares drawn from the prior."""
 
 NormsOf = Callable[[MakeUp, int], Float[Tensor, " replicates"]]
-"""Lengths of the updates of virtual clients of this make-up and size."""
+"""Lengths of updates, by the label distribution and size of the virtual clients."""
 
 
 def virtual_norms(
     view: View, knowledge: Knowledge, group: HeardAlike, kind: MakeUp, size: int
 ) -> Float[Tensor, " replicates"]:
-    """How long the updates of fresh virtual clients are, in the first round of the group.
+    """Simulate new virtual clients in the group's first round; return their updates' lengths.
 
     Args:
-        view: for the broadcast.
-        knowledge: as for the bank.
-        group: whose first round it is, and of how many clients an update is the mean.
-        kind: "even": one client (or cohort) that holds all labels about alike, as the paper has
-            it; "prior": `REPLICATES`, of make-ups drawn from the prior.
-        size: examples of each client.
+        view: has the broadcast.
+        knowledge: the attacker's knowledge.
+        group: group whose first round is simulated, with the number of clients per update.
+        kind: "even" is one client (or cohort) with balanced labels, as in the paper; "prior" is
+            `REPLICATES` of them with label shares drawn from the prior.
+        size: examples per client.
 
     """
     prior = replace(knowledge.prior, sizes=(size, size))
     even = kind == "even"
     if even:
         prior = replace(prior, splits=(Iid(),))
-    # So few are trained here and now, and are no progress worth telling.
+    # So few clients need no workers and no progress report.
     means = replace(
         knowledge.means,
         virtual_clients=1 if even else REPLICATES,
@@ -242,25 +242,27 @@ def virtual_norms(
 
 
 def half_octave(examples: float) -> int:
-    """The nearest power of the square root of 2: 0 for 1, 2 for 2, 3 for 2.83, 4 for 4."""
+    """Return the nearest power of sqrt(2): 0 for 1, 2 for 2, 3 for 2.83, 4 for 4."""
     return round(2 * log2(examples))
 
 
 def teachers(sizes: Float[Tensor, " virtual"], octave: int) -> Int[Tensor, " _near"]:
-    """The virtual clients that are near enough in size, in the order of the bank."""
-    away = (sizes.log2() - octave / 2).abs()
-    near = (away <= log2(NEAR)).nonzero().flatten()
-    return near if len(near) >= ENOUGH else away.argsort(stable=True)[:ENOUGH].sort().values
+    """Return the indices of the virtual clients near enough in size, in ascending order."""
+    distances = (sizes.log2() - octave / 2).abs()
+    near = (distances <= log2(NEAR)).nonzero().flatten()
+    if len(near) >= ENOUGH:
+        return near
+    return distances.argsort(stable=True)[:ENOUGH].sort().values
 
 
 def squared(
     logits: Float[Tensor, "clients classes"], shares: Float[Tensor, "clients classes"]
 ) -> Float[Tensor, ""]:
-    """Mean over clients and classes of the squared error of the shares."""
+    """Return the mean over clients and classes of the squared error of the shares."""
     return nn.functional.mse_loss(logits.softmax(1), shares)
 
 
 def _times(size: SizeEstimate, clients: int) -> SizeEstimate:
-    """The size of all clients of a cohort together, from that of one."""
+    """Convert the size of one client to that of all clients of a cohort."""
     ends = [None if end is None else clients * end for end in (size.low, size.high)]
     return SizeEstimate(clients * size.examples, ends[0], ends[1], size.converged)

@@ -1,4 +1,4 @@
-"""Label shares from the last layer's row sums, given what the model answers on average."""
+"""Label shares from the last layer's row sums and the model's mean output."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,27 +27,28 @@ from overheard.questions.label_shares.claim import LabelShares
 @final
 @dataclass(frozen=True, slots=True)
 class Zlg(Attack[LabelShares]):
-    """Counts n_c = K p_c - K DW_c / (O s), the gradient's rows solved for the labels.
+    """Solves  n_c = K p_c - K DW_c / (O s)  for the label counts n, from the gradient's rows.
 
     Row c of the gradient of the last layer's weight sums to (1 / K) sum_i (p_ic - y_ic) o_i,
-    with p_i the softmax of example i and o_i the sum of its features. Where every o_i is about
-    their mean O, that is O (p_c - n_c / K). DW_c is the sum over row c of all gradients of the
-    round, -delta / rate; s is the number of local steps, K of examples. p and O are means over
-    inputs that the attacker has. Rounds are averaged.
+    where p_i is the softmax of example i and o_i the sum of its features. If every o_i is close
+    to their mean O, this is O (p_c - n_c / K). DW_c is the sum over row c of all gradients of
+    the round, -delta / rate; s is the number of local steps and K of examples. p and O are
+    means over the attacker's inputs. Rounds are averaged.
 
-    Under federated averaging p and O move along the way: as Dimitrov et al. do, they are drawn
-    as straight lines from the broadcast model (first step) to the client's (after the last),
-    and the counts of all s steps are averaged.
+    Under federated averaging, p and O change with each step. As in Dimitrov et al., they are
+    interpolated linearly from the broadcast model (first step) to the client's (after the
+    last), and the counts of all s steps are averaged.
 
-    It misleads where the features' sums differ much between classes or are not positive, and
-    where the optimizer is not plain SGD. Differs from the papers: counts are not rounded, as
-    shares are claimed; p and O come from auxiliary examples unless `inputs` is "noise".
+    The estimate is misleading if the feature sums differ much between classes or are not
+    positive, or if the optimizer is not plain SGD. Differs from the papers: counts are not
+    rounded, as shares are claimed; p and O come from auxiliary examples unless `inputs` is
+    "noise".
 
     Args:
-        interpolate: whether p and O follow the local steps; if not, they stay at the broadcast.
-        inputs: what p and O are measured on: the auxiliary examples or, as published, noise of
-            that shape (standard normal; for texts the same words, put anywhere).
-        assumed_examples: taken for K where the target's size is hidden, which only s hangs on.
+        interpolate: whether p and O change with the local steps or stay at the broadcast.
+        inputs: inputs on which p and O are measured: the auxiliary examples or, as published,
+            noise of their shape (standard normal; for texts, the same words shuffled).
+        assumed_examples: value of K if the target's size is hidden; it affects only s.
 
     """
 
@@ -74,18 +75,18 @@ class Zlg(Attack[LabelShares]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse a size that no client has."""
+        """Refuse an invalid size."""
         if self.assumed_examples < 1:
             raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
 
     def uses_training(self) -> frozenset[TrainingPart]:
-        """Tell on what of the known training its claims hang."""
+        """Return the parts of the known training that its claims depend on."""
         return frozenset({"steps"})
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim every target's shares, averaged over the rounds it was heard in."""
+        """Claim every target's shares, averaged over its observed rounds."""
         assert knowledge.auxiliary is not None
         assert knowledge.build_model is not None
         layer = last_layer(knowledge.build_model())
@@ -93,24 +94,24 @@ class Zlg(Attack[LabelShares]):
         if self.inputs == "noise":
             inputs = noise_like(inputs, seed.child("noise"))
         broadcasts = view.broadcasts()
-        told = _answers(broadcasts.values(), inputs, layer, knowledge)
-        at_start = dict(zip(broadcasts, told, strict=True))
+        outputs = _answers(broadcasts.values(), inputs, layer, knowledge)
+        at_start = dict(zip(broadcasts, outputs, strict=True))
         claims = {}
         for target in targets:
-            heard = [
+            observed = [
                 (number, update)
                 for number, update in sorted(view.updates(target).items())
                 if number in broadcasts
             ]
-            local = (moved(broadcasts[number], update.delta) for number, update in heard)
+            local = (moved(broadcasts[number], update.delta) for number, update in observed)
             at_end = (
                 _answers(local, inputs, layer, knowledge)
                 if self.interpolate
-                else (at_start[number] for number, _ in heard)
+                else (at_start[number] for number, _ in observed)
             )
             rounds = [
                 self._shares(update, at_start[number], end, layer, knowledge)
-                for (number, update), end in zip(heard, at_end, strict=True)
+                for (number, update), end in zip(observed, at_end, strict=True)
             ]
             claims[target] = LabelShares(normalised(torch.stack(rounds).mean(0)).float())
         return claims
@@ -123,24 +124,24 @@ class Zlg(Attack[LabelShares]):
         layer: LastLayer,
         knowledge: Knowledge,
     ) -> Float[Tensor, " classes"]:
-        """The shares of one client in one round."""
+        """Estimate the shares of one client in one round."""
         assert knowledge.recipe is not None
         steps = knowledge.recipe.steps(update.examples or self.assumed_examples)
         gradient = mean_gradient(update.delta, layer, knowledge.recipe.rate * steps)
         if gradient is None:
             return normalised(torch.zeros(knowledge.classes, dtype=torch.float64))
-        passed = torch.arange(steps, dtype=torch.float64)[:, None] / steps  # (steps, 1)
-        probabilities = (1 - passed) * start.probabilities + passed * end.probabilities
-        activity = (1 - passed) * start.activity + passed * end.activity  # (steps, 1)
-        # Without any activity the rows cannot move: they say nothing of the labels then.
-        moves = torch.where(activity == 0, 0.0, gradient.weight.sum(1) / activity)
-        return normalised(torch.nan_to_num((probabilities - moves).mean(0), 0.0, 0.0, 0.0))
+        progress = torch.arange(steps, dtype=torch.float64)[:, None] / steps  # (steps, 1)
+        probabilities = (1 - progress) * start.probabilities + progress * end.probabilities
+        sums = (1 - progress) * start.activity + progress * end.activity  # (steps, 1)
+        # If all features are 0, the rows do not change and carry no information on labels.
+        changes = torch.where(sums == 0, 0.0, gradient.weight.sum(1) / sums)
+        return normalised(torch.nan_to_num((probabilities - changes).mean(0), 0.0, 0.0, 0.0))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MeanAnswer:
-    """What a model answers on average.
+    """A model's mean output and mean feature sum.
 
     Args:
         probabilities: mean softmax output (p).
@@ -159,22 +160,22 @@ def _answers(
     knowledge: Knowledge,
 ) -> Iterator[MeanAnswer]:
     assert knowledge.build_model is not None
-    models, again = tee(cohort)
-    features = features_of_cohort(knowledge.build_model, models, inputs)
-    for weights, inner in zip(again, features, strict=True):
-        logits = inner.double() @ weights[layer.weight].double().T
+    models, copies = tee(cohort)
+    cohort_features = features_of_cohort(knowledge.build_model, models, inputs)
+    for weights, features in zip(copies, cohort_features, strict=True):
+        logits = features.double() @ weights[layer.weight].double().T
         if layer.bias is not None:
             logits = logits + weights[layer.bias].double()
-        yield MeanAnswer(logits.softmax(1).mean(0), float(inner.double().sum(1).mean()))
+        yield MeanAnswer(logits.softmax(1).mean(0), float(features.double().sum(1).mean()))
 
 
 def noise_like(
     inputs: Shaped[Tensor, "examples ..."], seed: Seed
 ) -> Shaped[Tensor, "examples ..."]:
-    """Inputs of that shape that mean nothing: normal numbers, or the same words shuffled."""
+    """Draw noise inputs of the same shape: normal numbers, or the same words shuffled."""
     generator = seed.generator()
     if inputs.is_floating_point():
-        drawn = torch.randn(inputs.shape, generator=generator, dtype=inputs.dtype)
-        return drawn.to(inputs.device)
+        noise = torch.randn(inputs.shape, generator=generator, dtype=inputs.dtype)
+        return noise.to(inputs.device)
     order = torch.randperm(inputs.numel(), generator=generator).to(inputs.device)
     return inputs.flatten()[order].view_as(inputs)

@@ -1,4 +1,4 @@
-"""Turns what probes read into numbers that belong to one class each, and into plain numbers."""
+"""Features from probe readings: one token per class, or one flat vector per client."""
 
 from dataclasses import dataclass
 
@@ -10,21 +10,21 @@ from overheard.simulation.answers import mean_logits, mean_softmax
 from overheard.simulation.class_pull import common_factors, factors_of_rows
 
 CLIP = 8.0
-"""Standard deviations beyond which an entry counts as so many: divisions make wild ones."""
+"""Standard deviations at which features are clipped, as divisions may produce outliers."""
 
 TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What the probes read of some clients in one round.
+    """Probe readings of some clients in one round.
 
     Args:
         change: see `LastLayerChange`.
         answers: see `Answers`.
-        before: what `Answers` read of the broadcast.
+        before: `Answers` of the broadcast.
         pull: see `ClassPull`.
-        log_sizes: natural logarithm of each client's size; None where it is hidden.
+        log_sizes: natural logarithm of each client's size; None if hidden.
 
     """
 
@@ -36,15 +36,15 @@ class Readings:
 
 
 def class_matrices(readings: Readings) -> Float[Tensor, "clients classes classes kinds"]:
-    """Numbers about each pair (true class, output), which renaming the classes only moves."""
+    """Compute features of each pair (true class, output); permuting classes permutes them."""
     logits = mean_logits(readings.answers) - mean_logits(readings.before)
     logits = logits - logits.mean(2, keepdim=True)
     softmax, start = mean_softmax(readings.answers), mean_softmax(readings.before)
     rows, bias = readings.change[..., :-1], readings.change[..., -1]
-    alike = rows @ rows.transpose(1, 2)
-    alike = alike / (alike.diagonal(dim1=1, dim2=2).sum(1)[:, None, None] + TINY)
-    at_start, in_middle, product = factors_of_rows(readings.pull).unbind(1)
-    length = in_middle.flatten(1).norm(dim=1)[:, None, None]
+    products = rows @ rows.transpose(1, 2)
+    products = products / (products.diagonal(dim1=1, dim2=2).sum(1)[:, None, None] + TINY)
+    at_start, mean, product = factors_of_rows(readings.pull).unbind(1)
+    length = mean.flatten(1).norm(dim=1)[:, None, None]
     common = common_factors(readings.pull)  # (clients, two, classes)
     total = common.sum(2, keepdim=True)
     shares = (common / total.where(total.abs() > TINY, torch.inf)).clamp(-2, 2)
@@ -54,13 +54,13 @@ def class_matrices(readings: Readings) -> Float[Tensor, "clients classes classes
         softmax - start,
         start.expand_as(softmax),
         _by_output(bias, logits),
-        alike,
+        products,
         _by_output(rows.sum(2), logits),
         at_start,
-        in_middle,
+        mean,
         product,
-        in_middle / (length + TINY),
-        *(_by_class(one, logits) for one in (*common.unbind(1), *shares.unbind(1))),
+        mean / (length + TINY),
+        *(_by_class(factors, logits) for factors in (*common.unbind(1), *shares.unbind(1))),
     )
     return torch.stack(kinds, 3)
 
@@ -68,22 +68,22 @@ def class_matrices(readings: Readings) -> Float[Tensor, "clients classes classes
 def class_tokens(
     matrices: Float[Tensor, "clients classes classes kinds"],
 ) -> Float[Tensor, "clients classes numbers"]:
-    """What stands on the diagonal, in the column and in the row of each class.
+    """Summarise each class by its diagonal entry, its column and its row.
 
-    Of column and row, the diagonal left out: mean, largest, smallest.
+    Columns and rows, without the diagonal, give their mean, largest and smallest entries.
     """
-    own = matrices.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (clients, classes, kinds)
+    diagonal = matrices.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (clients, classes, kinds)
     others = max(1, matrices.shape[1] - 1)
     eye = torch.eye(matrices.shape[1], dtype=torch.bool, device=matrices.device)[:, :, None]
     high, low = matrices.masked_fill(eye, -torch.inf), matrices.masked_fill(eye, torch.inf)
-    parts = [own]
+    parts = [diagonal]
     for axis in (1, 2):
-        parts += [(matrices.sum(axis) - own) / others, high.amax(axis), low.amin(axis)]
+        parts += [(matrices.sum(axis) - diagonal) / others, high.amax(axis), low.amin(axis)]
     return torch.cat(parts, 2)
 
 
 def plain_numbers(readings: Readings) -> Float[Tensor, "clients numbers"]:
-    """The same readings row by row, in which each class may have a part of its own."""
+    """Flatten the readings into one vector per client, with separate entries for each class."""
     logits = mean_logits(readings.answers) - mean_logits(readings.before)
     softmax = mean_softmax(readings.answers) - mean_softmax(readings.before)
     parts = [

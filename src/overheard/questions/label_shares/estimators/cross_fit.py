@@ -1,4 +1,4 @@
-"""What tells label shares from one round's readings, judged on clients that it has not met."""
+"""Estimators of label shares from one round, evaluated on clients they were not trained on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,24 +21,24 @@ from overheard.questions.label_shares.estimators.token_reader import TokenReader
 HALVES = 2
 
 NETWORKS = HALVES + 1
-"""Of each kind: one of each half, and one that learned from both."""
+"""Estimators of each kind: one for each half, and one trained on both."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CrossFit:
-    """What was learned from one round's virtual clients, by two kinds of network and a formula.
+    """Two kinds of network and one formula, fitted to one round's virtual clients.
 
-    Of each kind there is one reader that learned from the virtual clients of one half of the
-    auxiliary examples, to which the other half's clients are new as every real one is; one of
-    the other half; and one that learned from all, which has met the most examples.
+    There are three estimators of each kind. Two are trained on the virtual clients of one half
+    of the auxiliary examples each; the clients of the other half are new to them, as every real
+    client is. The third is trained on all virtual clients and has the most examples.
 
     Args:
-        tokens: networks that read class by class.
-        numbers: networks that read plain numbers.
-        inversion: of the equation of the bias, which the networks of tokens read too.
-        of_virtual: what the kinds tell of each virtual client, by the reader of the half that
-            the client did not learn from.
+        tokens: networks that treat the classes one by one.
+        numbers: networks that take all features at once.
+        inversion: solutions of the equation of the output bias, also inputs of `tokens`.
+        of_virtual: out-of-sample estimates for each virtual client, by the estimator trained on
+            the other half.
 
     """
 
@@ -48,25 +48,25 @@ class CrossFit:
     of_virtual: Float[Tensor, "kinds clients classes"]
 
     def read(self, readings: Readings) -> Float[Tensor, "kinds networks clients classes"]:
-        """What the readers of either half, and then those of both, tell of new clients."""
+        """Estimate new clients with the networks of either half, then those of both."""
         kinds = (self.tokens, self.numbers, self.inversion)
-        return torch.stack([one.read(readings) for one in kinds])
+        return torch.stack([kind.read(readings) for kind in kinds])
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned, by name, for `from_tensors`."""
-        own = {"of_virtual": self.of_virtual, "inversion": self.inversion.weights}
-        return own | self.tokens.tensors() | self.numbers.tensors()
+        """Return all fitted tensors by name, for `from_tensors`."""
+        tensors = {"of_virtual": self.of_virtual, "inversion": self.inversion.weights}
+        return tensors | self.tokens.tensors() | self.numbers.tensors()
 
     @staticmethod
-    def from_tensors(kept: Mapping[str, Tensor]) -> "CrossFit":
-        """What `tensors` gave, as it was."""
-        inversion = Inversion(kept["inversion"])
-        classes = kept["of_virtual"].shape[2]
+    def from_tensors(tensors: Mapping[str, Tensor]) -> "CrossFit":
+        """Restore the estimators from `tensors`."""
+        inversion = Inversion(tensors["inversion"])
+        classes = tensors["of_virtual"].shape[2]
         return CrossFit(
-            TokenReader.from_tensors(kept, classes, inversion),
-            NumberReader.from_tensors(kept, classes, NETWORKS),
+            TokenReader.from_tensors(tensors, classes, inversion),
+            NumberReader.from_tensors(tensors, classes, NETWORKS),
             inversion,
-            kept["of_virtual"],
+            tensors["of_virtual"],
         )
 
 
@@ -77,7 +77,7 @@ def cross_fit(
     steps: int,
     seed: Seed,
 ) -> CrossFit:
-    """Learn to tell the shares of virtual clients from what was read of them in one round."""
+    """Fit all estimators to the virtual clients of one round."""
     rows = [(halves == half).nonzero().flatten() for half in range(HALVES)]
     rows.append(torch.arange(len(halves)))
     if min(map(len, rows)) < 2:
@@ -86,7 +86,7 @@ def cross_fit(
         inversion = learn_inversion(readings, shares, rows)
         tokens = learn_tokens(readings, shares, inversion, rows, steps, seed.child("tokens"))
         numbers = learn_numbers(readings, shares, rows, steps, seed.child("numbers"))
-        everyone = torch.arange(len(shares))
+        clients = torch.arange(len(shares))
         kinds = (tokens, numbers, inversion)
-        of_virtual = [one.read(readings)[1 - halves, everyone] for one in kinds]
-    return CrossFit(tokens, numbers, inversion, torch.stack(of_virtual))
+        estimates = [kind.read(readings)[1 - halves, clients] for kind in kinds]
+    return CrossFit(tokens, numbers, inversion, torch.stack(estimates))

@@ -1,4 +1,4 @@
-"""How far each class moves a model that is trained on a little of it."""
+"""The sensitivity of a model to a little training on each class."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,24 +23,24 @@ from overheard.simulation.probe import Probe, Scene
 @final
 @dataclass(frozen=True, slots=True)
 class DifferentialSensitivity(Probe):
-    """Sensitivity of the broadcast less that of the client's model, class by class.
+    """Sensitivity of the broadcast minus that of the client's model, for each class.
 
-    The sensitivity of a model to class c: it is trained on examples of c alone, and the
-    absolute changes of one layer are added up, over the learning rate (Zhou et al. 2023 and
-    their code). A model that was just trained on much of c has less left to learn from it, so
-    that the difference is large where a client holds much of a class.
+    To measure the sensitivity to class c, the model is trained on examples of c alone. The
+    absolute changes of one layer are summed and divided by the learning rate (Zhou et al. 2023
+    and their code). A model just trained on many examples of c has less left to learn from c.
+    The difference is therefore large for classes of which a client holds many examples.
 
-    The examples are held-out ones, which no virtual client has learned from: real clients have
-    not seen them either. Every model meets them in the same order.
+    The examples are held out from all virtual clients, as real clients have not trained on them
+    either. Every model gets them in the same order.
 
-    Costs a training on `samples * epochs` examples for every class of every client and round.
+    Each class of each client and round costs training on `samples * epochs` examples.
 
     Args:
-        layer: "last", or the name of a module whose parameters count, such as "features.6".
-        samples: of a class at most, as far as they are held out.
-        epochs: over them.
-        batch: examples a step.
-        rate: of Adam.
+        layer: "last", or the name of the module that is measured, such as "features.6".
+        samples: at most this many held-out examples per class.
+        epochs: epochs of training.
+        batch: examples per step.
+        rate: learning rate of Adam.
 
     """
 
@@ -51,13 +51,13 @@ class DifferentialSensitivity(Probe):
     rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if self.samples < 1:
             raise ValueError(f"samples must be 1 or more, got {self.samples}")
         self._recipe()
 
     def read(self, scene: Scene, deltas: Sequence[Weights]) -> Float[Tensor, "clients classes"]:
-        """The differences of each client.
+        """Return the differences of each client.
 
         Raises:
             PlanError: if the model has no layer of that name.
@@ -76,9 +76,9 @@ class DifferentialSensitivity(Probe):
         self, scene: Scene, weights: Weights, names: Sequence[str]
     ) -> Float[Tensor, " classes"]:
         labels = scene.held_out.labels
-        mine = [(labels == label).nonzero().flatten() for label in range(scene.classes)]
-        # Named by its first row, not by its label: renaming classes moves no draw.
-        members = [Member(f"{int(rows[0])}", rows[: self.samples]) for rows in mine]
+        rows = [(labels == label).nonzero().flatten() for label in range(scene.classes)]
+        # The name seeds the batches. It has no label, so permuting labels changes no result.
+        members = [Member(f"{int(own[0])}", own[: self.samples]) for own in rows]
         trained = train_cohort(
             scene.build_model,
             weights,
@@ -92,8 +92,8 @@ class DifferentialSensitivity(Probe):
             device=scene.device,
         )
         sums = [
-            torch.stack([one.delta[name].abs().sum() for name in names]).sum()
-            for one in trained
+            torch.stack([result.delta[name].abs().sum() for name in names]).sum()
+            for result in trained
         ]
         return torch.stack(sums).float() / self.rate
 

@@ -1,4 +1,4 @@
-"""Label shares that solve the equation of the output bias, its scale learned by imitation."""
+"""Label shares from the equation of the output bias, with a scale fitted by simulation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from overheard.questions.label_shares.estimators.class_tokens import Readings
 from overheard.simulation.answers import mean_softmax
 
 RIDGE = 1.0
-"""Of the regression of the scale, in units of one virtual client."""
+"""Ridge penalty of the regression of the scale, in units of one virtual client."""
 
 TINY = 1e-12
 
@@ -22,23 +22,24 @@ TINY = 1e-12
 @final
 @dataclass(frozen=True, slots=True)
 class Inversion:
-    """Solves  db = kappa (I - P^T) pi  for pi, with a kappa learned from virtual clients.
+    """Solves  db = kappa (I - P^T) pi  for pi, with a kappa fitted to virtual clients.
 
-    db is the change of the output bias, P the mean softmax by true class on held-out examples,
-    before and after on average (the trapezoid rule): exact for SGD, where kappa is the sum of
-    the rates of all steps (Ramakrishna and Dan 2022). Of other optimizers, hidden sizes and
-    defenses some kappa is still right on average: the virtual clients, of whom pi is known, say
-    which, by a regression of its logarithm on size and on the lengths of the change.
+    db is the change of the output bias. P is the mean softmax by true class on held-out
+    examples, averaged over before and after (the trapezoid rule). For SGD the equation is
+    exact, and kappa is the sum of the rates of all steps (Ramakrishna and Dan 2022). For other
+    optimizers, hidden sizes and defenses, some kappa is still right on average. Virtual clients
+    have a known pi; they determine it by regressing its logarithm on size and on the lengths of
+    the change.
 
     Args:
-        weights: of that regression, one a set of virtual clients that taught it.
+        weights: weights of that regression, one row per set of virtual clients.
 
     """
 
     weights: Float[Tensor, "teachers numbers"]
 
     def read(self, readings: Readings) -> Float[Tensor, "teachers clients classes"]:
-        """The shares that solve the equation, as each set of teachers has the scale."""
+        """Solve the equation with the scale from each set of virtual clients."""
         matrices, change = _equations(readings)
         kappas = (
             (_lengths(readings) @ self.weights.T).clamp(-30, 30).exp()
@@ -51,20 +52,19 @@ def learn_inversion(
     shares: Float[Tensor, "clients classes"],
     rows: Sequence[Int[Tensor, " _rows"]],
 ) -> Inversion:
-    """Learn the scale from each of these sets of virtual clients."""
+    """Fit the scale to each of these sets of virtual clients."""
     matrices, change = _equations(readings)
-    told = torch.einsum("vck,vk->vc", matrices, shares.double())  # (clients, classes)
-    kappa = (told * change).sum(1) / (told.square().sum(1) + TINY)
-    # Of a client whose bias moved against the equation no scale is right.
-    known = kappa > TINY
-    numbers, goal = _lengths(readings), kappa.clamp(min=TINY).log()
-    return Inversion(
-        torch.stack([_ridge(numbers[own[known[own]]], goal[own[known[own]]]) for own in rows])
-    )
+    direction = torch.einsum("vck,vk->vc", matrices, shares.double())  # (clients, classes)
+    kappa = (direction * change).sum(1) / (direction.square().sum(1) + TINY)
+    # No positive scale fits a client whose bias moved against the equation.
+    is_fitting = kappa > TINY
+    features, goal = _lengths(readings), kappa.clamp(min=TINY).log()
+    fitting = [own[is_fitting[own]] for own in rows]
+    return Inversion(torch.stack([_ridge(features[own], goal[own]) for own in fitting]))
 
 
 def _equations(readings: Readings) -> tuple[Tensor, Tensor]:
-    """Matrix (clients, classes, classes) and goal (clients, classes) of each client."""
+    """Return each client's matrix (clients, classes, classes) and goal (clients, classes)."""
     after, before = mean_softmax(readings.answers), mean_softmax(readings.before)
     along = (after.double() + before.double()) / 2
     eye = torch.eye(along.shape[2], dtype=torch.float64)
@@ -85,11 +85,11 @@ def _ridge(
 ) -> Tensor:
     if not len(goal):
         return torch.zeros(numbers.shape[1], dtype=numbers.dtype)
-    # Around the mean: what does not differ among the clients then gets no weight.
-    centre, middle = numbers.mean(0), goal.mean()
-    around = numbers - centre
-    weights = fit_ridge(around, goal - middle, torch.full_like(centre, RIDGE))
-    weights[-1] = middle - (weights[:-1] * centre[:-1]).sum()
+    # Centred, so that features that are equal for all clients get no weight.
+    centre, goal_mean = numbers.mean(0), goal.mean()
+    centred = numbers - centre
+    weights = fit_ridge(centred, goal - goal_mean, torch.full_like(centre, RIDGE))
+    weights[-1] = goal_mean - (weights[:-1] * centre[:-1]).sum()
     return weights
 
 

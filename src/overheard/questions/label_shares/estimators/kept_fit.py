@@ -1,4 +1,4 @@
-"""Keeps on the shelf what was learned from a round, for whoever reads that round again."""
+"""Fitted estimators of a round, cached for reuse."""
 
 from hashlib import blake2b
 
@@ -19,26 +19,27 @@ from overheard.simulation.keys import text_key
 
 
 def kept_cross_fit(
-    shelf: Shelf,
+    cache: Shelf,
     readings: Readings,
     shares: Float[Tensor, "clients classes"],
     halves: Int[Tensor, " clients"],
     steps: int,
     seed: Seed,
 ) -> CrossFit:
-    """As `cross_fit`, from the shelf where the same was learned before, to the same bits.
+    """Return `cross_fit` of the same arguments, loaded from the cache if it has it.
 
-    A round is read by itself and among others: its networks need be trained only once.
+    The result is the same to the bit. Attacks use a round alone and together with others; its
+    networks are trained once.
     """
     sizes = [] if readings.log_sizes is None else [readings.log_sizes]
-    told = (readings.change, readings.answers, readings.before, readings.pull, *sizes)
+    tensors = (readings.change, readings.answers, readings.before, readings.pull, *sizes)
     shapes = (NETWORKS, MOST_DIRECTIONS, TOKEN_WIDTH, NUMBER_WIDTH, DROPOUT)
-    key = text_key(repr((_digest((*told, shares, halves)), shapes, steps, seed)))
-    kept = shelf.load(key)
-    if kept is not None:
-        return CrossFit.from_tensors(kept)
+    key = text_key(repr((_digest((*tensors, shares, halves)), shapes, steps, seed)))
+    cached = cache.load(key)
+    if cached is not None:
+        return CrossFit.from_tensors(cached)
     fit = cross_fit(readings, shares, halves, steps, seed)
-    shelf.save(key, fit.tensors())
+    cache.save(key, fit.tensors())
     return fit
 
 

@@ -1,4 +1,4 @@
-"""Networks that tell label shares from one round's readings, all numbers at once."""
+"""Networks that estimate label shares from all features of a round at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,26 +26,26 @@ from overheard.questions.label_shares.estimators.class_tokens import (
 )
 
 MOST_DIRECTIONS = 256
-"""Of the plain numbers: their largest principal components."""
+"""Largest number of principal components of the features that a network reads."""
 
 STEEPNESS = 3.0
-"""Standard deviation to which the largest principal component is brought."""
+"""Standard deviation to which the largest principal component is scaled."""
 
 NUMBER_WIDTH = 256
 
 WEIGHTS = "networks of numbers/"
-"""Before the names of the networks' weights among the tensors of a `NumberReader`."""
+"""Prefix of the names of the networks' weights among the tensors of a `NumberReader`."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class NumberReader:
-    """Networks that read the largest principal components of plain numbers.
+    """Networks on the largest principal components of a round's features.
 
     Args:
-        scales: of the numbers, one a network.
-        directions: the components that each network reads.
-        networks: one a set of virtual clients that taught it.
+        scales: scales of the features, one per network.
+        directions: principal components that each network reads.
+        networks: one per set of virtual clients that it was trained on.
 
     """
 
@@ -54,29 +54,31 @@ class NumberReader:
     networks: SideBySide
 
     def read(self, readings: Readings) -> Float[Tensor, "networks clients classes"]:
-        """What each network tells of new clients."""
+        """Estimate the shares of new clients with each network."""
         inputs = _inputs(plain_numbers(readings), self.scales, self.directions)
         return told(self.networks, inputs)
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned, by name, for `from_tensors`."""
-        own: dict[str, Tensor] = self.networks.state_dict(prefix=WEIGHTS)
-        for place, way in enumerate(self.directions):
-            own |= self.scales[place].tensors(f"scales/{place}")
-            own[f"directions/{place}"] = way.contiguous()
-        return own
+        """Return all fitted tensors by name, for `from_tensors`."""
+        tensors: dict[str, Tensor] = self.networks.state_dict(prefix=WEIGHTS)
+        for index, direction in enumerate(self.directions):
+            tensors |= self.scales[index].tensors(f"scales/{index}")
+            tensors[f"directions/{index}"] = direction.contiguous()
+        return tensors
 
     @staticmethod
-    def from_tensors(kept: Mapping[str, Tensor], classes: int, networks: int) -> "NumberReader":
-        """What `tensors` gave of so many networks, as it was."""
-        places = range(networks)
-        directions = tuple(kept[f"directions/{place}"] for place in places)
-        # Fresh weights are drawn, and overwritten at once.
+    def from_tensors(
+        tensors: Mapping[str, Tensor], classes: int, networks: int
+    ) -> "NumberReader":
+        """Restore this many networks from `tensors`."""
+        indices = range(networks)
+        directions = tuple(tensors[f"directions/{index}"] for index in indices)
+        # The initial weights are drawn, then overwritten.
         with seeded(Seed(0)):
-            fresh = _fresh(networks, classes, directions[0].shape[1])
-        load_weights(fresh, kept, WEIGHTS)
-        scales = tuple(Standard.from_tensors(kept, f"scales/{place}") for place in places)
-        return NumberReader(scales, directions, fresh)
+            restored = _fresh(networks, classes, directions[0].shape[1])
+        load_weights(restored, tensors, WEIGHTS)
+        scales = tuple(Standard.from_tensors(tensors, f"scales/{index}") for index in indices)
+        return NumberReader(scales, directions, restored)
 
 
 def learn_numbers(
@@ -87,14 +89,14 @@ def learn_numbers(
     seed: Seed,
 ) -> NumberReader:
     """Train one network on each of these sets of virtual clients."""
-    numbers = plain_numbers(readings)
-    scales = tuple(standard_of(numbers[own]) for own in rows)
-    most = min(MOST_DIRECTIONS, numbers.shape[1], *map(len, rows))
+    features = plain_numbers(readings)
+    scales = tuple(standard_of(features[own]) for own in rows)
+    most = min(MOST_DIRECTIONS, features.shape[1], *map(len, rows))
     directions = tuple(
-        _directions(scale.of(numbers[own]), most)
+        _directions(scale.of(features[own]), most)
         for scale, own in zip(scales, rows, strict=True)
     )
-    inputs = _inputs(numbers, scales, directions)
+    inputs = _inputs(features, scales, directions)
     training = NetworkTraining(steps, batch=128, weight_decay=0.1)
     with seeded(seed):
         networks = _fresh(len(rows), shares.shape[1], most)
@@ -107,11 +109,11 @@ def learn_numbers(
 def _directions(
     numbers: Float[Tensor, "clients numbers"], most: int
 ) -> Float[Tensor, "numbers directions"]:
-    """Principal components, the largest with deviation `STEEPNESS`."""
-    _, lengths, ways = torch.linalg.svd(numbers, full_matrices=False)
+    """Return principal components, scaled so that the largest has deviation `STEEPNESS`."""
+    _, lengths, axes = torch.linalg.svd(numbers, full_matrices=False)
     largest = float(lengths[0]) / len(numbers) ** 0.5
-    steep: Tensor = ways[:most].T * (STEEPNESS / largest if largest > 0 else 0.0)
-    return steep
+    scaled: Tensor = axes[:most].T * (STEEPNESS / largest if largest > 0 else 0.0)
+    return scaled
 
 
 def _inputs(
@@ -120,8 +122,8 @@ def _inputs(
     directions: Sequence[Float[Tensor, "numbers directions"]],
 ) -> Float[Tensor, "networks clients directions"]:
     pairs = zip(scales, directions, strict=True)
-    # Noise and divergence may throw a client far off what the networks have met.
-    return torch.stack([(scale.of(numbers) @ way).clamp(-CLIP, CLIP) for scale, way in pairs])
+    # Noise and divergence may put a client far outside the training distribution.
+    return torch.stack([(scale.of(numbers) @ axes).clamp(-CLIP, CLIP) for scale, axes in pairs])
 
 
 def _fresh(networks: int, classes: int, directions: int) -> SideBySide:

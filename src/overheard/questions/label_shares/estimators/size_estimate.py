@@ -1,4 +1,4 @@
-"""How many examples a client trained on, as far as the length of its update tells."""
+"""Estimates of a client's number of examples from the length of its update."""
 
 from collections.abc import Callable
 from math import exp, log, sqrt
@@ -13,10 +13,10 @@ from overheard.core.claims import INTERVAL_LEVEL
 from overheard.questions.label_shares.claim import SizeEstimate
 
 LARGEST_SIZE = 20_000
-"""Examples of a virtual client, above which none is trained to measure its update."""
+"""Largest size of a virtual client that is trained to measure its update, in examples."""
 
 BISECTIONS = 8
-"""Halvings of the range on a log scale: one of 100 to 1 is left 2 % wide."""
+"""Halvings of the range on a log scale: they narrow a range of 100 to 1 to 2 %."""
 
 
 def doubling(
@@ -24,18 +24,18 @@ def doubling(
 ) -> SizeEstimate:
     """Search by doubling and halving, as published (Ma et al. 2025, Algorithm 1).
 
-    While the norm of a virtual client's update is too small its size is doubled, while too
-    large halved. Only sizes of guess * 2^k can be found. Where none of them meets the
-    condition the algorithm as published never ends, swinging between two sizes; here it ends
-    as soon as it comes to a size again, or leaves the range from 1 to `LARGEST_SIZE`, takes
-    the size tried whose norm was nearest, and says that it has not converged.
+    The size of a virtual client is doubled while the norm of its update is too small, and
+    halved while it is too large. Only sizes of guess * 2^k can be found. If none of them meets
+    the condition, the published algorithm alternates between two sizes forever. This one stops
+    when a size repeats or leaves the range from 1 to `LARGEST_SIZE`. It then returns the tried
+    size with the nearest norm, marked as not converged.
 
     Args:
         norm_of: length of the update of a virtual client of this size.
         goal: length of the target's update.
-        guess: the size to begin with.
-        tolerance: how far the lengths may differ, as a part of the goal; the paper's epsilon,
-            which it does not give.
+        guess: the first size.
+        tolerance: largest difference in length, relative to the goal: the paper's epsilon,
+            whose value it does not state.
 
     """
     tried: dict[int, float] = {}
@@ -55,20 +55,20 @@ def bisection(
     smallest: int,
     largest: int,
 ) -> SizeEstimate:
-    """Search by halving a range of sizes on a log scale, with several clients of each size.
+    """Search by bisecting a range of sizes on a log scale, with several clients of each size.
 
-    Ours. The interval holds the sizes at which one more client's log norm could be the goal's:
-    between the sizes that were tried the mean log norm runs straight, kept from falling, and
-    a client lies about it as the replicates do (a t interval; as they may have the same
-    make-ups at every size, all sizes together tell no more of the spread than one). Where the
-    norm does not grow with size the interval is the whole range. It has not converged where
-    the goal is outside of what the range explains.
+    Overheard's method. The interval contains the sizes at which a new client's log norm could
+    equal the goal's. The mean log norm is interpolated linearly between the tried sizes and
+    made monotone. A t interval describes how clients vary about it. Replicates may have the
+    same label shares at every size, so the sizes together have the degrees of freedom of one.
+    If the norm does not grow with size, the interval is the whole range. The search has not
+    converged if the goal is outside what the range explains.
 
     Args:
         norms_of: lengths of the updates of some virtual clients of this size, at least 2.
         goal: length of the target's update.
-        smallest: end of the range.
-        largest: other end.
+        smallest: smallest size of the range.
+        largest: largest size of the range.
 
     """
     logs = {size: norms_of(size).double().log() for size in {smallest, largest}}
@@ -84,8 +84,8 @@ def bisection(
     sizes = sorted(logs)
     norms = torch.stack([logs[size] for size in sizes])  # (sizes, replicates)
     replicates = norms.shape[1]
-    spread = float(norms.var(1).mean().sqrt()) * sqrt(1 + 1 / replicates)
-    margin = spread * float(student.ppf((1 + INTERVAL_LEVEL) / 2, replicates - 1))
+    deviation = float(norms.var(1).mean().sqrt()) * sqrt(1 + 1 / replicates)
+    margin = deviation * float(student.ppf((1 + INTERVAL_LEVEL) / 2, replicates - 1))
     means = np.maximum.accumulate(norms.mean(1).numpy())
     ends = np.interp([log(goal) - margin, log(goal), log(goal) + margin], means, np.log(sizes))
     low, examples, high = (exp(end) for end in np.maximum.accumulate(ends))

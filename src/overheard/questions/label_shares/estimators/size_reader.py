@@ -1,4 +1,4 @@
-"""Reads a client's size off the lengths of its updates, with an interval."""
+"""A regression of a client's size on the lengths of its updates, with an interval."""
 
 from dataclasses import dataclass
 from math import exp
@@ -14,18 +14,18 @@ from overheard.questions.label_shares.claim import SizeEstimate
 from overheard.questions.label_shares.estimators.conformal import ends_of
 
 RIDGE = 1.0
-"""Of the regression, in units of one virtual client."""
+"""Ridge penalty of the regression, in units of one virtual client."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SizeReader:
-    """A ridge regression of the logarithm of a size, with residuals on clients it had not met.
+    """A ridge regression of the logarithm of size, with out-of-sample residuals.
 
     Args:
-        scale: of what is regressed on.
-        weights: of each half's regression; the last is the constant.
-        residuals: true minus estimated logarithm, in order.
+        scale: scale of the features.
+        weights: weights of each half's regression; the last is the constant.
+        residuals: true minus estimated logarithm, in ascending order.
 
     """
 
@@ -36,13 +36,13 @@ class SizeReader:
     def read(
         self, norms: Float[Tensor, "clients norms"], shares: Float[Tensor, "clients classes"]
     ) -> SizeEstimate:
-        """The size of one client, with its interval of `core.claims.INTERVAL_LEVEL`."""
-        numbers = _numbers(self.scale.of(_raw(norms, shares)))
-        estimate = float((numbers @ self.weights.T).mean())
+        """Estimate the size of one client, with an interval of level `INTERVAL_LEVEL`."""
+        features = _numbers(self.scale.of(_raw(norms, shares)))
+        estimate = float((features @ self.weights.T).mean())
         low, high = map(float, ends_of(self.residuals))
-        middle = exp(estimate)
+        size = exp(estimate)
         return SizeEstimate(
-            middle, min(middle, exp(estimate + low)), max(middle, exp(estimate + high))
+            size, min(size, exp(estimate + low)), max(size, exp(estimate + high))
         )
 
 
@@ -52,30 +52,31 @@ def size_reader(
     sizes: Float[Tensor, " clients"] | Int[Tensor, " clients"],
     halves: Int[Tensor, " clients"],
 ) -> SizeReader:
-    """Learn to read sizes from virtual clients: from each half, judged by the other.
+    """Fit the regression to each half of the virtual clients; the other half gives residuals.
 
-    The length of an update grows with the number of steps, so with the size, and with how
-    uneven the labels are (`shares` as estimated); what makes it so is known by example only.
+    The length of an update grows with the number of steps, hence with size, and with label
+    imbalance (estimated `shares`).
     """
     raw = _raw(norms, shares)
     scale = standard_of(raw)
-    numbers, goal = _numbers(scale.of(raw)), sizes.double().log()
-    penalty = numbers.new_full((numbers.shape[1],), RIDGE)
+    features, goal = _numbers(scale.of(raw)), sizes.double().log()
+    penalty = features.new_full((features.shape[1],), RIDGE)
     penalty[-1] = 0.0  # the constant's
     weights = torch.stack(
-        [fit_ridge(numbers[halves == h], goal[halves == h], penalty) for h in (0, 1)]
+        [fit_ridge(features[halves == h], goal[halves == h], penalty) for h in (0, 1)]
     )
-    told = (numbers @ weights.T)[torch.arange(len(goal)), 1 - halves]
-    return SizeReader(scale, weights, (goal - told).sort().values)
+    estimates = (features @ weights.T)[torch.arange(len(goal)), 1 - halves]
+    return SizeReader(scale, weights, (goal - estimates).sort().values)
 
 
 def _raw(norms: Tensor, shares: Tensor) -> Float[Tensor, "clients numbers"]:
-    uneven = shares.double().square().sum(1, keepdim=True).sqrt()
-    return torch.cat((norms.double(), uneven), 1)
+    imbalance = shares.double().square().sum(1, keepdim=True).sqrt()
+    return torch.cat((norms.double(), imbalance), 1)
 
 
 def _numbers(standard: Float[Tensor, "clients numbers"]) -> Float[Tensor, "clients more"]:
-    """The numbers, what each does to the evenness of the labels, their squares and a 1."""
-    # A target may lie far off every virtual client; a square must not run away with it.
-    near = standard.clamp(-4, 4)
-    return torch.cat((near, near * near[:, -1:], near.square(), near.new_ones(len(near), 1)), 1)
+    """Return the features, their products with label imbalance, their squares and a 1."""
+    # A target may be far from all virtual clients; clipping bounds its squares.
+    clipped = standard.clamp(-4, 4)
+    constant = clipped.new_ones(len(clipped), 1)
+    return torch.cat((clipped, clipped * clipped[:, -1:], clipped.square(), constant), 1)

@@ -1,4 +1,4 @@
-"""Networks that tell label shares from one round's readings, class by class."""
+"""Networks that estimate label shares of a round from one token per class."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,26 +28,26 @@ from overheard.questions.label_shares.estimators.class_tokens import (
 from overheard.questions.label_shares.estimators.inversion import Inversion
 
 SLICE = 200
-"""Clients whose matrices stand in memory at once."""
+"""Clients whose matrices are in memory at once."""
 
 TOKEN_WIDTH = 64
 
 DROPOUT = 0.1
 
 WEIGHTS = "networks of tokens/"
-"""Before the names of the networks' weights among the tensors of a `TokenReader`."""
+"""Prefix of the names of the networks' weights among the tensors of a `TokenReader`."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TokenReader:
-    """Networks that read one token a class, by weights that serve all classes.
+    """Networks on one token per class, with weights shared by all classes.
 
     Args:
-        entries: the scale of class matrices.
-        scales: of the tokens, one a network.
-        inversion: of the equation of the bias, whose solution stands in the tokens.
-        networks: one a set of virtual clients that taught it.
+        entries: scale of the class matrices.
+        scales: scales of the tokens, one per network.
+        inversion: the equation of the output bias; the tokens include its solution.
+        networks: one per set of virtual clients that it was trained on.
 
     """
 
@@ -57,29 +57,30 @@ class TokenReader:
     networks: SideBySide
 
     def read(self, readings: Readings) -> Float[Tensor, "networks clients classes"]:
-        """What each network tells of new clients."""
+        """Estimate the shares of new clients with each network."""
         tokens = _tokens(readings, self.entries, self.inversion)
         return told(self.networks, _inputs(tokens, self.scales))
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned but for the inversion, by name, for `from_tensors`."""
-        own = self.entries.tensors("entries") | self.networks.state_dict(prefix=WEIGHTS)
-        for place, scale in enumerate(self.scales):
-            own |= scale.tensors(f"tokens/{place}")
-        return own
+        """Return all fitted tensors except the inversion by name, for `from_tensors`."""
+        tensors = self.entries.tensors("entries") | self.networks.state_dict(prefix=WEIGHTS)
+        for index, scale in enumerate(self.scales):
+            tensors |= scale.tensors(f"tokens/{index}")
+        return tensors
 
     @staticmethod
     def from_tensors(
-        kept: Mapping[str, Tensor], classes: int, inversion: Inversion
+        tensors: Mapping[str, Tensor], classes: int, inversion: Inversion
     ) -> "TokenReader":
-        """What `tensors` gave, as it was."""
-        places = range(len(inversion.weights))
-        scales = tuple(Standard.from_tensors(kept, f"tokens/{place}") for place in places)
-        # Fresh weights are drawn, and overwritten at once.
+        """Restore the networks from `tensors`."""
+        indices = range(len(inversion.weights))
+        scales = tuple(Standard.from_tensors(tensors, f"tokens/{index}") for index in indices)
+        # The initial weights are drawn, then overwritten.
         with seeded(Seed(0)):
-            networks = _fresh(len(places), classes, len(scales[0].mean))
-        load_weights(networks, kept, WEIGHTS)
-        return TokenReader(Standard.from_tensors(kept, "entries"), scales, inversion, networks)
+            networks = _fresh(len(indices), classes, len(scales[0].mean))
+        load_weights(networks, tensors, WEIGHTS)
+        entries = Standard.from_tensors(tensors, "entries")
+        return TokenReader(entries, scales, inversion, networks)
 
 
 def learn_tokens(
@@ -91,8 +92,8 @@ def learn_tokens(
     seed: Seed,
 ) -> TokenReader:
     """Train one network on each of these sets of virtual clients."""
-    # One scale for all entries of a kind, so that renaming the classes changes nothing.
-    kinds = (class_matrices(some).flatten(0, 2) for some in _slices(readings))
+    # One scale for all entries of a kind, so that permuting the classes changes nothing.
+    kinds = (class_matrices(chunk).flatten(0, 2) for chunk in _slices(readings))
     entries = standard_of_parts(kinds)
     tokens = _tokens(readings, entries, inversion)
     scales = tuple(
@@ -115,10 +116,10 @@ def learn_tokens(
 def _tokens(
     readings: Readings, entries: Standard, inversion: Inversion
 ) -> list[Float[Tensor, "clients classes numbers"]]:
-    """The tokens for each network, which differ in the scale of the inversion alone."""
+    """Return the tokens for each network, which differ only in the scale of the inversion."""
     parts = []
-    for some in _slices(readings):
-        parts.append(class_tokens(entries.of(class_matrices(some)).clamp(-CLIP, CLIP)))
+    for chunk in _slices(readings):
+        parts.append(class_tokens(entries.of(class_matrices(chunk)).clamp(-CLIP, CLIP)))
     if readings.log_sizes is not None:
         sizes = readings.log_sizes[:, None, None].expand(-1, readings.change.shape[1], 1)
         parts = [torch.cat((torch.cat(parts), sizes.float()), 2)]

@@ -1,21 +1,21 @@
-"""Tells how well attacks name the classes of which a target holds nothing."""
+"""Sentences on how well attacks identify classes that a target does not hold."""
 
 from overheard.findings.exposures import Case, Exposure
 from overheard.findings.figures import percent
 from overheard.findings.names import shown, told_apart
 
 ABSENCE = frozenset({"null_precision", "null_recall", "null_exact"})
-"""Scores of an attack that says which classes a target does not hold."""
+"""Scores of attacks that claim which classes a target does not hold."""
 
 DECAF = "decaf"
 
 
 def absence_words(exposure: Exposure) -> tuple[str, ...]:
-    """How well each attack that names absent classes does so; the published claim beside it."""
-    naming = [case for case in exposure.cases if case.whole.keys() >= ABSENCE]
+    """Describe how well each attack that claims absence does; compare with published claims."""
+    claiming = [case for case in exposure.cases if case.whole.keys() >= ABSENCE]
     units = "runs" if exposure.about == "cohort" else "clients"
     names = told_apart([case.label for case in exposure.cases])
-    return tuple(_naming(case, names[case.label], units) for case in naming)
+    return tuple(_naming(case, names[case.label], units) for case in claiming)
 
 
 def _naming(case: Case, name: str, units: str) -> str:
@@ -23,12 +23,13 @@ def _naming(case: Case, name: str, units: str) -> str:
         percent(case.whole[name].value.mean)
         for name in ("null_precision", "null_recall", "null_exact")
     )
-    sentence = (
-        f"Of the classes that {shown(name)} names as absent, {precision} are; it finds "
-        f"{recall} of the absent ones, and has them exactly right for {exact} of {units}"
+    sentences = (
+        f"Of the classes that {shown(name)} claims to be absent, {precision} are absent. "
+        f"It finds {recall} of all absent classes, and exactly the right set for {exact} of "
+        f"{units}."
     )
     # Dai et al. (Decaf, arXiv 2405.15316), abstract: "100% accuracy" on absent classes.
     is_decaf = any(finding.cell.part == DECAF for finding in case.findings)
     if is_decaf and case.whole["null_exact"].value.mean < 1:
-        return f"{sentence}: the published 100 % does not hold here."
-    return f"{sentence}."
+        return f"{sentences} The published accuracy of 100 % is not reproduced here."
+    return sentences

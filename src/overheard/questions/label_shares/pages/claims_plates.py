@@ -1,4 +1,4 @@
-"""The figures of shares that nobody could hold against the truth, beside a guess."""
+"""Figures of claimed shares without ground truth, compared with an uninformed guess."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from overheard.questions.label_shares.pages.shares_plates import bounds_of
 
 
 def claims_plates(every: Sequence[Arm], class_names: Sequence[str]) -> tuple[Plate, ...]:
-    """Claimed shares of each client beside a guess, one figure an attack."""
+    """Draw each client's claimed shares beside a guess, one figure per attack."""
     return tuple(
         _plate(exposure, attack, class_names)
         for arm in every
@@ -27,25 +27,25 @@ def claims_plates(every: Sequence[Arm], class_names: Sequence[str]) -> tuple[Pla
 
 
 def _plate(exposure: Exposure, attack: str, class_names: Sequence[str]) -> Plate:
-    held = claims_of(exposure, attack)
-    drawn = _furthest(held)
-    guess = told_guess(held[0])
+    findings = claims_of(exposure, attack)
+    shown_findings = _furthest(findings)
+    guess = told_guess(findings[0])
     bars = (0.0,) * len(class_names) if guess is None else guess[1]
-    top = max(max(*bars, *one.claimed, *(one.high or ())) for one in drawn)
+    top = max(max(*bars, *one.claimed, *(one.high or ())) for one in shown_findings)
     where = f"{shown(exposure.arm)} · {exposure.title} · {shown(exposure.labels[attack])}"
-    names = {one.target: called(one.target, exposure.observers) for one in drawn}
-    bar = "" if guess is None else f"Bar: what one would guess ({shown(guess[0])}). "
-    bounded = any(one.low is not None for one in drawn)
-    line = f" Line: its {LEVEL} interval." if bounded else ""
-    more = (
-        f" Drawn are the {len(drawn)} of {len(held)} clients that lie furthest from it; all "
-        "others are in findings.csv."
-        if len(drawn) < len(held)
+    names = {one.target: called(one.target, exposure.observers) for one in shown_findings}
+    bar = "" if guess is None else f"Bar: uninformed guess ({shown(guess[0])}). "
+    has_intervals = any(one.low is not None for one in shown_findings)
+    line = f" Line: its {LEVEL} interval." if has_intervals else ""
+    omission = (
+        f" Shown: the {len(shown_findings)} of {len(findings)} clients whose inferred shares "
+        "differ most from the guess. findings.csv has all clients."
+        if len(shown_findings) < len(findings)
         else ""
     )
     return Plate(
         where,
-        f"{UNCHECKED}. {bar}Dot: what the observer infers.{line}{more}",
+        f"{UNCHECKED}. {bar}Dot: inferred share.{line}{omission}",
         None,
         tuple(
             Panel(
@@ -59,17 +59,17 @@ def _plate(exposure: Exposure, attack: str, class_names: Sequence[str]) -> Plate
                     f"Guessed and inferred shares of {names[one.target]}: {where}",
                 ),
             )
-            for one in drawn
+            for one in shown_findings
         ),
         Table(
-            f"Inferred share of each class in % (bounds of the {LEVEL} interval): {where}",
+            f"Inferred share of each class in % (with {LEVEL} interval): {where}",
             ("Client", *map(shown, class_names)),
             (
                 *(
-                    (f"a guess: {shown(name)}", *(digits(100 * one) for one in numbers))
-                    for name, numbers in held[0].blind.items()
+                    (f"Uninformed guess: {shown(name)}", *(digits(100 * one) for one in shares))
+                    for name, shares in findings[0].blind.items()
                 ),
-                *((names[one.target], *_cells(one)) for one in drawn),
+                *((names[one.target], *_cells(one)) for one in shown_findings),
             ),
             1,
         ),
@@ -91,6 +91,6 @@ def _furthest(findings: Sequence[Finding]) -> Sequence[Finding]:
     guess = told_guess(findings[0])
     if len(findings) <= DRAWN or guess is None:
         return findings[:DRAWN]
-    far = np.abs(np.array([one.claimed for one in findings]) - np.array(guess[1])).sum(1)
-    chosen = np.sort(np.argsort(-far, kind="stable")[:DRAWN])
-    return [findings[place] for place in chosen]
+    distances = np.abs(np.array([one.claimed for one in findings]) - np.array(guess[1])).sum(1)
+    furthest = np.sort(np.argsort(-distances, kind="stable")[:DRAWN])
+    return [findings[index] for index in furthest]

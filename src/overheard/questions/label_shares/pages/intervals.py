@@ -1,4 +1,4 @@
-"""Tells how far the intervals that attacks state, and their sizes, can be trusted."""
+"""Sentences and tables on the coverage of attacks' intervals and size estimates."""
 
 from collections.abc import Sequence
 
@@ -14,19 +14,16 @@ from overheard.questions.label_shares.measures import MEASURES
 HEADS = (
     "Arm",
     "Attack",
-    "True shares inside",
+    "True shares inside the interval",
     f"95{SPACE}% interval",
     "Mean width",
-    "Size off by the factor",
-    "True sizes inside",
+    "Size wrong by a factor of",
+    "True sizes inside the interval",
 )
 
 
 def interval_words(exposure: Exposure) -> tuple[str, ...]:
-    """What attacks' own statements of uncertainty turned out to be worth.
-
-    Of the bounds of every attack that gives some; of the size, the best attack's estimate.
-    """
+    """Describe every attack's interval coverage, and the best attack's size estimate."""
     names = told_apart([case.label for case in exposure.cases])
     sizes = [case for case in exposure.cases if "size_factor" in case.whole]
     return (
@@ -36,22 +33,25 @@ def interval_words(exposure: Exposure) -> tuple[str, ...]:
 
 
 def _size(case: Case, name: str, exposure: Exposure) -> str:
-    row, held = case.whole["size_factor"], case.whole.get("size_coverage")
+    row, coverage = case.whole["size_factor"], case.whole.get("size_coverage")
     cohort = f"{all_others(exposure.observers)} together"
-    whom = cohort if exposure.about == "cohort" else "a client"
+    target = cohort if exposure.about == "cohort" else "a client"
     if row.value.mean == 0:
-        # As where sizes travel in clear beside the updates: nothing was estimated.
-        return f"{shown(name)} is told in clear how many examples {whom} trained on."
-    said = (
-        f"{shown(name)} estimates how many examples {whom} trained on, off by a factor "
-        f"of {_factor(row.value.mean)} on average{_factor_span(row)}"
+        # Sizes are reported with the updates, so nothing was estimated.
+        return (
+            f"{shown(name)} need not estimate how many examples {target} trained on: this "
+            "number is sent with the updates."
+        )
+    sentence = (
+        f"{shown(name)} estimates how many examples {target} trained on. It is wrong by a "
+        f"factor of {_factor(row.value.mean)} on average{_factor_span(row)}."
     )
-    if held is None:
-        return f"{said}."
-    share = percent(held.value.mean)
+    if coverage is None:
+        return sentence
     return (
-        f"{said}; its {LEVEL} intervals held the true number in {share} of cases"
-        f"{bracketed_interval(held, MEASURES['size_coverage'])}."
+        f"{sentence} Its {LEVEL} intervals contain the true number in "
+        f"{percent(coverage.value.mean)} of cases"
+        f"{bracketed_interval(coverage, MEASURES['size_coverage'])}."
     )
 
 
@@ -67,30 +67,31 @@ def _factor(doublings: float) -> str:
 
 
 def intervals_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
-    """Coverage and width of what attacks say with intervals, a table for each group.
+    """Tabulate coverage and width of intervals, one table per threat.
 
-    Over the most rounds heard; an attack that bounds nothing has no line.
+    Rows use the most observed rounds. Attacks without intervals are left out.
     """
     tables = []
-    for asked, exposures in by_threat(every).items():
-        lines = tuple(
+    for threat, exposures in by_threat(every).items():
+        rows = tuple(
             _line(exposure.arm, case)
             for exposure in exposures
             for case in exposure.cases
             if case.whole.keys() & {"coverage", "size_factor"}
         )
-        if lines:
-            tables.append(Table(f"How often {LEVEL} intervals held: {asked}", HEADS, lines, 2))
+        if rows:
+            caption = f"How often {LEVEL} intervals contain the true value: {threat}"
+            tables.append(Table(caption, HEADS, rows, 2))
     return tuple(tables)
 
 
 def _line(arm: str, case: Case) -> tuple[str, ...]:
-    held, size = case.whole.get("coverage"), case.whole.get("size_factor")
+    coverage, size = case.whole.get("coverage"), case.whole.get("size_factor")
     return (
         shown(arm),
         shown(case.label),
-        _told(held),
-        NO_FIGURE if held is None else MEASURES["coverage"].span(held.value),
+        _told(coverage),
+        NO_FIGURE if coverage is None else MEASURES["coverage"].span(coverage.value),
         _told(case.whole.get("width")),
         NO_FIGURE if size is None else _factor(size.value.mean),
         _told(case.whole.get("size_coverage")),

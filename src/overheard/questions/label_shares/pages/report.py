@@ -1,4 +1,4 @@
-"""What a report tells of class shares."""
+"""The report pages on class shares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,41 +20,39 @@ from overheard.questions.label_shares.pages.intervals import interval_words, int
 from overheard.questions.label_shares.pages.shares_plates import shares_plates
 
 WORST = "linf"
-"""The score that is told where it is there: by the class that is read worst."""
+"""The reported score, if available: the largest error of a class share."""
 
 WIDTH = 214
-"""Pixels of the drawing of one client."""
+"""Width of one client's drawing in pixels."""
 
 
 @final
 @dataclass(frozen=True)
 class LabelSharesPages(Pages):
-    """True and inferred shares client by client, and how far intervals can be trusted."""
+    """Report pages on class shares: inferred against true ones, and interval coverage."""
 
     name = "label_shares"
 
     def reading(self, row: Row, whose: str) -> Statement:
-        """Shares, and how far off the one is that is read worst."""
-        told, what = self.question.measure(row.score), f"{whose} class shares"
-        value = told.tell(row.value.mean)
+        """State the largest error of a class share, or another score if that is missing."""
+        measure, what = self.question.measure(row.score), f"{whose} class shares"
+        value = measure.tell(row.value.mean)
         if row.score != WORST:
-            figure = f"{told.title} {value}"
-            return Statement(what, f"reads {what} with {figure}", f"at {figure}")
-        where = f"{value} on the class it gets most wrong"
-        return Statement(what, f"reads {what} to within {where}", f"off by {where}")
+            figure = f"{value} {measure.title[:1].lower()}{measure.title[1:]}"
+            return Statement(what, f"infers {what} with {figure}", f"at {figure}")
+        error = f"{value} on the class with the largest error"
+        return Statement(what, f"infers {what} to within {error}", f"off by {error}")
 
     def intro(self) -> str:
-        """How far off the share is that is read worst."""
-        return (
-            "For class shares: how far off it is, in points, on the class it gets most wrong."
-        )
+        """Explain the reported score."""
+        return "For class shares: the largest error of a class share, in percentage points."
 
     def told_row(self, case: Case) -> Row:
-        """The error on the class that is read worst, where it was scored."""
+        """Return the largest error of a class share, if it was scored, else the headline."""
         return case.whole.get(WORST, case.row)
 
     def sentences(self, exposure: Exposure) -> tuple[str, ...]:
-        """What is misplaced, who is read best, absent classes, and intervals."""
+        """Describe misassigned data, the target read best, absent classes and intervals."""
         case = exposure.cases[0]
         row = self.told_row(case)
         preposition = "to within " if row.score == WORST else ""
@@ -66,34 +64,34 @@ class LabelSharesPages(Pages):
         )
 
     def claims(self, audit: Audit, every: Sequence[Arm]) -> tuple[SectionBlock, ...]:
-        """Claimed shares beside a guess."""
-        plates = claims_plates(every, audit.class_names)
-        if not plates:
+        """Show claimed shares without ground truth beside an uninformed guess."""
+        figures = claims_plates(every, audit.class_names)
+        if not figures:
             return ()
         note = (
-            f"An interval says where a share lies with a chance of {LEVEL}, as calibrated on "
-            "clients that the attacker made up; it holds as far as the real ones are like "
-            "those."
+            f"An interval contains the true share with a probability of {LEVEL}. It was "
+            "calibrated on clients that the attacker simulated. It is valid only if the real "
+            "clients resemble them."
         )
-        return (SectionBlock(paragraphs=(note,), plates=plates, panel_width=WIDTH),)
+        return (SectionBlock(paragraphs=(note,), plates=figures, panel_width=WIDTH),)
 
     def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
-        """Shares client by client, and how often intervals held."""
-        plates, tables = shares_plates(every, audit.class_names), intervals_tables(every)
-        are_claimed = any(held.claims for arm in every for held in arm.exposures)
-        known = " where the true ones are known" if are_claimed else ""
+        """Show true and inferred shares of each client, and the coverage of intervals."""
+        figures, tables = shares_plates(every, audit.class_names), intervals_tables(every)
+        has_claims = any(exposure.claims for arm in every for exposure in arm.exposures)
+        restriction = " for clients whose true shares are known" if has_claims else ""
         blocks = [
-            SectionBlock(plates=plates, panel_width=WIDTH)
-            if plates
-            else SectionBlock(paragraphs=(f"No shares of classes were inferred{known}.",))
+            SectionBlock(plates=figures, panel_width=WIDTH)
+            if figures
+            else SectionBlock(paragraphs=(f"No class shares were inferred{restriction}.",))
         ]
         if tables:
             blocks.append(SectionBlock(_TRUST, (_TRUST_NOTE,), tables))
-        title = "True and inferred, client by client"
+        title = "True and inferred class shares of each client"
         return (Section("shares", title, "True and inferred", tuple(blocks)),)
 
     def terms(self) -> tuple[Term, ...]:
-        """Both errors of shares, and intervals of them."""
+        """Define both errors of shares, and intervals."""
         return _TERMS
 
 
@@ -101,40 +99,41 @@ def _misplaced(exposure: Exposure, case: Case) -> tuple[str, ...]:
     row = case.whole.get("l1")
     if row is None or row.blind is None:
         return ()
-    told = MEASURES["l1"]
+    measure = MEASURES["l1"]
     cohort = possessive(all_others(exposure.observers))
     owner = cohort if exposure.about == "cohort" else "a client's"
     return (
-        f"It puts {told.tell(row.value.mean)} of {owner} data in the wrong class; "
-        f"a blind guess {told.tell(row.blind)}.",
+        f"It assigns {measure.tell(row.value.mean)} of {owner} data to the wrong class; "
+        f"an uninformed guess assigns {measure.tell(row.blind)}.",
     )
 
 
-_TRUST = "How far the stated intervals can be trusted"
+_TRUST = "Reliability of the stated intervals"
 
 _TRUST_NOTE = (
-    f"An attack may say between which bounds each share lies with a chance of {LEVEL}. Bounds "
-    "that hold the truth far less often promise too much: the attacker takes clients, their "
-    "training or its own examples for what they are not."
+    "Some attacks state an interval for each share. It should contain the true share with a "
+    f"probability of {LEVEL}. If the intervals contain far fewer true shares, the attack is "
+    "overconfident: its assumptions about the clients, their training or its own examples are "
+    "wrong."
 )
 
 _TERMS = (
     Term(
-        "Within so many points",
-        "An observer estimates which share of a client’s data belongs to each class. The "
-        "figure is the largest error of any one share in percentage points (score linf), so "
-        "no class is further off.",
+        "To within so many points",
+        "An observer estimates the share of each class in a client’s data. The figure is the "
+        "largest error of any single share, in percentage points (score linf). No other class "
+        "has a larger error.",
     ),
     Term(
-        "Data put in the wrong class",
-        "Half the sum of all errors of the shares (half the score l1, the total variation): "
-        "the part of a client’s data that would have to change class for the estimate to be "
-        f"right. 0{SPACE}% is a perfect reading.",
+        MEASURES["l1"].title,
+        "The fraction of a client’s data that would have to change class to make the estimate "
+        "correct: half the sum of the absolute errors of all shares (half the score l1, the "
+        f"total variation distance). 0{SPACE}% is a perfect estimate.",
     ),
     Term(
         f"{LEVEL} interval of an attack",
-        "The bounds between which an attack says a share lies with a chance of "
-        f"{LEVEL}. How often they held the truth is counted over all shares (score coverage); "
-        f"it is near {LEVEL} where the attacker’s own picture of the clients is right.",
+        f"The interval that should contain a share with a probability of {LEVEL}, according to "
+        "the attack. The score coverage is the fraction of true shares inside their intervals. "
+        f"It is close to {LEVEL} if the attacker’s assumptions about the clients are correct.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The figures that set each client's true shares beside the inferred ones."""
+"""Figures that compare each client's true shares with the inferred ones."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from overheard.findings.names import called, shown
 
 
 def shares_plates(every: Sequence[Arm], class_names: Sequence[str]) -> tuple[Plate, ...]:
-    """True against claimed shares of each client, for the best attack of each arm."""
+    """Draw true and claimed shares of each client for the best attack on each arm."""
     return tuple(
         _shares_plate(exposure, class_names)
         for arm in every
@@ -34,15 +34,15 @@ def _are_shares(case: Case, classes: int) -> bool:
 def _shares_plate(exposure: Exposure, class_names: Sequence[str]) -> Plate:
     case = exposure.cases[0]
     seed = min(finding.cell.seed for finding in case.findings)
-    held = [finding for finding in case.findings if finding.cell.seed == seed]
-    drawn = _most_different(held)
-    top = max(max(*one.true, *one.claimed, *(one.high or ())) for one in drawn)
-    bounded = any(bounds_of(finding) is not None for finding in drawn)
-    names = {one.target: called(one.target, exposure.observers) for one in drawn}
+    findings = [finding for finding in case.findings if finding.cell.seed == seed]
+    shown_findings = _most_different(findings)
+    top = max(max(*one.true, *one.claimed, *(one.high or ())) for one in shown_findings)
+    has_intervals = any(bounds_of(finding) is not None for finding in shown_findings)
+    names = {one.target: called(one.target, exposure.observers) for one in shown_findings}
     where = f"{shown(exposure.arm)} · {exposure.title} · {shown(case.label)}"
     return Plate(
         where,
-        f"{_drawing(bounded)}{_left_out(case, len(drawn), len(held), seed)}",
+        f"{_drawing(has_intervals)}{_left_out(case, len(shown_findings), len(findings), seed)}",
         None,
         tuple(
             Panel(
@@ -56,13 +56,13 @@ def _shares_plate(exposure: Exposure, class_names: Sequence[str]) -> Plate:
                     f"True and inferred shares of {names[finding.target]}: {where}",
                 ),
             )
-            for finding in drawn
+            for finding in shown_findings
         ),
         Table(
             f"True → inferred share of each class in %"
-            f"{f' (bounds of the {LEVEL} interval)' if bounded else ''}: {where}",
+            f"{f' (with {LEVEL} interval)' if has_intervals else ''}: {where}",
             ("Client", *map(shown, class_names)),
-            tuple((names[finding.target], *_cells(finding)) for finding in drawn),
+            tuple((names[finding.target], *_cells(finding)) for finding in shown_findings),
             1,
         ),
         True,
@@ -70,7 +70,7 @@ def _shares_plate(exposure: Exposure, class_names: Sequence[str]) -> Plate:
 
 
 def bounds_of(finding: Finding) -> Interval | None:
-    """Between which the attack says that the shares lie; None = it does not say."""
+    """Return the attack's intervals of the shares; None if it states none."""
     if finding.low is None or finding.high is None:
         return None
     return Interval(finding.low, finding.high)
@@ -91,27 +91,27 @@ def _cells(finding: Finding) -> list[str]:
 
 
 def _most_different(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Those whose true shares lie furthest from the mean of all, in the order given."""
+    """Select the findings whose true shares are furthest from the mean, in given order."""
     if len(findings) <= DRAWN:
         return findings
     true = np.array([finding.true for finding in findings])
-    far = np.abs(true - true.mean(0)).sum(1)  # (clients,)
-    chosen = np.sort(np.argsort(-far, kind="stable")[:DRAWN])
-    return [findings[place] for place in chosen]
+    distances = np.abs(true - true.mean(0)).sum(1)  # (clients,)
+    furthest = np.sort(np.argsort(-distances, kind="stable")[:DRAWN])
+    return [findings[index] for index in furthest]
 
 
-def _drawing(bounded: bool) -> str:
-    said = "Bar: what the client holds. Dot: what the observer inferred."
-    return f"{said} Line: its {LEVEL} interval." if bounded else said
+def _drawing(has_intervals: bool) -> str:
+    caption = "Bar: true share. Dot: inferred share."
+    return f"{caption} Line: its {LEVEL} interval." if has_intervals else caption
 
 
-def _left_out(case: Case, drawn: int, held: int, seed: int) -> str:
-    said, seeds = "", len({finding.cell.seed for finding in case.findings})
-    if drawn < held:
-        said += (
-            f" Drawn are the {drawn} of {held} clients that differ most from the average; all "
-            "others are in findings.csv."
+def _left_out(case: Case, shown_clients: int, clients: int, seed: int) -> str:
+    note, seeds = "", len({finding.cell.seed for finding in case.findings})
+    if shown_clients < clients:
+        note += (
+            f" Shown: the {shown_clients} of {clients} clients whose true shares differ most "
+            "from the average. findings.csv has all clients."
         )
     if seeds > 1:
-        said += f" Drawn is the run with seed {seed}, one of {seeds}; all are in findings.csv."
-    return said
+        note += f" Shown: the run with seed {seed}, one of {seeds}. findings.csv has all runs."
+    return note

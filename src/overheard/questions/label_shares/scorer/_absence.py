@@ -1,4 +1,4 @@
-"""How well a claim says which labels a target does not hold."""
+"""Scores of claims about the labels that a target does not hold."""
 
 import torch
 
@@ -9,16 +9,16 @@ from overheard.statistics.yardstick import Yardstick
 def _null_precision(claim: LabelShares, truth: LabelShares) -> float | None:
     if claim.absent is None:
         return None
-    named = int(claim.absent.sum())
-    return int((claim.absent & (truth.shares == 0)).sum()) / named if named else 1.0
+    claimed = int(claim.absent.sum())
+    return int((claim.absent & (truth.shares == 0)).sum()) / claimed if claimed else 1.0
 
 
 def _null_recall(claim: LabelShares, truth: LabelShares) -> float | None:
     if claim.absent is None:
         return None
     absent = truth.shares == 0
-    there = int(absent.sum())
-    return int((claim.absent & absent).sum()) / there if there else 1.0
+    count = int(absent.sum())
+    return int((claim.absent & absent).sum()) / count if count else 1.0
 
 
 def _null_exact(claim: LabelShares, truth: LabelShares) -> float | None:

@@ -1,4 +1,4 @@
-"""How far claimed label shares lie from true ones."""
+"""Distances between claimed and true label shares."""
 
 import torch
 from jaxtyping import Float
@@ -8,10 +8,10 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.statistics.yardstick import Yardstick
 
 KL_FLOOR = 1e-12
-"""Added to each share under the logarithm of `kl`, so that a share of 0 costs much, not all."""
+"""Added to each share inside the logarithm of `kl`, so that a share of 0 has a finite cost."""
 
 TOP = 3
-"""How many of the most frequent labels `top3` asks for."""
+"""Number of most frequent labels that `top3` compares."""
 
 
 def _l1(claim: LabelShares, truth: LabelShares) -> float:
@@ -37,9 +37,9 @@ def _kl(claim: LabelShares, truth: LabelShares) -> float:
 
 def _js(claim: LabelShares, truth: LabelShares) -> float:
     middle = (claim.shares + truth.shares) / 2
-    own = (_entropy(claim.shares) + _entropy(truth.shares)) / 2
-    # Equal shares may miss 0 by a rounding; a divergence below 0 would only confuse.
-    return max(0.0, _entropy(middle) - own)
+    mean_entropy = (_entropy(claim.shares) + _entropy(truth.shares)) / 2
+    # For equal shares, rounding may give a divergence below 0.
+    return max(0.0, _entropy(middle) - mean_entropy)
 
 
 def _entropy(shares: Float[Tensor, " classes"]) -> float:
@@ -55,28 +55,28 @@ def _top3(claim: LabelShares, truth: LabelShares) -> float | None:
 
 
 def top_overlap(claim: LabelShares, truth: LabelShares, length: int) -> float:
-    """Which part of the true most frequent labels is among the claimed ones, 0 to 1.
+    """Return the fraction of the truly most frequent labels that are claimed to be, 0 to 1.
 
-    As many labels are asked for as `length` says, or as the target holds, if fewer. Where the
-    claim ties at the edge of its list, the tied labels share the places left: a claim that all
-    of C labels are alike names each with 1 / C of a place, and gains nothing by it. Where the
-    truth ties at the edge, any of the tied labels is right, up to the places left.
+    Both lists have `length` labels, or as many as the target holds, if fewer. Labels tied at
+    the end of the claimed list share its remaining places: a claim of equal shares for C labels
+    gives each 1 / C of a place and gains nothing. Of labels tied at the end of the true list,
+    any is correct, up to the remaining places.
     """
     length = min(length, int((truth.shares > 0).sum()))
-    named = _places(claim.shares, length)
-    edge = truth.shares.topk(length).values[-1]
-    surely, tied = truth.shares > edge, truth.shares == edge
-    left = length - int(surely.sum())
-    right = float(named[surely].sum()) + min(float(left), float(named[tied].sum()))
-    return right / length
+    claimed = _places(claim.shares, length)
+    threshold = truth.shares.topk(length).values[-1]
+    above, tied = truth.shares > threshold, truth.shares == threshold
+    remaining = length - int(above.sum())
+    correct = float(claimed[above].sum()) + min(float(remaining), float(claimed[tied].sum()))
+    return correct / length
 
 
 def _places(shares: Float[Tensor, " classes"], length: int) -> Float[Tensor, " classes"]:
-    """How much of a place each label has in the list of the most frequent ones."""
-    edge = shares.topk(length).values[-1]
-    surely, tied = shares > edge, shares == edge
-    left = length - int(surely.sum())
-    return surely.double() + tied.double() * (left / int(tied.sum()))
+    """Return each label's fraction of a place in the list of the most frequent ones."""
+    threshold = shares.topk(length).values[-1]
+    above, tied = shares > threshold, shares == threshold
+    remaining = length - int(above.sum())
+    return above.double() + tied.double() * (remaining / int(tied.sum()))
 
 
 DISTANCES = (

@@ -1,4 +1,4 @@
-"""Whether the intervals of a claim hold what they say, and how much they say; the size too."""
+"""Coverage and width of claimed intervals, and the accuracy of size estimates."""
 
 from math import log2
 
@@ -6,7 +6,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.statistics.yardstick import Yardstick
 
 ROUNDING = 1e-6
-"""How far the end of an interval, worked out in float32, may miss a share that it means."""
+"""Largest rounding error of the end of an interval in float32."""
 
 
 def _coverage(claim: LabelShares, truth: LabelShares) -> float | None:
@@ -15,8 +15,8 @@ def _coverage(claim: LabelShares, truth: LabelShares) -> float | None:
     low, high = (
         truth.shares.new_tensor(ends) for ends in (claim.bounds.low, claim.bounds.high)
     )
-    held = (low - ROUNDING <= truth.shares) & (truth.shares <= high + ROUNDING)  # (classes,)
-    return float(held.double().mean())
+    is_inside = (low - ROUNDING <= truth.shares) & (truth.shares <= high + ROUNDING)
+    return float(is_inside.double().mean())
 
 
 def _width(claim: LabelShares, truth: LabelShares) -> float | None:

@@ -1,4 +1,4 @@
-"""Holds claimed label shares against the true ones."""
+"""The scorer of claimed label shares."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -23,48 +23,49 @@ YARDSTICKS = (*DISTANCES, *ABSENCE, *UNCERTAINTY)
 @final
 @dataclass(frozen=True, slots=True)
 class LabelSharesScorer(Scorer[LabelShares]):
-    """How far claimed shares lie from true ones, by every distance that the papers use.
+    """Compares claimed with true shares by all distances that the papers use.
 
     With true shares p and claimed shares q, both in float64 and rescaled to sum to 1:
 
     - `l1`: sum |p - q|, 0 to 2; half of it is the total variation.
     - `l2`: the Euclidean distance; `linf`: the largest error in one share (Chebyshev).
-    - `wasserstein`: sum over the first C - 1 labels of |CDF of p - CDF of q|, the labels
-      standing at 0 .. C - 1. It depends on the arbitrary order of labels: reported because
-      papers do, never to rank by.
+    - `wasserstein`: sum over the first C - 1 labels of |CDF of p - CDF of q|, with the labels
+      at 0 .. C - 1. It depends on the arbitrary order of labels. It is reported because papers
+      report it; never rank attacks by it.
     - `kl`: sum p ln((p + e) / (q + e)) in nats with e = 1e-12, the truth first.
     - `js`: the Jensen-Shannon divergence in nats (no root), at most ln 2.
-    - `top1`: whether the label claimed to be most frequent is so. `top3` (from 4 labels on):
-      which part of the true 3 most frequent labels is among the claimed 3; of the labels held,
-      if the target holds fewer. For ties see `top_overlap`.
+    - `top1`: whether the label claimed to be most frequent is. `top3` (for 4 labels or more):
+      the fraction of the true 3 most frequent labels that is among the claimed 3; if the target
+      holds fewer labels, of these. For ties see `top_overlap`.
 
-    Only where the claim says which labels are absent:
+    Only if the claim states which labels are absent:
 
-    - `null_precision`: which part of the labels named absent is absent; 1 if none was named.
-    - `null_recall`: which part of the absent labels was named; 1 if none is absent.
-    - `null_exact`: 1 if the two sets are the same, else 0.
+    - `null_precision`: the fraction of labels claimed absent that is absent; 1 if none is
+      claimed.
+    - `null_recall`: the fraction of absent labels that is claimed absent; 1 if none is absent.
+    - `null_exact`: 1 if the two sets are equal, else 0.
 
-    Who names no label absent is never wrong, so `null_precision` has no blind guess to beat:
-    read it beside `null_recall` only.
+    A claim that no label is absent has a perfect `null_precision`, so this score has no
+    uninformed guess. Read it together with `null_recall`.
 
-    Only where the claim gives the chance that a label is absent:
+    Only if the claim gives the probability that a label is absent:
 
-    - `null_brier`: the mean over labels of (chance - truth)^2, the truth being 1 for an absent
-      label, else 0. The blind guess is a chance of 0.5 each, which gets 0.25 whatever the
-      truth: the best constant for one who does not know how common absence is.
+    - `null_brier`: the mean over labels of (probability - truth)^2, where the truth is 1 for an
+      absent label, else 0. The uninformed guess is 0.5 for each, which always scores 0.25: the
+      best constant if the frequency of absence is unknown.
 
-    Only where it bounds the shares, each with a chance of 0.9:
+    Only if the claim has intervals of the shares, with level 0.9 each:
 
-    - `coverage`: which part of the labels has its true share inside the bounds. It should be
-      near 0.9; far below, the bounds cannot be trusted, far above they are too wide.
-    - `width`: the mean distance of the bounds. Bounds of 0 and 1 always hold, so the two are
-      read together, and neither has a blind guess to beat.
+    - `coverage`: the fraction of labels whose true share is inside its interval. It should be
+      near 0.9: if far below, intervals are unreliable; if far above, they are too wide.
+    - `width`: the mean width of the intervals. Intervals from 0 to 1 always contain the truth,
+      so read both scores together; neither has an uninformed guess.
 
-    Only where it estimates the size, and nobody who heard nothing can:
+    Only if the claim estimates the size; there is no uninformed guess:
 
-    - `size_factor`: |log2(claimed / true)|: 1 = off by a factor of 2. The true size is the mean
-      number of examples a round, over the rounds in which the target trained.
-    - `size_coverage`: 1 if the true size lies within the bounds of the estimate, else 0.
+    - `size_factor`: |log2(claimed / true)|: 1 = wrong by a factor of 2. The true size is the
+      mean number of examples per round, over the rounds in which the target trained.
+    - `size_coverage`: 1 if the true size is inside the interval of the estimate, else 0.
     """
 
     name: ClassVar[str] = "label_shares"
@@ -79,46 +80,48 @@ class LabelSharesScorer(Scorer[LabelShares]):
     def truth(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: LabelShares
     ) -> LabelShares:
-        """Shares among all examples that the target trained on in these rounds.
+        """Return the shares among all examples that the target trained on in these rounds.
 
         Raises:
-            ValueError: if the target trained in none of them, or on no example.
+            ValueError: if the target trained on no example in these rounds.
 
         """
         counts = truth.label_counts(target, rounds)
         if not bool(counts.any()):
-            raise ValueError(f"{target} held no examples in the rounds {sorted(rounds)}")
-        a_round = int(counts.sum()) / len(truth.rounds_of(target).intersection(rounds))
+            raise ValueError(
+                f"{target} has no training examples in the rounds {sorted(rounds)}"
+            )
+        per_round = int(counts.sum()) / len(truth.rounds_of(target).intersection(rounds))
         return LabelShares(
-            normalised(counts.double()), absent=counts == 0, size=SizeEstimate(a_round)
+            normalised(counts.double()), absent=counts == 0, size=SizeEstimate(per_round)
         )
 
     def blind(self, asked: LabelShares, knowledge: Knowledge) -> Mapping[str, LabelShares]:
-        """All labels alike and none absent; the auxiliary examples' shares, where known."""
+        """Guess even shares without absent labels, and the auxiliary shares if known."""
         shares = asked.shares
-        alike = LabelShares(
+        even = LabelShares(
             normalised(torch.ones_like(shares)),
             absent=torch.zeros_like(shares, dtype=torch.bool),
             null_probability=torch.full_like(shares, 0.5),
         )
-        blind = {"uniform": alike}
+        guesses = {"uniform": even}
         prior = knowledge.auxiliary_shares()
         if prior is not None:
-            blind["auxiliary prior"] = LabelShares(prior.to(shares.device))
-        return blind
+            guesses["auxiliary prior"] = LabelShares(prior.to(shares.device))
+        return guesses
 
     def told(self, truth: LabelShares) -> Mapping[str, LabelShares]:
-        """Told which labels the target holds: those alike."""
-        held = (truth.shares > 0).to(truth.shares.dtype)
-        return {"uniform on the true support": LabelShares(normalised(held))}
+        """Guess even shares over the labels that the target truly holds."""
+        support = (truth.shares > 0).to(truth.shares.dtype)
+        return {"uniform on the true support": LabelShares(normalised(support))}
 
     def score(
         self, claim: LabelShares, truth: LabelShares, guesses: Guesses[LabelShares]
     ) -> tuple[Score, ...]:
-        """Every figure for which the claim makes a statement, in the order told above.
+        """Return every score that the claim allows, in the order of the class docstring.
 
         Raises:
-            ValueError: if the claim speaks of another number of labels than the truth.
+            ValueError: if the claim and the truth have different numbers of labels.
 
         """
         exact = in_float64(truth, truth)
@@ -142,15 +145,15 @@ class LabelSharesScorer(Scorer[LabelShares]):
 
 
 def in_float64(claim: LabelShares, truth: LabelShares) -> LabelShares:
-    """The claim in float64 on the truth's device, its rounding to a sum near 1 taken out."""
+    """Convert the claim to float64 on the truth's device, with shares that sum to 1."""
     if claim.shares.shape != truth.shares.shape:
         raise ValueError(
-            f"the claim speaks of {len(claim.shares)} labels, the truth of {len(truth.shares)}"
+            f"the claim has {len(claim.shares)} labels, the truth has {len(truth.shares)}"
         )
-    device, chances = truth.shares.device, claim.null_probability
+    device, null = truth.shares.device, claim.null_probability
     return replace(
         claim,
         shares=normalised(claim.shares.double().to(device)),
         absent=None if claim.absent is None else claim.absent.to(device),
-        null_probability=None if chances is None else chances.double().to(device),
+        null_probability=None if null is None else null.double().to(device),
     )

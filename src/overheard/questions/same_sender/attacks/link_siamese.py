@@ -1,4 +1,4 @@
-"""A network that learned which updates match compares those of targets with one another."""
+"""Linkage of targets by a siamese network that learned which updates match."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,20 +26,20 @@ from overheard.questions.same_sender.estimators.heard_apart import same_sender
 @final
 @dataclass(frozen=True, slots=True)
 class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
-    """The chance that updates of two pseudonyms match, by the network of `match_siamese`.
+    """The probability that updates of two pseudonyms match, by the network of `match_siamese`.
 
-    Each target is compared with all others whose updates are read, but for those of its own
-    rounds, as nobody answers twice in one; the score of two is the mean over all pairs of an
-    update of the one and an update of the other. The network learned from known users, and need
-    know neither sender. A control run, in which examples were exchanged among clients, does not
-    bring it down to chance: who keeps the same examples sends alike, whoever it is.
+    Each target is compared with all others except those that sent an update in one of its own
+    rounds: a sender sends one update per round. The score of two targets is the mean over all
+    pairs of their updates. The network is trained on known users and need not know either
+    sender. A control run with permuted examples does not reduce the result to chance: clients
+    that keep the same examples send similar updates, also if they belong to different users.
 
     Args:
-        updates: where labelled updates come from: "shadow" as published.
-        layer: which part of an update is read; it is scaled to length 1.
-        pairs: learned from, each once.
-        batch: pairs a step.
-        most_rounds: in which known users are trained.
+        updates: source of labelled updates: "shadow" as published.
+        layer: the part of an update that is read, scaled to length 1.
+        pairs: number of training pairs, each used once.
+        batch: pairs per step.
+        most_rounds: at most this many rounds of known users are simulated.
 
     """
 
@@ -58,7 +58,7 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if self.pairs < 2 or self.batch < 1 or self.most_rounds < 1:
             raise ValueError(
                 f"pairs, batch and most_rounds must be 2, 1, 1 or more, got {self}"
@@ -67,29 +67,29 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, SameSender]:
-        """Claim how well each target matches all others.
+        """Claim how well each target matches the others.
 
         Raises:
-            NeedsError: if updates of known users cannot be had, none has two, or nobody was
-                heard in other rounds alone.
+            NeedsError: if no updates of known users are available, none has two, or a target
+                shares a round with every other sender.
 
         """
         crowd = crowd_of(view, knowledge.people.devices)
         known = known_updates(
             view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
         )
-        own = seed.child(self.name)
-        pairs = update_pairs(known.people, self.pairs, own.child("pairs"), self.name)
+        attack_seed = seed.child(self.name)
+        pairs = update_pairs(known.people, self.pairs, attack_seed.child("pairs"), self.name)
         matcher = fit_siamese(
-            normalize(known.vectors), pairs, own.child("weights"), batch=self.batch
+            normalize(known.vectors), pairs, attack_seed.child("weights"), batch=self.batch
         )
         sent = sent_updates(view, crowd, self.layer)
         vectors, rows = normalize(sent.vectors), sent.rows()
-        places = {who: place for place, who in enumerate(crowd)}
-        senders = torch.tensor([places[who] for who in sent.senders])
+        indices = {sender: index for index, sender in enumerate(crowd)}
+        senders = torch.tensor([indices[sender] for sender in sent.senders])
         claims = {}
         for target in targets:
-            mine = rows[target]
-            chances = matcher.probabilities(vectors[mine], vectors)  # (own, updates)
-            claims[target] = same_sender(self.name, crowd, senders, sent.rounds, mine, chances)
+            own = rows[target]
+            evidence = matcher.probabilities(vectors[own], vectors)  # (own, updates)
+            claims[target] = same_sender(self.name, crowd, senders, sent.rounds, own, evidence)
         return claims

@@ -1,4 +1,4 @@
-"""How near updates of different rounds lie tells whether they are of one sender: ours."""
+"""Linkage of targets by the similarity of their updates in different rounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ from overheard.questions.same_sender.estimators.heard_apart import same_sender
 @final
 @dataclass(frozen=True, slots=True)
 class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
-    """The nearness of two pseudonyms in the spaces of `reidentify_wccn`.
+    """The similarity of two pseudonyms in the spaces of `reidentify_wccn`.
 
-    Spaces and weights come from known users, and neither sender need be one of them. Each
-    target is compared with all others but those of its own rounds, as nobody answers twice in
-    one; the score of two is the mean nearness of their updates, -1..1. As with `link_siamese`,
-    who keeps the same examples sends alike, whoever it is: a control in which examples were
-    exchanged among clients does not bring it down to chance.
+    Spaces and weights are fitted to known users; the senders need not be among them. Each
+    target is compared with all others except those that sent an update in one of its own
+    rounds: a sender sends one update per round. The score of two targets is the mean similarity
+    of their updates, -1..1. As with `link_siamese`, a control with permuted examples does not
+    reduce the result to chance: clients that keep the same examples send similar updates.
 
     Args:
-        updates: where labelled updates come from.
-        layers: which parts of an update are read, each by itself; None = the last layer's bias,
-            where it has one, that layer, and all of them.
-        pieces: into which a prior is cut, where users are trained; at least 2.
-        most_rounds: in which known users are trained.
+        updates: source of labelled updates.
+        layers: parts of an update that are read, each separately; None = the last layer's bias,
+            if any, the last layer, and all layers.
+        pieces: number of chunks of each user's prior, if users are simulated; at least 2.
+        most_rounds: at most this many rounds of known users are simulated.
 
     """
 
@@ -47,23 +47,23 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
     name: ClassVar[str] = "link_wccn"
     answers: ClassVar = SameSender
     needs: ClassVar = frozenset({UPDATES, USERS})
-    source: ClassVar[str] = "ours; see reidentify_wccn"
+    source: ClassVar[str] = "Overheard; see reidentify_wccn"
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         if self.layers is not None and not 0 < len(set(self.layers)) == len(self.layers):
-            raise ValueError(f"layers are different, one or more, got {self.layers}")
+            raise ValueError(f"layers must be one or more different layers, got {self.layers}")
         if self.pieces < 2 or self.most_rounds < 1:
-            raise ValueError(f"pieces are 2 or more and most_rounds 1 or more, got {self}")
+            raise ValueError(f"pieces must be 2 or more and most_rounds 1 or more, got {self}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, SameSender]:
-        """Claim how near each target lies to all others.
+        """Claim how similar each target is to the others.
 
         Raises:
-            NeedsError: if updates of known users cannot be had, or nobody was heard in other
-                rounds alone.
+            NeedsError: if no updates of known users are available, or a target shares a round
+                with every other sender.
 
         """
         known = {
@@ -73,11 +73,11 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
             for layer in self.layers or layers_in(view)
         }
         evidence = learn_evidence(known)
-        heard = crowd_places(view, knowledge.people.devices, evidence)
-        near = evidence.nearness(heard.places)
-        crowd, senders, rounds = tuple(heard.numbers), heard.senders, heard.rounds
+        embedded = crowd_places(view, knowledge.people.devices, evidence)
+        similarity = evidence.nearness(embedded.places)
+        crowd, senders, rounds = tuple(embedded.numbers), embedded.senders, embedded.rounds
         return {
-            target: same_sender(self.name, crowd, senders, rounds, mine, near[mine].float())
+            target: same_sender(self.name, crowd, senders, rounds, own, similarity[own].float())
             for target in targets
-            for mine in ((senders == heard.number(target)).nonzero().flatten(),)
+            for own in ((senders == embedded.number(target)).nonzero().flatten(),)
         }

@@ -1,4 +1,4 @@
-"""Which updates are of one sender, from what travels in clear beside the weights alone."""
+"""Linkage of targets by the unencrypted metadata of their updates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,33 +21,35 @@ from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.same_sender.estimators.heard_apart import same_sender
 
 RECOUNT = 0.05
-"""The chance that one sender says another number of examples than in another round."""
+"""Probability that a sender reports different numbers of examples in two rounds."""
 
 WILDEST = 4.0
-"""Standard deviations beyond which a number counts as no further off."""
+"""Standard deviations at which a metric is clipped."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MetadataLink(Attack[SameSender]):
-    """Reads no weight: takes two updates that say the same of themselves for one sender's.
+    """Links updates with similar metadata, without reading weights.
 
-    The score of two updates of different rounds is the logarithm of how much likelier what they
-    tell is of one sender than of two, as if the numbers were independent:
+    The score of two updates of different rounds is the log-likelihood ratio of their metadata:
+    one sender against two, with all numbers treated as independent:
 
-    - numbers of examples: with f the share of a number among all updates heard and q the chance
-      of a recount, (1 - q + q f) / f where two are equal, else q. Where all are alike, f = 1.
-    - every metric, less the mean of its round and over its spread: two standard normal numbers
-      of correlation rho against 0. One that nobody tells, or that all tell alike, is left out.
+    - numbers of examples: let f be the fraction of all observed updates with the same number,
+      and q the probability of a different count. The ratio is (1 - q + q f) / f if both numbers
+      are equal, else q. If all updates have the same number, f = 1.
+    - every metric, centred by its round's mean and divided by its deviation: two standard
+      normal numbers with correlation rho against correlation 0. A metric that is never reported
+      or always equal is left out.
 
-    Of senders with several updates it is the mean over pairs. A target is compared with every
-    sender heard that sent nothing in a round of the target's: others are another, and trivially
-    so. Nothing is known of users, so how much of a number lasts is set, not learned.
+    For senders with several updates, the score is the mean over pairs. A target is compared
+    with each sender that sent nothing in the target's rounds; all others trivially differ.
+    The attacker knows no users, so the correlation is a setting and not learned.
 
     Args:
-        lasting: rho: share of the variance of a metric, between the updates of a round, that
-            stays with the sender.
-        order: whether the place of a reply in its round is read: see `metadata`.
+        lasting: rho: fraction of a metric's variance within a round that is constant for the
+            sender.
+        order: whether the position of a reply in its round is read: see `metadata`.
 
     """
 
@@ -57,61 +59,61 @@ class MetadataLink(Attack[SameSender]):
     name: ClassVar[str] = "metadata_link"
     answers: ClassVar = SameSender
     needs: ClassVar = frozenset({UPDATES})
-    source: ClassVar[str] = "ours; a likelihood ratio of what two updates say of themselves"
+    source: ClassVar[str] = "Overheard; a likelihood ratio of the metadata of two updates"
 
     def __post_init__(self) -> None:
-        """Refuse a share that is none."""
+        """Refuse invalid settings."""
         if not 0 <= self.lasting < 1:
-            raise ValueError(f"lasting is a share from 0 to below 1, got {self.lasting}")
+            raise ValueError(f"lasting must be 0 or more and below 1, got {self.lasting}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, SameSender]:
-        """Compare every target with all others heard.
+        """Compare every target with the other senders.
 
         Raises:
-            NeedsError: if nothing is told in clear, nobody else was heard in other rounds, or
-                no update of a target can be read.
+            NeedsError: if updates have no metadata, a target shares a round with every other
+                sender, or no update of a target can be read.
 
         """
         crowd = crowd_of(view, knowledge.people.devices)
-        told = told_beside(view, crowd, order=self.order)
-        if told.is_silent():
-            raise NeedsError(f"{self.name} needs example counts or metrics told in clear")
-        places = {who: place for place, who in enumerate(crowd)}
-        senders = torch.tensor([places[who] for who in told.senders])
+        metadata = told_beside(view, crowd, order=self.order)
+        if metadata.is_silent():
+            raise NeedsError(f"{self.name} needs unencrypted example counts or metrics")
+        indices = {sender: index for index, sender in enumerate(crowd)}
+        senders = torch.tensor([indices[sender] for sender in metadata.senders])
         return {
             target: same_sender(
                 self.name,
                 crowd,
                 senders,
-                told.rounds,
-                mine,
-                self._sizes(told.sizes, mine) + self._numbers(told.numbers, mine),
+                metadata.rounds,
+                own,
+                self._sizes(metadata.sizes, own) + self._numbers(metadata.numbers, own),
             )
-            for target, mine in told.rows(targets).items()
+            for target, own in metadata.rows(targets).items()
         }
 
     def _sizes(
-        self, sizes: Float[Tensor, " updates"], mine: Int[Tensor, " own"]
+        self, sizes: Float[Tensor, " updates"], own: Int[Tensor, " own"]
     ) -> Float[Tensor, "own updates"]:
-        """The evidence of the numbers of examples; 0 where one of two is hidden."""
+        """Return the evidence of example counts; 0 if either is hidden."""
         known = sizes.isfinite()
-        alike = sizes == sizes[mine][:, None]  # (own, updates)
-        often = alike.sum(1, keepdim=True).double() / known.sum()
-        same = ((1 - RECOUNT) / often + RECOUNT).log()
-        evidence = torch.where(alike, same, log(RECOUNT))
-        return torch.where(known & known[mine][:, None], evidence, 0.0)
+        is_equal = sizes == sizes[own][:, None]  # (own, updates)
+        frequency = is_equal.sum(1, keepdim=True).double() / known.sum()
+        if_equal = ((1 - RECOUNT) / frequency + RECOUNT).log()
+        evidence = torch.where(is_equal, if_equal, log(RECOUNT))
+        return torch.where(known & known[own][:, None], evidence, 0.0)
 
     def _numbers(
-        self, numbers: Float[Tensor, "updates numbers"], mine: Int[Tensor, " own"]
+        self, numbers: Float[Tensor, "updates numbers"], own: Int[Tensor, " own"]
     ) -> Float[Tensor, "own updates"]:
-        """The evidence of all metrics; 0 for one that one of two does not tell."""
-        there = numbers.isfinite()
-        variance = torch.where(there, numbers, 0.0).square().sum(0) / there.sum(0)
+        """Return the evidence of all metrics; 0 for a metric that either does not report."""
+        known = numbers.isfinite()
+        variance = torch.where(known, numbers, 0.0).square().sum(0) / known.sum(0)
         scaled = (numbers / variance.sqrt()).clamp(-WILDEST, WILDEST)
         rho = self.lasting
-        ours = scaled[mine][:, None]  # (own, 1, numbers)
-        off = rho**2 * (ours.square() + scaled.square()) - 2 * rho * ours * scaled
-        evidence = -log1p(-(rho**2)) / 2 - off / (2 * (1 - rho**2))
+        mine = scaled[own][:, None]  # (own, 1, numbers)
+        exponent = rho**2 * (mine.square() + scaled.square()) - 2 * rho * mine * scaled
+        evidence = -log1p(-(rho**2)) / 2 - exponent / (2 * (1 - rho**2))
         return torch.where(evidence.isfinite(), evidence, 0.0).sum(2)

@@ -1,1 +1,1 @@
-"""What only the attacks of this question estimate with."""
+"""Estimators used only by the attacks of this question."""

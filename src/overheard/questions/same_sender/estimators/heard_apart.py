@@ -1,4 +1,4 @@
-"""Whom a sender may be besides: those who were heard in other rounds alone."""
+"""Comparison of a sender with senders observed only in other rounds."""
 
 from collections.abc import Sequence
 
@@ -12,40 +12,39 @@ from overheard.questions.same_sender.claim import SameSender
 
 
 def same_sender(
-    teller: str,
+    attack: str,
     crowd: Sequence[Party],
     senders: Int[Tensor, " updates"],
     rounds: Int[Tensor, " updates"],
-    mine: Int[Tensor, " own"],
+    own: Int[Tensor, " own"],
     evidence: Float[Tensor, "own updates"],
 ) -> SameSender:
-    """Compare one sender with all who were never heard in a round of its own.
+    """Compare one sender with all that share no round with it.
 
-    Nobody answers twice in a round. The score of another is the mean evidence over all pairs of
-    an update of the one and an update of the other.
+    A sender sends one update per round. The score of another sender is the mean evidence over
+    all pairs of their updates.
 
     Args:
-        teller: the attack, for the refusal.
-        crowd: all who sent something.
-        senders: of each update, as a place in the crowd.
-        rounds: of each update.
-        mine: the updates of the sender that is asked about.
-        evidence: of each of these and each update, that they are of one sender.
+        attack: name of the attack, for the error message.
+        crowd: all senders.
+        senders: sender of each update, as an index into the crowd.
+        rounds: round of each update.
+        own: indices of the updates of the target sender.
+        evidence: evidence that each of these and each update come from one sender.
 
     Raises:
-        NeedsError: if nobody was heard in other rounds alone.
+        NeedsError: if every other sender shares a round with the target.
 
     """
-    apart = torch.ones(len(crowd), dtype=torch.bool)
-    apart[senders[torch.isin(rounds, rounds[mine])]] = False
-    others = apart.nonzero().flatten()
+    is_comparable = torch.ones(len(crowd), dtype=torch.bool)
+    is_comparable[senders[torch.isin(rounds, rounds[own])]] = False
+    others = is_comparable.nonzero().flatten()
     if not len(others):
-        who = crowd[int(senders[mine[0]])]
+        target = crowd[int(senders[own[0]])]
         raise NeedsError(
-            f"{teller} on {who} needs senders that were heard in other "
-            "rounds alone: a sender whose name stays the same is nobody else (pseudonyms = "
-            "'round')"
+            f"{attack} on {target} needs senders that were observed only in other rounds: set "
+            "pseudonyms = 'round', as senders with lasting names need no linking"
         )
     sums = evidence.new_zeros(len(crowd)).index_add_(0, senders, evidence.mean(0))
     means = sums / senders.bincount(minlength=len(crowd))
-    return SameSender(tuple(crowd[place] for place in others.tolist()), means[others])
+    return SameSender(tuple(crowd[index] for index in others.tolist()), means[others])

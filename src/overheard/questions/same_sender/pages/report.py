@@ -1,4 +1,4 @@
-"""What a report tells of which updates are of one sender."""
+"""The report pages on which updates come from the same sender."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,53 +42,54 @@ TABLE = ScoreTable(
 @final
 @dataclass(frozen=True)
 class SameSenderPages(Pages):
-    """How well updates of one sender are linked, beside chance and beside the control."""
+    """Report pages on linked updates, compared with guessing and with the control."""
 
     name = "same_sender"
 
     def reading(self, row: Row, whose: str) -> Statement:
-        """How precisely others of the same sender are found."""
+        """State the average precision."""
         value = self.question.measure(row.score).tell(row.value.mean)
+        what = "which updates come from the same sender"
         return Statement(
-            "which targets are of one sender",
-            f"tells which targets are of one sender, with an average precision of {value}",
+            what,
+            f"infers {what} with an average precision of {value}",
             f"at an average precision of {value}",
         )
 
     def intro(self) -> str:
-        """How precisely others of the same sender are found."""
-        return "For which targets are of one sender: the average precision, target by target."
+        """Explain the reported score."""
+        return "For updates from the same sender: the average precision, averaged over targets."
 
     def sentences(self, exposure: Exposure) -> tuple[str, ...]:
-        """Pairs and the control."""
+        """Describe pairs and the control."""
         case = exposure.cases[0]
-        told = self.question.measure(case.headline)
-        return (*pair_words(case), control_words(case, told))
+        measure = self.question.measure(case.headline)
+        return (*pair_words(case), control_words(case, measure))
 
     def unmeasured(self, exposure: Exposure) -> str:
-        """Nobody is known."""
+        """State that no known user took part."""
         return unmeasured_words(exposure)
 
     def why_unmeasured(self) -> str:
-        """Nobody is known."""
+        """Return the same reason in a few words."""
         return WHY_UNMEASURED
 
     def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
-        """A table and curves."""
+        """Show a table and curves."""
         return people_section(link_tables(every), link_plates(every))
 
     def terms(self) -> tuple[Term, ...]:
-        """Pairs, and intervals over people."""
+        """Define pairs, and intervals over users."""
         return (PAIRS_TERM, INTERVALS_TERM)
 
 
 def link_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
-    """A table for each group of observers."""
+    """Return one table per group of observers."""
     return score_tables(every, (TABLE,))
 
 
 def link_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
-    """A figure for each group of observers, arm by arm."""
+    """Return one figure per arm and group of observers."""
     return tuple(
         pairs_plate(exposure, curves)
         for arm in every
@@ -98,11 +99,11 @@ def link_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
 
 
 def _curves(exposure: Exposure) -> list[PairCurve]:
-    """The best attacks of which there are pairs of both kinds."""
+    """Return curves of the best attacks with both matching and other pairs."""
     curves = [
         PairCurve(
             case.label,
-            sender_matches(one for one in case.findings if not one.cell.is_control),
+            sender_matches(found for found in case.findings if not found.cell.is_control),
         )
         for case in exposure.cases
     ]

@@ -1,4 +1,4 @@
-"""What all pairs of targets together tell of how well senders are linked."""
+"""Summary rows of all compared pairs of targets."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from overheard.questions.same_sender.statistics.pairs import sender_matches
 
 
 def same_sender_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
-    """Return the rows of `findings.beside_control.pair_rows` for each place."""
+    """Return the rows of `findings.beside_control.pair_rows` for each attack and arm."""
     return tuple(
         row
-        for place in beside_controls(findings)
+        for comparison in beside_controls(findings)
         for row in pair_rows(
-            place,
-            sender_matches(place.planned),
-            sender_matches(place.control),
-            place.draws(seed),
+            comparison,
+            sender_matches(comparison.planned),
+            sender_matches(comparison.control),
+            comparison.draws(seed),
         )
     )

@@ -1,6 +1,6 @@
-"""Simulates a plan and lets its attacks listen, and writes no report.
+"""Simulate a plan and run its attacks, without a report.
 
-python listen.py PLAN FOLDER WORKERS
+python simulate.py PLAN FOLDER WORKERS
 """
 
 import sys

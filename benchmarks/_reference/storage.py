@@ -1,4 +1,4 @@
-"""What is kept of an audit's folder: all but clocks and versions, as plain files."""
+"""Results of an audit as plain files, without times and versions."""
 
 import csv
 import hashlib
@@ -7,50 +7,50 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-MAKERS = ("overheard", "torch", "python")
-"""Keys of a manifest that name versions."""
+VERSION_KEYS = ("overheard", "torch", "python")
+"""Keys of a manifest with versions."""
 
 
-def keep_audit(folder: Path, out: Path) -> None:
-    """Findings as document and as table, the page, and the transcripts of its runs."""
+def store_audit(folder: Path, out: Path) -> None:
+    """Store findings as document and table, the report, and digests of transcripts."""
     out.mkdir(parents=True, exist_ok=True)
     findings = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
     versions = findings.pop("versions")
-    # As tables: a setting that is new, and as it was by default, is an added key.
+    # Parsed, so that a new setting with its default counts as an added key.
     findings["plan"] = tomllib.loads(findings["plan"])
-    keep_json(findings, out / "findings.json")
+    store_json(findings, out / "findings.json")
     with (folder / "findings.csv").open(encoding="utf-8", newline="") as file:
-        keep_json(list(csv.DictReader(file)), out / "findings.csv.json")
+        store_json(list(csv.DictReader(file)), out / "findings.csv.json")
     page = (folder / "report.html").read_text(encoding="utf-8")
-    (out / "report.html").write_text(_without(versions, page), encoding="utf-8")
+    (out / "report.html").write_text(_without_versions(versions, page), encoding="utf-8")
     runs = {path.name: _run(path) for path in sorted((folder / "runs").glob("*"))}
     if runs:
-        keep_json(runs, out / "runs.json")
+        store_json(runs, out / "runs.json")
 
 
-def keep_files(folder: Path, out: Path, pattern: str) -> None:
-    """The digest of each file."""
-    keep_json({path.name: _digest(path) for path in sorted(folder.glob(pattern))}, out)
+def store_digests(folder: Path, out: Path, pattern: str) -> None:
+    """Store the digest of each file."""
+    store_json({path.name: _digest(path) for path in sorted(folder.glob(pattern))}, out)
 
 
-def keep_json(document: object, out: Path) -> None:
-    """A document with its keys in order, an entry a line."""
+def store_json(document: object, out: Path) -> None:
+    """Store a document with sorted keys, one entry per line."""
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def _without(versions: Mapping[str, str], page: str) -> str:
+def _without_versions(versions: Mapping[str, str], page: str) -> str:
     for version in versions.values():
         page = page.replace(f"<bdi>{version}</bdi>", "<bdi>VERSION</bdi>")
-    # A tag a line, so that a difference is not lost in a whole drawing.
+    # One tag per line, so that differences are shown by tag.
     return page.replace("><", ">\n<")
 
 
 def _run(folder: Path) -> dict[str, object]:
-    """Manifest, truth, and every message with the digest of what it holds."""
+    """Return manifest, ground truth, and every message with digests of its files."""
     transcript = folder / "transcript"
     manifest = _read(transcript / "manifest.json")
-    for key in MAKERS:
+    for key in VERSION_KEYS:
         del manifest[key]
     return {
         "manifest": manifest,

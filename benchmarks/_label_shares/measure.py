@@ -1,4 +1,4 @@
-"""Runs one federation, lets every attack listen to it, and keeps what each got."""
+"""Run one federation, run every attack on it, and store the results."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from time import process_time
 import torch
 
 from _label_shares.grid import RECIPES, ROUNDS, SOURCES, VIEWS, Cell, Scale, Setting
-from _label_shares.store import Measured, Store, Told
+from _label_shares.store import CellResult, ClientResult, Store
 from overheard.archive.shelf import FolderShelf
 from overheard.auditing.simulate import federation_of
 from overheard.auditing.supplies import Resources, deal_examples, load_data
@@ -33,19 +33,19 @@ from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
 MOST_AUXILIARY = 1000
-"""Examples of each class that are dealt whatever is asked for, so that all transcripts of a
-federation are the same."""
+"""Auxiliary examples of each class in every partition, so that all transcripts of a federation
+are the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a federation is measured.
+class Workplace:
+    """Inputs and outputs of measuring a federation.
 
     Args:
-        store: takes the figures.
-        data: folder with data sets; None = as `Resources` has it.
-        keep_bank: whether readings of virtual clients are kept once their attacks are done.
-        is_wanted: asked before each attack; False ends the measuring.
+        store: store of results.
+        data: folder with data sets; None = the default of `Resources`.
+        keep_bank: whether simulations are kept after their attacks.
+        is_wanted: called before each attack; False stops measuring.
 
     """
 
@@ -55,24 +55,31 @@ class Place:
     is_wanted: Callable[[], bool]
 
 
-def measure(setting: Setting, cells: Sequence[Cell], scale: Scale, place: Place) -> None:
-    """Measure those cells of one federation that were not measured before."""
-    missing = [cell for cell in cells if not place.store.has(cell)]
+def measure(
+    setting: Setting, cells: Sequence[Cell], scale: Scale, workplace: Workplace
+) -> None:
+    """Measure the missing cells of one federation."""
+    missing = [cell for cell in cells if not workplace.store.has(cell)]
     if not missing:
         return
-    plan, resources = plan_of(setting, scale), Resources(place.data, workers=1, device="cpu")
+    plan, resources = (
+        plan_of(setting, scale),
+        Resources(workplace.data, workers=1, device="cpu"),
+    )
     dataset = load_data(plan, resources)
-    folder = place.store.folder
-    dealt = deal_examples(plan, dataset, setting.seed)
-    federation = federation_of(plan, plan.arms[0], setting.seed, dealt, dataset.task, resources)
+    folder = workplace.store.folder
+    partition = deal_examples(plan, dataset, setting.seed)
+    federation = federation_of(
+        plan, plan.arms[0], setting.seed, partition, dataset.task, resources
+    )
     transcript, truth = run(federation, folder / "runs" / setting.name)
     view = transcript.seen_by(SERVER)
-    for auxiliary, some in groupby(missing, lambda cell: cell.auxiliary):
+    for auxiliary, group in groupby(missing, lambda cell: cell.auxiliary):
         bank = folder / "bank" / f"{setting.name}_{auxiliary}"
         knowledge = Knowledge(
             classes=dataset.task.classes,
             build_model=federation.build_model,
-            auxiliary=auxiliary_of(dealt, auxiliary, dataset.task.classes),
+            auxiliary=auxiliary_of(partition, auxiliary, dataset.task.classes),
             recipe=federation.recipe,
             means=Means(
                 seed=Seed(setting.seed).child("bank"),
@@ -81,43 +88,44 @@ def measure(setting: Setting, cells: Sequence[Cell], scale: Scale, place: Place)
                 workers=1,
             ),
         )
-        for cell in some:
-            if not place.is_wanted():
+        for cell in group:
+            if not workplace.is_wanted():
                 return
-            place.store.save(cell, listened(cell, place.store, view, truth, knowledge, scale))
-        if not place.keep_bank:
+            result = run_attack(cell, workplace.store, view, truth, knowledge, scale)
+            workplace.store.save(cell, result)
+        if not workplace.keep_bank:
             shutil.rmtree(bank, ignore_errors=True)
 
 
-def listened(
+def run_attack(
     cell: Cell, store: Store, view: View, truth: GroundTruth, knowledge: Knowledge, scale: Scale
-) -> Measured:
-    """What one attack got, and in how much time."""
+) -> CellResult:
+    """Run one attack; return its scores and CPU time."""
     attack, rounds = store.attacks[cell.attack], VIEWS[cell.view]
-    heard, targets = view.during(rounds), [client(number) for number in range(scale.clients)]
+    observed, targets = view.during(rounds), [client(number) for number in range(scale.clients)]
     seed = Seed(cell.setting.seed).child("attack", cell.attack)
     began = process_time()
     with one_thread():
-        claims = attack.infer(heard, targets, knowledge, seed)
-    seconds, scorer, told = process_time() - began, LabelSharesScorer(), []
+        claims = attack.infer(observed, targets, knowledge, seed)
+    seconds, scorer, results = process_time() - began, LabelSharesScorer(), []
     for target in targets:
         true = scorer.truth(truth, target, rounds)
         scores = scorer.score(claims[target], true, scorer.guesses(true, knowledge))
-        of = {score.name: score for score in scores}
-        told.append(
-            Told(
+        by_name = {score.name: score for score in scores}
+        results.append(
+            ClientResult(
                 target,
-                of["l1"].value,
-                of["l1"].blinds["uniform"],
-                _value(of.get("coverage")),
-                _value(of.get("width")),
+                by_name["l1"].value,
+                by_name["l1"].blinds["uniform"],
+                _value(by_name.get("coverage")),
+                _value(by_name.get("width")),
             )
         )
-    return Measured(cell.name, repr(attack), seconds, tuple(told))
+    return CellResult(cell.name, repr(attack), seconds, tuple(results))
 
 
 def plan_of(setting: Setting, scale: Scale) -> Plan:
-    """The plan of one federation, whatever its attackers know."""
+    """Return the plan of one federation."""
     recipe = RECIPES[setting.recipe]
     return Plan(
         seeds=(setting.seed,),
@@ -136,18 +144,18 @@ def plan_of(setting: Setting, scale: Scale) -> Plan:
             batch=recipe.batch,
             optimizer=recipe.optimizer,
         ),
-        # A plan has a threat; who listens here, and knowing what, is told by the cells.
+        # A plan must have a threat. The cells define the actual attacks and their knowledge.
         threats=(ThreatPlan(attacks=(MeanSoftmax(),)),),
     )
 
 
-def auxiliary_of(dealt: Deal, per_class: int | None, classes: int) -> Examples:
-    """The first examples of each class that were dealt; None = what the clients hold."""
+def auxiliary_of(partition: Deal, per_class: int | None, classes: int) -> Examples:
+    """Return the first auxiliary examples of each class; None = all examples of the clients."""
     if per_class is None:
-        return dealt.pool.take(torch.cat(dealt.rows[0]))
-    labels = dealt.auxiliary.labels
+        return partition.pool.take(torch.cat(partition.rows[0]))
+    labels = partition.auxiliary.labels
     first = [(labels == label).nonzero().flatten()[:per_class] for label in range(classes)]
-    return dealt.auxiliary.take(torch.cat(first))
+    return partition.auxiliary.take(torch.cat(first))
 
 
 def _value(score: Score | None) -> float | None:
