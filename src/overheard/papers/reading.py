@@ -38,7 +38,7 @@ class ReadingPlace:
     target: Party | None = None
 
 
-def found(audit: Audit, place: ReadingPlace) -> tuple[Finding, ...]:
+def found(audit: Audit, finding_filter: ReadingPlace) -> tuple[Finding, ...]:
     """Return the selected findings of all seeds.
 
     Raises:
@@ -49,25 +49,29 @@ def found(audit: Audit, place: ReadingPlace) -> tuple[Finding, ...]:
         one
         for one in audit.findings
         if (one.cell.attack, one.cell.rounds, one.cell.arm)
-        == (place.attack, place.rounds, place.arm)
-        and place.target in (None, one.target)
+        == (finding_filter.attack, finding_filter.rounds, finding_filter.arm)
+        and finding_filter.target in (None, one.target)
     )
     if not findings:
         missing = {
             need
             for refusal in audit.refusals
-            if refusal.cell.attack == place.attack
+            if refusal.cell.attack == finding_filter.attack
             for need in refusal.missing
         }
         raise NeedsError(
-            f"{place} was not measured: {'; '.join(sorted(missing)) or 'no such run'}"
+            f"attack {finding_filter.attack!r} was not measured in arm {finding_filter.arm!r}: "
+            f"{'; '.join(sorted(missing)) or 'no such run'}"
         )
     return findings
 
 
-def mean(audit: Audit, place: ReadingPlace, score: str) -> Estimate:
+def mean(audit: Audit, finding_filter: ReadingPlace, score: str) -> Estimate:
     """Return the mean of a score over users and seeds."""
-    return mean_of(found(audit, place), [one.value for one in _scores(audit, place, score)])
+    return mean_of(
+        found(audit, finding_filter),
+        [one.value for one in _scores(audit, finding_filter, score)],
+    )
 
 
 def mean_over_rounds(
@@ -79,17 +83,21 @@ def mean_over_rounds(
     """
     by_target: dict[tuple[int, Party], list[float]] = defaultdict(list)
     for number in rounds:
-        place = ReadingPlace(attack, (number,), arm)
-        for finding, one in zip(found(audit, place), _scores(audit, place, score), strict=True):
+        finding_filter = ReadingPlace(attack, (number,), arm)
+        for finding, one in zip(
+            found(audit, finding_filter), _scores(audit, finding_filter, score), strict=True
+        ):
             by_target[finding.cell.seed, finding.target].append(one.value)
     values = np.array([np.mean(several) for several in by_target.values()])
     return estimate(values, np.array([seed for seed, _ in by_target]), BOOTSTRAP)
 
 
-def mean_guess(audit: Audit, place: ReadingPlace, score: str, guess: str) -> Estimate:
+def mean_guess(audit: Audit, finding_filter: ReadingPlace, score: str, guess: str) -> Estimate:
     """Return the mean score of a guess or reference that the claims were compared with."""
-    values = [{**one.blinds, **one.references}[guess] for one in _scores(audit, place, score)]
-    return mean_of(found(audit, place), values)
+    values = [
+        {**one.blinds, **one.references}[guess] for one in _scores(audit, finding_filter, score)
+    ]
+    return mean_of(found(audit, finding_filter), values)
 
 
 def best_round(audit: Audit, attack: str, score: str, rounds: Iterable[int]) -> int:
@@ -128,7 +136,10 @@ def mean_of(findings: Sequence[Finding], values: Sequence[float]) -> Estimate:
     return estimate(np.array(values), seeds, BOOTSTRAP)
 
 
-def _scores(audit: Audit, place: ReadingPlace, score: str) -> list[Score]:
+def _scores(audit: Audit, finding_filter: ReadingPlace, score: str) -> list[Score]:
     return [
-        one for finding in found(audit, place) for one in finding.scores if one.name == score
+        one
+        for finding in found(audit, finding_filter)
+        for one in finding.scores
+        if one.name == score
     ]

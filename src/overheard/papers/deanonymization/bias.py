@@ -202,15 +202,15 @@ def _bias_figure(
 ) -> Plate:
     correlations = user_biases.alike().diagonal()
     order = np.argsort(-correlations, kind="stable")
-    places = np.unique(np.linspace(0, len(order) - 1, min(USERS, len(order))).round())
-    chosen = order[places.astype(int)]
-    users = [user_biases.users[place] for place in chosen]
+    indices = np.unique(np.linspace(0, len(order) - 1, min(USERS, len(order))).round())
+    chosen = order[indices.astype(int)]
+    users = [user_biases.users[index] for index in chosen]
     title = f"Figure 11: {scenario.name}"
     return Plate(
         title,
         "Norms of each class's weight changes, mean over updates. Users are sorted by the "
         "correlation of their biases, highest first: "
-        + ", ".join(f"{correlations[place]:.2f}" for place in chosen)
+        + ", ".join(f"{correlations[index]:.2f}" for index in chosen)
         + ".",
         None,
         tuple(

@@ -53,13 +53,13 @@ def series_plate(title: str, lines: Sequence[Series], across: str, score: str) -
     """
     measure = MEASURES[score]
     chart_lines = []
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         points = [
             (float(x), measure.factor * one.ours)
             for x, one in zip(line.x, line.figures, strict=True)
             if one.ours is not None
         ]
-        chart_lines.append(ChartLine(place, [x for x, _ in points], [y for _, y in points]))
+        chart_lines.append(ChartLine(index, [x for x, _ in points], [y for _, y in points]))
     ends = [x for line in chart_lines for x in line.x] or [0.0, 1.0]
     tops = [y for line in chart_lines for y in line.y] or [1.0]
     margin = 0.03 * (max(ends) - min(ends)) or 0.5

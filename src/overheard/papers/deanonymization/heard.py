@@ -101,7 +101,7 @@ class Updates:
         )
         return Teller(
             self,
-            tuple(classes.users[place] for place in classes.heard.tolist()),
+            tuple(classes.users[index] for index in classes.heard.tolist()),
             heads.log_probabilities(normalize(self.sent.vectors))[0][:, : len(classes.heard)],
         )
 

@@ -58,5 +58,5 @@ def _number(*path: str | None) -> float | None:
 
 @cache
 def _document() -> dict[str, Any]:  # Any: as above.
-    place = files("overheard.papers").joinpath("published/deanonymization.toml")
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    file = files("overheard.papers").joinpath("published/deanonymization.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))

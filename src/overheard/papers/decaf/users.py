@@ -78,8 +78,8 @@ def accuracies() -> Mapping[str, float]:
 # Any: values of the TOML file, which are converted to typed values above.
 @cache
 def _document() -> dict[str, Any]:
-    place = files("overheard.papers").joinpath("published/decaf.toml")
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    file = files("overheard.papers").joinpath("published/decaf.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def _user(entry: Mapping[str, str]) -> User:

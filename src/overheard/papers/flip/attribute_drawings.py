@@ -70,16 +70,16 @@ def _chart(values: Sequence[Figure], label: str) -> Markup:
             (left / width, bottom / height, (width - left - 12) / width, 1 - bottom / height)
         )
         axes.axvline(50, color=INK, ls=BLIND_DASHES, lw=1.3)
-        for place, test in enumerate(LINES):
+        for index, test in enumerate(LINES):
             one = by_test[test]
             colour = SERIES[1] if test in CONTROLS else ACCENT
             if one.ours is not None:
                 if one.low is not None and one.high is not None:
                     ends = [100 * one.low, 100 * one.high]
-                    axes.plot(ends, [place] * 2, color=colour, lw=3)
-                axes.plot([100 * one.ours], [place], "o", color=colour, ms=7)
+                    axes.plot(ends, [index] * 2, color=colour, lw=3)
+                axes.plot([100 * one.ours], [index], "o", color=colour, ms=7)
             if one.published is not None:
-                axes.plot([100 * one.published], [place], "+", color=SOFT, ms=10, mew=1.8)
+                axes.plot([100 * one.published], [index], "+", color=SOFT, ms=10, mew=1.8)
         axes.set_yticks(range(len(LINES)), list(LINES.values()))
         axes.set_ylim(len(LINES) - 0.4, -0.6)
         axes.set_xlim(0, 102)

@@ -168,8 +168,8 @@ class MethodsExperiment(Experiment, Drawn):
         title = "Accuracy by the time of distillation"
         chart = lines_chart(
             [
-                ChartLine(place, [x for x, _ in curve], [100 * y for _, y in curve])
-                for place, curve in enumerate(curves.values())
+                ChartLine(index, [x for x, _ in curve], [100 * y for _, y in curve])
+                for index, curve in enumerate(curves.values())
             ],
             ChartLine(0, (0.0, end), (100 * fedavg, 100 * fedavg)),
             Axis("seconds of all cores", 0.0, 1.02 * end),

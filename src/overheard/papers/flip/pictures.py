@@ -56,7 +56,7 @@ def row_of_pictures(pictures: Sequence[Picture], label: str) -> Markup:
     width = len(pictures) * (EDGE + GAP) - GAP
     height = EDGE + LINE * max(len(one.caption) for one in pictures) + 6
     images = Markup("").join(
-        _placed(one, place * (EDGE + GAP)) for place, one in enumerate(pictures)
+        _placed(one, index * (EDGE + GAP)) for index, one in enumerate(pictures)
     )
     return Markup(
         '<svg viewBox="0 0 {0} {1}" role="img" aria-label="{2}" '
@@ -86,12 +86,12 @@ def _squares(pixels: Float[Tensor, "channels height width"]) -> Markup:
     """Draw one path for each colour, with a 1 x 1 square for each of its pixels."""
     levels = ((pixels.clamp(-REACH, REACH) + REACH) / (2 * REACH) * LEVELS).round().int()
     colours = levels.expand(3, *pixels.shape[1:])  # (channels, height, width)
-    places = defaultdict[str, list[str]](list)
+    paths_by_colour = defaultdict[str, list[str]](list)
     for y in range(colours.shape[1]):
         for x in range(colours.shape[2]):
             colour = "".join(f"{level:x}" for level in colours[:, y, x].tolist())
-            places[colour].append(f"M{x} {y}h1v1h-1z")
+            paths_by_colour[colour].append(f"M{x} {y}h1v1h-1z")
     return Markup("").join(
         Markup('<path fill="#{}" d="{}"/>').format(colour, "".join(squares))
-        for colour, squares in places.items()
+        for colour, squares in paths_by_colour.items()
     )

@@ -70,5 +70,5 @@ def attribute_rows() -> tuple[AttributeRow, ...]:
 @cache
 # Any: nested tables with numbers as leaves.
 def _document() -> dict[str, Any]:
-    place = files("overheard.papers").joinpath("published/flip.toml")
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    file = files("overheard.papers").joinpath("published/flip.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))

@@ -247,8 +247,8 @@ def _distilled(plan: Plan) -> ArmPlan:
 
 def _scores(soft: Float[Tensor, " classes"], names: Sequence[str]) -> tuple[str, ...]:
     """Return the highest soft labels, one per line."""
-    values, places = soft.topk(min(SCORES, len(names)))
+    values, indices = soft.topk(min(SCORES, len(names)))
     return tuple(
-        f"{names[place]} {value:.2f}"
-        for place, value in zip(places.tolist(), values.tolist(), strict=True)
+        f"{names[index]} {value:.2f}"
+        for index, value in zip(indices.tolist(), values.tolist(), strict=True)
     )

@@ -12,18 +12,18 @@ from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.followed import Followed, Series
 
 
-def bands_of(followed: Followed, name: str, place: int) -> tuple[Band, Band]:
+def bands_of(followed: Followed, name: str, legend_index: int) -> tuple[Band, Band]:
     """Make the line of the runs that shift, and that of their controls.
 
     Args:
         followed: series that is drawn.
         name: name in the legend.
-        place: place of the name in the legend, from 0.
+        legend_index: position of the name in the legend, from 0.
 
     """
     return (
-        Band(name, place, spreads(followed.shifted), is_control=False),
-        Band(name, place, spreads(followed.control), is_control=True),
+        Band(name, legend_index, spreads(followed.shifted), is_control=False),
+        Band(name, legend_index, spreads(followed.control), is_control=True),
     )
 
 

@@ -61,10 +61,10 @@ def follow(runs: Runs, name: str, measures: Sequence[LeakageMeasure]) -> tuple[F
         Followed(
             one,
             plan.data.shifts[0].round,
-            tuple(run[place] for run in series[False]),
-            tuple(run[place] for run in series[True]),
+            tuple(run[index] for run in series[False]),
+            tuple(run[index] for run in series[True]),
         )
-        for place, one in enumerate(measures)
+        for index, one in enumerate(measures)
     )
 
 

@@ -15,5 +15,5 @@ def sentences(value: str) -> Mapping[str, str]:
 
 @cache
 def _document() -> Document:
-    place = files("overheard.papers").joinpath("published/shift.toml")
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    file = files("overheard.papers").joinpath("published/shift.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))

@@ -197,8 +197,8 @@ def _correlations(sources: Mapping[float, Divergence]) -> Values:
     """Return the correlation of severity and divergence by run, with the control at 0.5."""
     correlations = []
     first = sources[EVEN[0]]
-    for place, control in enumerate(first.control):
-        run = [control, *(sources[even].shifted[place] for even in EVEN)]
+    for index, control in enumerate(first.control):
+        run = [control, *(sources[even].shifted[index] for even in EVEN)]
         values = [value for value in run if value is not None]
         varies = len(values) == len(run) and len(set(values)) > 1
         correlations.append(correlation([0.5, *EVEN], values) if varies else None)

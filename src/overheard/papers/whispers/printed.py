@@ -64,5 +64,5 @@ Document = Mapping[str, Mapping[str, Mapping[str, str]]]
 
 @cache
 def _document() -> Document:
-    place = files("overheard.papers").joinpath("published/whispers.toml")
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    file = files("overheard.papers").joinpath("published/whispers.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
