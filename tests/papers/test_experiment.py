@@ -22,7 +22,7 @@ RESOURCES = Resources(engine="sequential")
 @final
 @dataclass(frozen=True, slots=True)
 class Counting(Experiment):
-    """How many findings two audits of one round have."""
+    """Counts the findings of two audits of one round."""
 
     benchmark: DecafBenchmark
     name: str = "counting"
@@ -52,7 +52,7 @@ class Counting(Experiment):
 
 
 @pytest.mark.slow
-def test_each_audit_leaves_its_report_and_tells_of_its_steps(
+def test_each_audit_writes_its_report_and_reports_its_steps(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     steps: list[Step] = []
@@ -68,13 +68,13 @@ def test_each_audit_leaves_its_report_and_tells_of_its_steps(
 
 
 @pytest.mark.slow
-def test_every_experiment_leaves_a_page_of_its_figures(
+def test_every_experiment_writes_a_page_of_its_values(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     experiment = Counting(tiny_benchmark)
     experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
-    # Ten findings of either audit, no drawings, and a link to the report of each.
+    # Ten findings of each audit, no figures, and a link to each report.
     assert page.count("<bdi>10</bdi>") == 2
     assert "<svg" not in page
     for name in ("first", "second"):
@@ -83,7 +83,7 @@ def test_every_experiment_leaves_a_page_of_its_figures(
 
 
 @pytest.mark.slow
-def test_a_second_run_in_the_same_folder_finds_all_done(
+def test_a_second_run_in_the_same_folder_reuses_all_results(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     experiment = Counting(tiny_benchmark)
@@ -96,31 +96,33 @@ def test_a_second_run_in_the_same_folder_finds_all_done(
 
 
 @pytest.mark.slow
-def test_one_seed_stands_for_those_of_the_experiment(
+def test_a_given_seed_replaces_the_experiments_seeds(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     experiment = Counting(tiny_benchmark)
     run = experiment.run(tmp_path, quick=False, resources=RESOURCES, on_step=None, seed=7)
-    # Ten users under one seed, where the experiment has two.
+    # Ten users with one seed; the experiment has two.
     assert [one.ours for one in run] == [10, 10]
     assert (tmp_path / "first" / "runs" / "no_defense-seed7").is_dir()
 
 
 @pytest.mark.slow
-def test_an_audit_without_its_data_is_left_out_and_told(
+def test_an_audit_without_data_is_left_out_and_reported(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     experiment = Counting(tiny_benchmark, second=FER2013)
-    elsewhere = Resources(data=tmp_path, engine="sequential")
+    empty_folder = Resources(data=tmp_path, engine="sequential")
     first, missing = experiment.run(
-        tmp_path / "out", quick=True, resources=elsewhere, on_step=None
+        tmp_path / "out", quick=True, resources=empty_folder, on_step=None
     )
     assert (first.name, first.ours) == ("first", 10)
     assert (missing.name, missing.ours, missing.better) == ("second_not_measured", None, None)
     assert "fer2013_subset.npz" in missing.setting
 
 
-def test_without_any_data_the_experiment_says_what_to_mend(tmp_path: Path) -> None:
-    elsewhere = Resources(data=tmp_path, engine="sequential")
+def test_without_any_data_the_experiment_names_the_missing_file(tmp_path: Path) -> None:
+    empty_folder = Resources(data=tmp_path, engine="sequential")
     with pytest.raises(DataError, match="fer2013_subset"):
-        Counting(FER2013).run(tmp_path / "out", quick=True, resources=elsewhere, on_step=None)
+        Counting(FER2013).run(
+            tmp_path / "out", quick=True, resources=empty_folder, on_step=None
+        )

@@ -9,11 +9,11 @@ def test_finds_an_experiment_by_paper_and_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["decaf", "decaf/table99", "decaf/"])
-def test_names_the_experiments_that_there_are(name: str) -> None:
+def test_an_unknown_experiment_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(PlanError, match="table3, table4"):
         find_experiment(name)
 
 
-def test_names_the_papers_that_there_are() -> None:
-    with pytest.raises(PlanError, match=r"'cookbook': there are .*decaf"):
+def test_an_unknown_paper_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(PlanError, match=r"'cookbook'; known papers: .*decaf"):
         find_experiment("cookbook/table3")

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def figures(
+def values(
     tiny_benchmark: DecafBenchmark,
     tiny_size: DecafSize,
     tmp_path_factory: pytest.TempPathFactory,
@@ -37,24 +37,28 @@ def figures(
     return {one.name: one for one in run}
 
 
-def test_each_attack_is_told_together_and_by_round(figures: dict[str, Figure]) -> None:
-    # 2 attacks, 2 scores, 2 rounds and both together; and the guess's 2 scores.
-    assert len(figures) == 14
+def test_each_attack_has_values_over_all_rounds_and_per_round(
+    values: dict[str, Figure],
+) -> None:
+    # 2 attacks, 2 scores, 2 rounds and both together; and 2 scores of the guess.
+    assert len(values) == 14
     assert {
         "digits_attack_1_mean_softmax_top1_all_rounds",
         "digits_attack_2_ramakrishna_top3_round_2",
-    } <= figures.keys()
+    } <= values.keys()
 
 
-def test_what_was_published_stands_beside_the_first_attack_alone(
-    figures: dict[str, Figure],
+def test_only_the_first_attack_has_a_published_value(
+    values: dict[str, Figure],
 ) -> None:
-    told = {name: one.published for name, one in figures.items() if one.published is not None}
-    assert told == {"digits_attack_1_mean_softmax_top1_all_rounds": 0.9}
+    published = {
+        name: one.published for name, one in values.items() if one.published is not None
+    }
+    assert published == {"digits_attack_1_mean_softmax_top1_all_rounds": 0.9}
 
 
-def test_one_who_heard_nothing_names_the_largest_of_ten_classes_by_luck(
-    figures: dict[str, Figure],
+def test_the_uninformed_guess_names_the_largest_of_ten_classes_by_chance(
+    values: dict[str, Figure],
 ) -> None:
-    # 1/10 where one class is the largest; of users 1 and 10 several are, which is easier.
-    assert 0.1 <= figures["digits_uniform_top1"].ours < 0.3
+    # 1/10 if one class is the largest; users 1 and 10 have several, which is easier.
+    assert 0.1 <= values["digits_uniform_top1"].ours < 0.3

@@ -22,9 +22,9 @@ def cell(number: int, seed: int = 0) -> Cell:
     return Cell("no defense", seed, (SERVER,), "decaf", "Decaf()", "label_shares", (number,))
 
 
-def finding(number: int, who: Party, l1: float, seed: int = 0) -> Finding:
+def finding(number: int, target: Party, l1: float, seed: int = 0) -> Finding:
     score = Score("l1", l1, "lower", {"uniform": 0.5}, {"support": 0.25})
-    return Finding(cell(number, seed), who, (1.0,), (1.0,), (score,))
+    return Finding(cell(number, seed), target, (1.0,), (1.0,), (score,))
 
 
 def audit(*findings: Finding, refusals: tuple[Refusal, ...] = ()) -> Audit:
@@ -45,11 +45,13 @@ TWO_ROUNDS = audit(
 
 def test_the_accuracy_of_an_arm_leaves_its_controls_out() -> None:
     control = ArmRun("no defense", 1, (), {1: 0.0}, 0, 2, is_control=True)
-    beside = replace(TWO_ROUNDS, arms=(*TWO_ROUNDS.arms, control))
-    assert mean_accuracy(beside, "no defense", 1) == mean_accuracy(TWO_ROUNDS, "no defense", 1)
+    with_control = replace(TWO_ROUNDS, arms=(*TWO_ROUNDS.arms, control))
+    assert mean_accuracy(with_control, "no defense", 1) == mean_accuracy(
+        TWO_ROUNDS, "no defense", 1
+    )
 
 
-def test_means_run_over_the_targets_of_one_round() -> None:
+def test_means_are_over_the_targets_of_one_round() -> None:
     assert mean(TWO_ROUNDS, ReadingPlace("decaf", (0,)), "l1").mean == pytest.approx(0.3)
     assert mean(TWO_ROUNDS, ReadingPlace("decaf", (1,)), "l1").mean == pytest.approx(0.2)
 
@@ -68,7 +70,7 @@ def test_the_mean_over_rounds_counts_each_user_in_each_round() -> None:
 
 
 @pytest.mark.parametrize(("guess", "value"), [("uniform", 0.5), ("support", 0.25)])
-def test_guesses_are_read_whether_blind_or_told(guess: str, value: float) -> None:
+def test_guesses_and_references_are_read(guess: str, value: float) -> None:
     assert mean_guess(TWO_ROUNDS, ReadingPlace("decaf", (0,)), "l1", guess).mean == value
 
 
@@ -76,13 +78,13 @@ def test_accuracy_is_averaged_over_seeds() -> None:
     assert mean_accuracy(TWO_ROUNDS, "no defense", 1).mean == pytest.approx(0.7)
 
 
-def test_what_was_refused_is_no_figure() -> None:
+def test_a_refused_attack_has_no_value() -> None:
     refusal = Refusal(cell(0), client(0), ("labelled auxiliary examples of every class",))
     with pytest.raises(NeedsError, match="labelled auxiliary examples"):
         found(audit(refusals=(refusal,)), ReadingPlace("decaf", (0,)))
 
 
-def test_what_was_never_run_is_no_figure() -> None:
+def test_an_attack_that_was_not_run_has_no_value() -> None:
     with pytest.raises(NeedsError, match="no such run"):
         found(TWO_ROUNDS, ReadingPlace("decaf", (2,)))
 

@@ -8,7 +8,7 @@ from overheard.papers.figure import Figure
 from overheard.papers.find import find_experiment
 from overheard.papers.record import read_figures, write_figures
 
-FIGURES = (
+VALUES = (
     Figure("mean_l1", "MNIST", 0.18, 0.17, 0.19, 0.185, "lower"),
     Figure("null_recall", "MNIST", 1.0, None, None, None, "higher"),
     Figure("fer2013_not_measured", "no data", None, None, None, None, None),
@@ -16,13 +16,13 @@ FIGURES = (
 EXPERIMENT = find_experiment("decaf/table3")
 
 
-def test_figures_read_back_as_they_were_written(tmp_path: Path) -> None:
-    write_figures(EXPERIMENT, FIGURES, tmp_path, quick=True)
-    assert read_figures(tmp_path) == FIGURES
+def test_values_read_back_as_they_were_written(tmp_path: Path) -> None:
+    write_figures(EXPERIMENT, VALUES, tmp_path, quick=True)
+    assert read_figures(tmp_path) == VALUES
 
 
-def test_the_file_is_a_list_with_one_entry_a_figure(tmp_path: Path) -> None:
-    path = write_figures(EXPERIMENT, FIGURES, tmp_path, quick=True)
+def test_the_file_is_a_list_with_one_entry_per_value(tmp_path: Path) -> None:
+    path = write_figures(EXPERIMENT, VALUES, tmp_path, quick=True)
     first, second, _ = json.loads(path.read_text())
     assert path.name == "figures.json"
     assert first == {
@@ -41,8 +41,8 @@ def test_the_file_is_a_list_with_one_entry_a_figure(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "[", '[{"name": "mean_l1"}]', '{"figures": []}'])
-def test_refuses_what_holds_no_figures(tmp_path: Path, content: str | None) -> None:
+def test_refuses_a_missing_or_damaged_file(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "figures.json").write_text(content)
-    with pytest.raises(OutputError, match=r"figures\.json: holds no figures"):
+    with pytest.raises(OutputError, match=r"figures\.json: the file is missing or damaged"):
         read_figures(tmp_path)

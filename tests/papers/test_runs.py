@@ -13,7 +13,7 @@ from overheard.plans.plan import UNDEFENDED
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 
 
-def test_opens_what_was_said_in_a_run(
+def test_opens_the_transcript_of_a_run(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     one = plan(tiny_benchmark, tiny_size, (MeanSoftmax(),))

@@ -7,43 +7,43 @@ FULL = plan(alike(MNIST), MNIST.full, quick=False)
 QUICK = plan(alike(MNIST), MNIST.reduced, quick=True)
 
 
-def test_a_full_run_is_told_without_cuts() -> None:
+def test_the_setting_of_a_full_run_has_no_reductions() -> None:
     assert setting("MNIST", FULL, FULL) == (
-        "MNIST, 8 clients of 3000 to 5000 examples, 1000 auxiliary examples a class, "
+        "MNIST, 8 clients of 3000 to 5000 examples, 1000 auxiliary examples per class, "
         "10 rounds, seeds 0, 1, 2"
     )
 
 
-def test_every_cut_of_a_quick_run_is_told() -> None:
-    told = setting("MNIST", QUICK, FULL)
-    for cut in (
+def test_the_setting_of_a_quick_run_lists_every_reduction() -> None:
+    description = setting("MNIST", QUICK, FULL)
+    for reduction in (
         "1 of 3 seeds",
         "3 of 10 rounds",
-        "300 to 500 of 3000 to 5000 examples a client",
-        "100 of 1000 auxiliary examples a class",
+        "300 to 500 of 3000 to 5000 examples per client",
+        "100 of 1000 auxiliary examples per class",
         "240 of 1200 virtual clients",
-        "mnist(shrink=2) in place of mnist",
+        "mnist(shrink=2) instead of mnist",
     ):
-        assert cut in told
-    assert "clients of" in told
-    assert "8 of 8" not in told
+        assert reduction in description
+    assert "clients of" in description
+    assert "8 of 8" not in description
 
 
-def test_those_who_take_part_are_called_as_in_the_paper() -> None:
-    told = setting("MNIST", QUICK, FULL, people="users")
-    assert "8 users of 300 to 500 examples" in told
-    assert "examples a user" in told
+def test_participants_have_the_papers_name() -> None:
+    description = setting("MNIST", QUICK, FULL, people="users")
+    assert "8 users of 300 to 500 examples" in description
+    assert "examples per user" in description
 
 
-def test_examples_of_the_population_and_another_rate_are_told() -> None:
+def test_the_setting_gives_auxiliary_examples_and_another_rate() -> None:
     data = FULL.data.model_copy(update={"auxiliary_per_class": None, "auxiliary": 500})
     training = FULL.training.model_copy(update={"rate": 0.5})
     other = FULL.model_copy(update={"data": data, "training": training})
-    told = setting("MNIST", other, FULL)
-    assert ", 500 auxiliary examples, 10 rounds" in told
-    assert "rate 0.5 in place of 0.01" in told
+    description = setting("MNIST", other, FULL)
+    assert ", 500 auxiliary examples, 10 rounds" in description
+    assert "rate 0.5 instead of 0.01" in description
 
 
-def test_one_client_alone_is_not_several() -> None:
+def test_one_client_is_singular() -> None:
     alone = FULL.model_copy(update={"data": FULL.data.model_copy(update={"clients": 1})})
     assert setting("MNIST", alone, alone).startswith("MNIST, 1 client of 3000 to 5000")

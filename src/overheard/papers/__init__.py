@@ -1,1 +1,1 @@
-"""Tables and figures of the papers, run anew and held beside what was published."""
+"""Reproductions of the papers' tables and figures, compared with the published values."""

@@ -1,4 +1,4 @@
-"""The contract of an experiment that is drawn as its paper draws it."""
+"""The contract of an experiment whose page has figures."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from overheard.report.experiment_page import Reading
 @final
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What the page of an experiment shows beside its figures.
+    """The figures and statements on the page of an experiment.
 
     Args:
-        plates: drawings, each with a table of the same numbers.
-        readings: what the paper says in words.
+        plates: figures, each with a table of the same values.
+        readings: statements of the paper, checked against the reproduced values.
 
     """
 
@@ -27,8 +27,8 @@ class Drawing:
 
 
 class Drawn(ABC):
-    """An experiment whose page has drawings."""
+    """An experiment whose page has figures."""
 
     @abstractmethod
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """The drawings, read off the audits that were run and off the figures of these."""
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw the page's figures from the finished audits and the reproduced values."""

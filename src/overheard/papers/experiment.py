@@ -25,38 +25,38 @@ from overheard.report.write import write_report
 from overheard.statistics.estimate import Estimate
 
 PAGE = "figures.html"
-"""The page that an experiment leaves in its folder."""
+"""File name of the page that an experiment writes into its folder."""
 
 REPORT_SEED = Seed(0)
-"""Of the bootstrap in the reports of an experiment: the same runs, the same bytes."""
+"""Seed of the bootstrap in an experiment's reports, so that a rerun writes the same bytes."""
 
 
 class Experiment(ABC):
-    """One table or figure of a paper: audits to run, and what to read off them.
+    """One table or figure of a paper: the audits to run and the values to read from them.
 
     A concrete experiment is a final frozen dataclass.
     """
 
     name: str
-    """As the command line has it, such as "table3"."""
+    """The name on the command line, such as "table3"."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """What it shows, in a line."""
+        """Title in one line."""
 
     @property
     @abstractmethod
     def differences(self) -> str:
-        """One paragraph of plain text: how our setting departs from the paper's, or may."""
+        """Describe in a paragraph how the setting differs or may differ from the paper's."""
 
     @abstractmethod
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """The audits to run, by the sub-folder that each leaves; quick: in minutes."""
+        """Return the plans to run, by sub-folder; with `quick`, plans that run in minutes."""
 
     @abstractmethod
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """What the paper's table or figure shows, read off the audits that were run."""
+        """Read the values of the paper's table or figure from the finished audits."""
 
     def run(
         self,
@@ -67,22 +67,22 @@ class Experiment(ABC):
         on_step: OnStep | None,
         seed: int | None = None,
     ) -> tuple[Figure, ...]:
-        """Run every audit, leave its report in its sub-folder, and read off the figures.
+        """Run every audit, write its report to its sub-folder, and return the values.
 
-        The page `figures.html` tells them, with the drawings of an experiment that is `Drawn`.
-        What was done before in the same folder is not done again. An audit whose data are
-        missing is left out, and told by one figure that is not measured, unless it is the only
-        one.
+        The page `figures.html` shows the values, and the figures of an experiment that is
+        `Drawn`. Results that are already in the folder are reused. An audit whose data are
+        missing is left out and reported as one unmeasured value, unless no audit has data.
 
         Args:
-            folder: gets a sub-folder for each plan.
-            quick: fewer seeds, rounds and examples.
-            resources: where the data lie and what the work is done on.
-            on_step: told of each piece of work that is done, within the audit it belongs to.
-            seed: one in place of the experiment's own.
+            folder: folder of the experiment, with a sub-folder for each plan.
+            quick: whether to use fewer seeds, rounds and examples.
+            resources: data folder, device and workers.
+            on_step: called after each finished step of an audit.
+            seed: one seed that replaces the experiment's own.
 
         Raises:
-            AuditError: one of its leaves, saying what to mend; what was done before stays.
+            AuditError: if an audit fails; the message says what to change. Finished work is
+                kept.
 
         """
         plans = dict(self.plans(quick=quick))
@@ -92,13 +92,13 @@ class Experiment(ABC):
             }
         audits, missing = {}, dict[str, DataError]()
         for number, (name, plan) in enumerate(plans.items(), start=1):
-            place = f"audit {number} of {len(plans)}"
+            prefix = f"audit {number} of {len(plans)}"
             try:
                 audits[name] = audit(
                     plan,
                     folder / name,
                     resources=resources,
-                    on_step=None if on_step is None else partial(_tell, on_step, place),
+                    on_step=None if on_step is None else partial(_report_step, on_step, prefix),
                 )
             except DataError as error:
                 missing[name] = error
@@ -107,52 +107,54 @@ class Experiment(ABC):
         if not audits:
             raise next(iter(missing.values()))
         runs = Runs(audits, plans, folder, resources)
-        figures = (
+        values = (
             *self.figures(runs),
             *(_not_measured(name, error) for name, error in missing.items()),
         )
-        drawing = self.drawing(runs, figures) if isinstance(self, Drawn) else Drawing()
+        content = self.drawing(runs, values) if isinstance(self, Drawn) else Drawing()
         page = ExperimentPage(
             self.name,
             self.title,
             self.differences,
-            drawing.readings,
-            drawing.plates,
-            _numbers(figures),
+            content.readings,
+            content.plates,
+            _value_tables(values),
             tuple(audits),
             quick,
         )
         write_text(folder / PAGE, page.html())
-        return figures
+        return values
 
 
 class Paper(ABC):
-    """A published paper, as far as its tables and figures can be run anew."""
+    """A published paper and those of its tables and figures that can be reproduced."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
-    """Authors, year, where to find it."""
+    """Authors, year and reference."""
 
     @abstractmethod
     def experiments(self) -> Mapping[str, Experiment]:
-        """Its experiments by name, in the order of the paper."""
+        """Return the experiments by name, in the order of the paper."""
 
 
-def _numbers(figures: Sequence[Figure]) -> tuple[Table, ...]:
-    """One table a run: what comes before the first semicolon of a setting is the run."""
+def _value_tables(values: Sequence[Figure]) -> tuple[Table, ...]:
+    """Make one table per run; the setting's part before the first semicolon names the run."""
     return tuple(
         Table(
-            shown(where),
-            ("Figure", "Of", "Ours", "95 % interval", "Published", "Direction"),
-            tuple(_line(one) for one in told),
+            shown(run),
+            ("Value", "Setting", "Reproduced", "95 % interval", "Published", "Direction"),
+            tuple(_row(one) for one in values_of_run),
             2,
         )
-        for where, told in groupby(figures, key=lambda one: one.setting.partition("; ")[0])
+        for run, values_of_run in groupby(
+            values, key=lambda one: one.setting.partition("; ")[0]
+        )
     )
 
 
-def _line(one: Figure) -> tuple[str, ...]:
+def _row(one: Figure) -> tuple[str, ...]:
     return (
         shown(one.name),
         shown(one.setting.partition("; ")[2]),
@@ -169,5 +171,5 @@ def _not_measured(name: str, error: DataError) -> Figure:
     )
 
 
-def _tell(on_step: OnStep, place: str, step: Step) -> None:
-    on_step(Step(f"{place}: {step.what}", step.done, step.total))
+def _report_step(on_step: OnStep, prefix: str, step: Step) -> None:
+    on_step(Step(f"{prefix}: {step.what}", step.done, step.total))

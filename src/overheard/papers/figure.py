@@ -1,4 +1,4 @@
-"""One number of ours beside the published one."""
+"""One reproduced value and the published one."""
 
 from dataclasses import dataclass
 
@@ -7,18 +7,19 @@ from overheard.core.scorer import Better
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of ours beside the one that was published.
+    """One reproduced value and the value that the paper publishes.
 
     Args:
         name: unique within the experiment.
-        setting: what it was measured on, in words.
-        ours: the mean over users and seeds; None where it could not be measured, for a reason
-            that `setting` gives.
-        low: lower end of its 95 % bootstrap interval; None where there is nothing to draw from.
-        high: upper end.
-        published: what the paper says; None where it says nothing, or its text is lost.
-        better: the direction of a better attack or, for an accuracy, of a better model; None
-            for what is only shown, such as a share.
+        setting: description of what it was measured on.
+        ours: mean over users and seeds; None if it could not be measured; `setting` then says
+            why.
+        low: lower end of its 95 % interval; None if there is none.
+        high: upper end of the interval.
+        published: the paper's value; None if it gives none, or if that part of its text is
+            lost.
+        better: whether higher or lower values mean a better attack or, for an accuracy, a
+            better model; None for a value without a direction, such as a share.
 
     """
 

@@ -1,4 +1,4 @@
-"""Finds an experiment by the name that the command line has for it."""
+"""The papers, and lookup of an experiment by its name on the command line."""
 
 from collections.abc import Mapping
 
@@ -9,26 +9,26 @@ from overheard.papers.experiment import Experiment, Paper
 
 
 def papers() -> Mapping[str, Paper]:
-    """Every paper that can be run anew, by name."""
-    found = discover(overheard.papers.library, Paper)
-    return {name: paper() for name, paper in found.items()}
+    """Return every paper that can be reproduced, by name."""
+    classes = discover(overheard.papers.library, Paper)
+    return {name: paper() for name, paper in classes.items()}
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment with this name, such as "decaf/table3".
+    """Return the experiment with this name, such as "decaf/table3".
 
     Raises:
-        PlanError: if there is none, with those that there are.
+        PlanError: if there is none; the message lists the known names.
 
     """
     paper, _, experiment = name.partition("/")
     known = papers()
     if paper not in known:
-        raise PlanError(f"no paper {paper!r}: there are {', '.join(known)}")
+        raise PlanError(f"unknown paper {paper!r}; known papers: {', '.join(known)}")
     experiments = known[paper].experiments()
     if experiment not in experiments:
         raise PlanError(
-            f"{paper} has no experiment {experiment!r}: name one as {paper}/NAME, of "
+            f"{paper} has no experiment {experiment!r}; use {paper}/NAME with one of: "
             + ", ".join(experiments)
         )
     return experiments[experiment]

@@ -1,4 +1,4 @@
-"""The figures behind a drawing, as the table that stands beside it."""
+"""The values in a figure, as the table next to it."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -9,11 +9,11 @@ from overheard.findings.names import shown
 from overheard.papers.figure import Figure
 
 
-def numbers_table(caption: str, figures: Sequence[Figure]) -> Table:
-    """The figures behind a drawing."""
+def numbers_table(caption: str, values: Sequence[Figure]) -> Table:
+    """Return a table of the values in a figure."""
     return Table(
         caption,
-        ("Figure", "Of", "Mean", "95 % interval"),
+        ("Value", "Setting", "Mean", "95 % interval"),
         tuple(
             (
                 shown(one.name),
@@ -23,7 +23,7 @@ def numbers_table(caption: str, figures: Sequence[Figure]) -> Table:
                 if one.low is not None and isfinite(one.low)
                 else NO_FIGURE,
             )
-            for one in figures
+            for one in values
         ),
         2,
     )

@@ -1,4 +1,4 @@
-"""A rival's own protocol: scores of some attacks, over all rounds and round by round."""
+"""Another paper's protocol: scores of its attacks over all rounds and per round."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ UNIFORM = "uniform"
 @final
 @dataclass(frozen=True, slots=True)
 class ProtocolPanel:
-    """One data set on which the protocol is carried out.
+    """One data set of the protocol.
 
     Args:
-        name: of the data set, as the paper writes it.
-        full: the audit; its threat tries every attack on all rounds, and on each alone.
-        reduced: the audit for those in a hurry.
-        published: what the paper says of its attack, the first of the threat's; None where its
-            numbers are not known to us.
+        name: name of the data set, as the paper writes it.
+        full: plan; its threat runs every attack on all rounds together and on each round alone.
+        reduced: plan of a quick run.
+        published: published score of the paper's attack, which is the first of the threat; None
+            if it is unknown.
 
     """
 
@@ -37,22 +37,22 @@ class ProtocolPanel:
 
     @property
     def key(self) -> str:
-        """Its name in figures and folders."""
+        """Name in the keys of values and in folders."""
         return self.full.data.source.name
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ProtocolExperiment(Experiment):
-    """Attacks on the federation that a paper describes, beside the uniform guess.
+    """Attacks on the federation that a paper describes, compared with the uniform guess.
 
     Args:
-        name: of the experiment.
-        shows: what it is about, in a line.
-        departs: how our setting departs from the paper's, in a paragraph.
-        panels: its data sets.
-        scores: by which attacks are told; the first is the paper's headline.
-        better: the direction of these.
+        name: name of the experiment.
+        shows: title, in one line.
+        departs: how the setting differs from the paper's, in a paragraph.
+        panels: data sets.
+        scores: names of the scores; the paper's main score comes first.
+        better: whether higher or lower scores mean a better attack.
 
     """
 
@@ -65,40 +65,42 @@ class ProtocolExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What it shows."""
+        """Title of the experiment."""
         return self.shows
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return self.departs
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set."""
+        """Return one plan per data set."""
         return {one.key: one.reduced if quick else one.full for one in self.panels}
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Each score of each attack and of the guess, over all rounds and round by round."""
+        """Return each score of each attack and of the guess, over all rounds and per round."""
         return tuple(
-            told
+            value
             for panel in self.panels
             if panel.key in runs.audits
-            for told in self._of(panel, runs.audits[panel.key], runs.plans[panel.key])
+            for value in self._panel_values(
+                panel, runs.audits[panel.key], runs.plans[panel.key]
+            )
         )
 
-    def _of(self, panel: ProtocolPanel, audit: Audit, run: Plan) -> list[Figure]:
-        where, threat = setting(panel.name, run, panel.full), run.threats[0]
+    def _panel_values(self, panel: ProtocolPanel, audit: Audit, run: Plan) -> list[Figure]:
+        context, threat = setting(panel.name, run, panel.full), run.threats[0]
         rounds = tuple(range(run.training.rounds))
-        heard = {"all_rounds": rounds} | {f"round_{n + 1}": (n,) for n in rounds}
-        figures = []
+        selections = {"all_rounds": rounds} | {f"round_{n + 1}": (n,) for n in rounds}
+        values = []
         for number, attack in enumerate(threat.attacks):
-            for when, some in heard.items():
-                place = ReadingPlace(threat.named(attack), some, UNDEFENDED)
-                figures += [
+            for when, selected in selections.items():
+                finding_filter = ReadingPlace(threat.named(attack), selected, UNDEFENDED)
+                values += [
                     figure(
                         f"{panel.key}_attack_{number + 1}_{attack.name}_{score}_{when}",
-                        f"{where}; {attack!r}, {when.replace('_', ' ')}",
-                        mean(audit, place, score),
+                        f"{context}; {attack!r}, {when.replace('_', ' ')}",
+                        mean(audit, finding_filter, score),
                         panel.published
                         if (number, when, score) == (0, "all_rounds", self.scores[0])
                         else None,
@@ -107,10 +109,10 @@ class ProtocolExperiment(Experiment):
                     for score in self.scores
                 ]
         first = ReadingPlace(threat.named(threat.attacks[0]), rounds, UNDEFENDED)
-        return figures + [
+        return values + [
             figure(
                 f"{panel.key}_{UNIFORM}_{score}",
-                f"{where}; all classes alike, a guess that heard nothing",
+                f"{context}; uninformed guess: uniform over classes",
                 mean_guess(audit, first, score, UNIFORM),
                 None,
                 self.better,

@@ -1,4 +1,4 @@
-"""Reads means with intervals off an audit."""
+"""Means with intervals, read from an audit."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -22,13 +22,13 @@ BOOTSTRAP = Seed(0).child("papers")
 @final
 @dataclass(frozen=True, slots=True)
 class ReadingPlace:
-    """Which findings of an audit a figure is read off.
+    """A selection of an audit's findings.
 
     Args:
-        attack: as the plan's threat names it, see `plans.part.label`.
-        rounds: that were listened to, from 0.
-        arm: of the plan.
-        target: one user; None = all.
+        attack: name of the attack in the plan's threat; see `plans.part.label`.
+        rounds: observed rounds, from 0.
+        arm: arm of the plan.
+        target: one user; None = all users.
 
     """
 
@@ -38,64 +38,72 @@ class ReadingPlace:
     target: Party | None = None
 
 
-def found(audit: Audit, place: ReadingPlace) -> tuple[Finding, ...]:
-    """The findings there, over all seeds.
+def found(audit: Audit, finding_filter: ReadingPlace) -> tuple[Finding, ...]:
+    """Return the selected findings of all seeds.
 
     Raises:
-        NeedsError: if there are none, with what the attack lacked where it was refused.
+        NeedsError: if there are none; the message says what a refused attack was missing.
 
     """
     findings = tuple(
         one
         for one in audit.findings
         if (one.cell.attack, one.cell.rounds, one.cell.arm)
-        == (place.attack, place.rounds, place.arm)
-        and place.target in (None, one.target)
+        == (finding_filter.attack, finding_filter.rounds, finding_filter.arm)
+        and finding_filter.target in (None, one.target)
     )
     if not findings:
-        lacks = {
+        missing = {
             need
             for refusal in audit.refusals
-            if refusal.cell.attack == place.attack
+            if refusal.cell.attack == finding_filter.attack
             for need in refusal.missing
         }
         raise NeedsError(
-            f"{place} was not measured: {'; '.join(sorted(lacks)) or 'no such run'}"
+            f"attack {finding_filter.attack!r} was not measured in arm {finding_filter.arm!r}: "
+            f"{'; '.join(sorted(missing)) or 'no such run'}"
         )
     return findings
 
 
-def mean(audit: Audit, place: ReadingPlace, score: str) -> Estimate:
-    """The mean of a score over users and seeds."""
-    return mean_of(found(audit, place), [one.value for one in _scores(audit, place, score)])
+def mean(audit: Audit, finding_filter: ReadingPlace, score: str) -> Estimate:
+    """Return the mean of a score over users and seeds."""
+    return mean_of(
+        found(audit, finding_filter),
+        [one.value for one in _scores(audit, finding_filter, score)],
+    )
 
 
 def mean_over_rounds(
     audit: Audit, attack: str, rounds: Iterable[int], score: str, arm: str = UNDEFENDED
 ) -> Estimate:
-    """The mean of a score over rounds that were listened to one by one, users and seeds.
+    """Return the mean of a score over users, seeds and rounds that were attacked one by one.
 
-    A user's rounds are averaged before its interval is drawn: they are no independent trials.
+    The rounds of a user are averaged before the bootstrap, as they are not independent trials.
     """
-    heard: dict[tuple[int, Party], list[float]] = defaultdict(list)
+    by_target: dict[tuple[int, Party], list[float]] = defaultdict(list)
     for number in rounds:
-        place = ReadingPlace(attack, (number,), arm)
-        for finding, one in zip(found(audit, place), _scores(audit, place, score), strict=True):
-            heard[finding.cell.seed, finding.target].append(one.value)
-    values = np.array([np.mean(several) for several in heard.values()])
-    return estimate(values, np.array([seed for seed, _ in heard]), BOOTSTRAP)
+        finding_filter = ReadingPlace(attack, (number,), arm)
+        for finding, one in zip(
+            found(audit, finding_filter), _scores(audit, finding_filter, score), strict=True
+        ):
+            by_target[finding.cell.seed, finding.target].append(one.value)
+    values = np.array([np.mean(several) for several in by_target.values()])
+    return estimate(values, np.array([seed for seed, _ in by_target]), BOOTSTRAP)
 
 
-def mean_guess(audit: Audit, place: ReadingPlace, score: str, guess: str) -> Estimate:
-    """The mean of a score for one of the guesses that the claims were held against."""
-    values = [{**one.blinds, **one.references}[guess] for one in _scores(audit, place, score)]
-    return mean_of(found(audit, place), values)
+def mean_guess(audit: Audit, finding_filter: ReadingPlace, score: str, guess: str) -> Estimate:
+    """Return the mean score of a guess or reference that the claims were compared with."""
+    values = [
+        {**one.blinds, **one.references}[guess] for one in _scores(audit, finding_filter, score)
+    ]
+    return mean_of(found(audit, finding_filter), values)
 
 
 def best_round(audit: Audit, attack: str, score: str, rounds: Iterable[int]) -> int:
-    """The round, from 0, at which the mean of a score that should be low is lowest.
+    """Return the round, from 0, with the lowest mean of a score for which lower is better.
 
-    It is chosen with the truth in hand: an attacker does not know it.
+    The choice uses the ground truth, so an attacker cannot make it.
     """
     return min(
         rounds, key=lambda number: mean(audit, ReadingPlace(attack, (number,)), score).mean
@@ -103,32 +111,35 @@ def best_round(audit: Audit, attack: str, score: str, rounds: Iterable[int]) -> 
 
 
 def figure(
-    name: str, setting: str, ours: Estimate, published: float | None, better: Better | None
+    name: str, setting: str, measured: Estimate, published: float | None, better: Better | None
 ) -> Figure:
-    """A figure from an estimate."""
-    return Figure(name, setting, ours.mean, ours.low, ours.high, published, better)
+    """Make a reproduced value from an estimate."""
+    return Figure(name, setting, measured.mean, measured.low, measured.high, published, better)
 
 
 def mean_accuracy(audit: Audit, arm: str, number: int) -> Estimate:
-    """The accuracy of the global model as round `number` broadcasts it, over seeds."""
+    """Return the accuracy of the global model broadcast in round `number`, over seeds."""
     runs = [one for one in audit.arms if one.arm == arm and not one.is_control]
     values = np.array([one.accuracy[number] for one in runs])
     return estimate(values, np.array([one.seed for one in runs]), BOOTSTRAP)
 
 
 def last_accuracy(audit: Audit, arm: str) -> Estimate:
-    """The accuracy of the last global model that was measured, over seeds."""
+    """Return the accuracy of the last measured global model, over seeds."""
     (last,) = {max(one.accuracy) for one in audit.arms if one.arm == arm}
     return mean_accuracy(audit, arm, last)
 
 
 def mean_of(findings: Sequence[Finding], values: Sequence[float]) -> Estimate:
-    """The mean of values that were worked out from these findings, one each."""
+    """Return the mean of values, one for each finding."""
     seeds = np.array([finding.cell.seed for finding in findings])
     return estimate(np.array(values), seeds, BOOTSTRAP)
 
 
-def _scores(audit: Audit, place: ReadingPlace, score: str) -> list[Score]:
+def _scores(audit: Audit, finding_filter: ReadingPlace, score: str) -> list[Score]:
     return [
-        one for finding in found(audit, place) for one in finding.scores if one.name == score
+        one
+        for finding in found(audit, finding_filter)
+        for one in finding.scores
+        if one.name == score
     ]

@@ -1,4 +1,4 @@
-"""Keeps the figures of an experiment in a file that a script can hold against a bar."""
+"""The file with the values of an experiment, for scripts that check them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,19 +17,19 @@ FILE = "figures.json"
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid", strict=True))
 class FigureEntry:
-    """One figure, with all that is needed to read it without its neighbours.
+    """One value, with everything that is needed to read it on its own.
 
     Args:
-        experiment: such as "table3".
-        name: see `Figure`, as all that follow but the last two.
-        setting: what it was measured on.
-        ours: measured; None where it could not be.
-        low: of the interval.
-        high: of the interval.
-        published: by the paper.
-        better: the direction; None of what has none.
-        quick: whether it comes from a run of reduced size, which no paper should be held to.
-        differences: how the setting departs from the paper's.
+        experiment: name of the experiment, such as "table3".
+        name: see `Figure`, as for all fields but `quick` and `differences`.
+        setting: description of what it was measured on.
+        ours: measured value; None if it could not be measured.
+        low: lower end of the interval.
+        high: upper end of the interval.
+        published: the paper's value.
+        better: direction; None if there is none.
+        quick: whether it comes from a quick run, which should not be compared with the paper.
+        differences: how the setting differs from the paper's.
 
     """
 
@@ -49,15 +49,15 @@ ENTRIES = TypeAdapter(tuple[FigureEntry, ...])
 
 
 def write_figures(
-    experiment: Experiment, figures: Sequence[Figure], folder: Path, *, quick: bool
+    experiment: Experiment, values: Sequence[Figure], folder: Path, *, quick: bool
 ) -> Path:
-    """Write `figures.json`, a list with one entry a figure, whole or not at all.
+    """Write `figures.json`, a list with one entry per value, atomically.
 
     Returns:
-        Where it lies.
+        Path of the file.
 
     Raises:
-        OutputError: if the disk or the permissions do not allow it.
+        OutputError: if the file cannot be written.
 
     """
     entries = tuple(
@@ -73,7 +73,7 @@ def write_figures(
             quick,
             experiment.differences,
         )
-        for one in figures
+        for one in values
     )
     path = folder / FILE
     write_text(path, ENTRIES.dump_json(entries, indent=2).decode() + "\n")
@@ -81,10 +81,10 @@ def write_figures(
 
 
 def read_figures(folder: Path) -> tuple[Figure, ...]:
-    """The figures that an experiment left in its folder.
+    """Load the values that an experiment wrote to its folder.
 
     Raises:
-        OutputError: if there are none, or the file is damaged.
+        OutputError: if the file is missing or damaged.
 
     """
     path = folder / FILE
@@ -92,8 +92,8 @@ def read_figures(folder: Path) -> tuple[Figure, ...]:
         entries = ENTRIES.validate_json(path.read_bytes())
     except (ValidationError, OSError) as error:
         raise OutputError(
-            f"{path}: holds no figures of an experiment: run `overheard reproduce` into this "
-            "folder"
+            f"{path}: the file is missing or damaged; run `overheard reproduce` with "
+            "this folder as its output"
         ) from error
     return tuple(
         Figure(one.name, one.setting, one.ours, one.low, one.high, one.published, one.better)

@@ -1,4 +1,4 @@
-"""Runs an experiment of a paper by its name."""
+"""Reproduction of a paper's experiment by name."""
 
 from pathlib import Path
 
@@ -18,26 +18,26 @@ def reproduce(
     resources: Resources | None = None,
     on_step: OnStep | None = None,
 ) -> tuple[Figure, ...]:
-    """Run a table or figure of a paper again, and return its figures beside the published ones.
+    """Reproduce a table or figure of a paper and return its values with the published ones.
 
-    Leaves `figures.json`, `figures.html` and the reports of the audits in the folder. What was
-    done before in the same folder is not done again.
+    Writes `figures.json`, `figures.html` and the reports of the audits to the folder. Results
+    that are already in the folder are reused.
 
     Args:
-        experiment: such as "decaf/table3".
-        folder: for all that.
-        quick: a smaller size, that runs in minutes.
-        seed: one in place of the experiment's own.
-        resources: where the data lie and what the work is done on.
-        on_step: told of each piece of work that is done.
+        experiment: name, such as "decaf/table3".
+        folder: folder of the results.
+        quick: whether to run a smaller size, in minutes.
+        seed: one seed that replaces the experiment's own.
+        resources: data folder, device and workers.
+        on_step: called after each finished step.
 
     Raises:
-        AuditError: one of its leaves, saying what to mend; what was done before stays.
+        AuditError: if an audit fails; the message says what to change. Finished work is kept.
 
     """
     chosen = find_experiment(experiment)
-    figures = chosen.run(
+    values = chosen.run(
         folder, quick=quick, resources=resources or Resources(), on_step=on_step, seed=seed
     )
-    write_figures(chosen, figures, folder, quick=quick)
-    return figures
+    write_figures(chosen, values, folder, quick=quick)
+    return values

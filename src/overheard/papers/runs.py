@@ -1,4 +1,4 @@
-"""What an experiment has run: audits, by the plans that they carried out."""
+"""The finished audits of an experiment and their plans."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ from overheard.plans.plan import Plan
 @final
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The audits of an experiment, each in a sub-folder of its own.
+    """The finished audits of an experiment, each in its own sub-folder.
 
     Args:
-        audits: what was found, by sub-folder; those whose data are missing are left out.
-        plans: what was run there; the experiment's own, with other seeds where those were
-            asked for.
-        folder: the experiment's.
-        resources: where the data lie and what the work was done on.
+        audits: results by sub-folder; audits whose data are missing are left out.
+        plans: plans by sub-folder; with other seeds than the experiment's if those were
+            requested.
+        folder: folder of the experiment.
+        resources: data folder, device and workers.
 
     """
 
@@ -35,6 +35,6 @@ class Runs:
     def transcript(
         self, name: str, arm: str, seed: int, *, is_control: bool = False
     ) -> Transcript:
-        """What was said in one of the federations, or in its control."""
-        home = AuditFolder(self.folder / name)
-        return open_transcript(home.run(arm, seed, is_control=is_control))
+        """Open the transcript of one federation, or of its control run."""
+        audit_folder = AuditFolder(self.folder / name)
+        return open_transcript(audit_folder.run(arm, seed, is_control=is_control))

@@ -1,4 +1,4 @@
-"""A dozen users with habits of their own, in a table that needs no download."""
+"""A dozen distinct users, in a table that needs no download."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ USERS, EACH, LABELS = 12, 24, 3
 
 @pytest.fixture(scope="session")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Each user has four columns of its own, and one label in two is the one it likes."""
+    """Write users with typical values in four columns and a preferred label in half of them."""
     draws = np.random.default_rng(0)
     rows = []
     for user in range(USERS):

@@ -11,12 +11,12 @@ def pairs(scores: list[float], same: list[bool]) -> Matches:
     )
 
 
-def test_scores_that_say_nothing_get_a_half_however_many_pairs_are_of_two_people() -> None:
+def test_constant_scores_have_a_precision_of_one_half_for_any_balance() -> None:
     assert balanced_precision(pairs([1.0] * 11, [True] + [False] * 10)) == pytest.approx(0.5)
 
 
-def test_a_true_pair_below_half_of_the_others_is_worth_two_thirds() -> None:
-    # Others weigh 1/2 each and together 1: precision 1 / (1 + 1/2) at the true pair.
+def test_a_true_pair_below_half_of_the_others_has_a_precision_of_two_thirds() -> None:
+    # The others have weight 1/2 each and 1 in total: precision 1 / (1 + 1/2) at the true pair.
     assert balanced_precision(pairs([3.0, 2.0, 1.0], [False, True, False])) == pytest.approx(
         2 / 3
     )

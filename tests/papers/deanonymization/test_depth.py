@@ -9,7 +9,7 @@ from overheard.papers.deanonymization.world import IdentityScenario
 
 
 @pytest.mark.slow
-def test_each_layer_has_its_own_precision_and_the_first_reads_habits(
+def test_each_layer_has_its_own_precision_and_the_first_reveals_users(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     panels = (
@@ -17,12 +17,12 @@ def test_each_layer_has_its_own_precision_and_the_first_reads_habits(
     )
     experiment = DepthExperiment("table5", panels, panels)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
-    figures = {one.name: one for one in run}
-    first = figures["tiny_simulated_embedding_mean_average_precision"].ours
-    bias = figures["tiny_simulated_output_bias_mean_average_precision"].ours
+    values = {one.name: one for one in run}
+    first = values["tiny_simulated_embedding_mean_average_precision"].ours
+    bias = values["tiny_simulated_output_bias_mean_average_precision"].ours
     assert first is not None
     assert bias is not None
-    # Habits lie in columns that go with no label.
+    # The typical values of users are in columns that do not depend on the label.
     assert first > bias
-    printed = {name for name, one in figures.items() if one.published is not None}
-    assert printed == {"tiny_shadow_embedding_mean_average_precision"}
+    published = {name for name, one in values.items() if one.published is not None}
+    assert published == {"tiny_shadow_embedding_mean_average_precision"}

@@ -8,17 +8,20 @@ from overheard.papers.deanonymization.world import IdentityScenario
 
 
 @pytest.mark.slow
-def test_the_control_tells_nobody_where_users_as_they_are_are_told(
+def test_the_iid_control_hides_users_that_the_attack_identifies(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     experiment = IidExperiment((tiny,), (tiny,))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
-    told = {one.name: one.ours for one in run}
-    control, own = told["tiny_simulated_control"], told["tiny_simulated_as_they_are"]
-    low, high = told["tiny_simulated_null_low"], told["tiny_simulated_null_high"]
+    by_name = {one.name: one.ours for one in run}
+    control, own_value = (
+        by_name["tiny_simulated_control"],
+        by_name["tiny_simulated_as_they_are"],
+    )
+    low, high = by_name["tiny_simulated_null_low"], by_name["tiny_simulated_null_high"]
     assert control is not None
-    assert own is not None
+    assert own_value is not None
     assert low is not None
     assert high is not None
-    assert low < high < own
-    assert control < own / 2
+    assert low < high < own_value
+    assert control < own_value / 2

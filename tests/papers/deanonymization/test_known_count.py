@@ -17,7 +17,7 @@ from overheard.papers.deanonymization.plans import every_sender, people, plan
 from overheard.papers.deanonymization.world import IdentityScenario
 
 
-def test_each_user_has_so_many_updates_or_all_that_there_are() -> None:
+def test_each_user_has_the_given_number_of_updates_or_all() -> None:
     people = torch.tensor([0, 0, 0, 1, 2, 2])
     known = KnownUpdates(torch.zeros(6, 1), people, people, people, ("a", "b", "c"), 3)
     for seed in range(5):
@@ -25,23 +25,23 @@ def test_each_user_has_so_many_updates_or_all_that_there_are() -> None:
         assert people[chosen].bincount().tolist() == [2, 1, 2]
 
 
-def test_numbers_that_leave_no_update_out_are_not_told_beside_all(
+def test_counts_that_leave_no_update_out_are_dropped(
     tiny: IdentityScenario,
 ) -> None:
-    world = replace(tiny, rounds=9, most_rounds=8)
-    threats = (every_sender((published(world, "simulated"),)),)
-    run = plan(world, people("random"), threats)
-    assert counts_of(world, run, (1, 4, 8, 16)) == (1, 4)
+    scenario = replace(tiny, rounds=9, most_rounds=8)
+    threats = (every_sender((published(scenario, "simulated"),)),)
+    run = plan(scenario, people("random"), threats)
+    assert counts_of(scenario, run, (1, 4, 8, 16)) == (1, 4)
 
 
 @pytest.mark.slow
-def test_all_updates_tell_no_less_than_one(
+def test_all_updates_give_at_least_the_precision_of_one(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     experiment = KnownCountExperiment((tiny,), (tiny,), (1, 2), steps=400)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
-    told = {one.name: one.ours for one in run}
-    one, every = told["tiny_updates_1"], told["tiny_updates_all"]
+    by_name = {one.name: one.ours for one in run}
+    one, all_updates = by_name["tiny_updates_1"], by_name["tiny_updates_all"]
     assert one is not None
-    assert every is not None
-    assert 0.3 < one <= every
+    assert all_updates is not None
+    assert 0.3 < one <= all_updates

@@ -11,15 +11,15 @@ from overheard.papers.deanonymization.world import IdentityScenario
 
 
 @pytest.mark.slow
-def test_more_prior_examples_tell_more(
+def test_more_prior_examples_increase_precision(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     panels = (Counted(tiny, (1,), ("shadow",)),)
     experiment = PriorExamplesExperiment(panels, panels)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
-    told = {one.name: one.ours for one in run}
-    one = told["tiny_records_1_shadow_reidentify_svm_mean_average_precision"]
-    every = told["tiny_records_all_shadow_reidentify_svm_mean_average_precision"]
+    by_name = {one.name: one.ours for one in run}
+    one = by_name["tiny_records_1_shadow_reidentify_svm_mean_average_precision"]
+    all_updates = by_name["tiny_records_all_shadow_reidentify_svm_mean_average_precision"]
     assert one is not None
-    assert every is not None
-    assert every > one
+    assert all_updates is not None
+    assert all_updates > one

@@ -14,45 +14,45 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def figures(
+def values(
     tiny: IdentityScenario, resources: Resources, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Figure]:
     panels = (TablePanel(replace(tiny, paper="blog"), ("random",)),)
     experiment = ReidentificationExperiment(panels, panels)
     folder = tmp_path_factory.mktemp("table3")
-    told = experiment.run(folder, quick=True, resources=resources, on_step=None)
-    figures = {one.name: one for one in told}
-    assert len(figures) == len(told)
-    return figures
+    run = experiment.run(folder, quick=True, resources=resources, on_step=None)
+    values = {one.name: one for one in run}
+    assert len(values) == len(run)
+    return values
 
 
 @pytest.mark.parametrize("attack", ["reidentify_svm", "reidentify_wccn"])
 @pytest.mark.parametrize("source", ["shadow", "simulated"])
-def test_both_sources_tell_users_apart_and_the_control_nobody(
-    figures: dict[str, Figure], source: str, attack: str
+def test_both_sources_identify_users_and_the_control_does_not(
+    values: dict[str, Figure], source: str, attack: str
 ) -> None:
     name = f"tiny_random_update_{source}_{attack}"
-    told = figures[f"{name}_mean_average_precision"].ours
-    chance, control = figures[f"{name}_chance"].ours, figures[f"{name}_iid_control"].ours
-    assert told is not None
+    precision = values[f"{name}_mean_average_precision"].ours
+    chance, control = values[f"{name}_chance"].ours, values[f"{name}_iid_control"].ours
+    assert precision is not None
     assert chance is not None
     assert control is not None
-    assert told > 0.6 > 2.5 * chance
+    assert precision > 0.6 > 2.5 * chance
     assert control < 0.4
 
 
-def test_published_numbers_stand_beside_shadow_devices_and_single_updates_alone(
-    figures: dict[str, Figure],
+def test_only_single_updates_with_shadow_devices_have_published_values(
+    values: dict[str, Figure],
 ) -> None:
-    beside = {name for name, one in figures.items() if one.published is not None}
-    # Three attacks by four scores; none is of ours.
-    assert len(beside) == 12
-    assert all(name.startswith("tiny_random_update_shadow_") for name in beside)
-    place = "tiny_random_update_shadow_reidentify_mlp_mean_average_precision"
-    assert figures[place].published == 0.529
+    published = {name for name, one in values.items() if one.published is not None}
+    # Three attacks by four scores; Overheard's has none.
+    assert len(published) == 12
+    assert all(name.startswith("tiny_random_update_shadow_") for name in published)
+    name = "tiny_random_update_shadow_reidentify_mlp_mean_average_precision"
+    assert values[name].published == 0.529
 
 
-def test_the_full_size_has_every_world_and_the_quick_one_no_text() -> None:
+def test_a_full_run_has_every_scenario_and_a_quick_one_no_text() -> None:
     experiment = ReidentificationExperiment()
     assert set(experiment.plans(quick=True)) == {"wisdm_random", "wisdm_chronological"}
     assert {name.partition("_")[0] for name in experiment.plans(quick=False)} == {

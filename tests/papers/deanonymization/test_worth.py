@@ -14,14 +14,14 @@ ALWAYS_A = {"1.weight": torch.zeros(2, 2), "1.bias": torch.tensor([1.0, 0.0])}
 TEST = Examples(torch.zeros(4, 2), torch.tensor([0, 0, 0, 1]))
 
 
-def test_who_always_says_the_same_is_right_as_often_as_that_is_true() -> None:
+def test_a_constant_model_has_the_accuracy_of_its_label() -> None:
     names = [name for name, _ in Logistic().build(TASK).named_parameters()]
     weights = dict(zip(names, ALWAYS_A.values(), strict=True))
-    # a is the label of three in four.
+    # Three of four labels are a.
     assert worth(replace(WISDM, model=Logistic()), TASK, weights, TEST) == 0.75
 
 
-def test_a_label_by_chance_among_three_misses_by_its_mean_distance() -> None:
+def test_chance_has_the_mean_distance_of_a_random_label() -> None:
     # Label 0: (0 + 1 + 2) / 3 = 1; label 1: (1 + 0 + 1) / 3 = 2/3; mean 5/6.
     labels = torch.tensor([0, 1])
     assert guessed("absolute_error", labels, 3) == pytest.approx(5 / 6)

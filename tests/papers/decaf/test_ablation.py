@@ -10,7 +10,7 @@ from overheard.questions.label_shares.attacks.decaf import Decaf
 
 
 @pytest.mark.slow
-def test_the_maimed_attack_stands_beside_the_whole_one(
+def test_the_ablated_attack_is_compared_with_the_whole_one(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     experiment = AblationExperiment(
@@ -24,10 +24,10 @@ def test_the_maimed_attack_stands_beside_the_whole_one(
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None
     )
-    figures = {one.name: one for one in run}
-    # Table XIV, user 10: all in one class, of which 63.48 % were found: 36.52 + 36.52 (of
-    # which the classes claimed beside it sum to 36.52) = 73.04 per cent.
-    assert figures["l1_user_10"].published == pytest.approx(0.7304, abs=1e-3)
-    # A user of one class is found out by the null classes alone.
-    assert figures["mean_l1"].ours > figures["whole_mean_l1"].ours
-    assert figures["whole_mean_l1"].published == pytest.approx(0.1849, abs=1e-4)
+    values = {one.name: one for one in run}
+    # Table XIV, user 10: all in one class, with a claim of 63.48 %: 36.52 + 36.52 (of
+    # which the other claimed classes sum to 36.52) = 73.04 percent.
+    assert values["l1_user_10"].published == pytest.approx(0.7304, abs=1e-3)
+    # The null classes alone reveal the class of a user with one class.
+    assert values["mean_l1"].ours > values["whole_mean_l1"].ours
+    assert values["whole_mean_l1"].published == pytest.approx(0.1849, abs=1e-4)

@@ -14,7 +14,7 @@ from overheard.papers.decaf.benchmark import (
 )
 
 # Training images of each class: all of MNIST and Fashion-MNIST, the subsets of the others.
-THERE = [
+AVAILABLE = [
     (MNIST, [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]),
     (FASHION_MNIST, [6000] * 10),
     (CIFAR10, [1000] * 10),
@@ -24,26 +24,26 @@ THERE = [
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "there"), THERE, ids=lambda one: getattr(one, "name", "")
+    ("benchmark", "available"), AVAILABLE, ids=lambda one: getattr(one, "name", "")
 )
-def test_the_data_serve_every_user_and_the_attacker(
-    benchmark: DecafBenchmark, there: list[int]
+def test_the_data_are_enough_for_every_user_and_the_attacker(
+    benchmark: DecafBenchmark, available: list[int]
 ) -> None:
     held = sum(
         apportion(torch.tensor(user.true, dtype=torch.float64), benchmark.examples)
         for user in benchmark.users
     )
-    left = torch.tensor(there) - held - benchmark.auxiliary
+    left = torch.tensor(available) - held - benchmark.auxiliary
     assert int(left.min()) >= 0
 
 
-def test_faces_stand_under_their_own_names() -> None:
-    # The text lists the table's columns so; our labels have neutral last.
-    printed = ("angry", "disgust", "fear", "happy", "neutral", "sad", "surprise")
-    assert tuple(printed[column] for column in FER2013.columns) == fer2013.CLASS_NAMES
+def test_the_columns_of_faces_match_the_class_names() -> None:
+    # The order of the table's columns in the text; the source has neutral last.
+    text_order = ("angry", "disgust", "fear", "happy", "neutral", "sad", "surprise")
+    assert tuple(text_order[column] for column in FER2013.columns) == fer2013.CLASS_NAMES
 
 
-def test_every_benchmark_has_a_row_a_user_and_a_share_a_label() -> None:
+def test_every_user_has_a_share_for_each_label() -> None:
     for benchmark in BENCHMARKS:
         for user in benchmark.users:
             assert len(user.true) == len(benchmark.columns)

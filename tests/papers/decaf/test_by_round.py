@@ -10,7 +10,7 @@ from overheard.papers.figure import Figure
 
 
 @pytest.fixture(scope="module")
-def figures(
+def values(
     tiny_benchmark: DecafBenchmark,
     tiny_size: DecafSize,
     tmp_path_factory: pytest.TempPathFactory,
@@ -23,21 +23,21 @@ def figures(
     return {one.name: one for one in run}
 
 
-def test_gives_each_distance_by_round_and_together(figures: dict[str, Figure]) -> None:
-    # 2 rounds, 3 distances, by round and together.
-    assert len(figures) == 12
-    assert {"digits_mean_linf_round_2", "digits_user_2_l2_rounds_1_to_2"} <= figures.keys()
+def test_returns_each_distance_by_round_and_averaged(values: dict[str, Figure]) -> None:
+    # 2 rounds, 3 distances, by round and averaged.
+    assert len(values) == 12
+    assert {"digits_mean_linf_round_2", "digits_user_2_l2_rounds_1_to_2"} <= values.keys()
 
 
-def test_the_distances_of_a_round_are_in_their_order(figures: dict[str, Figure]) -> None:
+def test_linf_is_at_most_l2_and_l2_at_most_l1(values: dict[str, Figure]) -> None:
     # For any two lists of shares, Linf <= L2 <= L1.
-    for what in ("mean_{}_round_1", "mean_{}_round_2", "user_2_{}_rounds_1_to_2"):
-        l1, l2, linf = (figures["digits_" + what.format(d)].ours for d in ("l1", "l2", "linf"))
+    for name in ("mean_{}_round_1", "mean_{}_round_2", "user_2_{}_rounds_1_to_2"):
+        l1, l2, linf = (values["digits_" + name.format(d)].ours for d in ("l1", "l2", "linf"))
         assert 0 < linf <= l2 <= l1
 
 
-def test_the_figures_of_the_paper_are_lost(figures: dict[str, Figure]) -> None:
-    assert {one.published for one in figures.values()} == {None}
+def test_no_value_has_a_published_one(values: dict[str, Figure]) -> None:
+    assert {one.published for one in values.values()} == {None}
 
 
 @pytest.mark.slow

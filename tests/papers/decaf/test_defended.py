@@ -18,11 +18,11 @@ def test_each_arm_has_its_distances_and_its_accuracy(
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None
     )
-    figures = {one.name: one for one in run}
-    assert len(figures) == len(run)
-    assert figures["no_defense_accuracy"].published == pytest.approx(0.9879)
-    assert figures["dropout_accuracy"].published == pytest.approx(0.986)
-    assert figures["local_dp_16_accuracy"].published == pytest.approx(0.589)
-    # Noise has entries of either sign in every row: no class looks null any more.
-    assert figures["local_dp_16_null_recall"].ours < figures["no_defense_null_recall"].ours
-    assert figures["no_defense_mean_l1"].ours < figures["local_dp_16_mean_l1"].ours
+    values = {one.name: one for one in run}
+    assert len(values) == len(run)
+    assert values["no_defense_accuracy"].published == pytest.approx(0.9879)
+    assert values["dropout_accuracy"].published == pytest.approx(0.986)
+    assert values["local_dp_16_accuracy"].published == pytest.approx(0.589)
+    # Noise has entries of either sign in every row: no class looks null.
+    assert values["local_dp_16_null_recall"].ours < values["no_defense_null_recall"].ours
+    assert values["no_defense_mean_l1"].ours < values["local_dp_16_mean_l1"].ours

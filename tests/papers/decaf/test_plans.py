@@ -25,6 +25,6 @@ def test_the_setting_says_what_a_quick_run_leaves_out() -> None:
     full = plan(MNIST, DecafSize(rounds=5, seeds=(0, 1, 2)), (Decaf(),))
     quick = plan(MNIST, DecafSize(rounds=5, seeds=(0,), examples=240), (Decaf(),))
     assert setting(MNIST, full, full).endswith("seeds 0, 1, 2")
-    told = setting(MNIST, quick, full)
-    assert told.endswith("(quick: 1 of 3 seeds, 240 of 1200 examples a user)")
-    assert "rounds," in told
+    description = setting(MNIST, quick, full)
+    assert description.endswith("(quick: 1 of 3 seeds, 240 of 1200 examples per user)")
+    assert "rounds," in description

@@ -5,7 +5,7 @@ from overheard.papers.decaf.printed import printed, printed_mean, printed_mean_g
 
 
 def test_the_papers_mean_l1_on_mnist_is_that_of_its_table() -> None:
-    # L1 by user, per cent: 4.7 19.83 23.84 26.07 26.92 23.93 35.17 18.34 6.12 0 = 184.92.
+    # L1 by user, percent: 4.7 19.83 23.84 26.07 26.92 23.93 35.17 18.34 6.12 0 = 184.92.
     assert printed_mean(MNIST.users, "l1") == pytest.approx(0.1849, abs=1e-4)
 
 
@@ -13,8 +13,8 @@ def test_the_papers_mean_l1_on_fashion_mnist_is_that_of_its_table() -> None:
     assert printed_mean(FASHION_MNIST.users, "l1") == pytest.approx(0.2625, abs=1e-4)
 
 
-def test_user_9_of_mnist_has_half_of_its_support_wrong_under_the_uniform_guess() -> None:
-    # 41.67, 8.33 and 50 against a third each: 8.34 + 25 + 16.67 = 50 per cent.
+def test_the_uniform_guess_has_an_l1_of_one_half_on_user_9_of_mnist() -> None:
+    # 41.67, 8.33 and 50 against a third each: 8.34 + 25 + 16.67 = 50 percent.
     one = printed(MNIST.users[8], "l1")
     assert one.references["uniform on the true support"] == pytest.approx(0.5, abs=1e-3)
 
@@ -25,6 +25,6 @@ def test_the_paper_beats_the_uniform_guess_on_the_true_support_on_average() -> N
         assert printed_mean(benchmark.users, "l1") < guess
 
 
-def test_the_paper_names_every_null_class_and_no_other() -> None:
+def test_the_paper_claims_exactly_the_null_classes() -> None:
     for benchmark in BENCHMARKS:
         assert printed_mean(benchmark.users, "null_exact") == 1

@@ -9,7 +9,7 @@ from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
 
 
 @pytest.mark.slow
-def test_gives_each_distance_for_each_number_of_auxiliary_examples(
+def test_returns_each_distance_for_each_number_of_auxiliary_examples(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     experiment = AuxiliaryExperiment(tiny_benchmark, numbers=(2, 5), reduced=tiny_size)
@@ -21,10 +21,10 @@ def test_gives_each_distance_for_each_number_of_auxiliary_examples(
         for number in (2, 5)
         for distance in ("l1", "l2", "linf")
     ]
-    assert "2 auxiliary examples a class" in run[0].setting
+    assert "2 auxiliary examples per class" in run[0].setting
 
 
-def test_each_width_has_a_network_of_its_own() -> None:
+def test_each_width_has_its_own_network() -> None:
     plans = NeuronsExperiment().plans(quick=False)
     assert {name: one.training.model.hidden for name, one in plans.items()} == {
         "neurons_64": 64,

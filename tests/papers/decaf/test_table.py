@@ -14,7 +14,7 @@ RESOURCES = Resources(engine="sequential")
 
 
 @pytest.fixture(scope="module")
-def figures(
+def values(
     tiny_benchmark: DecafBenchmark,
     tiny_size: DecafSize,
     tmp_path_factory: pytest.TempPathFactory,
@@ -26,37 +26,37 @@ def figures(
     return {one.name: one for one in run}
 
 
-def test_gives_every_figure_of_the_table(figures: dict[str, Figure]) -> None:
+def test_returns_every_value_of_the_table(values: dict[str, Figure]) -> None:
     assert {
         "mean_l1", "mean_l2", "mean_linf", "null_recall", "null_precision", "null_exact",
         "uniform_on_true_support_l1", "blind_uniform_l1", "mean_softmax_mean_l1",
         "bias_inversion_mean_l1", "mean_l1_round_1", "mean_l1_round_2", "l1_user_1",
         "l1_user_10",
-    } <= figures.keys()  # fmt: skip
+    } <= values.keys()  # fmt: skip
 
 
-def test_the_headline_is_that_of_the_best_round(figures: dict[str, Figure]) -> None:
-    by_round = [figures[f"mean_l1_round_{number}"].ours for number in (1, 2)]
-    assert figures["mean_l1"].ours == min(by_round)
+def test_the_mean_l1_is_that_of_the_best_round(values: dict[str, Figure]) -> None:
+    by_round = [values[f"mean_l1_round_{number}"].ours for number in (1, 2)]
+    assert values["mean_l1"].ours == min(by_round)
 
 
-def test_the_headline_is_the_mean_over_the_users(figures: dict[str, Figure]) -> None:
-    users = [figures[f"l1_user_{number}"].ours for number in range(1, 11)]
-    assert figures["mean_l1"].ours == pytest.approx(sum(users) / 10)
+def test_the_mean_l1_is_the_mean_over_users(values: dict[str, Figure]) -> None:
+    users = [values[f"l1_user_{number}"].ours for number in range(1, 11)]
+    assert values["mean_l1"].ours == pytest.approx(sum(users) / 10)
 
 
-def test_each_figure_stands_beside_the_printed_one(figures: dict[str, Figure]) -> None:
-    assert figures["mean_l1"].published == pytest.approx(0.1849, abs=1e-4)
-    assert figures["l1_user_2"].published == pytest.approx(0.1983, abs=1e-4)
-    assert figures["null_recall"].published == 1
+def test_values_have_their_published_ones(values: dict[str, Figure]) -> None:
+    assert values["mean_l1"].published == pytest.approx(0.1849, abs=1e-4)
+    assert values["l1_user_2"].published == pytest.approx(0.1983, abs=1e-4)
+    assert values["null_recall"].published == 1
 
 
-def test_the_guesses_are_ours_and_the_papers_alike(figures: dict[str, Figure]) -> None:
-    # Only the rounding of 60 examples to whole numbers lies between them.
+def test_reproduced_guesses_equal_the_published_ones(values: dict[str, Figure]) -> None:
+    # They differ only by the rounding of 60 examples to whole numbers.
     for name in ("uniform_on_true_support_l1", "blind_uniform_l1"):
-        assert figures[name].ours == pytest.approx(figures[name].published, abs=0.02)
+        assert values[name].ours == pytest.approx(values[name].published, abs=0.02)
 
 
-def test_no_null_class_is_missed(figures: dict[str, Figure]) -> None:
+def test_no_null_class_is_missed(values: dict[str, Figure]) -> None:
     # Features behind a ReLU are not negative, so the rows of null classes never grow.
-    assert figures["null_recall"].ours == 1
+    assert values["null_recall"].ours == 1

@@ -20,24 +20,24 @@ def test_each_table_has_as_many_users_as_the_paper_says() -> None:
 
 
 @pytest.mark.parametrize("user", EVERY_USER)
-def test_what_a_user_holds_and_what_was_claimed_sum_to_100_per_cent(user) -> None:
+def test_true_and_claimed_shares_sum_to_100_percent(user) -> None:
     assert sum(user.true) == pytest.approx(100, abs=1)
     assert sum(user.claimed) == pytest.approx(100, abs=1)
 
 
 @pytest.mark.parametrize("user", [one for one in EVERY_USER if one.values[0].stated])
-def test_the_printed_distances_are_those_of_the_printed_shares(user) -> None:
-    # But for table XV, user 4: its shares are 49.89 apart, not 49.19 as printed beside them.
+def test_published_distances_match_the_published_shares(user) -> None:
+    # Except user 4 of table XV: its L1 is 49.89, while the table gives 49.19.
     gaps = [abs(true - claim) for true, claim in zip(user.true, user.claimed, strict=True)]
     l1, l2, linf = sum(gaps), sum(gap**2 for gap in gaps) ** 0.5, max(gaps)
     misprinted = user is tables()[WITHOUT_CALIBRATOR][3]
     assert user.stated == pytest.approx((l1, l2, linf), abs=0.75 if misprinted else 0.1)
 
 
-def test_user_2_of_mnist_was_missed_by_what_the_table_says() -> None:
+def test_the_l1_of_user_2_of_mnist_is_as_published() -> None:
     # 6.67 10 8.33 7.5 13.33 15.83 5.83 10 12.5 10 against
     # 10.65 9.76 9.65 9.36 10.74 13.11 7.77 10.83 10.4 7.75:
-    # 3.98 + .24 + 1.32 + 1.86 + 2.59 + 2.72 + 1.94 + .83 + 2.1 + 2.25 = 19.83 per cent.
+    # 3.98 + .24 + 1.32 + 1.86 + 2.59 + 2.72 + 1.94 + .83 + 2.1 + 2.25 = 19.83 percent.
     user = tables()[MNIST][1]
     gaps = [abs(true - claim) for true, claim in zip(user.true, user.claimed, strict=True)]
     assert sum(gaps) == pytest.approx(19.83)
@@ -45,14 +45,14 @@ def test_user_2_of_mnist_was_missed_by_what_the_table_says() -> None:
 
 def test_dashes_are_null_classes_and_zeros_are_claims() -> None:
     user_5 = tables()[WITHOUT_CALIBRATOR][4]
-    # Class 2 is "-" in both rows; class 8 is held and was claimed as 0.
+    # Class 2 is "-" in both rows; class 8 is held and claimed as 0.
     assert user_5.null[2]
     assert user_5.named_null[2]
     assert user_5.claimed[8] == 0
     assert not user_5.named_null[8]
 
 
-def test_reordering_moves_truth_and_claim_alike() -> None:
+def test_reordering_permutes_true_and_claimed_shares() -> None:
     user = tables()["table6"][1].reordered((6, 0, 1, 2, 3, 4, 5))
     assert user.true == (15.38, 19.23, 5.77, 15.38, 3.85, 26.92, 13.46)
     assert user.claimed == (17.19, 21.37, 12.77, 14.06, 1.75, 20.48, 12.37)

@@ -1,4 +1,4 @@
-"""Images that stand in for CIFAR-10: a pattern for each class, and noise."""
+"""Synthetic images instead of CIFAR-10: a pattern for each class, and noise."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ EACH = 90
 
 
 def plant(folder: Path) -> None:
-    """Write `cifar10_subset` with classes that are easy to tell apart, at 4 x 4 pixels too."""
+    """Write `cifar10_subset` with classes that are easy to distinguish at 4 x 4 pixels too."""
     generator = np.random.default_rng(0)
     patterns = generator.integers(40, 216, (10, 4, 4, 3)).repeat(8, 1).repeat(8, 2)
     place = folder / "cifar10_subset" / "cifar10_subset.npz"

@@ -44,71 +44,75 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path) -> Mapping[str, Figure]:
-    figures = EXPERIMENT.run(
+    values = EXPERIMENT.run(
         folder / "run",
         quick=True,
         resources=Resources(data=folder / "data", workers=1),
         on_step=None,
     )
-    return {one.name: one for one in figures}
+    return {one.name: one for one in values}
 
 
 @pytest.fixture(scope="module")
-def figures(folder: Path) -> Mapping[str, Figure]:
+def values(folder: Path) -> Mapping[str, Figure]:
     plant(folder / "data")
     return run(folder)
 
 
-def test_ours_names_the_class_wherever_models_can_be_read(
-    figures: Mapping[str, Figure],
+def test_the_affinity_attack_identifies_the_class_in_both_arms(
+    values: Mapping[str, Figure],
 ) -> None:
     for arm in ("fedavg", "flip"):
-        told = figures[f"row1_{PUSHED.format(arm)}"]
-        # Two federations under two seeds, a trial each: all of them right.
-        assert told.ours == 1.0
-        assert told.low == pytest.approx(0.025**0.25)
+        value = values[f"row1_{PUSHED.format(arm)}"]
+        # Two federations with two seeds, one trial each, all right.
+        assert value.ours == 1.0
+        assert value.low == pytest.approx(0.025**0.25)
 
 
-def test_raw_images_of_b_tell_it_and_all_images_by_half(figures: Mapping[str, Figure]) -> None:
-    only_b, every = figures["row1_images_of_b"].ours, figures["row1_images"].ours
+def test_raw_images_of_b_reveal_it_and_all_images_half_as_much(
+    values: Mapping[str, Figure],
+) -> None:
+    only_b, all_images = values["row1_images_of_b"].ours, values["row1_images"].ours
     assert only_b is not None
-    assert every is not None
+    assert all_images is not None
     assert only_b > 0.9
-    # Half are of A2: whatever they are called is right in one of the two federations. So
-    # images of A2 are right in half the cases at every seed.
-    assert every == pytest.approx((only_b + 0.5) / 2, abs=0.1)
+    # Half are images of A2, and any decision about them is right in one of the two
+    # federations. They are therefore right in half of the cases with every seed.
+    assert all_images == pytest.approx((only_b + 0.5) / 2, abs=0.1)
 
 
-def test_every_test_of_the_row_and_of_all_rows_is_told(figures: Mapping[str, Figure]) -> None:
+def test_every_test_has_a_value_for_the_row_and_for_all_rows(
+    values: Mapping[str, Figure],
+) -> None:
     for test in TESTS:
-        # One row is all rows.
-        one, every = figures[f"row1_{test}"], figures[f"all_{test}"]
+        # There is only one row.
+        one, pooled = values[f"row1_{test}"], values[f"all_{test}"]
         assert one.ours is not None
-        assert every.ours == pytest.approx(one.ours)
-    learned = figures["task_horse_automobile_flip"]
+        assert pooled.ours == pytest.approx(one.ours)
+    learned = values["task_horse_automobile_flip"]
     assert learned.published == pytest.approx(0.9505)
     assert learned.ours is not None
     assert learned.ours > 0.8
 
 
-def test_rows_of_cifar100_are_told_as_not_run(figures: Mapping[str, Figure]) -> None:
-    missing = [one for one in figures.values() if "not run" in one.setting]
+def test_rows_of_cifar100_are_reported_as_not_run(values: Mapping[str, Figure]) -> None:
+    missing = [one for one in values.values() if "not run" in one.setting]
     assert len(missing) == 6
     assert all(one.ours is None and one.published is not None for one in missing)
 
 
-def test_the_page_draws_the_row_and_answers_are_kept(
-    figures: Mapping[str, Figure], folder: Path
+def test_the_page_draws_the_row_and_outcomes_are_cached(
+    values: Mapping[str, Figure], folder: Path
 ) -> None:
     page = (folder / "run" / "figures.html").read_text(encoding="utf-8")
-    assert "row 1: horse and frog beside automobile or cat" in page
+    assert "row 1: horse and frog against automobile or cat" in page
     assert "hardly contain" in page
-    kept = folder / "run" / "answers" / "row1-seed0.json"
-    text = kept.read_text(encoding="utf-8")
-    # What is kept is told again, and not worked out anew.
-    kept.write_text(text.replace('"hits":', '"hits" :'), encoding="utf-8")
-    assert run(folder) == figures
-    assert '"hits" :' in kept.read_text(encoding="utf-8")
+    cache = folder / "run" / "answers" / "row1-seed0.json"
+    text = cache.read_text(encoding="utf-8")
+    # Cached outcomes are reused and not computed again.
+    cache.write_text(text.replace('"hits":', '"hits" :'), encoding="utf-8")
+    assert run(folder) == values
+    assert '"hits" :' in cache.read_text(encoding="utf-8")
 
 
 def test_a_task_that_several_rows_share_is_trained_once() -> None:

@@ -3,8 +3,8 @@ from overheard.papers.flip.attribute_drawings import LINES, attribute_plate
 from overheard.papers.flip.attribute_tests import OTHER_START, TESTS
 
 
-def test_every_row_has_a_chart_with_a_line_a_test() -> None:
-    figures = [
+def test_every_row_has_a_chart_with_one_line_per_test() -> None:
+    values = [
         Figure(
             f"row1_{test}",
             "here; there",
@@ -16,9 +16,9 @@ def test_every_row_has_a_chart_with_a_line_a_test() -> None:
         )
         for test in TESTS
     ]
-    plate = attribute_plate("Table II", {"row 1": figures})
-    (panel,) = plate.panels
+    figure = attribute_plate("Table II", {"row 1": values})
+    (panel,) = figure.panels
     assert panel.heading == "row 1"
     assert all(f">{name}<" in panel.drawing for name in LINES.values())
-    # What is not drawn, such as early rounds, stands in the table.
-    assert len(plate.table.lines) == len(TESTS)
+    # The table also has what is not drawn, such as early rounds.
+    assert len(figure.table.lines) == len(TESTS)

@@ -20,19 +20,19 @@ from overheard.statistics.exact import proportion
 FLIP = PUSHED.format("flip")
 
 
-def test_federations_weigh_alike_however_often_they_were_asked_about() -> None:
-    told = right(
+def test_federations_have_equal_weight_for_any_number_of_decisions() -> None:
+    rate = right(
         SAMPLES,
         [QuadrupleAnswer(SAMPLES, "a-b", 0, 3, 4), QuadrupleAnswer(SAMPLES, "a-c", 0, 25, 100)],
     )
-    assert told is not None
-    assert told.mean == pytest.approx(0.5)
-    # Of two federations drawn with replacement: both this one or both that.
-    assert told.low == pytest.approx(0.25)
-    assert told.high == pytest.approx(0.75)
+    assert rate is not None
+    assert rate.mean == pytest.approx(0.5)
+    # Two federations drawn with replacement: both may be the first, or both the second.
+    assert rate.low == pytest.approx(0.25)
+    assert rate.high == pytest.approx(0.75)
 
 
-def test_two_attacks_on_one_federation_are_one_trial() -> None:
+def test_two_attacks_on_one_federation_count_as_one_trial() -> None:
     answers = [
         QuadrupleAnswer(FLIP, task, seed, 5, 5)
         for task in ("a-b", "a-c")
@@ -40,27 +40,27 @@ def test_two_attacks_on_one_federation_are_one_trial() -> None:
         for _ in range(2)
     ]
     # Four federations, all right: 0.025 to the power of 1/4.
-    told = right(FLIP, answers)
-    assert told is not None
-    assert told.low == pytest.approx(0.025**0.25)
-    assert told.high == 1.0
+    rate = right(FLIP, answers)
+    assert rate is not None
+    assert rate.low == pytest.approx(0.025**0.25)
+    assert rate.high == 1.0
 
 
-def test_two_federations_that_are_all_right_leave_doubt() -> None:
-    told = right(
+def test_two_federations_without_errors_have_a_wide_interval() -> None:
+    rate = right(
         SAMPLES, [QuadrupleAnswer(SAMPLES, task, 0, 90, 90) for task in ("a-b", "a-c")]
     )
-    assert told == proportion(2.0, 2)
+    assert rate == proportion(2.0, 2)
 
 
 def test_clients_of_a_federation_share_its_trial() -> None:
-    told = right(
+    rate = right(
         FLIP, [QuadrupleAnswer(FLIP, "a-b", 0, 4, 5), QuadrupleAnswer(FLIP, "a-c", 0, 1, 5)]
     )
-    assert told == proportion(1.0, 2)
+    assert rate == proportion(1.0, 2)
 
 
-def test_a_row_stands_beside_the_published_attack() -> None:
+def test_a_row_has_the_published_value_for_the_papers_attack() -> None:
     row = attribute_rows()[0]
     answers = [
         QuadrupleAnswer(test, task.key, seed, 6, 10)
@@ -69,23 +69,23 @@ def test_a_row_stands_beside_the_published_attack() -> None:
         for seed in (0, 1)
         if test != OTHER_START
     ]
-    figures = {one.name: one for one in row_figures(row, "here", answers)}
-    assert set(figures) == {f"row1_{test}" for test in (*TESTS, EACH_A_TRIAL)}
-    assert figures["row1_samples"].ours == pytest.approx(0.6)
-    assert {name for name, one in figures.items() if one.published} == {
+    values = {one.name: one for one in row_figures(row, "here", answers)}
+    assert set(values) == {f"row1_{test}" for test in (*TESTS, EACH_A_TRIAL)}
+    assert values["row1_samples"].ours == pytest.approx(0.6)
+    assert {name for name, one in values.items() if one.published} == {
         "row1_samples",
         "row1_samples_other_start",
     }
-    # Of one seed there is no other start.
-    other = figures["row1_samples_other_start"]
+    # With one seed there is no other start.
+    other = values["row1_samples_other_start"]
     assert other.ours is None
     assert "two seeds" in other.setting
     # 24 of 40 samples.
-    each = figures[f"row1_{EACH_A_TRIAL}"]
+    each = values[f"row1_{EACH_A_TRIAL}"]
     assert (each.low, each.high) == (proportion(24.0, 40).low, proportion(24.0, 40).high)
 
 
-def test_rows_together_stand_beside_the_mean_of_the_published() -> None:
+def test_pooled_rows_have_the_mean_of_the_published_values() -> None:
     rows = attribute_rows()[:2]
     answers = [
         QuadrupleAnswer(SAMPLES, "a-b", 0, 1, 2),
@@ -98,8 +98,8 @@ def test_rows_together_stand_beside_the_mean_of_the_published() -> None:
     assert samples.published == pytest.approx(0.4763)
 
 
-def test_a_row_without_data_has_no_number_of_ours() -> None:
-    told = not_run(attribute_rows()[-1])
-    assert told.ours is None
-    assert told.published == pytest.approx(0.6337)
-    assert "not run" in told.setting
+def test_a_row_without_data_has_only_the_published_value() -> None:
+    value = not_run(attribute_rows()[-1])
+    assert value.ours is None
+    assert value.published == pytest.approx(0.6337)
+    assert "not run" in value.setting

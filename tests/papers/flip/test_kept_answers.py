@@ -6,20 +6,22 @@ from overheard.core.errors import OutputError
 from overheard.papers.flip.attribute_tests import QuadrupleAnswer
 from overheard.papers.flip.kept_answers import load, save
 
-ANSWERS = (QuadrupleAnswer("samples", "frog-cat", 1, 30, 40),)
+OUTCOMES = (QuadrupleAnswer("samples", "frog-cat", 1, 30, 40),)
 
 
-def test_answers_come_back_under_the_settings_they_were_saved_with(tmp_path: Path) -> None:
+def test_outcomes_are_loaded_only_with_the_settings_they_were_saved_with(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "answers" / "row1.json"
     assert load(path, "ten epochs") is None
-    save(path, "ten epochs", ANSWERS)
-    assert load(path, "ten epochs") == ANSWERS
+    save(path, "ten epochs", OUTCOMES)
+    assert load(path, "ten epochs") == OUTCOMES
     assert load(path, "twenty epochs") is None
 
 
-def test_a_damaged_file_is_refused_with_the_mend(tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused_with_a_remedy(tmp_path: Path) -> None:
     path = tmp_path / "row1.json"
-    save(path, "", ANSWERS)
+    save(path, "", OUTCOMES)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(OutputError, match="remove it"):
         load(path, "")

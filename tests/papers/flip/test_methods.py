@@ -10,9 +10,9 @@ from overheard.papers.flip.methods import MATCHING, TOGETHER, WAYS, MethodsExper
 from overheard.plans.plan import ArmPlan
 from tests.papers.flip.test_accuracy import TINY
 
-WORLD = replace(TINY, seeds=(0,), samples=(1,), flip_rounds=5, beside=())
+SCENARIO = replace(TINY, seeds=(0,), samples=(1,), flip_rounds=5, beside=())
 SMALL = Ways(
-    WORLD,
+    SCENARIO,
     ArmPlan(name=TOGETHER, distillation=replace(TINY.flip, samples=1, at_once=10), rounds=5),
     ArmPlan(
         name=MATCHING,
@@ -23,24 +23,27 @@ SMALL = Ways(
 
 
 @pytest.mark.slow
-def test_ways_are_told_by_accuracy_and_by_time(tmp_path: Path) -> None:
+def test_methods_are_reported_by_accuracy_and_by_time(tmp_path: Path) -> None:
     experiment = MethodsExperiment(SMALL, SMALL)
     run = experiment.run(tmp_path, quick=True, resources=Resources(workers=1), on_step=None)
-    told = {one.name: one for one in run}
-    seconds = {key: told[f"{key}_seconds"].ours for key in ("one_by_one", "together")}
+    by_name = {one.name: one for one in run}
+    seconds = {key: by_name[f"{key}_seconds"].ours for key in ("one_by_one", "together")}
     assert all(one is not None and one > 0 for one in seconds.values())
     for key in ("one_by_one", "together", "matching"):
-        last, equal = told[f"{key}_accuracy"].ours, told[f"{key}_accuracy_at_equal_time"].ours
+        last, equal = (
+            by_name[f"{key}_accuracy"].ours,
+            by_name[f"{key}_accuracy_at_equal_time"].ours,
+        )
         assert last is not None
         assert 0 < equal <= 1
-    # A model that is worth .95 after so few rounds would be a mistake.
-    assert told["matching_seconds_to_95"].ours is None
-    assert "0 of 1 seeds" in told["matching_seconds_to_95"].setting
+    # No model reaches 0.95 after so few rounds.
+    assert by_name["matching_seconds_to_95"].ours is None
+    assert "0 of 1 seeds" in by_name["matching_seconds_to_95"].setting
     page = (tmp_path / PAGE).read_text()
     assert "Accuracy by the time of distillation" in page
 
 
-def test_all_ways_have_the_same_number_of_synthetic_examples() -> None:
+def test_all_methods_have_the_same_number_of_synthetic_examples() -> None:
     for quick in (True, False):
         (plan,) = MethodsExperiment().plans(quick=quick).values()
         assert [arm.name for arm in plan.arms] == ["FedAvg", *WAYS]

@@ -27,7 +27,7 @@ def test_channels_are_red_green_and_blue() -> None:
     assert path.get("fill") == "#f08"
 
 
-def test_captions_stand_below_and_are_escaped() -> None:
+def test_captions_are_drawn_and_escaped() -> None:
     one = torch.zeros(1, 1, 1)
     root = drawn(Picture(one, ("cat <b> 0.91", "dog 0.40")), Picture(one, ("x",)))
     assert [text.text for text in root.iter("text")] == ["cat <b> 0.91", "dog 0.40", "x"]

@@ -5,7 +5,7 @@ from overheard.papers.flip.printed import attribute_rows
 from overheard.papers.flip.quadruple import BinaryTask
 
 
-def test_the_rows_of_table_two_are_as_printed() -> None:
+def test_the_rows_of_table_two_are_as_published() -> None:
     rows = attribute_rows()
     assert [row.number for row in rows] == list(range(1, 13))
     assert [row.data for row in rows] == ["cifar10"] * 6 + ["cifar100"] * 6
@@ -16,15 +16,15 @@ def test_the_rows_of_table_two_are_as_printed() -> None:
     assert last.attack == pytest.approx(0.6337)
 
 
-def test_a_task_that_comes_back_in_cifar10_was_printed_with_one_accuracy() -> None:
-    told: dict[BinaryTask, set[float]] = {}
+def test_a_cifar10_task_in_several_rows_has_one_published_accuracy() -> None:
+    accuracies: dict[BinaryTask, set[float]] = {}
     for row in attribute_rows():
         for task, value in row.accuracies.items():
-            told.setdefault(task, set()).add(value)
-    tasks = [task for task in told if task.primary in CLASS_NAMES]
-    # 24 cells, of which the last pairs of rows 3 to 6 repeat ten.
+            accuracies.setdefault(task, set()).add(value)
+    tasks = [task for task in accuracies if task.primary in CLASS_NAMES]
+    # 24 cells, ten of which are repeated in rows 3 to 6.
     assert len(tasks) == 14
-    assert all(len(told[task]) == 1 for task in tasks)
+    assert all(len(accuracies[task]) == 1 for task in tasks)
 
 
 def test_attacks_are_multiples_of_a_1600th_within_rounding() -> None:

@@ -16,12 +16,12 @@ BUILD = partial(Logistic().build, Task((3,), ("other", "primary")))
 SCHEDULE = FitSchedule(epochs=30, batch=8)
 
 A, B1, B2 = 0, 1, 2
-"""Which number of an image is high."""
+"""The index of the high value of an image."""
 
 
-def images(which: int, count: int, name: str) -> torch.Tensor:
-    noise = torch.randn(count, 3, generator=Seed(0).child(name, which).generator())
-    noise[:, which] += 6
+def images(high: int, count: int, name: str) -> torch.Tensor:
+    noise = torch.randn(count, 3, generator=Seed(0).child(name, high).generator())
+    noise[:, high] += 6
     return noise
 
 
@@ -30,44 +30,44 @@ def auxiliary(other: int) -> Examples:
     return Examples(inputs, torch.tensor([0] * 40 + [1] * 40))
 
 
-def test_a_lead_is_the_share_of_pairs_in_which_the_first_is_surer() -> None:
-    # Surer of class 0 by 3, 1 | 2, 1: pairs 3>2, 3>1, 1<2, 1=1: (1 + 1 + 0 + 1/2) / 4.
+def test_affinity_is_the_share_of_pairs_in_which_the_first_has_more_confidence() -> None:
+    # Confidence in class 0 is 3, 1 | 2, 1: pairs 3>2, 3>1, 1<2, 1=1: (1 + 1 + 0 + 1/2) / 4.
     logits = torch.tensor([[3.0, 0.0], [1.0, 0.0], [5.0, 3.0], [0.0, -1.0]])
     assert lead(logits, 2) == pytest.approx(0.625)
 
 
-def test_a_model_gives_away_which_class_it_learned_to_set_apart() -> None:
-    ruler = yardstick(BUILD, (auxiliary(B1), auxiliary(B2)), SCHEDULE, Seed(1))
+def test_a_model_reveals_the_other_class_of_its_task() -> None:
+    affinity_test = yardstick(BUILD, (auxiliary(B1), auxiliary(B2)), SCHEDULE, Seed(1))
     weights = initial_weights(BUILD, Seed(2))
     (name,) = (name for name, one in weights.items() if one.ndim == 2)
     knew_first, knew_second = (
-        weights | {name: torch.tensor([high, [6.0, 0.0, 0.0]])}
-        for high in ([0.0, 6.0, 0.0], [0.0, 0.0, 6.0])
+        weights | {name: torch.tensor([row, [6.0, 0.0, 0.0]])}
+        for row in ([0.0, 6.0, 0.0], [0.0, 0.0, 6.0])
     )
-    assert ruler.names_first(ruler.leads([knew_first, knew_first]))
-    assert not ruler.names_first(ruler.leads([knew_second]))
+    assert affinity_test.names_first(affinity_test.leads([knew_first, knew_first]))
+    assert not affinity_test.names_first(affinity_test.leads([knew_second]))
 
 
-def test_a_model_that_sets_nothing_apart_leads_neither_way() -> None:
-    nothing = {name: 0 * one for name, one in initial_weights(BUILD, Seed(2)).items()}
-    ruler = AffinityYardstick(BUILD, (images(B1, 5, "x"), images(B2, 7, "x")), 0.5)
+def test_a_model_without_information_has_an_affinity_of_one_half() -> None:
+    zero_model = {name: 0 * one for name, one in initial_weights(BUILD, Seed(2)).items()}
+    affinity_test = AffinityYardstick(BUILD, (images(B1, 5, "x"), images(B2, 7, "x")), 0.5)
     # All ties.
-    assert ruler.leads([nothing]).tolist() == [0.5]
+    assert affinity_test.leads([zero_model]).tolist() == [0.5]
 
 
-def test_own_models_tell_how_far_a_class_would_lead_anyway() -> None:
-    # B2 looks like A: a model that learned A beside B1 is sure of B1 alone, and one that
-    # learned A beside its like learned little.
+def test_the_threshold_accounts_for_a_class_that_resembles_the_primary_one() -> None:
+    # B2 looks like A. A model of A and B1 is confident about B1 only, and a model of A and
+    # B2 learns little.
     like_a = Examples(
         torch.cat([images(A, 40, "like"), images(A, 40, "aux")]),
         torch.tensor([0] * 40 + [1] * 40),
     )
-    ruler = yardstick(BUILD, (auxiliary(B1), like_a), SCHEDULE, Seed(1))
-    assert ruler.middle > 0.55
+    affinity_test = yardstick(BUILD, (auxiliary(B1), like_a), SCHEDULE, Seed(1))
+    assert affinity_test.middle > 0.55
 
 
-def test_what_own_models_learn_from_is_not_held_up_to_models() -> None:
+def test_training_images_of_the_attacker_are_not_test_images() -> None:
     one = auxiliary(B1)
-    ruler = yardstick(BUILD, (one, auxiliary(B2)), SCHEDULE, Seed(1))
+    affinity_test = yardstick(BUILD, (one, auxiliary(B2)), SCHEDULE, Seed(1))
     # The second half of the 40 images of B1, and none of A.
-    assert ruler.images[0].equal(one.inputs[20:40])
+    assert affinity_test.images[0].equal(one.inputs[20:40])

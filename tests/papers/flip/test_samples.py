@@ -31,45 +31,45 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def figures(folder: Path) -> Mapping[str, Figure]:
+def values(folder: Path) -> Mapping[str, Figure]:
     plant(folder / "data")
-    told = SamplesExperiment(worlds=(TINY,), reduced=(TINY,)).run(
+    run = SamplesExperiment(worlds=(TINY,), reduced=(TINY,)).run(
         folder / "run",
         quick=True,
         resources=Resources(data=folder / "data", workers=1),
         on_step=None,
     )
-    return {one.name: one for one in told}
+    return {one.name: one for one in run}
 
 
-def test_images_look_like_their_class_and_noise_does_not(
-    figures: Mapping[str, Figure],
+def test_images_are_similar_to_their_class_and_noise_is_not(
+    values: Mapping[str, Figure],
 ) -> None:
-    images, noise = (figures[f"cifar10_{one}_own_class"].ours for one in ("images", "noise"))
+    images, noise = (values[f"cifar10_{one}_own_class"].ours for one in ("images", "noise"))
     assert images is not None
     assert noise is not None
     assert images > 0.9
-    # 24 guesses at 1/3: 0.33, give or take 4 deviations of 0.1.
+    # 24 guesses at 1/3: 0.33, plus or minus 4 deviations of 0.1.
     assert noise < 0.75
-    assert "a guess 0.333" in figures["cifar10_noise_own_class"].setting
+    assert "a guess has 0.333" in values["cifar10_noise_own_class"].setting
 
 
-def test_samples_are_told_beside_both(figures: Mapping[str, Figure]) -> None:
-    assert list(figures) == [
+def test_samples_are_reported_with_images_and_noise(values: Mapping[str, Figure]) -> None:
+    assert list(values) == [
         f"cifar10_{group}_{key}"
         for group in ("samples", "images", "noise")
         for key in ("own_class", "lead")
     ]
-    leads = [figures[f"cifar10_{one}_lead"].ours for one in ("noise", "samples", "images")]
-    # Distillation moves noise towards what classes look like, and not all the way.
-    assert leads == sorted(leads, key=lambda one: one or 0.0)
+    margins = [values[f"cifar10_{one}_lead"].ours for one in ("noise", "samples", "images")]
+    # Distillation moves noise towards the class means, but not all the way.
+    assert margins == sorted(margins, key=lambda one: one or 0.0)
 
 
-@pytest.mark.usefixtures("figures")
-def test_each_class_is_drawn_with_its_scores(folder: Path) -> None:
+@pytest.mark.usefixtures("values")
+def test_each_class_is_drawn_with_its_soft_labels(folder: Path) -> None:
     page = (folder / "run" / "figures.html").read_text(encoding="utf-8")
     assert page.count(">original<") == 3
     for name in ("cat", "dog", "frog"):
         assert f'aria-label="Figure 4: cifar10, {name}"' in page
-        # In the caption of a sample: a name and a score of two digits.
+        # The caption of a sample has a name and a soft label of two digits.
         assert f">{name} 0." in page or f">{name} 1." in page

@@ -11,8 +11,8 @@ ONE, TWO = client(0), client(1)
 TO_SERVER = frozenset({SERVER})
 
 
-def said(rounds: int) -> TaskHeard:
-    """Each round the server sends a set full of the round's number, and the weight 10."""
+def observation(rounds: int) -> TaskHeard:
+    """Send in each round a set filled with the round's number, and the weight 10."""
     messages = []
     for number in range(rounds):
         inputs = torch.full((2, 3), float(number))
@@ -22,28 +22,28 @@ def said(rounds: int) -> TaskHeard:
             Message(number, SERVER, readers, Broadcast({"w": torch.tensor([10.0])}))
         )
         messages.append(Message(number, SERVER, readers, body))
-        for who, change in ((ONE, 3.0), (TWO, -4.0)):
+        for party, change in ((ONE, 3.0), (TWO, -4.0)):
             update = Update({"w": torch.tensor([change * (number + 1)])})
-            messages.append(Message(number, who, TO_SERVER, update))
+            messages.append(Message(number, party, TO_SERVER, update))
     return TaskHeard(View(TO_SERVER, messages))
 
 
-def test_the_sets_of_all_rounds_are_taken_but_the_noise_they_begin_with() -> None:
+def test_the_sets_of_all_rounds_but_the_initial_noise_are_read() -> None:
     # Two inputs of three numbers in each of the rounds 1 and 2.
-    assert said(3).sets()[:, 0].tolist() == [1.0, 1.0, 2.0, 2.0]
+    assert observation(3).sets()[:, 0].tolist() == [1.0, 1.0, 2.0, 2.0]
 
 
-def test_updates_are_brought_to_length_1_client_by_client() -> None:
-    assert said(2).updates().flatten().tolist() == pytest.approx([1.0, 1.0, -1.0, -1.0])
+def test_updates_are_normalized_to_length_1() -> None:
+    assert observation(2).updates().flatten().tolist() == pytest.approx([1.0, 1.0, -1.0, -1.0])
 
 
-def test_models_are_what_a_client_arrived_at() -> None:
-    heard = said(2)
-    assert heard.clients() == (ONE, TWO)
-    assert [float(one["w"]) for one in heard.models(TWO)] == [6.0, 2.0]
+def test_models_are_the_trained_models_of_a_client() -> None:
+    observed = observation(2)
+    assert observed.clients() == (ONE, TWO)
+    assert [float(one["w"]) for one in observed.models(TWO)] == [6.0, 2.0]
 
 
 def test_of_many_rounds_some_are_read_from_the_first_to_the_last() -> None:
-    models = list(said(3 * MOST_MODELS).models(ONE))
+    models = list(observation(3 * MOST_MODELS).models(ONE))
     assert len(models) == MOST_MODELS
     assert [float(models[place]["w"]) for place in (0, -1)] == [13.0, 10.0 + 9 * MOST_MODELS]

@@ -13,7 +13,7 @@ EVERY = [
 ]
 
 
-def test_every_paper_says_what_it_is() -> None:
+def test_every_paper_has_a_title_and_a_source() -> None:
     for paper in papers().values():
         assert paper.title
         assert paper.source
@@ -31,24 +31,30 @@ def test_every_experiment_has_plans_that_read_back_the_same(
 @pytest.mark.parametrize("experiment", EVERY)
 def test_a_quick_run_is_a_smaller_one(experiment: Experiment) -> None:
     full, quick = experiment.plans(quick=False), experiment.plans(quick=True)
-    # One in a hurry may leave out whole data sets.
+    # A quick run may leave out whole data sets.
     assert quick
     for name, plan in quick.items():
         sizes = (len(plan.seeds), plan.training.rounds, plan.data.sizes[1])
-        whole = full[name]
-        wholes = (len(whole.seeds), whole.training.rounds, whole.data.sizes[1])
-        assert all(small <= large for small, large in zip(sizes, wholes, strict=True))
-        assert math.prod(sizes) < math.prod(wholes)
+        full_plan = full[name]
+        full_sizes = (
+            len(full_plan.seeds),
+            full_plan.training.rounds,
+            full_plan.data.sizes[1],
+        )
+        assert all(small <= large for small, large in zip(sizes, full_sizes, strict=True))
+        assert math.prod(sizes) < math.prod(full_sizes)
 
 
 @pytest.mark.parametrize("experiment", EVERY)
-def test_every_experiment_says_in_one_paragraph_what_differs(experiment: Experiment) -> None:
+def test_every_experiment_describes_its_differences_in_one_paragraph(
+    experiment: Experiment,
+) -> None:
     assert experiment.title
     assert len(experiment.differences) > 100
     assert "\n" not in experiment.differences
 
 
-def test_experiments_stand_under_their_own_names() -> None:
+def test_experiments_are_listed_by_their_names() -> None:
     for paper in papers().values():
         for key, experiment in paper.experiments().items():
             assert experiment.name == key

@@ -1,4 +1,4 @@
-"""The paper's worlds at a tiny size, on data that need no download."""
+"""The paper's scenarios at a tiny size, on data that need no download."""
 
 from dataclasses import replace
 

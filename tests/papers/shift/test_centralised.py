@@ -10,31 +10,34 @@ from overheard.papers.shift.followed import Followed
 from overheard.papers.shift.measure import LOSS, SOURCES, LeakageMeasure
 from overheard.papers.shift.world import ShiftScenario
 
-STILL = dict.fromkeys(range(9), 1.0)
+CONSTANT = dict.fromkeys(range(9), 1.0)
 
 
 def runs_of(measure: LeakageMeasure, jumps: tuple[float, ...]) -> Followed:
-    """Controls that never move, and runs that jump in round 6."""
+    """Make constant controls, and runs that jump in round 6."""
     return Followed(
-        measure, 6, tuple({**STILL, 6: 1.0 + jump} for jump in jumps), (STILL,) * len(jumps)
+        measure,
+        6,
+        tuple({**CONSTANT, 6: 1.0 + jump} for jump in jumps),
+        (CONSTANT,) * len(jumps),
     )
 
 
 @pytest.mark.slow
-def test_one_model_leaves_figures_and_a_page(
+def test_the_centralized_model_has_values_and_a_page(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     hostile = replace(tiny, name="<script>alert(1)</script>")
     experiment = CentralisedExperiment(hostile, reduced=tiny.reduced)
-    figures = {
+    values = {
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     }
-    # Nine sources and two of validation by five numbers and an AUC each, and four sentences.
-    assert len(figures) == 11 * 6 + 4
-    told = {name: one for name, one in figures.items() if name.endswith("_over_control")}
-    assert len(told) == 11
-    for one in told.values():
+    # Nine sources and two of validation by five values and an AUC each, and four statements.
+    assert len(values) == 11 * 6 + 4
+    over_control = {name: one for name, one in values.items() if name.endswith("_over_control")}
+    assert len(over_control) == 11
+    for one in over_control.values():
         assert one.low <= one.ours <= one.high
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 2 + 11
@@ -44,33 +47,33 @@ def test_one_model_leaves_figures_and_a_page(
     assert "All SoL show the DDS" in page
 
 
-def test_sources_that_all_jump_show_the_shift_and_a_quiet_loss_does_not() -> None:
+def test_sources_that_all_jump_show_the_shift_and_a_constant_loss_does_not() -> None:
     followed = (
         *(runs_of(source, (1.0, 1.1, 0.9)) for source in SOURCES),
         runs_of(LOSS, (0.0, 0.0, 0.0)),
     )
-    answers = CentralisedExperiment().answers({"audit": Followings(followed, ())})
-    assert answers["every_source_shows"].holds == "yes"
-    assert answers["loss_is_silent"].holds == "yes"
+    verdicts = CentralisedExperiment().answers({"audit": Followings(followed, ())})
+    assert verdicts["every_source_shows"].holds == "yes"
+    assert verdicts["loss_is_silent"].holds == "yes"
 
 
-def test_one_source_that_stays_still_is_not_every_source() -> None:
+def test_one_constant_source_refutes_that_every_source_shows_the_shift() -> None:
     followed = (
         *(runs_of(source, (1.0, 1.1, 0.9)) for source in SOURCES[1:]),
         runs_of(SOURCES[0], (0.0, 0.0, 0.0)),
         runs_of(LOSS, (1.0, 1.1, 0.9)),
     )
-    answers = CentralisedExperiment().answers({"audit": Followings(followed, ())})
-    assert answers["every_source_shows"].holds == "no"
-    assert answers["every_source_shows"].because.endswith("no: cosine of weights")
-    assert answers["loss_is_silent"].holds == "no"
+    verdicts = CentralisedExperiment().answers({"audit": Followings(followed, ())})
+    assert verdicts["every_source_shows"].holds == "no"
+    assert verdicts["every_source_shows"].because.endswith("no: cosine of weights")
+    assert verdicts["loss_is_silent"].holds == "no"
 
 
 @pytest.mark.parametrize(("weights", "others", "holds"), [(1, 9, "yes"), (9, 1, "no")])
-def test_weights_are_least_where_all_else_is_farther_off(
+def test_weights_are_least_if_all_other_sources_diverge_more(
     weights: int, others: int, holds: str
 ) -> None:
-    wobble = {**STILL, 2: 1.1}
+    wobble = {**CONSTANT, 2: 1.1}
     followed = [
         Followed(
             one,
@@ -83,5 +86,5 @@ def test_weights_are_least_where_all_else_is_farther_off(
         )
         for one in (*SOURCES, LOSS)
     ]
-    answers = CentralisedExperiment().answers({"audit": Followings(tuple(followed), ())})
-    assert answers["weights_are_least"].holds == holds
+    verdicts = CentralisedExperiment().answers({"audit": Followings(tuple(followed), ())})
+    assert verdicts["weights_are_least"].holds == holds

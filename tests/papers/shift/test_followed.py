@@ -30,7 +30,7 @@ def runs(
     )
 
 
-def test_a_run_and_its_control_are_one_before_the_shift_and_part_there(runs: Runs) -> None:
+def test_a_run_and_its_control_differ_only_from_the_shift_on(runs: Runs) -> None:
     for one in follow(runs, "one", MEASURES):
         assert one.since == 7
         assert len(one.shifted) == len(one.control) == 2
@@ -40,18 +40,18 @@ def test_a_run_and_its_control_are_one_before_the_shift_and_part_there(runs: Run
             assert shifted[7] != control[7]
 
 
-def test_what_is_followed_is_what_the_attack_held_against_its_trend(runs: Runs) -> None:
+def test_a_measured_series_is_the_one_of_the_attack(runs: Runs) -> None:
     audited = runs.audits["one"]
     for one in follow(runs, "one", MEASURES):
         name = runs.plans["one"].threats[0].named(one.measure.attack)
-        found = {
+        timelines = {
             (finding.cell.seed, finding.cell.is_control): finding.timeline
             for finding in audited.findings
             if finding.cell.attack == name
         }
-        for place, seed in enumerate((3, 5)):
+        for index, seed in enumerate((3, 5)):
             for is_control, series in ((False, one.shifted), (True, one.control)):
-                timeline = found[seed, is_control]
-                told = one.measure.trend.divergences(series[place])
-                assert tuple(told) == timeline.rounds
-                assert tuple(told.values()) == pytest.approx(timeline.statistic)
+                timeline = timelines[seed, is_control]
+                divergences = one.measure.trend.divergences(series[index])
+                assert tuple(divergences) == timeline.rounds
+                assert tuple(divergences.values()) == pytest.approx(timeline.statistic)

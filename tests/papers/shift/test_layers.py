@@ -14,27 +14,27 @@ WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
 
 
 @pytest.mark.slow
-def test_every_layer_is_followed_and_drawn(
+def test_every_layer_is_measured_and_drawn(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     size = replace(tiny.reduced, model=ShiftConv(), seeds=(0,), rounds=8)
-    figures = LayersExperiment(tiny, reduced=size).run(
+    values = LayersExperiment(tiny, reduced=size).run(
         tmp_path, quick=True, resources=resources, on_step=None
     )
-    # Three kinds by four layers by six numbers, and three sentences.
-    assert len(figures) == 3 * 4 * 6 + 3
-    # One run has no interval, so no sentence is decided.
-    assert {one.ours for one in figures if one.name.startswith("reading_")} == {None}
+    # Three kinds by four layers by six values, and three statements.
+    assert len(values) == 3 * 4 * 6 + 3
+    # One run has no interval, so no statement is decided.
+    assert {one.ours for one in values if one.name.startswith("reading_")} == {None}
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 1 + 3
     for words in LAYERS.values():
         assert words in page
 
 
-def test_later_layers_tell_more_only_where_the_last_is_farther_off_than_the_first() -> None:
+def test_later_layers_tell_more_only_if_the_last_diverges_more_than_the_first() -> None:
     experiment = LayersExperiment()
 
-    def told(last_jumps: bool) -> dict[str, Followings]:
+    def measurements(last_jumps: bool) -> dict[str, Followings]:
         followed = tuple(
             Followed(
                 one,
@@ -49,5 +49,5 @@ def test_later_layers_tell_more_only_where_the_last_is_farther_off_than_the_firs
         )
         return {"audit": Followings(followed, ())}
 
-    assert experiment.answers(told(True))["later_layers_tell_more"].holds == "yes"
-    assert experiment.answers(told(False))["later_layers_tell_more"].holds != "yes"
+    assert experiment.answers(measurements(True))["later_layers_tell_more"].holds == "yes"
+    assert experiment.answers(measurements(False))["later_layers_tell_more"].holds != "yes"

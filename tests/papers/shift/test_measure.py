@@ -1,7 +1,7 @@
 from overheard.papers.shift.measure import ACCURACY, LOSS, SOURCES, source_of_leakage
 
 
-def test_every_source_has_a_name_and_a_key_of_its_own() -> None:
+def test_every_source_has_a_unique_name_and_key() -> None:
     measures = (*SOURCES, LOSS, ACCURACY, source_of_leakage("weights", "cmd", "2"))
     # Three kinds of information by three metrics.
     assert len(SOURCES) == 9
@@ -10,7 +10,7 @@ def test_every_source_has_a_name_and_a_key_of_its_own() -> None:
     assert len({one.attack for one in measures}) == len(measures)
 
 
-def test_the_standardised_trend_is_as_long_as_the_attacks() -> None:
+def test_the_standardized_trend_has_the_length_of_the_attacks() -> None:
     assert LOSS.trend.rounds == LOSS.standardised.rounds == LOSS.attack.trend
     assert LOSS.standardised.standardise
     assert not LOSS.trend.standardise

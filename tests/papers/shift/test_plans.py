@@ -9,39 +9,39 @@ from overheard.papers.shift.world import CENSUS, CLIENTS, FASHION_MNIST, MNIST, 
 IMAGES, PEOPLE = (6700, 4400, 2600, 1300), (3900, 2600, 1500, 800)
 
 # Rounds, the paper's s counted from 0, and sizes for 2, 3, 5, 10 clients.
-PRINTED = [
+PUBLISHED = [
     pytest.param(MNIST, 20, 10, IMAGES, id="mnist"),
     pytest.param(FASHION_MNIST, 40, 20, IMAGES, id="fashion_mnist"),
     pytest.param(CENSUS, 100, 50, PEOPLE, id="census"),
 ]
 
 
-@pytest.mark.parametrize(("world", "rounds", "since", "sizes"), PRINTED)
-def test_a_full_federation_is_the_papers(
-    world: ShiftScenario, rounds: int, since: int, sizes: tuple[int, ...]
+@pytest.mark.parametrize(("scenario", "rounds", "since", "sizes"), PUBLISHED)
+def test_a_full_federation_has_the_papers_settings(
+    scenario: ShiftScenario, rounds: int, since: int, sizes: tuple[int, ...]
 ) -> None:
-    for place, clients in enumerate(CLIENTS):
-        plan = federation(world, world.full, clients, 0.7, SOURCES)
+    for index, clients in enumerate(CLIENTS):
+        plan = federation(scenario, scenario.full, clients, 0.7, SOURCES)
         assert plan.training.rounds == rounds
-        assert plan.data.examples == sizes[place]
+        assert plan.data.examples == sizes[index]
         assert (plan.training.optimizer, plan.training.rate) == ("adam", 1e-4)
         assert plan.training.epochs == 2
         assert {shift.round for shift in plan.data.shifts} == {since}
-        # Twice the three that the paper has.
+        # Twice the paper's three.
         assert len(plan.seeds) == 6
 
 
-def test_three_of_ten_clients_shift_and_else_one_and_never_the_listener() -> None:
+def test_three_of_ten_clients_shift_else_one_and_never_the_observer() -> None:
     for clients, shifting in ((2, 1), (3, 1), (5, 1), (10, 3)):
         plan = federation(MNIST, MNIST.full, clients, 0.7, (LOSS,))
-        moved = {shift.client for shift in plan.data.shifts}
-        assert len(moved) == shifting
-        assert 0 not in moved
+        shifted = {shift.client for shift in plan.data.shifts}
+        assert len(shifted) == shifting
+        assert 0 not in shifted
         assert plan.threats[0].listeners == (client(0),)
         assert target_of(plan) == COHORT
 
 
-def test_even_labels_become_more_by_the_ratio() -> None:
+def test_the_shift_has_the_ratio_of_even_labels() -> None:
     (shift,) = federation(CENSUS, CENSUS.full, 2, 0.6, (LOSS,)).data.shifts
     # Label 0 is even, label 1 odd.
     assert shift.weights == pytest.approx((0.6, 0.4))
@@ -54,22 +54,22 @@ def test_every_audit_has_a_control() -> None:
     assert controls(centralised(MNIST, MNIST.full, 0.8, (LOSS,))) == (False, True)
 
 
-def test_a_model_without_a_federation_is_one_client_of_one_epoch_heard_by_the_server() -> None:
+def test_a_centralized_model_is_one_client_with_one_epoch_observed_by_the_server() -> None:
     plan = centralised(MNIST, MNIST.full, 0.8, SOURCES)
     assert (plan.data.clients, plan.training.epochs) == (1, 1)
     assert plan.data.examples == 6700
     assert target_of(plan) == client(0)
 
 
-def test_our_detector_has_as_many_examples_as_a_client_where_it_is_tried() -> None:
-    for world in (MNIST, FASHION_MNIST, CENSUS):
-        for size in (world.full, world.reduced):
-            plan = federation(world, size, 2, 0.7, (LOSS,))
+def test_the_tracking_attack_has_at_least_as_many_examples_as_a_client() -> None:
+    for scenario in (MNIST, FASHION_MNIST, CENSUS):
+        for size in (scenario.full, scenario.reduced):
+            plan = federation(scenario, size, 2, 0.7, (LOSS,))
             assert (len(plan.threats) == 2) == (size.virtual is not None)
             if size.virtual is not None:
                 assert plan.data.auxiliary is not None
                 assert plan.data.auxiliary >= size.examples[2]
 
 
-def test_a_ratio_reads_as_the_paper_writes_it() -> None:
+def test_a_ratio_is_formatted_as_in_the_paper() -> None:
     assert (ratio(0.7), ratio(0.55)) == ("70-30", "55-45")

@@ -14,7 +14,7 @@ COSINE = source_of_leakage("gradients", "cosine")
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
 
 
-def told(heights: dict[int, float]) -> dict[str, Followings]:
+def measurements(heights: dict[int, float]) -> dict[str, Followings]:
     return {
         f"clients_{clients}": Followings(
             tuple(
@@ -36,15 +36,15 @@ def told(heights: dict[int, float]) -> dict[str, Followings]:
 def test_every_number_of_clients_has_a_line_in_both_charts(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    world = replace(tiny, reduced=replace(tiny.reduced, seeds=(0,)))
-    experiment = ScalabilityExperiment("figure8", world, COSINE)
-    figures = {
+    scenario = replace(tiny, reduced=replace(tiny.reduced, seeds=(0,)))
+    experiment = ScalabilityExperiment("figure8", scenario, COSINE)
+    values = {
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     }
-    # Two measures by six numbers at four numbers of clients, and four sentences.
-    assert len(figures) == 4 * 2 * 6 + 4
-    assert "3 clients of 60 examples" in figures["clients_3_validation_loss_auc"].setting
+    # Two measures by six values at four numbers of clients, and four statements.
+    assert len(values) == 4 * 2 * 6 + 4
+    assert "3 clients of 60 examples" in values["clients_3_validation_loss_auc"].setting
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
     # A legend and two charts.
     assert page.count("<svg") == 3
@@ -52,18 +52,18 @@ def test_every_number_of_clients_has_a_line_in_both_charts(
         assert page.count(f">{clients} clients</text>") == 1
 
 
-def test_a_shift_shows_at_every_number_only_if_it_does_at_the_largest() -> None:
+def test_a_shift_hidden_among_ten_clients_does_not_show_at_every_number() -> None:
     experiment = ScalabilityExperiment("figure8", MNIST, COSINE)
-    answers = experiment.answers(told(dict.fromkeys(CLIENTS, 5.0)))
-    assert answers["shows_at_every_number"].holds == "yes"
-    assert answers["loss_is_silent"].holds == "yes"
-    lost = experiment.answers(told(dict.fromkeys(CLIENTS, 5.0) | {10: -0.02}))
-    assert lost["shows_at_every_number"].holds != "yes"
+    verdicts = experiment.answers(measurements(dict.fromkeys(CLIENTS, 5.0)))
+    assert verdicts["shows_at_every_number"].holds == "yes"
+    assert verdicts["loss_is_silent"].holds == "yes"
+    hidden = experiment.answers(measurements(dict.fromkeys(CLIENTS, 5.0) | {10: -0.02}))
+    assert hidden["shows_at_every_number"].holds != "yes"
 
 
-def test_one_shifting_client_is_diluted_where_five_tell_less_than_two() -> None:
+def test_a_shifting_client_is_diluted_if_five_clients_diverge_less_than_two() -> None:
     experiment = ScalabilityExperiment("figure8", MNIST, COSINE)
     fading = {2: 9.0, 3: 5.0, 5: 1.0, 10: 1.0}
-    assert experiment.answers(told(fading))["is_diluted"].holds == "yes"
+    assert experiment.answers(measurements(fading))["is_diluted"].holds == "yes"
     growing = {2: 1.0, 3: 5.0, 5: 9.0, 10: 9.0}
-    assert experiment.answers(told(growing))["is_diluted"].holds == "no"
+    assert experiment.answers(measurements(growing))["is_diluted"].holds == "no"

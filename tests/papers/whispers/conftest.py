@@ -35,6 +35,6 @@ def tiny() -> WhispersBenchmark:
 def few_methods() -> tuple[Method, ...]:
     return (
         DECAF,
-        unhurried("Ours of the paper", Whispers(size="doubling", epochs=3)),
-        unhurried("no paper's", Amortised(most_rounds=1, steps=50)),
+        unhurried("the paper's own", Whispers(size="doubling", epochs=3)),
+        unhurried("Overheard's", Amortised(most_rounds=1, steps=50)),
     )

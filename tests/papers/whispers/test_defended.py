@@ -13,7 +13,7 @@ pytest.importorskip("dp_accounting")
 
 
 @pytest.mark.slow
-def test_noise_costs_the_attack_and_the_model_and_both_are_told(
+def test_noise_makes_the_attack_and_the_model_worse(
     tiny: WhispersBenchmark, tmp_path: Path
 ) -> None:
     scenario = Scenario("digits", "Digits Dirichlet(1)", tiny, Dirichlet(1.0))
@@ -21,17 +21,17 @@ def test_noise_costs_the_attack_and_the_model_and_both_are_told(
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential", workers=1), on_step=None
     )
-    figures = {one.name: one for one in run}
-    assert len(figures) == len(run)
-    # Noise of deviation 2.4 on weights of about 0.1 leaves nothing of either.
-    assert figures["no_defense_decaf_l1"].ours < figures["epsilon_0.01_decaf_l1"].ours
-    assert figures["epsilon_0.01_accuracy"].ours < figures["no_defense_accuracy"].ours
-    assert figures["epsilon_40_accuracy"].published == pytest.approx(0.8855)
-    assert figures["epsilon_40_decaf_l1"].published is None
-    assert "noise of deviation 0.00059" in figures["epsilon_40_decaf_l1"].setting
+    values = {one.name: one for one in run}
+    assert len(values) == len(run)
+    # Noise of deviation 2.4 on weights of about 0.1 destroys both.
+    assert values["no_defense_decaf_l1"].ours < values["epsilon_0.01_decaf_l1"].ours
+    assert values["epsilon_0.01_accuracy"].ours < values["no_defense_accuracy"].ours
+    assert values["epsilon_40_accuracy"].published == pytest.approx(0.8855)
+    assert values["epsilon_40_decaf_l1"].published is None
+    assert "noise of deviation 0.00059" in values["epsilon_40_decaf_l1"].setting
 
 
-def test_at_full_size_all_clients_are_as_large_as_the_noise_presumes() -> None:
+def test_all_clients_of_a_full_run_have_the_size_that_the_noise_assumes() -> None:
     plan = DefendedWhispersExperiment().plans(quick=False)["audit"]
     assert plan.data.sizes == (4000, 4000)
     assert plan.training.rounds == 10

@@ -3,6 +3,6 @@ from overheard.papers.whispers.differences import common
 
 
 def test_each_data_set_adds_its_note_once() -> None:
-    told = common([AG_NEWS, MNIST, AG_NEWS])
-    assert told.count(AG_NEWS.note) == 1
-    assert common([MNIST]) in told
+    description = common([AG_NEWS, MNIST, AG_NEWS])
+    assert description.count(AG_NEWS.note) == 1
+    assert common([MNIST]) in description

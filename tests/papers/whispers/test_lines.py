@@ -11,7 +11,7 @@ from overheard.papers.whispers.scenario import few_labels
 
 
 @pytest.fixture(scope="module")
-def figures(
+def values(
     tiny: WhispersBenchmark, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Figure]:
     experiment = LinesExperiment("figure4", "tiny", (few_labels(tiny),), methods=(DECAF,))
@@ -24,22 +24,22 @@ def figures(
     return {one.name: one for one in run}
 
 
-def test_a_line_has_a_share_a_label_and_all_of_them_make_1(figures: dict[str, Figure]) -> None:
+def test_the_shares_of_a_line_sum_to_1(values: dict[str, Figure]) -> None:
     for line in ("true", "decaf"):
-        shares = [figures[f"digits_{line}_share_{label}"].ours for label in range(10)]
+        shares = [values[f"digits_{line}_share_{label}"].ours for label in range(10)]
         assert sum(shares) == pytest.approx(1, abs=1e-4)
-        assert {figures[f"digits_{line}_share_{n}"].better for n in range(10)} == {None}
+        assert {values[f"digits_{line}_share_{n}"].better for n in range(10)} == {None}
 
 
 def test_the_true_line_is_that_of_a_client_with_three_labels(
-    figures: dict[str, Figure],
+    values: dict[str, Figure],
 ) -> None:
-    shares = [figures[f"digits_true_share_{label}"].ours for label in range(10)]
+    shares = [values[f"digits_true_share_{label}"].ours for label in range(10)]
     assert sorted(share > 0 for share in shares) == [False] * 7 + [True] * 3
 
 
-def test_the_error_is_the_mean_over_all_clients(figures: dict[str, Figure]) -> None:
-    error = figures["digits_decaf_l1"]
+def test_the_error_is_the_mean_over_all_clients(values: dict[str, Figure]) -> None:
+    error = values["digits_decaf_l1"]
     assert error.low < error.ours < error.high
     assert error.better == "lower"
 
@@ -53,7 +53,7 @@ def test_with_noise_the_defended_arm_is_read(tiny: WhispersBenchmark, tmp_path: 
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential", workers=1), on_step=None
     )
-    noisy = {one.name: one.ours for one in run}
+    by_name = {one.name: one.ours for one in run}
     assert "mechanism is lost" in experiment.differences
-    # Three labels alike, 2/3 ... behind noise that drowns them: far from the truth.
-    assert noisy["digits_decaf_l1"] > 0.8
+    # Three equal labels under strong noise: the claims are far from the truth.
+    assert by_name["digits_decaf_l1"] > 0.8

@@ -20,27 +20,27 @@ def test_every_column_has_the_four_methods_of_the_paper(table: str, scenario: st
 
 def test_two_cells_of_the_tables_cannot_be_right_and_no_others() -> None:
     # MNIST, alpha 2: W 0.0041 < 0.1026 / 2. AG-News, alpha 1: W 0.0067 < 0.1067 / 2.
-    found = {
+    impossible = {
         (scenario, method)
         for table, scenario in TABLE_2 + TABLE_3
         for method, row in rows(table, scenario).items()
         if row.is_impossible
     }
-    assert found == {("mnist_alpha_2", "decaf"), ("ag_news_alpha_1", "whispers")}
+    assert impossible == {("mnist_alpha_2", "decaf"), ("ag_news_alpha_1", "whispers")}
 
 
-def test_half_of_l1_is_the_least_that_must_be_moved() -> None:
-    # All of class 0 claimed for class 1: W = 1 and L1 = 2, which is just possible.
+def test_a_wasserstein_distance_below_half_of_l1_is_impossible() -> None:
+    # All of class 0 claimed as class 1: W = 1 and L1 = 2, which is just possible.
     assert not PrintedRow((1.0, 0.0, 0.0, 2.0)).is_impossible
     assert PrintedRow((0.9, 0.0, 0.0, 2.0)).is_impossible
 
 
-def test_a_row_wants_all_four_distances() -> None:
+def test_refuses_a_row_without_all_four_distances() -> None:
     with pytest.raises(ValueError, match="4 distances"):
         PrintedRow((0.1, 0.2, 0.3))
 
 
-def test_distances_stand_in_the_order_of_the_columns() -> None:
+def test_distances_are_in_the_order_of_the_columns() -> None:
     row = rows("table2", "mnist")["decaf"]
     assert [row.of(score) for score in ("wasserstein", "kl", "js", "l1")] == [
         0.0441, 0.001, 0.0003, 0.0372,
@@ -53,7 +53,7 @@ def test_accuracies_are_fractions_and_fall_with_epsilon() -> None:
     assert accuracy("no_defense") is None
 
 
-def test_what_the_paper_does_not_tell_has_no_rows() -> None:
+def test_unpublished_settings_have_no_rows() -> None:
     assert rows("table4", "no_defense") == {}
     assert rows("figure3", "mnist") == {}
     assert list(rows("table4", "epsilon_1")) == ["whispers"]

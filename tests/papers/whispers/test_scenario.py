@@ -11,11 +11,11 @@ def test_dirichlet_scenarios_have_the_alphas_of_their_data_set() -> None:
     ]  # fmt: skip
 
 
-def test_few_labels_are_three_or_for_texts_two() -> None:
+def test_few_labels_are_three_and_two_for_texts() -> None:
     assert few_labels(MNIST).split == Quantity(3)
     assert few_labels(AG_NEWS).split == Quantity(2)
 
 
-def test_a_scenario_goes_by_its_data_set_unless_told_otherwise() -> None:
+def test_a_scenario_has_its_data_sets_key_by_default() -> None:
     assert alike(MNIST).key == "mnist"
     assert alike(MNIST, "mnist_iid").key == "mnist_iid"

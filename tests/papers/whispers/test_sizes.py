@@ -15,16 +15,16 @@ def test_updates_of_larger_clients_are_longer(tiny: WhispersBenchmark, tmp_path:
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential", workers=1), on_step=None
     )
-    figures = {one.name: one for one in run}
+    values = {one.name: one for one in run}
     # 5 steps against 1 from the same first weights.
-    assert figures["size_300_norm_round_1"].ours > 2 * figures["size_30_norm_round_1"].ours
-    # Only sizes of 500 x 2^k can come out: at the best 250, log2(300 / 250) = 0.26 off.
-    assert figures["size_300_doubling_size_factor"].ours > 0.2
-    # Ten virtual clients of each size, all alike: closer than a factor of 2.
-    assert figures["size_300_bisection_size_factor"].ours < 1
+    assert values["size_300_norm_round_1"].ours > 2 * values["size_30_norm_round_1"].ours
+    # Only sizes of 500 x 2^k are possible: at best 250, with a score of log2(300 / 250) = 0.26.
+    assert values["size_300_doubling_size_factor"].ours > 0.2
+    # Ten similar virtual clients of each size: closer than a factor of 2.
+    assert values["size_300_bisection_size_factor"].ours < 1
 
 
-def test_the_attacker_is_not_told_the_size() -> None:
+def test_the_attacker_does_not_know_the_size() -> None:
     for plan in SizesExperiment().plans(quick=False).values():
         (threat,) = plan.threats
         assert threat.virtual.examples == (100, 4000)

@@ -14,14 +14,16 @@ SCORES = ("wasserstein", "kl", "js", "l1")
 
 
 @pytest.fixture(scope="module")
-def figures(
+def values(
     tiny: WhispersBenchmark,
     few_methods: tuple[Method, ...],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Figure]:
     # A column of Table 3 with an impossible cell, and one whose data are not in the folder.
-    here = Scenario("mnist_alpha_2", "Digits Dirichlet(2)", tiny, Dirichlet(2.0))
-    experiment = WhispersTableExperiment("table3", "tiny", (here, alike(FER2013)), few_methods)
+    scenario = Scenario("mnist_alpha_2", "Digits Dirichlet(2)", tiny, Dirichlet(2.0))
+    experiment = WhispersTableExperiment(
+        "table3", "tiny", (scenario, alike(FER2013)), few_methods
+    )
     empty = tmp_path_factory.mktemp("data")
     run = experiment.run(
         tmp_path_factory.mktemp("table3"),
@@ -33,36 +35,36 @@ def figures(
     return {one.name: one for one in run}
 
 
-def test_every_distance_of_every_method_stands_beside_the_printed_one(
-    figures: dict[str, Figure],
+def test_every_distance_has_its_published_value(
+    values: dict[str, Figure],
 ) -> None:
-    printed = (0.0929, 0.0075, 0.0021, 0.0706)
-    for score, published in zip(SCORES, printed, strict=True):
-        assert figures[f"mnist_alpha_2_whispers_{score}"].published == published
-        assert figures[f"mnist_alpha_2_amortised_{score}"].published is None
-        assert figures[f"mnist_alpha_2_uniform_{score}"].published is None
+    published_row = (0.0929, 0.0075, 0.0021, 0.0706)
+    for score, published in zip(SCORES, published_row, strict=True):
+        assert values[f"mnist_alpha_2_whispers_{score}"].published == published
+        assert values[f"mnist_alpha_2_amortised_{score}"].published is None
+        assert values[f"mnist_alpha_2_uniform_{score}"].published is None
 
 
-def test_only_the_impossible_row_is_marked(figures: dict[str, Figure]) -> None:
-    marked = {name for name, one in figures.items() if "impossible" in one.setting}
+def test_only_the_impossible_row_is_marked(values: dict[str, Figure]) -> None:
+    marked = {name for name, one in values.items() if "impossible" in one.setting}
     assert marked == {f"mnist_alpha_2_decaf_{score}" for score in SCORES}
 
 
-def test_our_own_distances_are_possible(figures: dict[str, Figure]) -> None:
+def test_reproduced_distances_are_possible(values: dict[str, Figure]) -> None:
     for method in ("decaf", "whispers", "amortised", "uniform"):
-        wasserstein = figures[f"mnist_alpha_2_{method}_wasserstein"].ours
-        l1 = figures[f"mnist_alpha_2_{method}_l1"].ours
+        wasserstein = values[f"mnist_alpha_2_{method}_wasserstein"].ours
+        l1 = values[f"mnist_alpha_2_{method}_l1"].ours
         assert wasserstein >= l1 / 2 > 0
 
 
-def test_a_column_without_data_is_told_and_does_not_stop_the_others(
-    figures: dict[str, Figure],
+def test_a_column_without_data_is_reported_and_does_not_stop_the_others(
+    values: dict[str, Figure],
 ) -> None:
-    missing = figures["fer2013_not_measured"]
+    missing = values["fer2013_not_measured"]
     assert missing.ours is None
     assert "fer2013_subset.npz" in missing.setting
-    assert not any(name.startswith("fer2013_decaf") for name in figures)
+    assert not any(name.startswith("fer2013_decaf") for name in values)
 
 
-def test_the_setting_says_what_the_hurry_leaves_out(figures: dict[str, Figure]) -> None:
-    assert "(quick: 1 of 2 seeds)" in figures["mnist_alpha_2_decaf_l1"].setting
+def test_the_setting_says_what_a_quick_run_leaves_out(values: dict[str, Figure]) -> None:
+    assert "(quick: 1 of 2 seeds)" in values["mnist_alpha_2_decaf_l1"].setting

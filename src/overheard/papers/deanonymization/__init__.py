@@ -1,1 +1,1 @@
-"""Parts of the reproduction of Gradient-Leaks, on deanonymisation (arXiv 1805.05838)."""
+"""The reproduction of Gradient-Leaks (arXiv 1805.05838)."""

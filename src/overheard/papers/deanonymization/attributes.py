@@ -1,4 +1,4 @@
-"""Table 4: attributes of the sender and who it is, each by itself and both jointly."""
+"""Table 4: attributes and identity of the sender, inferred singly and jointly."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,13 +24,13 @@ from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJo
 @final
 @dataclass(frozen=True, slots=True)
 class AskedAttribute:
-    """A data set, and the attributes of its users.
+    """A data set and the attributes of its users that are inferred.
 
     Args:
-        world: whose users.
-        attributes: that are asked for.
-        holdout: users who take no part, from whom attributes are learned where the server is
-            told of no one who does.
+        world: scenario with the users.
+        attributes: names of the attributes.
+        holdout: number of users who do not take part. Attributes are learned from them if the
+            server knows no attribute of a participant.
 
     """
 
@@ -54,12 +54,12 @@ HURRIED = AskedAttribute(
 @final
 @dataclass(frozen=True, slots=True)
 class AttributesExperiment(Experiment):
-    """Single and joint heads, told the attribute of everyone or of strangers only.
+    """Single and joint heads, trained with attributes of all users or of holdout users only.
 
     Args:
         panels: data sets and attributes.
-        reduced: those of a run in a hurry.
-        name: of the table.
+        reduced: the same for a quick run.
+        name: name of the table.
 
     """
 
@@ -69,104 +69,108 @@ class AttributesExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
-        return "Attributes of the sender and who it is, learned singly and jointly"
+        """Title of the table."""
+        return "Attributes and identity of the sender, inferred singly and jointly"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(one.world for one in self.panels)} The paper's attributes are of the "
-            "people on PIPA's photos (age, gender, glasses, hair), ours of bloggers (gender, "
-            "age group) and drawers (alphabet, which the labels tell). A published number "
-            "stands beside age and gender. As published, the server is told the attribute of "
-            "the very users whom it is asked about, so that to recognise them is enough; "
-            "beside it stands what it tells of people whose attribute it is told nothing of, "
-            "having learned from as many holdout users as the folder says. Shadow devices "
-            "give the labelled updates."
+            f"{common(one.world for one in self.panels)} The paper's attributes are those of "
+            "people on PIPA's photos (age, gender, glasses, hair). Here they are those of "
+            "bloggers (gender, age group) and drawers (alphabet, which the labels reveal). "
+            "Published values are shown for age and gender. As in the paper, the server knows "
+            "the attributes of the users that it attacks, so recognizing a user is enough. A "
+            "second setting reports the accuracy on users whose attributes the server does "
+            "not know; it learns from holdout users, as many as the folder name says. Shadow "
+            "devices provide the labelled updates."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit in which all are known, and one with strangers."""
+        """Return one plan in which all users are known and one with unknown users."""
         plans = {}
         for one in self.reduced if quick else self.panels:
-            world, known = one.world, tuple(map(str, one.attributes))
-            singly: tuple[Attack[Any], ...] = (published(world, "shadow"),)
-            of_known = tuple(
+            scenario, known = one.world, tuple(map(str, one.attributes))
+            identity_attacks: tuple[Attack[Any], ...] = (published(scenario, "shadow"),)
+            attribute_attacks = tuple(
                 attack
                 for attribute in known
                 for attack in (
-                    _tell(world, attribute, False, "everyone"),
-                    _tell(world, attribute, True, "everyone"),
-                    ReidentifyJointly(attribute, updates="shadow", layer=world.layer),
+                    _attribute_attack(scenario, attribute, False, "everyone"),
+                    _attribute_attack(scenario, attribute, True, "everyone"),
+                    ReidentifyJointly(attribute, updates="shadow", layer=scenario.layer),
                 )
             )
-            plans[f"{world.key}_known"] = plan(
-                world, people("random"), (every_update((*singly, *of_known)),)
+            plans[f"{scenario.key}_known"] = plan(
+                scenario,
+                people("random"),
+                (every_update((*identity_attacks, *attribute_attacks)),),
             )
-            plans[f"{world.key}_strangers"] = plan(
-                world,
+            plans[f"{scenario.key}_strangers"] = plan(
+                scenario,
                 people("random", holdout=one.holdout),
                 (
                     every_update(
                         tuple(
-                            _tell(world, attribute, is_joint, "holdout")
+                            _attribute_attack(scenario, attribute, is_joint, "holdout")
                             for attribute in known
                             for is_joint in (False, True)
                         )
                     ),
                 ),
-                clients=world.clients - one.holdout,
+                clients=scenario.clients - one.holdout,
             )
         return plans
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Top-1 accuracies, and for strangers the mean over values too."""
+        """Return top-1 accuracies and means over attribute values."""
         full = self.plans(quick=False)
-        figures: list[Figure] = []
+        values: list[Figure] = []
         for one in self.panels:
-            for told in ("known", "strangers"):
-                key = f"{one.world.key}_{told}"
+            for kind in ("known", "strangers"):
+                key = f"{one.world.key}_{kind}"
                 if key in runs.audits:
                     run = runs.plans[key]
-                    where = setting(one.world, run, full.get(key))
-                    figures += _read(rows_of(runs.audits[key]), key, run, where)
-        return tuple(figures)
+                    context = setting(one.world, run, full.get(key))
+                    values += _read_threat(rows_of(runs.audits[key]), key, run, context)
+        return tuple(values)
 
 
-def _tell(world: IdentityScenario, attribute: str, is_joint: bool, told: Told) -> AttributeMlp:
+def _attribute_attack(
+    scenario: IdentityScenario, attribute: str, is_joint: bool, training_users: Told
+) -> AttributeMlp:
     return AttributeMlp(
-        attribute, jointly=is_joint, told=told, updates="shadow", layer=world.layer
+        attribute, jointly=is_joint, told=training_users, updates="shadow", layer=scenario.layer
     )
 
 
-def _read(rows: Rows, key: str, run: Plan, where: str) -> list[Figure]:
-    threat, figures = run.threats[0], list[Figure]()
+def _read_threat(rows: Rows, key: str, run: Plan, context: str) -> list[Figure]:
+    threat, values = run.threats[0], list[Figure]()
     for attack in threat.attacks:
         name = threat.named(attack)
         match attack:
             case AttributeMlp(attribute=str(attribute), jointly=is_joint):
                 cell = f"attribute_{'joint' if is_joint else 'single'}"
                 as_published = attack.told == "everyone"
-                figures += [
+                values += [
                     rows.figure(
                         f"{key}_{attribute}_{cell}",
-                        f"{where}; {attribute}, {cell.replace('_', ' ')}, accuracy",
+                        f"{context}; {attribute}, {cell.replace('_', ' ')}, accuracy",
                         (name, "accuracy"),
                         told_attribute(attribute, cell) if as_published else None,
                     ),
                     rows.figure(
                         f"{key}_{attribute}_{cell}_balanced",
-                        f"{where}; {attribute}, {cell.replace('_', ' ')}, mean over values",
+                        f"{context}; {attribute}, {cell.replace('_', ' ')}, mean over values",
                         (name, "balanced_accuracy"),
                     ),
                 ]
                 row = rows.of(name, "accuracy")
                 if not is_joint and row is not None and row.blind is not None:
-                    figures.append(
+                    values.append(
                         Figure(
                             f"{key}_{attribute}_blind",
-                            f"{where}; {attribute}, the best guess of who heard nothing",
+                            f"{context}; {attribute}, the best uninformed guess",
                             row.blind,
                             None,
                             None,
@@ -175,21 +179,21 @@ def _read(rows: Rows, key: str, run: Plan, where: str) -> list[Figure]:
                         )
                     )
             case ReidentifyJointly(attribute=str(attribute)):
-                figures.append(
+                values.append(
                     rows.figure(
                         f"{key}_{attribute}_identity_joint",
-                        f"{where}; who it is, jointly with {attribute}, top-1",
+                        f"{context}; identity, jointly with {attribute}, top-1",
                         (name, "top1"),
                         told_attribute(attribute, "identity_joint"),
                     )
                 )
             case _:
-                figures.append(
+                values.append(
                     rows.figure(
                         f"{key}_identity_single",
-                        f"{where}; who it is, by itself, top-1",
+                        f"{context}; identity alone, top-1",
                         (name, "top1"),
                         told_attribute("identity", "identity_single"),
                     )
                 )
-    return figures
+    return values

@@ -1,4 +1,4 @@
-"""Figure 11: the bias of a user, class by class, in prior and in private updates."""
+"""Figure 11: the bias of a user per class, in prior and in private updates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,21 +30,21 @@ from overheard.plans.plan import Plan
 from overheard.statistics.estimate import estimate
 
 USERS = 8
-"""How many are drawn, as published."""
+"""Number of users that are shown, as published."""
 
 MOST_CLASSES = 20
-"""Beyond it a heat map has no room for the classes."""
+"""Heat maps have no room for more classes."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Biases:
-    """The mean norm of the last layer's weights of each class, over a user's updates.
+    """Mean norms of the last layer's weight changes per class, over a user's updates.
 
     Args:
-        users: who was heard on both devices.
-        prior: of what their shadow devices sent.
-        private: of what they sent.
+        users: users with updates from both devices.
+        prior: mean norms of the updates of shadow devices.
+        private: mean norms of the updates of the users' own devices.
 
     """
 
@@ -53,7 +53,7 @@ class Biases:
     private: Float[Tensor, "users classes"]
 
     def alike(self) -> Float[np.ndarray, "users users"]:
-        """The correlation over classes of each user's private bias with each one's prior."""
+        """Return the correlation over classes of each private bias with each prior bias."""
         one, other = (
             torch.nn.functional.normalize(bias - bias.mean(1, keepdim=True))
             for bias in (self.private, self.prior)
@@ -64,12 +64,12 @@ class Biases:
 @final
 @dataclass(frozen=True, slots=True)
 class BiasExperiment(Experiment, Drawn):
-    """How much a user's bias is the same in both, and how much another's.
+    """Correlation of a user's private bias with the own prior bias and with those of others.
 
     Args:
-        worlds: the data sets.
-        reduced: those of a run in a hurry.
-        name: of the figure.
+        worlds: data sets with their federations.
+        reduced: the same for a quick run.
+        name: name of the figure.
 
     """
 
@@ -79,116 +79,139 @@ class BiasExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return "The bias of users, class by class, in prior and in private updates"
+        """Title of the figure."""
+        return "Per-class biases of users in prior and in private updates"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The paper shows eight of its users and says in words where "
-            "both biases agree. Ours are told by their correlation over classes, of a user's "
-            "own two and of two users', with norms averaged over all updates of a device; "
-            f"drawn are {USERS} users of the first run, evenly spaced from the most to the "
-            f"least alike, where there are up to {MOST_CLASSES} classes. The prior is random."
+            f"{common(self.worlds)} The paper shows eight of its users and describes in words "
+            "where the two biases agree. Here their correlation over classes is reported, for "
+            "a user's own two biases and for those of two users. Norms are averaged over all "
+            f"updates of a device. The figure shows {USERS} users of the first run, evenly "
+            "spaced from the highest to the lowest correlation, if there are at most "
+            f"{MOST_CLASSES} classes. The prior is random."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set."""
+        """Return one plan per data set."""
         return {
-            world.key: plan(
-                world, people("random"), (every_sender((published(world, "shadow"),)),)
+            scenario.key: plan(
+                scenario, people("random"), (every_sender((published(scenario, "shadow"),)),)
             )
-            for world in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.worlds)
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Correlations, and how often a user's own is the largest."""
+        """Return correlations, and how often the own prior bias has the largest one."""
         full = self.plans(quick=False)
-        figures = []
-        for world in self.worlds:
-            if world.key in runs.audits:
-                where = setting(world, runs.plans[world.key], full.get(world.key))
-                heard = ears(runs, world.key)
-                figures += _told(
-                    world.key, where, {seed: biases(ear) for seed, ear in heard.items()}
+        values = []
+        for scenario in self.worlds:
+            if scenario.key in runs.audits:
+                context = setting(scenario, runs.plans[scenario.key], full.get(scenario.key))
+                observations = ears(runs, scenario.key)
+                values += _correlation_values(
+                    scenario.key,
+                    context,
+                    {seed: biases(observation) for seed, observation in observations.items()},
                 )
-        return tuple(figures)
+        return tuple(values)
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """Heat maps of some users, prior and private."""
-        plates = []
-        for world in self.worlds:
-            if world.key not in runs.audits:
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw heat maps of some users' prior and private biases."""
+        page_figures = []
+        for scenario in self.worlds:
+            if scenario.key not in runs.audits:
                 continue
-            names = load_data(runs.plans[world.key], runs.resources).task.class_names
+            names = load_data(runs.plans[scenario.key], runs.resources).task.class_names
             if len(names) <= MOST_CLASSES:
-                seed = runs.plans[world.key].seeds[0]
-                told = biases(ears(runs, world.key)[seed])
-                plates.append(_plate(world, told, names))
-        return Drawing(tuple(plates))
+                seed = runs.plans[scenario.key].seeds[0]
+                biases_of_run = biases(ears(runs, scenario.key)[seed])
+                page_figures.append(_bias_figure(scenario, biases_of_run, names))
+        return Drawing(tuple(page_figures))
 
 
-def biases(ear: Ear) -> Biases:
-    """The biases of everyone who was heard on both devices."""
+def biases(observation: Ear) -> Biases:
+    """Return the biases of all users with updates from both devices."""
     devices = {
         user: device
-        for device, user in ear.knowledge.people.devices.items()
-        if device in ear.view.senders()
+        for device, user in observation.knowledge.people.devices.items()
+        if device in observation.view.senders()
     }
-    clients = {ear.users[who]: who for who in ear.clients()}
-    both = tuple(sorted(devices.keys() & clients.keys()))
+    clients = {observation.users[party]: party for party in observation.clients()}
+    users = tuple(sorted(devices.keys() & clients.keys()))
     return Biases(
-        both,
-        torch.stack([_bias(ear, devices[user]) for user in both]),
-        torch.stack([_bias(ear, clients[user]) for user in both]),
+        users,
+        torch.stack([_mean_norms(observation, devices[user]) for user in users]),
+        torch.stack([_mean_norms(observation, clients[user]) for user in users]),
     )
 
 
-def _bias(ear: Ear, who: Party) -> Float[Tensor, " classes"]:
+def _mean_norms(observation: Ear, party: Party) -> Float[Tensor, " classes"]:
     norms = []
-    for update in ear.view.updates(who).values():
+    for update in observation.view.updates(party).values():
         name = tensors_of(-1, update.delta)[0]
         norms.append(update.delta[name].double().flatten(1).norm(dim=1))
     return torch.stack(norms).mean(0)
 
 
-def _told(key: str, where: str, told: Mapping[int, Biases]) -> list[Figure]:
-    own, others, first, seeds = [], [], [], []
-    for seed, one in told.items():
-        alike = one.alike()
-        diagonal = alike.diagonal()
-        own += diagonal.tolist()
-        others += ((alike.sum(1) - diagonal) / max(1, len(diagonal) - 1)).tolist()
-        first += (alike.argmax(1) == np.arange(len(alike))).astype(float).tolist()
+def _correlation_values(key: str, context: str, by_seed: Mapping[int, Biases]) -> list[Figure]:
+    own_correlations, other_correlations, is_largest, seeds = [], [], [], []
+    for seed, one in by_seed.items():
+        correlations = one.alike()
+        diagonal = correlations.diagonal()
+        own_correlations += diagonal.tolist()
+        other_correlations += (
+            (correlations.sum(1) - diagonal) / max(1, len(diagonal) - 1)
+        ).tolist()
+        is_largest += (
+            (correlations.argmax(1) == np.arange(len(correlations))).astype(float).tolist()
+        )
         seeds += [seed] * len(diagonal)
     return [
         figure(
             f"{key}_{name}",
-            f"{where}; {words}",
+            f"{context}; {words}",
             estimate(np.array(values), np.array(seeds), BOOTSTRAP),
             None,
             None,
         )
         for name, words, values in (
-            ("own_correlation", "correlation of a user's private and prior bias", own),
-            ("other_correlation", "of a user's private and another's prior bias", others),
-            ("own_is_largest", "share of users whose own prior bias is the most alike", first),
+            (
+                "own_correlation",
+                "correlation of a user's private bias with the own prior bias",
+                own_correlations,
+            ),
+            (
+                "other_correlation",
+                "correlation of a user's private bias with another user's prior bias",
+                other_correlations,
+            ),
+            (
+                "own_is_largest",
+                "share of users whose own prior bias has the largest correlation",
+                is_largest,
+            ),
         )
     ]
 
 
-def _plate(world: IdentityScenario, told: Biases, names: tuple[str, ...]) -> Plate:
-    alike = told.alike().diagonal()
-    order = np.argsort(-alike, kind="stable")
-    places = np.unique(np.linspace(0, len(order) - 1, min(USERS, len(order))).round())
-    chosen = order[places.astype(int)]
-    users = [told.users[place] for place in chosen]
-    title = f"Figure 11: {world.name}"
+def _bias_figure(
+    scenario: IdentityScenario, user_biases: Biases, names: tuple[str, ...]
+) -> Plate:
+    correlations = user_biases.alike().diagonal()
+    order = np.argsort(-correlations, kind="stable")
+    indices = np.unique(np.linspace(0, len(order) - 1, min(USERS, len(order))).round())
+    chosen = order[indices.astype(int)]
+    users = [user_biases.users[index] for index in chosen]
+    title = f"Figure 11: {scenario.name}"
     return Plate(
         title,
-        "Norms of the change of each class's weights, mean over updates. From above, the most "
-        "to the least alike: " + ", ".join(f"{alike[place]:.2f}" for place in chosen) + ".",
+        "Norms of each class's weight changes, mean over updates. Users are sorted by the "
+        "correlation of their biases, highest first: "
+        + ", ".join(f"{correlations[index]:.2f}" for index in chosen)
+        + ".",
         None,
         tuple(
             Panel(
@@ -202,10 +225,13 @@ def _plate(world: IdentityScenario, told: Biases, names: tuple[str, ...]) -> Pla
                 ),
             )
             for heading, bias in (
-                ("prior updates", told.prior),
-                ("private updates", told.private),
+                ("prior updates", user_biases.prior),
+                ("private updates", user_biases.private),
             )
         ),
-        numbers_table(title, _told(world.key, f"{world.name}; first run", {0: told})),
+        numbers_table(
+            title,
+            _correlation_values(scenario.key, f"{scenario.name}; first run", {0: user_biases}),
+        ),
         True,
     )

@@ -1,4 +1,4 @@
-"""Cross-modal matching: updates of one modality, and what is known of users in another."""
+"""Cross-modal matching: updates from one modality, known data of users in another."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,18 +30,18 @@ Learned = Literal["holdout", "everyone"]
 LEARNED: tuple[Learned, ...] = ("everyone", "holdout")
 
 HOLDOUT = 3
-"""One in so many users takes no part."""
+"""One user in so many does not take part."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CrossModalExperiment(Experiment):
-    """The published network, learned from the users themselves or from others.
+    """The published network, trained on the participants or on holdout users.
 
     Args:
         worlds: data sets with embeddings.
-        reduced: those of a run in a hurry.
-        name: of the experiment.
+        reduced: the same for a quick run.
+        name: name of the experiment.
 
     """
 
@@ -51,73 +51,77 @@ class CrossModalExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What it shows."""
-        return "Which user sent an update, by what is known in another modality"
+        """Title of the experiment."""
+        return "Which user sent an update, from known data in another modality"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The paper's users have photos, and captions of the prior "
-            "ones by a network stand for texts, embedded by InferSent. Ours: of blogs, how and "
-            "on which day a prior post is written (no word is told), beside the words that the "
-            "federation learns from; of WISDM, the Y and Z axes of prior windows beside the X "
-            "axis. The paper does not say on whom it learns which update goes with which "
-            "embedding: told are both the known users and the held out third. The average "
-            "precision is over all pairs of an update and a user, those of two people weighing "
-            "as much together as those of one, which is what balanced pairs are expected to "
-            "give; blind 0.5. The prior is random."
+            f"{common(self.worlds)} The paper's users have photos; captions that a network "
+            "writes for the prior photos serve as texts, embedded by InferSent. Here the "
+            "embeddings of blogs describe how and on which day a prior post is written, "
+            "without any word of it; the federation learns from the words. For WISDM they "
+            "describe the Y and Z axes of prior windows; the federation learns from the X "
+            "axis. The paper does not say on which users it learns the pairs of updates and "
+            "embeddings, so both the known users and a held-out third are reported. The "
+            "average precision is over all pairs of an update and a user. Pairs of two "
+            "different people have the same total weight as pairs of one person, which is the "
+            "expectation over balanced pairs; an uninformed guess has 0.5. The prior is "
+            "random."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set."""
+        """Return one plan per data set."""
         plans = {}
-        for world in self.reduced if quick else self.worlds:
-            holdout = world.clients // HOLDOUT
-            plans[world.key] = plan(
-                world,
+        for scenario in self.reduced if quick else self.worlds:
+            holdout = scenario.clients // HOLDOUT
+            plans[scenario.key] = plan(
+                scenario,
                 people("random", holdout=holdout),
-                (every_update(tuple(_attack(world, learned) for learned in LEARNED)),),
-                clients=world.clients - holdout,
+                (every_update(tuple(_attack(scenario, learned) for learned in LEARNED)),),
+                clients=scenario.clients - holdout,
             )
         return plans
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Average precision of balanced pairs and of users, and the control's."""
-        full, figures = self.plans(quick=False), list[Figure]()
-        for world in self.worlds:
-            if (key := world.key) not in runs.audits:
+        """Return average precisions of balanced pairs and of users, and the control's."""
+        full, values = self.plans(quick=False), list[Figure]()
+        for scenario in self.worlds:
+            if (key := scenario.key) not in runs.audits:
                 continue
             audit, run = runs.audits[key], runs.plans[key]
             rows, (threat,) = rows_of(audit), run.threats
-            where = setting(world, run, full.get(key))
+            context = setting(scenario, run, full.get(key))
             for attack, learned in zip(threat.attacks, LEARNED, strict=True):
-                name, place = f"{key}_{learned}", threat.named(attack)
-                told = f"{where}; learned from {learned}"
-                for is_control, words in ((False, ""), (True, "_iid_control")):
-                    value = _balanced(audit, place, is_control)
+                name, attack_name = f"{key}_{learned}", threat.named(attack)
+                description = f"{context}; trained on {learned}"
+                for is_control, suffix in ((False, ""), (True, "_iid_control")):
+                    value = _balanced(audit, attack_name, is_control)
                     if value is not None:
-                        figures.append(
+                        values.append(
                             figure(
-                                f"{name}_balanced{words}",
-                                f"{told}: average precision of balanced pairs{words} "
-                                "(published: of PIPA)".replace("_", " "),
+                                f"{name}_balanced{suffix}",
+                                f"{description}: average precision of balanced pairs{suffix} "
+                                "(published: PIPA)".replace("_", " "),
                                 value,
                                 None if is_control else said("cross_modal_precision"),
                                 None if is_control else "higher",
                             )
                         )
-                figures += [
+                values += [
                     rows.figure(
-                        f"{name}_{score}", f"{told}: {score.replace('_', ' ')}", (place, score)
+                        f"{name}_{score}",
+                        f"{description}: {score.replace('_', ' ')}",
+                        (attack_name, score),
                     )
                     for score in ("matching_auc", "mean_average_precision", "times_chance")
                 ]
-        return tuple(figures)
+        return tuple(values)
 
 
 def balanced_precision(pairs: Matches) -> float:
-    """Average precision where pairs of two people weigh together as those of one do."""
+    """Return the average precision, with equal total weight of true and false pairs."""
     true = pairs.same.sum()
     weights = np.where(pairs.same, 1.0, true / (~pairs.same).sum())
     return float(average_precision_score(pairs.same, pairs.scores, sample_weight=weights))
@@ -137,7 +141,10 @@ def _balanced(audit: Audit, attack: str, is_control: bool) -> Estimate | None:
     return mean_of_seeds(values) if values else None
 
 
-def _attack(world: IdentityScenario, learned: Learned) -> MatchCrossModal:
+def _attack(scenario: IdentityScenario, learned: Learned) -> MatchCrossModal:
     return MatchCrossModal(
-        updates="shadow", layer=world.layer, learn_from=learned, most_rounds=world.most_rounds
+        updates="shadow",
+        layer=scenario.layer,
+        learn_from=learned,
+        most_rounds=scenario.most_rounds,
     )

@@ -1,4 +1,4 @@
-"""Figure 12: what is left to attackers behind each defense, and what it costs."""
+"""Figure 12: precision of the attackers and utility of the model for each defense."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,11 +24,11 @@ from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan
 from overheard.statistics.estimate import Estimate
 
 ADAPTED = "adapted"
-"""How the audit is called whose shadow devices follow the defenses too."""
+"""Suffix of the audit in which shadow devices apply the defenses too."""
 
 PIECES = 4
-"""Into which the published attack, where it adapts, cuts a prior: each draws a mode anew. It
-is tried with as many where it does not adapt: pieces tell more than a whole by themselves."""
+"""Chunks into which the adaptive published attack splits a prior; each draws its own mode. The
+non-adaptive attack is run with as many too, as chunks alone already improve it."""
 
 AMONG_OTHERS = (
     "shadow",
@@ -38,10 +38,10 @@ AMONG_OTHERS = (
     f"pieces{ADAPTIVE}",
     f"ours{ADAPTIVE}",
 )
-"""As `_threats` has them."""
+"""Names of the attackers, in the order of `_threats`."""
 
 TOLD_AT = 0.5
-"""The alpha of which the text tells by how much it lowers the average precision."""
+"""The alpha for which the text gives the decrease of the average precision."""
 
 SHORT = replace(
     BLOGS,
@@ -51,7 +51,7 @@ SHORT = replace(
     most_rounds=3,
     seeds=(0,),
 )
-"""So many arms take their time: every twelfth word, one run."""
+"""With so many arms only every twelfth word and one run are used, to save time."""
 
 PANELS = (
     Shielded(SHORT, 89, (0.5, 1.0), (0.5, 2.0), (1e-3, 1e-1), (1e-2, 1.0)),
@@ -62,12 +62,12 @@ PANELS = (
 @final
 @dataclass(frozen=True, slots=True)
 class DefendedIdentityExperiment(Experiment, Drawn):
-    """The published attack, not adaptive and adaptive, behind each defense.
+    """The published attack, non-adaptive and adaptive, against each defense.
 
     Args:
         panels: data sets and defenses.
-        reduced: those of a run in a hurry.
-        name: of the figure.
+        reduced: the same for a quick run.
+        name: name of the figure.
 
     """
 
@@ -86,54 +86,56 @@ class DefendedIdentityExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return "Who sent an update behind each defense, and what the model is then worth"
+        """Title of the figure."""
+        return "Re-identification and utility for each defense"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(one.world for one in self.panels)} The figure's points are lost; the "
-            "text says of OpenImages by how much the average precision falls at alpha 0.5. The "
-            "paper's attacker does not adapt: its shadow devices follow no defense. Beside it "
-            "stand one whose shadow devices do, one that trains known users by itself, and one "
-            f"that cuts each prior into {PIECES} pieces first, and trains these as they are or "
-            "behind the defense, where they draw modes and examples of their own: one draw a "
-            "user would be learned for the user. Pieces help where nothing adapts too, so that "
-            "only these two tell what it is worth to adapt. Ours does both as well. The "
-            "background of blogs is of other bloggers (the "
-            "paper: Wikipedia), that of WISDM of 12 people who take no part; modes are 300 of "
-            "4,000 windows of words as published, and 20 of 1,000 examples for WISDM, which "
-            "leaves 50 in each on average, as a choice of ours. All are in features "
-            "of the inputs. dp_fedavg adds its noise at the server, who is the attacker: it "
-            "sees clipped updates without noise; at clip 50 and these multipliers it is no "
-            "differential privacy worth the name. Utility is the last model's accuracy over "
-            "that without defenses, top-5 for blogs. Blogs are one run of every twelfth word, "
-            "and have two of the published settings of each defense. On WISDM training did not "
-            "run away at the largest noise; on blogs the two largest variances are not tried."
+            f"{common(one.world for one in self.panels)} The figure's points are lost. The "
+            "text says for OpenImages how far the average precision falls at alpha 0.5. The "
+            "paper's attacker does not adapt: its shadow devices apply no defense. Three "
+            "other attackers are run. One has shadow devices that apply the defense. One "
+            f"trains known users itself. One first splits each prior into {PIECES} chunks and "
+            "trains these with or without the defense. Under the defense each chunk draws its "
+            "own mode and examples, as the attack would otherwise learn one draw per user. "
+            "Chunks also help without adaptation, so only the two attackers with chunks show "
+            "what adaptation gains. Overheard's own attack is run in both ways too. The "
+            "background of blogs is of other bloggers (the paper: Wikipedia), and that of "
+            "WISDM of 12 people who do not take part. Modes are 300 of 4,000 windows of "
+            "words, as published, and 20 of 1,000 examples for WISDM, which is this project's "
+            "choice and leaves 50 examples in each on average. All modes are in the features "
+            "of the inputs. dp_fedavg adds its noise at the server. The server is the "
+            "attacker, so it sees clipped updates without noise; clip 50 and these "
+            "multipliers give no meaningful differential privacy. Utility is the last model's "
+            "accuracy divided by that without defenses, top-5 for blogs. Blogs are one run of "
+            "every twelfth word and have two of the published settings of each defense. On "
+            "WISDM training did not diverge at the largest noise; on blogs the two largest "
+            "variances are not run."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """Two audits a data set with an arm a defense: in one shadow devices follow it."""
+        """Return two plans per data set; in the second, shadow devices apply the defenses."""
         plans = {}
         for one in self.reduced if quick else self.panels:
-            world = one.world
+            scenario = one.world
             for key, threats, arms in (
-                (world.key, _threats(world), one.arms()),
-                (_adapted(world), (_with_shadows(world),), one.adapted()),
+                (scenario.key, _threats(scenario), one.arms()),
+                (_adapted(scenario), (_with_shadows(scenario),), one.adapted()),
             ):
                 plans[key] = plan(
-                    world,
+                    scenario,
                     people("random"),
                     threats,
                     arms=arms,
                     clients=one.clients,
-                    background=world.background,
+                    background=scenario.background,
                 )
         return plans
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Utility, and average precision of each attacker, by arm."""
+        """Return the utility and the average precision of each attacker, by arm."""
         full = self.plans(quick=False)
         return tuple(
             one
@@ -145,10 +147,10 @@ class DefendedIdentityExperiment(Experiment, Drawn):
             )
         )
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """The frontier of each data set."""
-        told = {one.name: one.ours for one in figures}
-        plates = []
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw the frontier of each data set."""
+        by_name = {one.name: one.ours for one in values}
+        page_figures = []
         for panel in self.panels:
             points: dict[str, list[Point]] = {}
             for key in (panel.world.key, _adapted(panel.world)):
@@ -156,116 +158,129 @@ class DefendedIdentityExperiment(Experiment, Drawn):
                     continue
                 run = runs.plans[key]
                 for arm in run.arms:
-                    kept = told[f"{key}_{_plain(arm.name)}_utility"]
+                    utility = by_name[f"{key}_{_plain(arm.name)}_utility"]
                     for name in attackers(run):
-                        read = told[f"{key}_{_plain(arm.name)}_{name}_{PRECISION}"]
-                        if read is not None and kept is not None:
-                            points.setdefault(name, []).append(Point(arm.name, read, kept))
+                        precision = by_name[f"{key}_{_plain(arm.name)}_{name}_{PRECISION}"]
+                        if precision is not None and utility is not None:
+                            points.setdefault(name, []).append(
+                                Point(arm.name, precision, utility)
+                            )
             if points:
-                plates.append(frontier_plate(f"Figure 12: {panel.world.name}", points))
-        return Drawing(tuple(plates))
+                page_figures.append(frontier_plate(f"Figure 12: {panel.world.name}", points))
+        return Drawing(tuple(page_figures))
 
 
 def attackers(run: Plan) -> Mapping[str, str]:
-    """What each attacker of an audit is called here, and its attack as the plan names it."""
+    """Return the attacks of an audit as the plan names them, by the attackers' names here."""
     named = [threat.named(attack) for threat in run.threats for attack in threat.attacks]
     names = AMONG_OTHERS if len(named) > 1 else (f"shadow{ADAPTIVE}",)
     return dict(zip(names, named, strict=True))
 
 
 def published_decrease(arm: str) -> float | None:
-    """The share of the average precision that the text says a defense takes away."""
+    """Return the published relative decrease of the average precision under a defense."""
     kind, _, alpha = arm.partition(" ")
-    told = {"bkg_repl", "rand_aug", "mm_aug"}
-    return said(f"{kind}_decrease") if kind in told and float(alpha) == TOLD_AT else None
+    published_kinds = {"bkg_repl", "rand_aug", "mm_aug"}
+    return (
+        said(f"{kind}_decrease")
+        if kind in published_kinds and float(alpha) == TOLD_AT
+        else None
+    )
 
 
-def _threats(world: IdentityScenario) -> tuple[ThreatPlan, ...]:
-    """One who does not adapt, with both sources, and one who does."""
+def _threats(scenario: IdentityScenario) -> tuple[ThreatPlan, ...]:
+    """Return a non-adaptive threat with both sources of updates, and an adaptive one."""
     return (
         every_update(
             (
-                *(published(world, source) for source in SOURCES),
-                published(world, "simulated", pieces=PIECES),
-                ours(world, "simulated"),
+                *(published(scenario, source) for source in SOURCES),
+                published(scenario, "simulated", pieces=PIECES),
+                ours(scenario, "simulated"),
             )
         ),
         every_update(
-            (published(world, "simulated", pieces=PIECES), ours(world, "simulated")),
+            (published(scenario, "simulated", pieces=PIECES), ours(scenario, "simulated")),
             adapts=True,
         ),
     )
 
 
-def _with_shadows(world: IdentityScenario) -> ThreatPlan:
-    """One who adapts by what its shadow devices do."""
-    return every_update((published(world, "shadow"),))
+def _with_shadows(scenario: IdentityScenario) -> ThreatPlan:
+    """Return a threat that adapts through its shadow devices."""
+    return every_update((published(scenario, "shadow"),))
 
 
-def _adapted(world: IdentityScenario) -> str:
-    return f"{world.key}_{ADAPTED}"
+def _adapted(scenario: IdentityScenario) -> str:
+    return f"{scenario.key}_{ADAPTED}"
 
 
-def _of_audit(runs: Runs, key: str, world: IdentityScenario, where: str) -> list[Figure]:
+def _of_audit(runs: Runs, key: str, scenario: IdentityScenario, context: str) -> list[Figure]:
     run, rows = runs.plans[key], rows_of(runs.audits[key])
-    utilities, figures = _utilities(runs, key, world), list[Figure]()
+    utilities, values = _utilities(runs, key, scenario), list[Figure]()
     for arm in run.arms:
-        figures += _of_arm(rows, run, key, arm.name, where)
-        figures.append(
+        values += _of_arm(rows, run, key, arm.name, context)
+        values.append(
             figure(
                 f"{key}_{_plain(arm.name)}_utility",
-                f"{where}; {arm.name}: utility, 1 = without defenses",
+                f"{context}; {arm.name}: utility, 1 = without defenses",
                 utilities[arm.name],
                 None,
                 "higher",
             )
         )
-    return figures
+    return values
 
 
-def _of_arm(rows: Rows, run: Plan, key: str, arm: str, where: str) -> list[Figure]:
-    figures = []
-    for name, place in attackers(run).items():
+def _of_arm(rows: Rows, run: Plan, key: str, arm: str, context: str) -> list[Figure]:
+    values = []
+    for name, attack in attackers(run).items():
         prefix = f"{key}_{_plain(arm)}_{name}"
-        told = f"{where}; {arm}, {name.replace('_', ' ')}"
-        figures += [
+        description = f"{context}; {arm}, {name.replace('_', ' ')}"
+        values += [
             rows.figure(
                 f"{prefix}_{score}",
-                f"{told}: {score.replace('_', ' ')}",
-                (place, score),
+                f"{description}: {score.replace('_', ' ')}",
+                (attack, score),
                 None,
                 arm,
             )
             for score in (PRECISION, "times_chance")
         ]
-        row, bare = rows.of(place, PRECISION, arm), rows.of(place, PRECISION)
-        if row is not None and bare is not None and arm != UNDEFENDED and bare.value.mean > 0:
-            by_paper = published_decrease(arm) if name == "shadow" else None
-            figures.append(
+        row, undefended = rows.of(attack, PRECISION, arm), rows.of(attack, PRECISION)
+        if (
+            row is not None
+            and undefended is not None
+            and arm != UNDEFENDED
+            and undefended.value.mean > 0
+        ):
+            published_share = published_decrease(arm) if name == "shadow" else None
+            values.append(
                 Figure(
                     f"{prefix}_decrease",
-                    f"{told}: share of the average precision that is gone"
-                    + ("" if by_paper is None else " (published: of OpenImages)"),
-                    1 - row.value.mean / bare.value.mean,
+                    f"{description}: relative decrease of the average precision"
+                    + ("" if published_share is None else " (published: OpenImages)"),
+                    1 - row.value.mean / undefended.value.mean,
                     None,
                     None,
-                    by_paper,
+                    published_share,
                     None,
                 )
             )
-    return figures
+    return values
 
 
-def _utilities(runs: Runs, key: str, world: IdentityScenario) -> Mapping[str, Estimate]:
+def _utilities(runs: Runs, key: str, scenario: IdentityScenario) -> Mapping[str, Estimate]:
     run = runs.plans[key]
     dataset = load_data(run, runs.resources)
-    bare = worth_of_arm(runs, key, UNDEFENDED, world, dataset)
+    undefended = worth_of_arm(runs, key, UNDEFENDED, scenario, dataset)
     return {
         arm.name: mean_of_seeds(
             [
                 value / whole if whole else 0.0
                 for value, whole in zip(
-                    worth_of_arm(runs, key, arm.name, world, dataset), bare, strict=True
+                    worth_of_arm(runs, key, arm.name, scenario, dataset),
+                    undefended,
+                    strict=True,
                 )
             ]
         )

@@ -1,4 +1,4 @@
-"""Table 5 and Figure 9: who sent an update by one layer of it at a time."""
+"""Table 5 and Figure 9: re-identification from one layer of an update at a time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,16 +31,16 @@ TEXT: Mapping[str, Layer] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Layered:
-    """A data set, and the layers of the model that is trained on it, first to last."""
+    """A scenario and the layers of its model, from first to last."""
 
     world: IdentityScenario
     layers: Mapping[str, Layer]
 
 
-def perceptron(world: IdentityScenario, hidden: int) -> Layered:
-    """A perceptron of so many hidden layers of 64 units in the place of the world's model."""
+def perceptron(scenario: IdentityScenario, hidden: int) -> Layered:
+    """Replace the scenario's model with a perceptron of `hidden` hidden layers of 64 units."""
     return Layered(
-        replace(world, model=Mlp((64,) * hidden)),
+        replace(scenario, model=Mlp((64,) * hidden)),
         {
             **{f"hidden_{depth + 1}": depth for depth in range(hidden)},
             "fully_connected": hidden,
@@ -51,7 +51,7 @@ def perceptron(world: IdentityScenario, hidden: int) -> Layered:
 
 
 SHALLOW, DEEP = 2, 4
-"""Hidden layers; the paper has 27 convolutions, which need more images than are at hand."""
+"""Hidden layers; the paper has 27 convolutions, which need more images than are available."""
 
 
 @final
@@ -60,9 +60,9 @@ class DepthExperiment(Experiment, Drawn):
     """The published attack on one layer at a time.
 
     Args:
-        name: of the table or figure.
-        panels: data sets with their layers.
-        reduced: those of a run in a hurry.
+        name: name of the table or figure.
+        panels: scenarios with their layers.
+        reduced: the same for a quick run.
 
     """
 
@@ -72,22 +72,22 @@ class DepthExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What it shows."""
-        return "Who sent an update, by the depth of the layer that is read"
+        """Title of the experiment."""
+        return "Re-identification by the depth of the layer that is read"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(one.world for one in self.panels)} The prior is random. Bubbles of the "
-            "paper's figure tell numbers of parameters, and their heights are lost. A layer of "
-            "more than 8,192 numbers is sketched to 2,048. Perceptrons are ours, in the place "
-            "of a MobileNet too: of the 11 images that a person has in Omniglot a fresh one "
-            "learned nothing in a trial of 24 rounds."
+            f"{common(one.world for one in self.panels)} The prior is random. In the paper's "
+            "figure the bubbles show numbers of parameters; their heights are lost. A layer "
+            "of more than 8,192 numbers is projected to 2,048. The perceptrons are this "
+            "project's and also stand in for a MobileNet: in a trial of 24 rounds, a fresh "
+            "MobileNet learned nothing from the 11 images that a person has in Omniglot."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set, with the attack on each layer."""
+        """Return one plan per data set, with the attack on each layer."""
         return {
             one.world.key: plan(
                 one.world,
@@ -106,13 +106,13 @@ class DepthExperiment(Experiment, Drawn):
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Average precision and times chance by layer."""
+        """Return the average precision and times chance by layer."""
         full = self.plans(quick=False)
         return tuple(
-            figure
+            value
             for one in self.panels
             if (key := one.world.key) in runs.audits
-            for figure in _read(
+            for value in _read_panel(
                 one,
                 rows_of(runs.audits[key]),
                 runs.plans[key],
@@ -120,10 +120,10 @@ class DepthExperiment(Experiment, Drawn):
             )
         )
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """Average precision by depth, a line a source."""
-        told = {one.name: one for one in figures}
-        plates = []
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw the average precision by depth, with a line for each source of updates."""
+        by_name = {one.name: one for one in values}
+        page_figures = []
         for one in self.panels:
             if one.world.key in runs.audits:
                 lines = [
@@ -131,30 +131,30 @@ class DepthExperiment(Experiment, Drawn):
                         f"{source} updates",
                         range(len(one.layers)),
                         [
-                            told[f"{one.world.key}_{source}_{layer}_{PRECISION}"]
+                            by_name[f"{one.world.key}_{source}_{layer}_{PRECISION}"]
                             for layer in one.layers
                         ],
                     )
                     for source in SOURCES
                 ]
                 names = ", ".join(f"{n} = {name}" for n, name in enumerate(one.layers))
-                plates.append(
+                page_figures.append(
                     series_plate(
                         f"By depth: {one.world.name}", lines, f"layer ({names})", PRECISION
                     )
                 )
-        return Drawing(tuple(plates))
+        return Drawing(tuple(page_figures))
 
 
-def _read(one: Layered, rows: Rows, run: Plan, where: str) -> list[Figure]:
+def _read_panel(one: Layered, rows: Rows, run: Plan, context: str) -> list[Figure]:
     (threat,), key = run.threats, one.world.key
-    places = [(source, name) for source in SOURCES for name in one.layers]
-    figures = []
-    for attack, (source, layer) in zip(threat.attacks, places, strict=True):
-        figures += [
+    variants = [(source, name) for source in SOURCES for name in one.layers]
+    values = []
+    for attack, (source, layer) in zip(threat.attacks, variants, strict=True):
+        values += [
             rows.figure(
                 f"{key}_{source}_{layer}_{score}",
-                f"{where}; {layer.replace('_', ' ')}, {source} updates: "
+                f"{context}; {layer.replace('_', ' ')}, {source} updates: "
                 + score.replace("_", " "),
                 (threat.named(attack), score),
                 at_depth(one.world.paper, layer)
@@ -163,7 +163,7 @@ def _read(one: Layered, rows: Rows, run: Plan, where: str) -> list[Figure]:
             )
             for score in (PRECISION, "times_chance")
         ]
-        figures += rows.beside(
-            f"{key}_{source}_{layer}", f"{where}; {layer}, {source}", threat.named(attack)
+        values += rows.beside(
+            f"{key}_{source}_{layer}", f"{context}; {layer}, {source}", threat.named(attack)
         )
-    return figures
+    return values

@@ -1,4 +1,4 @@
-"""Figure 2: examples of one user lie nearer to each other than to those of others."""
+"""Figure 2: distances between examples of one user and between those of several users."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
 from overheard.statistics.estimate import estimate
 
 MOST = 100
-"""Examples of a user, and of others, between which distances are taken."""
+"""Largest number of examples of a user, and of others, in the distances."""
 
 
 @final
@@ -48,8 +48,8 @@ class Distances:
     """Median distances of each user's examples.
 
     Args:
-        within: to each other.
-        across: to those of others.
+        within: to examples of the same user.
+        across: to examples of other users.
 
     """
 
@@ -60,12 +60,12 @@ class Distances:
 @final
 @dataclass(frozen=True, slots=True)
 class DistancesExperiment(Experiment, Drawn):
-    """Distances of features by the last global model, L2-normalised.
+    """Distances of features of the last global model, with L2 norm 1.
 
     Args:
-        worlds: the data sets.
-        reduced: those of a run in a hurry.
-        name: of the figure.
+        worlds: data sets with their federations.
+        reduced: the same for a quick run.
+        name: name of the figure.
 
     """
 
@@ -75,126 +75,137 @@ class DistancesExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return "Variations in user data: distances within a user and to others"
+        """Title of the figure."""
+        return "Variations in user data: distances within a user and to other users"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The figure's numbers are lost. The paper's features are "
-            "the 1,024 means of a MobileNet trained on ImageNet, on photos; ours are what the "
-            "last layer of the federation's own last global model reads, scaled to length 1, "
-            f"of {MOST} training examples a user at most and as many of others. Beside it "
-            "stands what comes of the same examples dealt anew among all users."
+            f"{common(self.worlds)} The figure's values are lost. The paper's features are the "
+            "1,024 means of a MobileNet trained on ImageNet, for photos. Here they are the "
+            "inputs of the last layer of the federation's last global model, scaled to length "
+            f"1, for at most {MOST} training examples of each user and as many of others. A "
+            "control redistributes the same examples at random among all users."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set; its cheapest attack listens."""
+        """Return one plan per data set, with the cheapest attack."""
         return {
-            world.key: plan(
-                world,
+            scenario.key: plan(
+                scenario,
                 people("random"),
-                (every_update((ReidentifyKnn(updates="shadow", layer=world.layer),)),),
+                (every_update((ReidentifyKnn(updates="shadow", layer=scenario.layer),)),),
             )
-            for world in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.worlds)
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Means over users, and the share of users above the diagonal."""
+        """Return means over users, and the share of users above the diagonal."""
         full = self.plans(quick=False)
-        figures: list[Figure] = []
-        for world in self.worlds:
-            if world.key not in runs.audits:
+        values: list[Figure] = []
+        for scenario in self.worlds:
+            if scenario.key not in runs.audits:
                 continue
-            where = setting(world, runs.plans[world.key], full.get(world.key))
-            for is_dealt, prefix, words in (
-                (False, "", "users as they are"),
-                (True, "dealt_anew_", "examples dealt anew among users"),
+            context = setting(scenario, runs.plans[scenario.key], full.get(scenario.key))
+            for is_permuted, prefix, words in (
+                (False, "", "original users"),
+                (True, "dealt_anew_", "examples redistributed at random among users"),
             ):
-                told = _by_seed(runs, world, is_dealt)
-                figures += _told(f"{world.key}_{prefix}", f"{where}; {words}", told)
-        return tuple(figures)
+                by_seed = _by_seed(runs, scenario, is_permuted)
+                values += _distance_values(
+                    f"{scenario.key}_{prefix}", f"{context}; {words}", by_seed
+                )
+        return tuple(values)
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """A dot a user, of the first run."""
-        plates = []
-        for world in self.worlds:
-            if world.key in runs.audits:
-                one = _of_seed(runs, world, runs.plans[world.key].seeds[0], False)
-                title = f"Figure 2: {world.name}"
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw one dot per user of the first run."""
+        page_figures = []
+        for scenario in self.worlds:
+            if scenario.key in runs.audits:
+                one = _of_seed(runs, scenario, runs.plans[scenario.key].seeds[0], False)
+                title = f"Figure 2: {scenario.name}"
                 chart = scatter_chart(
                     one.within,
                     one.across,
                     "median distance within the user",
-                    "median distance to others",
+                    "median distance to other users",
                     title,
                 )
-                told = _told(f"{world.key}_", f"{world.name}; first run", {0: one})
-                plates.append(
+                values = _distance_values(
+                    f"{scenario.key}_", f"{scenario.name}; first run", {0: one}
+                )
+                page_figures.append(
                     Plate(
                         title,
-                        "Above the line a user's examples lie nearer to each other than to "
-                        "those of others.",
+                        "The examples of users above the line are closer to each other than "
+                        "to those of others.",
                         None,
                         (Panel("", chart),),
-                        numbers_table(title, told),
+                        numbers_table(title, values),
                         True,
                     )
                 )
-        return Drawing(tuple(plates))
+        return Drawing(tuple(page_figures))
 
 
 def distances(
     features: Float[Tensor, "examples dims"], users: Int[Tensor, " examples"], seed: Seed
 ) -> Distances:
-    """Median L2 distances of each user with two examples or more.
+    """Measure the median L2 distances of each user with two or more examples.
 
     Args:
-        features: of length 1.
-        users: of each.
-        seed: of the choice of examples.
+        features: features with L2 norm 1.
+        users: user of each example.
+        seed: seed of the choice of examples.
 
     """
     within, across = [], []
     for user in np.unique(users.numpy()).tolist():
-        mine = _some(users == user, seed.child("own", user))
-        others = _some(users != user, seed.child("others", user))
-        if len(mine) < 2:
+        own_rows = _draw_rows(users == user, seed.child("own", user))
+        other_rows = _draw_rows(users != user, seed.child("others", user))
+        if len(own_rows) < 2:
             continue
-        own = features[mine].double()
-        pairs = torch.pdist(own)
+        own_features = features[own_rows].double()
+        pairs = torch.pdist(own_features)
         within.append(float(pairs.median()))
-        across.append(float(torch.cdist(own, features[others].double()).median()))
+        across.append(float(torch.cdist(own_features, features[other_rows].double()).median()))
     return Distances(np.array(within), np.array(across))
 
 
-def _some(chosen: Tensor, seed: Seed) -> Int[Tensor, " rows"]:
+def _draw_rows(chosen: Tensor, seed: Seed) -> Int[Tensor, " rows"]:
     rows = chosen.nonzero().flatten()
     return rows[torch.randperm(len(rows), generator=seed.generator())[:MOST]]
 
 
-def _by_seed(runs: Runs, world: IdentityScenario, is_dealt: bool) -> Mapping[int, Distances]:
-    return {seed: _of_seed(runs, world, seed, is_dealt) for seed in runs.plans[world.key].seeds}
+def _by_seed(
+    runs: Runs, scenario: IdentityScenario, is_permuted: bool
+) -> Mapping[int, Distances]:
+    return {
+        seed: _of_seed(runs, scenario, seed, is_permuted)
+        for seed in runs.plans[scenario.key].seeds
+    }
 
 
-def _of_seed(runs: Runs, world: IdentityScenario, seed: int, is_dealt: bool) -> Distances:
-    dataset = load_data(runs.plans[world.key], runs.resources)
+def _of_seed(runs: Runs, scenario: IdentityScenario, seed: int, is_permuted: bool) -> Distances:
+    dataset = load_data(runs.plans[scenario.key], runs.resources)
     assert dataset.users is not None
-    own = Seed(seed).child("distances")
+    distance_seed = Seed(seed).child("distances")
     with one_thread():
-        rows, users = _sample(dataset.users, own)
-        features = _features(runs, world, dataset, seed, rows)
-    if is_dealt:
-        users = users[torch.randperm(len(users), generator=own.child("dealt").generator())]
-    return distances(features, users, own.child("pairs"))
+        rows, users = _sample(dataset.users, distance_seed)
+        features = _features(runs, scenario, dataset, seed, rows)
+    if is_permuted:
+        users = users[
+            torch.randperm(len(users), generator=distance_seed.child("dealt").generator())
+        ]
+    return distances(features, users, distance_seed.child("pairs"))
 
 
 def _sample(users: Int[Tensor, " examples"], seed: Seed) -> tuple[Tensor, Tensor]:
-    """Up to `MOST` rows of each user, so that others than these need no features."""
+    """Draw up to `MOST` rows of each user, so that features are computed for these only."""
     rows = torch.cat(
         [
-            _some(users == user, seed.child("sample", user))
+            _draw_rows(users == user, seed.child("sample", user))
             for user in np.unique(users.numpy()).tolist()
         ]
     )
@@ -202,34 +213,36 @@ def _sample(users: Int[Tensor, " examples"], seed: Seed) -> tuple[Tensor, Tensor
 
 
 def _features(
-    runs: Runs, world: IdentityScenario, dataset: Dataset, seed: int, rows: Tensor
+    runs: Runs, scenario: IdentityScenario, dataset: Dataset, seed: int, rows: Tensor
 ) -> Float[Tensor, "examples dims"]:
-    """What the last layer reads."""
-    build = partial(world.model.build, dataset.task)
-    weights = [last_weights(runs, world.key, UNDEFENDED, seed)]
+    """Compute the normalized inputs of the last layer."""
+    build = partial(scenario.model.build, dataset.task)
+    weights = [last_weights(runs, scenario.key, UNDEFENDED, seed)]
     inputs = dataset.train.inputs[rows]
     (layers,) = representations_of_cohort(build, weights, inputs[:1])
     before_last = list(layers)[-2]
-    (told,) = representations_of_cohort(build, weights, inputs, layer=before_last)
-    return normalize(told[before_last].clone())
+    (representations,) = representations_of_cohort(build, weights, inputs, layer=before_last)
+    return normalize(representations[before_last].clone())
 
 
-def _told(prefix: str, where: str, told: Mapping[int, Distances]) -> list[Figure]:
-    seeds = np.concatenate([np.full(len(one.within), seed) for seed, one in told.items()])
-    within = np.concatenate([one.within for one in told.values()])
-    across = np.concatenate([one.across for one in told.values()])
+def _distance_values(
+    prefix: str, context: str, by_seed: Mapping[int, Distances]
+) -> list[Figure]:
+    seeds = np.concatenate([np.full(len(one.within), seed) for seed, one in by_seed.items()])
+    within = np.concatenate([one.within for one in by_seed.values()])
+    across = np.concatenate([one.across for one in by_seed.values()])
     above = (across > within).astype(float)
     return [
         figure(
             f"{prefix}{name}",
-            f"{where}, {words}",
+            f"{context}, {words}",
             estimate(values, seeds, BOOTSTRAP),
             None,
             None,
         )
         for name, words, values in (
             ("within", "median distance within a user", within),
-            ("across", "median distance to others", across),
-            ("above_diagonal", "share of users with the second above the first", above),
+            ("across", "median distance to other users", across),
+            ("above_diagonal", "share of users closer to themselves than to others", above),
         )
     ]

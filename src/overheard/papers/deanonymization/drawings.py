@@ -1,4 +1,4 @@
-"""Draws what the paper draws: lines by a number, scatters of users, and heat maps."""
+"""The charts of the paper: lines, scatter plots of users, and heat maps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ from overheard.papers.numbers_table import numbers_table
 from overheard.questions.identity.measures import MEASURES
 
 CELL = 34.0
-"""Pixels a side of a cell of a heat map."""
+"""Width and height of a heat map's cell, in pixels."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line through some figures, in order.
+    """A line through some values, in order.
 
     Args:
-        name: in the legend.
-        x: where each stands.
-        figures: which; one that was not measured is left out.
+        name: name in the legend.
+        x: x-coordinate of each value.
+        figures: values; those that were not measured are left out.
 
     """
 
@@ -42,39 +42,43 @@ class Series:
 
 
 def series_plate(title: str, lines: Sequence[Series], across: str, score: str) -> Plate:
-    """Figures by a number, one chart.
+    """Draw values against a number in one chart.
 
     Args:
-        title: of all.
-        lines: that are drawn.
-        across: what the number is.
-        score: what the figures are, by the name of one of identity.
+        title: title of the figure.
+        lines: lines that are drawn.
+        across: label of the x-axis.
+        score: name of the score, one of the identity scores.
 
     """
-    told = MEASURES[score]
-    drawn = []
-    for place, line in enumerate(lines):
+    measure = MEASURES[score]
+    chart_lines = []
+    for index, line in enumerate(lines):
         points = [
-            (float(x), told.factor * one.ours)
+            (float(x), measure.factor * one.ours)
             for x, one in zip(line.x, line.figures, strict=True)
             if one.ours is not None
         ]
-        drawn.append(ChartLine(place, [x for x, _ in points], [y for _, y in points]))
-    ends = [x for line in drawn for x in line.x] or [0.0, 1.0]
-    tops = [y for line in drawn for y in line.y] or [1.0]
-    room = 0.03 * (max(ends) - min(ends)) or 0.5
+        chart_lines.append(ChartLine(index, [x for x, _ in points], [y for _, y in points]))
+    ends = [x for line in chart_lines for x in line.x] or [0.0, 1.0]
+    tops = [y for line in chart_lines for y in line.y] or [1.0]
+    margin = 0.03 * (max(ends) - min(ends)) or 0.5
     return Plate(
         title,
-        "Means over users and seeds; their intervals stand in the table.",
+        "Means over users and seeds. The table gives their intervals.",
         legend_chart([line.name for line in lines], False, f"Legend: {title}"),
         (
             Panel(
                 "",
                 lines_chart(
-                    drawn,
+                    chart_lines,
                     None,
-                    Axis(across, min(ends) - room, max(ends) + room),
-                    Axis(f"{told.title}{told.unit and ','}{told.unit}", 0.0, 1.08 * max(tops)),
+                    Axis(across, min(ends) - margin, max(ends) + margin),
+                    Axis(
+                        f"{measure.title}{measure.unit and ','}{measure.unit}",
+                        0.0,
+                        1.08 * max(tops),
+                    ),
                     title,
                 ),
             ),
@@ -91,7 +95,7 @@ def scatter_chart(
     up: str,
     label: str,
 ) -> Markup:
-    """A dot a user on scales alike, and the line on which both numbers are the same."""
+    """Draw one dot per user on equal scales, and the line of equal values."""
     width, height, left, bottom = 360.0, 340.0, 56.0, 46.0
 
     def draw(canvas: Canvas) -> None:
@@ -99,8 +103,8 @@ def scatter_chart(
             (left / width, bottom / height, (width - left - 16) / width, 0.96 - bottom / height)
         )
         low, high = float(min(x.min(), y.min())), float(max(x.max(), y.max()))
-        room = 0.05 * (high - low) or 0.05
-        ends = [low - room, high + room]
+        margin = 0.05 * (high - low) or 0.05
+        ends = [low - margin, high + margin]
         axes.plot(ends, ends, color=INK, lw=1.3, ls="--")
         axes.plot(x, y, "o", color=SERIES[0], ms=5, alpha=0.7)
         axes.set_xlim(*ends)
@@ -120,14 +124,14 @@ def heat_map(
     titles: tuple[str, str],
     label: str,
 ) -> Markup:
-    """Squares, the stronger the larger the number in it; it is written there too.
+    """Draw a heat map with its values written into the cells.
 
     Args:
-        values: 0 or more.
-        lines: names, from above.
-        columns: names, from the left.
-        titles: of the upright and of the level axis.
-        label: what the chart shows; different for each chart of a page.
+        values: values of the cells, 0 or more.
+        lines: names of the rows, from the top.
+        columns: names of the columns, from the left.
+        titles: titles of the vertical and of the horizontal axis.
+        label: description of the chart, unique on the page.
 
     """
     left, bottom = 84.0, 84.0

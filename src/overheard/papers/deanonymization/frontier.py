@@ -1,4 +1,4 @@
-"""Draws what is left to attackers against what the model is worth, arm by arm."""
+"""The precision of the attackers against the utility of the model, by arm."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from overheard.findings.figures import digits
 from overheard.findings.names import shown
 
 ADAPTIVE = "_adaptive"
-"""How the name of an attacker ends who knows the defense."""
+"""Suffix of the names of attackers that know the defense."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One arm as one attacker found it.
+    """The result of one attacker on one arm.
 
     Args:
-        arm: its name.
+        arm: name of the arm.
         read: average precision, 0..1.
-        kept: what the model is worth, 1 = as without defenses.
+        kept: utility of the model; 1 = as without defenses.
 
     """
 
@@ -32,22 +32,22 @@ class Point:
 
 
 def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
-    """All arms as every attacker found them; the best operating points are named.
+    """Draw the results of every attacker on all arms; undominated arms are labelled.
 
     Args:
-        title: of the plate.
-        points: by attacker; one who adapts is called as one who does not, with `ADAPTIVE`
-            behind it, and shares the panel of that one.
+        title: title of the figure.
+        points: results by attacker. An adaptive attacker has the name of a non-adaptive one
+            with the suffix `ADAPTIVE`, and shares its panel.
 
     """
-    every = [point for held in points.values() for point in held]
+    every = [point for results in points.values() for point in results]
     best = best_arms(every)
-    across = Axis("average precision a user, %", 0.0, 108 * max(p.read for p in every))
+    across = Axis("average precision per user, %", 0.0, 108 * max(p.read for p in every))
     low, high = min(0.95, *(p.kept for p in every)), max(1.0, *(p.kept for p in every))
-    room = 0.1 * (high - low)
-    up = Axis("utility kept, %", 100 * (low - room), 100 * (high + room))
+    margin = 0.1 * (high - low)
+    up = Axis("utility, %", 100 * (low - margin), 100 * (high + margin))
     groups: dict[str, list[Trade]] = {}
-    for name, held in points.items():
+    for name, results in points.items():
         is_adaptive = name.endswith(ADAPTIVE)
         named = [
             NamedDot(
@@ -55,17 +55,17 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
                 100 * point.read,
                 100 * point.kept,
             )
-            for point in held
+            for point in results
         ]
         group = groups.setdefault(name.removesuffix(ADAPTIVE), [])
         group.append(Trade(int(is_adaptive), is_adaptive, named))
     return Plate(
         title,
-        "Further to the left less is read, further up the model is worth more. By the "
-        "strongest attacker upon each, no other arm beats these both ways: "
-        f"{', '.join(map(shown, best))}; each stands where that attacker found it.",
+        "Points further left leak less; points further up have higher utility. Against the "
+        "strongest attacker on each arm, these arms are not dominated: "
+        f"{', '.join(map(shown, best))}. Their labels are at the results of that attacker.",
         frontier_legend(
-            ["knows nothing of the defense", "adapts to it"],
+            ["does not know the defense", "adapts to the defense"],
             [Trade(0, False, []), Trade(1, True, [])],
             False,
             f"Legend: {title}",
@@ -76,7 +76,7 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
         ),
         Table(
             title,
-            ("Arm", "Attacker", "Average precision", "Utility", "Best"),
+            ("Arm", "Attacker", "Average precision", "Utility", "Not dominated"),
             tuple(
                 (
                     shown(point.arm),
@@ -85,8 +85,8 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
                     digits(point.kept),
                     "yes" if point.arm in best else "no",
                 )
-                for name, held in points.items()
-                for point in held
+                for name, results in points.items()
+                for point in results
             ),
             2,
         ),
@@ -95,24 +95,26 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
 
 
 def best_arms(points: Sequence[Point]) -> tuple[str, ...]:
-    """The arms that no other beats both ways, by the strongest attacker upon each."""
+    """Return the arms that no other arm dominates, under the strongest attacker on each."""
     strongest: dict[str, Point] = {}
     for point in points:
-        known = strongest.get(point.arm)
-        if known is None or point.read > known.read:
+        previous = strongest.get(point.arm)
+        if previous is None or point.read > previous.read:
             strongest[point.arm] = point
     return tuple(
         arm
-        for arm, own in strongest.items()
-        if not any(_beats(other, own) for other in strongest.values())
+        for arm, point in strongest.items()
+        if not any(_dominates(other, point) for other in strongest.values())
     )
 
 
-def _beats(other: Point, own: Point) -> bool:
-    no_worse = other.read <= own.read and other.kept >= own.kept
-    return no_worse and (other.read < own.read or other.kept > own.kept)
+def _dominates(other: Point, point: Point) -> bool:
+    no_worse = other.read <= point.read and other.kept >= point.kept
+    return no_worse and (other.read < point.read or other.kept > point.kept)
 
 
-def _strongest(points: Mapping[str, Sequence[Point]], of: Point) -> Point:
-    upon = [point for held in points.values() for point in held if point.arm == of.arm]
-    return max(upon, key=lambda point: point.read)
+def _strongest(points: Mapping[str, Sequence[Point]], chosen: Point) -> Point:
+    same_arm = [
+        point for results in points.values() for point in results if point.arm == chosen.arm
+    ]
+    return max(same_arm, key=lambda point: point.read)

@@ -1,4 +1,4 @@
-"""What the server of an audit heard, and of whom: for what is read off updates themselves."""
+"""What the server of an audit observed, and the users behind the clients."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -40,12 +40,12 @@ from overheard.statistics.estimate import Estimate, estimate
 @final
 @dataclass(frozen=True, slots=True)
 class Ear:
-    """The server of one run of an audit, and what it knew beforehand.
+    """The view and the prior knowledge of the server in one run of an audit.
 
     Args:
-        view: what it read.
-        knowledge: what it knew.
-        users: who stands behind each client.
+        view: messages that the server can read.
+        knowledge: prior knowledge of the server.
+        users: user of each client.
 
     """
 
@@ -54,20 +54,20 @@ class Ear:
     users: Mapping[Party, str]
 
     def clients(self) -> tuple[Party, ...]:
-        """Those that were heard."""
-        return tuple(who for who in self.view.senders() if not is_shadow(who))
+        """Return the clients with messages in the view."""
+        return tuple(party for party in self.view.senders() if not is_shadow(party))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """Updates of one run, to learn from and to tell apart.
+    """The updates of one run that identification learns from and those it identifies.
 
     Args:
-        known: those of known users.
-        sent: those of clients.
-        users: who stands behind each client.
-        seed: of the run.
+        known: updates of known users.
+        sent: updates sent by clients.
+        users: user of each client.
+        seed: seed of the run.
 
     """
 
@@ -77,9 +77,9 @@ class Updates:
     seed: int
 
     def learn(self, rows: Bool[Tensor, " known"], epochs: int) -> "Teller | None":
-        """Train the published network on the known updates that are marked.
+        """Train the published network on the selected known updates.
 
-        None where they are of fewer than two users.
+        Returns None if they belong to fewer than two users.
         """
         known = KnownUpdates(
             self.known.vectors[rows],
@@ -101,7 +101,7 @@ class Updates:
         )
         return Teller(
             self,
-            tuple(classes.users[place] for place in classes.heard.tolist()),
+            tuple(classes.users[index] for index in classes.heard.tolist()),
             heads.log_probabilities(normalize(self.sent.vectors))[0][:, : len(classes.heard)],
         )
 
@@ -109,12 +109,12 @@ class Updates:
 @final
 @dataclass(frozen=True, slots=True)
 class Teller:
-    """What a trained network says of every update that clients sent.
+    """The scores of a trained network for every update that clients sent.
 
     Args:
-        updates: of the run.
-        names: whom it learned to tell.
-        scores: of each sent update for each of them.
+        updates: updates of the run.
+        names: users that the network can identify.
+        scores: score of each sent update for each of these users.
 
     """
 
@@ -122,75 +122,75 @@ class Teller:
     names: tuple[str, ...]
     scores: Float[Tensor, "sent names"]
 
-    def precisions(self, told: Bool[Tensor, " sent"]) -> Mapping[str, float]:
-        """Average precision by user over the sent updates that are marked, each a target.
+    def precisions(self, selected: Bool[Tensor, " sent"]) -> Mapping[str, float]:
+        """Return the average precision by user over the selected sent updates.
 
-        Only users whom it learned and who sent one of these are in it.
+        Only users that the network can identify and that sent one of the updates are included.
         """
-        true = [
+        true_users = [
             self.updates.users[self.updates.sent.senders[row]]
-            for row in told.nonzero().flatten().tolist()
+            for row in selected.nonzero().flatten().tolist()
         ]
-        there = sorted(set(true) & set(self.names))
-        people = (*there, *sorted(set(true) - set(self.names)))
-        if not there:
+        common = sorted(set(true_users) & set(self.names))
+        users = (*common, *sorted(set(true_users) - set(self.names)))
+        if not common:
             return {}
-        place = {who: number for number, who in enumerate(people)}
+        position = {user: number for number, user in enumerate(users)}
         ranking = Ranking(
             self.updates.seed,
             self.names,
-            people,
-            np.array([self.names.index(who) for who in there]),
-            self.scores[told].double().numpy(),
-            np.array([place[who] for who in true]),
+            users,
+            np.array([self.names.index(user) for user in common]),
+            self.scores[selected].double().numpy(),
+            np.array([position[user] for user in true_users]),
             None,
         )
-        return dict(zip(there, ranking.precisions().diagonal().tolist(), strict=True))
+        return dict(zip(common, ranking.precisions().diagonal().tolist(), strict=True))
 
 
 def ears(runs: Runs, name: str) -> Mapping[int, Ear]:
-    """The server of each run without defenses, by seed, as the audit's first threat has it."""
-    plan, home = runs.plans[name], AuditFolder(runs.folder / name)
-    supplies = supply(plan, runs.resources, FolderShelf(runs.resources.bank or home.bank))
-    (bare,) = [arm for arm in plan.arms if not arm.defenses]
+    """Observe each undefended run as the server of the audit's first threat, by seed."""
+    plan, audit_folder = runs.plans[name], AuditFolder(runs.folder / name)
+    inputs = supply(plan, runs.resources, FolderShelf(runs.resources.bank or audit_folder.bank))
+    (undefended,) = [arm for arm in plan.arms if not arm.defenses]
     return {
         seed: Ear(
             runs.transcript(name, UNDEFENDED, seed).seen_by(*plan.threats[0].listeners),
-            knowledge_of(bare, seed, supplies, plan.threats[0]),
-            read_truth(home.run(UNDEFENDED, seed)).users,
+            knowledge_of(undefended, seed, inputs, plan.threats[0]),
+            read_truth(audit_folder.run(UNDEFENDED, seed)).users,
         )
         for seed in plan.seeds
     }
 
 
-def updates_of(runs: Runs, world: IdentityScenario, source: Source) -> Iterator[Updates]:
-    """The updates of each run of a world's audit, by the layer that attacks read."""
+def updates_of(runs: Runs, scenario: IdentityScenario, source: Source) -> Iterator[Updates]:
+    """Iterate over the updates of each run, in the layer that the attacks read."""
     with one_thread():
-        for seed, ear in ears(runs, world.key).items():
+        for seed, observation in ears(runs, scenario.key).items():
             yield Updates(
                 known_updates(
-                    ear.view,
-                    ear.knowledge,
+                    observation.view,
+                    observation.knowledge,
                     source,
-                    world.layer,
-                    most_rounds=world.most_rounds,
+                    scenario.layer,
+                    most_rounds=scenario.most_rounds,
                 ),
-                sent_updates(ear.view, ear.clients(), world.layer),
-                ear.users,
+                sent_updates(observation.view, observation.clients(), scenario.layer),
+                observation.users,
                 seed,
             )
 
 
-def mean_over_users(told: Mapping[int, Mapping[str, float]]) -> Estimate | None:
-    """The mean over the users of all runs, by seed; None where nobody was told.
+def mean_over_users(by_seed: Mapping[int, Mapping[str, float]]) -> Estimate | None:
+    """Return the mean over the users of all runs; None if there are no users.
 
-    Its interval draws runs, then users.
+    The bootstrap interval draws runs, then users.
     """
-    values = [value for by_user in told.values() for value in by_user.values()]
-    seeds = [seed for seed, by_user in told.items() for _ in by_user]
+    values = [value for by_user in by_seed.values() for value in by_user.values()]
+    seeds = [seed for seed, by_user in by_seed.items() for _ in by_user]
     return estimate(np.array(values), np.array(seeds), BOOTSTRAP) if values else None
 
 
 def every(count: int) -> Bool[Tensor, " updates"]:
-    """Marks all of so many updates."""
+    """Return a mask that selects all updates."""
     return torch.ones(count, dtype=torch.bool)

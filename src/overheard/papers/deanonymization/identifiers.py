@@ -1,4 +1,4 @@
-"""The attacks that tell who sent an update, as the experiments try them."""
+"""The re-identification attacks of the experiments."""
 
 from typing import Any
 
@@ -12,45 +12,45 @@ from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
 from overheard.questions.identity.attacks.reidentify_wccn import ROUNDS, ReidentifyWccn
 
 SOURCES: tuple[Source, ...] = ("shadow", "simulated")
-"""Where labelled updates come from: as published first, then what is realistic."""
+"""Sources of labelled updates: the published one, then the realistic one."""
 
 PUBLISHED = (ReidentifyMlp, ReidentifySvm, ReidentifyKnn)
-"""The paper's three, its own first."""
+"""The paper's three attacks; the one it proposes comes first."""
 
 IDENTIFIERS = (*PUBLISHED, ReidentifyWccn)
-"""What is tried wherever these are; ours comes last."""
+"""All re-identification attacks; Overheard's own comes last."""
 
 
-# Any: an attack answers a question of its own.
-def identifiers(world: IdentityScenario, source: Source) -> tuple[Attack[Any], ...]:
-    """All of them, with labelled updates from there."""
-    of_paper = (
-        kind(updates=source, layer=world.layer, most_rounds=world.most_rounds)
+# Any: each attack has its own claim type.
+def identifiers(scenario: IdentityScenario, source: Source) -> tuple[Attack[Any], ...]:
+    """Build all re-identification attacks with labelled updates from one source."""
+    published_attacks = (
+        kind(updates=source, layer=scenario.layer, most_rounds=scenario.most_rounds)
         for kind in PUBLISHED
     )
-    return (*of_paper, ours(world, source))
+    return (*published_attacks, ours(scenario, source))
 
 
-def ours(world: IdentityScenario, source: Source) -> ReidentifyWccn:
-    """Ours, which chooses layers by itself and needs to train known users in few rounds."""
-    return ReidentifyWccn(updates=source, most_rounds=min(ROUNDS, world.most_rounds))
+def ours(scenario: IdentityScenario, source: Source) -> ReidentifyWccn:
+    """Build Overheard's attack, which selects layers itself and trains users in few rounds."""
+    return ReidentifyWccn(updates=source, most_rounds=min(ROUNDS, scenario.most_rounds))
 
 
 def published(
-    world: IdentityScenario, source: Source, layer: Layer | None = None, *, pieces: int = 1
+    scenario: IdentityScenario, source: Source, layer: Layer | None = None, *, pieces: int = 1
 ) -> ReidentifyMlp:
-    """The one that the paper proposes.
+    """Build the attack that the paper proposes.
 
     Args:
-        world: that it listens to.
-        source: of labelled updates.
-        layer: which part of an update it reads; None = as elsewhere in this world.
-        pieces: into which it cuts a prior that it trains on.
+        scenario: scenario that is attacked.
+        source: source of labelled updates.
+        layer: part of an update that it reads; None = the scenario's.
+        pieces: number of chunks into which it splits a prior that it trains on.
 
     """
     return ReidentifyMlp(
         updates=source,
-        layer=world.layer if layer is None else layer,
+        layer=scenario.layer if layer is None else layer,
         pieces=pieces,
-        most_rounds=world.most_rounds,
+        most_rounds=scenario.most_rounds,
     )

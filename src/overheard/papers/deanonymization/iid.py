@@ -1,4 +1,4 @@
-"""The control of section 6.1.1: users' examples dealt anew among all, and nobody is told."""
+"""The IID control of section 6.1.1: users' examples are redistributed at random."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ ENDS = ("null 2.5 %", "null 97.5 %")
 @final
 @dataclass(frozen=True, slots=True)
 class IidExperiment(Experiment):
-    """The published attack on the control of each data set.
+    """The published attack on the IID control of each data set.
 
     Args:
-        worlds: the data sets.
-        reduced: those of a run in a hurry.
-        name: of the experiment.
+        worlds: data sets with their federations.
+        reduced: the same for a quick run.
+        name: name of the experiment.
 
     """
 
@@ -37,56 +37,60 @@ class IidExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What it shows."""
-        return "Who sent an update, where examples are dealt anew among all users"
+        """Title of the experiment."""
+        return "Re-identification when examples are redistributed at random among all users"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The paper gives one number, 1.5 times chance on PIPA, by "
-            "1 / users; ours is held against a random order, and against what identities "
-            "swapped by chance, whole devices at a time, come to. The prior is random, and "
-            "stays as it is: only private examples are dealt anew."
+            f"{common(self.worlds)} The paper gives one value, 1.5 times chance on PIPA, with "
+            "chance 1 / users. Here the control is compared with a random order and with a "
+            "permutation control that permutes identities, whole devices at a time. The prior "
+            "is random and unchanged: only private examples are redistributed."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set; the control runs beside each run of it."""
+        """Return one plan per data set; each of its runs has a control run."""
         return {
-            world.key: plan(
-                world,
+            scenario.key: plan(
+                scenario,
                 people("random"),
-                (every_update(tuple(published(world, source) for source in SOURCES)),),
+                (every_update(tuple(published(scenario, source) for source in SOURCES)),),
             )
-            for world in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.worlds)
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """The control's precision, times chance, and the ends of what chance gives."""
-        full, figures = self.plans(quick=False), list[Figure]()
-        for world in self.worlds:
-            if (key := world.key) not in runs.audits:
+        """Return the control's precision, its times chance and the permutation interval."""
+        full, values = self.plans(quick=False), list[Figure]()
+        for scenario in self.worlds:
+            if (key := scenario.key) not in runs.audits:
                 continue
             rows, run = rows_of(runs.audits[key]), runs.plans[key]
-            where = setting(world, run, full.get(key))
+            context = setting(scenario, run, full.get(key))
             (threat,) = run.threats
             for attack, source in zip(threat.attacks, SOURCES, strict=True):
-                name, told = f"{key}_{source}", f"{where}; {source} updates"
-                place = threat.named(attack)
-                figures.append(
+                name, description = f"{key}_{source}", f"{context}; {source} updates"
+                attack_name = threat.named(attack)
+                values.append(
                     rows.figure(
                         f"{name}_control",
-                        f"{told}: the control's average precision",
-                        (place, "control_excess"),
+                        f"{description}: average precision of the IID control",
+                        (attack_name, "control_excess"),
                     )
                 )
-                excess, row = rows.of(place, "control_excess"), rows.of(place, PRECISION)
+                excess, row = (
+                    rows.of(attack_name, "control_excess"),
+                    rows.of(attack_name, PRECISION),
+                )
                 if excess is None or row is None or not row.blind:
                     continue
-                figures += [
+                values += [
                     Figure(
                         f"{name}_times_chance",
-                        f"{told}: the control over a random order (published: of PIPA)",
+                        f"{description}: IID control divided by a random order (published: "
+                        "PIPA)",
                         row.references[CONTROL] / row.blind,
                         None,
                         None,
@@ -96,15 +100,15 @@ class IidExperiment(Experiment):
                     *(
                         plain(
                             f"{name}_{end.split()[0]}_{side}",
-                            f"{told}: 95 % of permutations of devices end here",
+                            f"{description}: {side} end of the 95 % permutation interval",
                             excess.references[end],
                         )
                         for end, side in zip(ENDS, ("low", "high"), strict=True)
                     ),
                     rows.figure(
                         f"{name}_as_they_are",
-                        f"{told}: average precision of users as they are",
-                        (place, PRECISION),
+                        f"{description}: average precision of the original users",
+                        (attack_name, PRECISION),
                     ),
                 ]
-        return tuple(figures)
+        return tuple(values)

@@ -1,4 +1,4 @@
-"""Figure 8: how many updates of a known user the attacker needs to learn from."""
+"""Figure 8: re-identification by the number of known updates per user."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from overheard.papers.runs import Runs
 from overheard.plans.plan import Plan
 
 BATCH = 32
-"""Updates a step."""
+"""Updates per training step."""
 
 
 @final
@@ -38,13 +38,13 @@ class KnownCountExperiment(Experiment, Drawn):
     """The published network, trained on some updates of each known user.
 
     Args:
-        worlds: the data sets.
-        reduced: those of a run in a hurry.
-        counts: of updates of each user, as far as there are more; all are tried besides.
-        source: of these updates.
-        steps: that the network is trained: as many passes as fit, so that one of few updates is
-            not stopped before it learned.
-        name: of the figure.
+        worlds: data sets with their federations.
+        reduced: the same for a quick run.
+        counts: numbers of updates per user below the available one; all updates are used too.
+        source: source of these updates.
+        steps: training steps of the network. With few updates it makes more passes, so that it
+            is not stopped before it has learned.
+        name: name of the figure.
 
     """
 
@@ -57,82 +57,84 @@ class KnownCountExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return "Who sent an update, by the number of known updates a user"
+        """Title of the figure."""
+        return "Re-identification by the number of known updates per user"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common(self.worlds)} The figure's heights are lost. The prior is random. The "
-            f"known updates are {self.source}, since a shadow device of ours is heard far more "
-            "rarely than the paper's; each user has a random choice of them, and the network "
-            f"trains {self.steps} steps whatever their number."
+            f"known updates are {self.source}, as a shadow device here takes part far more "
+            "rarely than the paper's. Each user has a random selection of them, and the "
+            f"network trains {self.steps} steps for every number of updates."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set."""
+        """Return one plan per data set."""
         return {
-            world.key: plan(
-                world, people("random"), (every_sender((published(world, self.source),)),)
+            scenario.key: plan(
+                scenario, people("random"), (every_sender((published(scenario, self.source),)),)
             )
-            for world in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.worlds)
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Average precision by number, and with all."""
+        """Return the average precision by number of updates, and with all updates."""
         full = self.plans(quick=False)
         return tuple(
-            figure
-            for world in self.worlds
-            if world.key in runs.audits
-            for figure in self._of(
+            value
+            for scenario in self.worlds
+            if scenario.key in runs.audits
+            for value in self._scenario_values(
                 runs,
-                world,
-                setting(world, runs.plans[world.key], full.get(world.key)),
+                scenario,
+                setting(scenario, runs.plans[scenario.key], full.get(scenario.key)),
             )
         )
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """Average precision by the number of known updates."""
-        told = {one.name: one for one in figures}
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw the average precision by the number of known updates."""
+        by_name = {one.name: one for one in values}
         lines = [
             Series(
-                world.name,
-                counts_of(world, runs.plans[world.key], self.counts),
+                scenario.name,
+                counts_of(scenario, runs.plans[scenario.key], self.counts),
                 [
-                    told[f"{world.key}_updates_{n}"]
-                    for n in counts_of(world, runs.plans[world.key], self.counts)
+                    by_name[f"{scenario.key}_updates_{n}"]
+                    for n in counts_of(scenario, runs.plans[scenario.key], self.counts)
                 ],
             )
-            for world in self.worlds
-            if world.key in runs.audits
+            for scenario in self.worlds
+            if scenario.key in runs.audits
         ]
-        title = "Figure 8: by the number of known updates a user"
-        return Drawing((series_plate(title, lines, "known updates a user", PRECISION),))
+        title = "Figure 8: by the number of known updates per user"
+        return Drawing((series_plate(title, lines, "known updates per user", PRECISION),))
 
-    def _of(self, runs: Runs, world: IdentityScenario, where: str) -> list[Figure]:
-        told: dict[str, dict[int, Mapping[str, float]]] = {}
-        counts = counts_of(world, runs.plans[world.key], self.counts)
-        for updates in updates_of(runs, world, self.source):
+    def _scenario_values(
+        self, runs: Runs, scenario: IdentityScenario, context: str
+    ) -> list[Figure]:
+        by_count: dict[str, dict[int, Mapping[str, float]]] = {}
+        counts = counts_of(scenario, runs.plans[scenario.key], self.counts)
+        for updates in updates_of(runs, scenario, self.source):
             for count in (*counts, None):
-                draws = Seed(updates.seed).child("some")
-                chosen = (
+                draw_seed = Seed(updates.seed).child("some")
+                selected = (
                     every(len(updates.known.people))
                     if count is None
-                    else some_of_each(updates.known, count, draws)
+                    else some_of_each(updates.known, count, draw_seed)
                 )
-                told.setdefault(str(count or "all"), {})[updates.seed] = _learned(
-                    updates, chosen, self.steps
+                by_count.setdefault(str(count or "all"), {})[updates.seed] = _train_and_score(
+                    updates, selected, self.steps
                 )
-        figures = []
-        for many in (*map(str, counts), "all"):
-            value = mean_over_users(told[many])
-            words = f"{where}; learned from {many} {self.source} updates a user"
-            figures.append(
+        values = []
+        for count_name in (*map(str, counts), "all"):
+            value = mean_over_users(by_count[count_name])
+            setting = f"{context}; trained on {count_name} {self.source} updates per user"
+            values.append(
                 Figure(
-                    f"{world.key}_updates_{many}",
-                    words,
+                    f"{scenario.key}_updates_{count_name}",
+                    setting,
                     None if value is None else value.mean,
                     None if value is None else value.low,
                     None if value is None else value.high,
@@ -140,28 +142,28 @@ class KnownCountExperiment(Experiment, Drawn):
                     "higher",
                 )
             )
-        return figures
+        return values
 
 
-def counts_of(world: IdentityScenario, run: Plan, counts: Sequence[int]) -> tuple[int, ...]:
-    """Those of the counts below which some updates of a user are left out."""
-    most = min(world.most_rounds, run.training.rounds)
-    return tuple(count for count in counts if count < most)
+def counts_of(scenario: IdentityScenario, run: Plan, counts: Sequence[int]) -> tuple[int, ...]:
+    """Return the counts that are smaller than the number of updates of a user."""
+    available = min(scenario.most_rounds, run.training.rounds)
+    return tuple(count for count in counts if count < available)
 
 
 def some_of_each(known: KnownUpdates, count: int, seed: Seed) -> Bool[Tensor, " updates"]:
-    """Marks so many updates of each user at random; all of one who has no more."""
-    chosen = torch.zeros(len(known.people), dtype=torch.bool)
+    """Select up to `count` updates of each user at random."""
+    selected = torch.zeros(len(known.people), dtype=torch.bool)
     for person in sorted(set(known.people.tolist())):
-        own = (known.people == person).nonzero().flatten()
-        order = torch.randperm(len(own), generator=seed.child("user", person).generator())
-        chosen[own[order[:count]]] = True
-    return chosen
+        rows = (known.people == person).nonzero().flatten()
+        order = torch.randperm(len(rows), generator=seed.child("user", person).generator())
+        selected[rows[order[:count]]] = True
+    return selected
 
 
-def _learned(
-    updates: Updates, chosen: Bool[Tensor, " known"], steps: int
+def _train_and_score(
+    updates: Updates, selected: Bool[Tensor, " known"], steps: int
 ) -> Mapping[str, float]:
-    epochs = max(1, steps * BATCH // max(BATCH, int(chosen.sum())))
-    teller = updates.learn(chosen, epochs)
-    return {} if teller is None else teller.precisions(every(len(updates.sent.senders)))
+    epochs = max(1, steps * BATCH // max(BATCH, int(selected.sum())))
+    identifier = updates.learn(selected, epochs)
+    return {} if identifier is None else identifier.precisions(every(len(updates.sent.senders)))

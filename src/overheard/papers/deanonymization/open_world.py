@@ -1,4 +1,4 @@
-"""Figure 6: who sent an update where some senders are strangers."""
+"""Figure 6: re-identification when some senders are unknown to the server."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from overheard.questions.identity.attacks.match_siamese import MatchSiamese
 from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
 
 HOLDOUT = 3
-"""One in so many users takes no part, as published."""
+"""One user in so many does not take part, as published."""
 
 OF_IDENTITY = (PRECISION, "times_chance", "top1", "dir_at_1_percent", "matching_auc")
 
@@ -30,15 +30,15 @@ OF_SENDER = ("matching_auc", "equal_error_rate")
 @final
 @dataclass(frozen=True, slots=True)
 class OpenWorldExperiment(Experiment, Drawn):
-    """Re-identification with a class of the unseen, and Siamese matching, by seen users.
+    """Open-set re-identification and Siamese matching, by the share of seen users.
 
     Args:
-        worlds: the data sets.
-        reduced: those of a run in a hurry.
-        shares: of the senders who are seen, in percent.
-        source: of labelled updates.
-        pairs: that the matching network learns from.
-        name: of the figure.
+        worlds: data sets with their federations.
+        reduced: the same for a quick run.
+        shares: percentages of the senders that are seen, that is known to the server.
+        source: source of labelled updates.
+        pairs: number of pairs that the matching network learns from.
+        name: name of the figure.
 
     """
 
@@ -51,63 +51,64 @@ class OpenWorldExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return "Who sent an update, by the share of senders whom the server knows"
+        """Title of the figure."""
+        return "Re-identification by the share of senders that the server knows"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The figure's heights are lost; its text says of PIPA that "
+            f"{common(self.worlds)} The figure's heights are lost. Its text says for PIPA that "
             "the average precision of re-identification falls from 0.67 to 0.43 and times "
-            "chance rise from 3 to 14 as more users are seen, and that matching has 1.5 times "
-            "chance with none seen. Chronological prior, a third of the users held out. Our "
-            "average precision is over seen users; the paper's may count the class of the "
-            "unseen too. Matching is told as the area under the curve over pairs of an update "
-            "and a user (match_siamese) and of two updates (link_siamese), whose blind figure "
-            f"is 0.5. Labelled updates are {self.source} ones."
+            "chance rises from 3 to 14 as more users are seen. It also says that matching has "
+            "1.5 times chance with no user seen. The prior is chronological, and a third of "
+            "the users is held out. The average precision here is over seen users; the "
+            "paper's may include the class of unseen users. Matching is reported as the area "
+            "under the curve over pairs of an update and a user (match_siamese) and of two "
+            "updates (link_siamese); an uninformed guess has 0.5. Labelled updates are "
+            f"{self.source} updates."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set and share."""
+        """Return one plan per data set and share."""
         plans = {}
-        for world in self.reduced if quick else self.worlds:
-            holdout = world.clients // HOLDOUT
-            senders = world.clients - holdout
+        for scenario in self.reduced if quick else self.worlds:
+            holdout = scenario.clients // HOLDOUT
+            senders = scenario.clients - holdout
             for share in self.shares:
                 unseen = senders - senders * share // 100
-                plans[_key(world, share)] = plan(
-                    world,
-                    people(world.in_time, unseen=unseen, holdout=holdout),
-                    (self._threat(world),),
+                plans[_key(scenario, share)] = plan(
+                    scenario,
+                    people(scenario.in_time, unseen=unseen, holdout=holdout),
+                    (self._threat(scenario),),
                     clients=senders,
                 )
         return plans
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Scores of each attack by share, beside chance and the control."""
+        """Return the scores of each attack by share, with chance and the control."""
         full = self.plans(quick=False)
         return tuple(
-            figure
-            for world in self.worlds
+            value
+            for scenario in self.worlds
             for share in self.shares
-            if (key := _key(world, share)) in runs.audits
-            for figure in _read(
+            if (key := _key(scenario, share)) in runs.audits
+            for value in _read_threat(
                 rows_of(runs.audits[key]),
                 key,
                 runs.plans[key],
-                setting(world, runs.plans[key], full.get(key)),
+                setting(scenario, runs.plans[key], full.get(key)),
             )
         )
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """Average precision and matching by share."""
-        told = {one.name: one for one in figures}
-        plates = []
-        for world in self.worlds:
-            if _key(world, self.shares[0]) not in runs.audits:
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw the average precision and the matching score by share."""
+        by_name = {one.name: one for one in values}
+        page_figures = []
+        for scenario in self.worlds:
+            if _key(scenario, self.shares[0]) not in runs.audits:
                 continue
-            names = [attack.name for attack in identifiers(world, self.source)]
+            names = [attack.name for attack in identifiers(scenario, self.source)]
             for score, attacks in (
                 (PRECISION, [*names, "match_siamese"]),
                 ("matching_auc", ["match_siamese", "link_siamese"]),
@@ -116,54 +117,54 @@ class OpenWorldExperiment(Experiment, Drawn):
                     Series(
                         name,
                         self.shares,
-                        [told[f"{_key(world, n)}_{name}_{score}"] for n in self.shares],
+                        [by_name[f"{_key(scenario, n)}_{name}_{score}"] for n in self.shares],
                     )
                     for name in attacks
                 ]
-                title = f"Figure 6: {world.name}, {score.replace('_', ' ')}"
-                plates.append(series_plate(title, lines, "seen users, per cent", score))
-        return Drawing(tuple(plates))
+                title = f"Figure 6: {scenario.name}, {score.replace('_', ' ')}"
+                page_figures.append(series_plate(title, lines, "seen users, %", score))
+        return Drawing(tuple(page_figures))
 
-    def _threat(self, world: IdentityScenario) -> ThreatPlan:
+    def _threat(self, scenario: IdentityScenario) -> ThreatPlan:
         return every_update(
             (
-                *identifiers(world, self.source),
+                *identifiers(scenario, self.source),
                 MatchSiamese(
                     updates=self.source,
-                    layer=world.layer,
+                    layer=scenario.layer,
                     pairs=self.pairs,
-                    most_rounds=world.most_rounds,
+                    most_rounds=scenario.most_rounds,
                 ),
                 LinkSiamese(
                     updates=self.source,
-                    layer=world.layer,
+                    layer=scenario.layer,
                     pairs=self.pairs,
-                    most_rounds=world.most_rounds,
+                    most_rounds=scenario.most_rounds,
                 ),
             )
         )
 
 
-def _key(world: IdentityScenario, share: int) -> str:
-    return f"{world.key}_seen_{share}"
+def _key(scenario: IdentityScenario, share: int) -> str:
+    return f"{scenario.key}_seen_{share}"
 
 
-def _read(rows: Rows, key: str, run: Plan, where: str) -> list[Figure]:
-    threat, figures = run.threats[0], list[Figure]()
+def _read_threat(rows: Rows, key: str, run: Plan, context: str) -> list[Figure]:
+    threat, values = run.threats[0], list[Figure]()
     assert run.data.people is not None
     for attack in threat.attacks:
         scores = OF_SENDER if isinstance(attack, LinkSiamese) else OF_IDENTITY
-        figures += [
+        values += [
             rows.figure(
                 f"{key}_{attack.name}_{score}",
-                f"{where}; {attack.name}: {score.replace('_', ' ')}",
+                f"{context}; {attack.name}: {score.replace('_', ' ')}",
                 (threat.named(attack), score),
             )
             for score in scores
-            # Without strangers there is no false alarm to raise.
+            # Without unseen users there are no false positives.
             if score != "dir_at_1_percent" or run.data.people.unseen
         ]
-        figures += rows.beside(
-            f"{key}_{attack.name}", f"{where}; {attack.name}", threat.named(attack)
+        values += rows.beside(
+            f"{key}_{attack.name}", f"{context}; {attack.name}", threat.named(attack)
         )
-    return figures
+    return values

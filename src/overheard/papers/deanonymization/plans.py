@@ -1,4 +1,4 @@
-"""The audits of the paper's experiments: a federation of users, heard by the server."""
+"""The plans of the paper's experiments: a federation of users, observed by the server."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ PRIORS: dict[PriorKind, str] = {
 
 
 def plan(
-    world: IdentityScenario,
+    scenario: IdentityScenario,
     people: People,
     threats: tuple[ThreatPlan, ...],
     *,
@@ -25,36 +25,36 @@ def plan(
     clients: int | None = None,
     background: int | None = None,
 ) -> Plan:
-    """Audit one federation of a world's users.
+    """Build the plan of an audit of one federation of a scenario's users.
 
     Args:
-        world: whose data, and how they are trained on.
-        people: what the server has of users beforehand.
-        threats: what it tries.
-        arms: with defenses, beside the one without.
-        clients: users who take part, where they are not all of the world's.
-        background: public examples that everyone has; None = those of the data.
+        scenario: data and training.
+        people: prior data that the server has of users.
+        threats: threats that are run.
+        arms: arms with defenses, in addition to the undefended one.
+        clients: number of participating users; None = all of the scenario.
+        background: public examples that everyone has; None = those of the data source.
 
     """
     return Plan(
-        title=f"Who sent an update: {world.name}",
-        seeds=world.seeds,
+        title=f"Who sent an update: {scenario.name}",
+        seeds=scenario.seeds,
         data=DataPlan(
-            source=world.source,
+            source=scenario.source,
             split=ByUser(),
-            clients=clients or world.clients,
-            examples=world.examples,
-            test=world.test,
+            clients=clients or scenario.clients,
+            examples=scenario.examples,
+            test=scenario.test,
             people=people,
             background=background,
         ),
         training=TrainingPlan(
-            model=world.model,
-            rounds=world.rounds,
-            participation=world.participation,
-            rate=world.rate,
-            batch=world.batch,
-            loss=world.loss,
+            model=scenario.model,
+            rounds=scenario.rounds,
+            participation=scenario.participation,
+            rate=scenario.rate,
+            batch=scenario.batch,
+            loss=scenario.loss,
         ),
         arms=arms,
         threats=threats,
@@ -62,68 +62,68 @@ def plan(
 
 
 def people(prior: PriorKind, *, unseen: int = 0, holdout: int = 0) -> People:
-    """Half of each user's records are prior, and take part on shadow devices, as published."""
+    """Make half of each user's records prior data, used by shadow devices, as published."""
     return People(prior=prior, unseen=unseen, holdout=holdout, shadow_devices=True)
 
 
 def every_update(
-    # Any: an attack answers a question of its own.
+    # Any: each attack has its own claim type.
     attacks: tuple[Attack[Any], ...],
     *,
     adapts: bool = False,
 ) -> ThreatPlan:
-    """Each update is told apart by itself, under a pseudonym of its own, as published.
+    """Build a threat in which every update has its own pseudonym, as published.
 
     Args:
-        attacks: that the server tries.
-        adapts: whether it knows the defenses in force, and trains known users behind them.
+        attacks: attacks that the server runs.
+        adapts: whether the server knows the defenses and trains known users with them.
 
     """
     return _threat(attacks, is_round=True, adapts=adapts)
 
 
 def every_sender(attacks: tuple[Attack[Any], ...]) -> ThreatPlan:
-    """Updates of a sender bear one pseudonym, so that evidence of rounds is summed."""
+    """Build a threat in which a sender's updates share a pseudonym and are scored jointly."""
     return _threat(attacks, is_round=False, adapts=False)
 
 
-def setting(world: IdentityScenario, run: Plan, full: Plan | None = None) -> str:
-    """What a figure was measured on, in words; of a reduced run also what was cut.
+def setting(scenario: IdentityScenario, run: Plan, full: Plan | None = None) -> str:
+    """Describe what a value was measured on, and what a quick run reduces.
 
     Args:
-        world: of both.
-        run: that was run.
-        full: the one that is run unless there is hurry; None = as `run`.
+        scenario: scenario of both plans.
+        run: plan that was run.
+        full: plan of a full run; None = `run`.
 
     """
-    data, training, who = run.data, run.training, run.data.people
-    told = [f"{world.name}, {data.clients} users"]
-    if who is not None:
-        told.append(PRIORS.get(who.prior, who.prior))
-        if who.records is not None:
-            told.append(f"{who.records} prior records a user")
-        if who.unseen:
-            told.append(f"{who.unseen} of them unseen")
-        if who.holdout:
-            told.append(f"{who.holdout} holdout users")
-    told += [
+    data, training, people = run.data, run.training, run.data.people
+    parts = [f"{scenario.name}, {data.clients} users"]
+    if people is not None:
+        parts.append(PRIORS.get(people.prior, people.prior))
+        if people.records is not None:
+            parts.append(f"{people.records} prior records per user")
+        if people.unseen:
+            parts.append(f"{people.unseen} of them unseen")
+        if people.holdout:
+            parts.append(f"{people.holdout} holdout users")
+    parts += [
         f"{training.rounds} rounds",
         f"participation {training.participation:g}",
         f"seeds {', '.join(str(seed) for seed in run.seeds)}",
     ]
-    return ", ".join(told) + _cuts(run, run if full is None else full)
+    return ", ".join(parts) + _reductions(run, run if full is None else full)
 
 
-def _cuts(run: Plan, full: Plan) -> str:
-    cuts = [
-        f"{here} of {whole} {what}"
-        for what, here, whole in (
+def _reductions(run: Plan, full: Plan) -> str:
+    reductions = [
+        f"{reduced} of {whole} {what}"
+        for what, reduced, whole in (
             ("seeds", len(run.seeds), len(full.seeds)),
             ("rounds", run.training.rounds, full.training.rounds),
         )
-        if here != whole
+        if reduced != whole
     ]
-    return f" (quick: {', '.join(cuts)})" if cuts else ""
+    return f" (quick: {', '.join(reductions)})" if reductions else ""
 
 
 def _threat(attacks: tuple[Attack[Any], ...], *, is_round: bool, adapts: bool) -> ThreatPlan:

@@ -1,4 +1,4 @@
-"""The numbers that the paper prints, by its tables and its data sets."""
+"""The published values, by table and data set."""
 
 import tomllib
 from functools import cache
@@ -6,19 +6,19 @@ from importlib.resources import files
 from typing import Any, Literal
 
 PaperData = Literal["pipa", "openimages", "blog", "yelp"]
-"""The paper's data sets; ours stand beside one of them, and are none of them."""
+"""The paper's data sets; scenarios are compared with one of them but use other data."""
 
 
 def users_of(data: PaperData) -> int:
-    """How many users the paper has there."""
+    """Return the number of users of one of the paper's data sets."""
     return int(_document()["users"][data])
 
 
 def utility(data: PaperData | None, prior: str, model: str) -> float | None:
-    """What the model is worth in Table 2; None where it has no such cell.
+    """Return the utility of a model in Table 2; None if there is no such cell.
 
     Args:
-        data: of the paper.
+        data: data set of the paper.
         prior: "random" or "chronological".
         model: "federated", "centralised" or "chance".
 
@@ -27,36 +27,36 @@ def utility(data: PaperData | None, prior: str, model: str) -> float | None:
 
 
 def reidentified(data: PaperData | None, prior: str, attack: str, score: str) -> float | None:
-    """What an attack scores in Table 3; None where it has no such cell."""
+    """Return an attack's score in Table 3; None if there is no such cell."""
     return _number("table3", data, prior, attack, score)
 
 
 def told_attribute(attribute: str, cell: str) -> float | None:
-    """Top-1 accuracies of Table 4: of an attribute, or of `identity`, by cell."""
+    """Return a top-1 accuracy of Table 4, for an attribute or `identity`."""
     return _number("table4", attribute, cell)
 
 
 def at_depth(data: PaperData | None, layer: str) -> float | None:
-    """Average precision by layer in Table 5."""
+    """Return the average precision of a layer in Table 5."""
     return _number("table5", data, layer)
 
 
 def said(number: str) -> float:
-    """A number that the text says of a figure whose plot is lost."""
+    """Return a value that the text gives for a figure whose plot is lost."""
     return float(_document()["text"][number])
 
 
 def _number(*path: str | None) -> float | None:
-    # Any: tables within tables, numbers at their ends.
-    found: Any = _document()
+    # Any: nested tables with numbers as leaves.
+    node: Any = _document()
     for step in path:
-        if step not in found:
+        if step not in node:
             return None
-        found = found[step]
-    return float(found)
+        node = node[step]
+    return float(node)
 
 
 @cache
 def _document() -> dict[str, Any]:  # Any: as above.
-    place = files("overheard.papers").joinpath("published/deanonymization.toml")
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    file = files("overheard.papers").joinpath("published/deanonymization.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))

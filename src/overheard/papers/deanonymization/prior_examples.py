@@ -1,4 +1,4 @@
-"""Figure 7: how many prior examples of a user the attacker needs."""
+"""Figure 7: re-identification by the number of prior examples per user."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,18 +18,18 @@ from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
 from overheard.plans.plan import Plan
 
-FIRST = "the text says of PIPA that one prior example gives 0.134, 7 times chance"
+FIRST = "the text says for PIPA that one prior example gives 0.134, 7 times chance"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A data set, and the numbers of prior records that are tried.
+    """A scenario and the numbers of prior records that are compared.
 
     Args:
-        world: whose users.
-        counts: of prior records a user at most; all are tried besides.
-        sources: of labelled updates.
+        world: scenario with the users.
+        counts: largest numbers of prior records per user; all records are used too.
+        sources: sources of labelled updates.
 
     """
 
@@ -41,12 +41,12 @@ class Counted:
 @final
 @dataclass(frozen=True, slots=True)
 class PriorExamplesExperiment(Experiment, Drawn):
-    """Every attack, given some prior records of each user.
+    """Every attack with a limited number of prior records per user.
 
     Args:
-        panels: data sets and numbers.
-        reduced: those of a run in a hurry.
-        name: of the figure.
+        panels: scenarios and numbers of records.
+        reduced: the same for a quick run.
+        name: name of the figure.
 
     """
 
@@ -59,50 +59,53 @@ class PriorExamplesExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return "Who sent an update, by the number of prior examples a user"
+        """Title of the figure."""
+        return "Re-identification by the number of prior examples per user"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common(one.world for one in self.panels)} The figure's heights are lost; "
-            f"{FIRST}. The prior is random, and half of each user's records, of which the "
-            "server has at most so many; a record of blogs is a post, of which several windows "
-            "of words are cut, where the paper counts sentences. Where it has fewer, the "
-            "shadow device of the user holds fewer, and the federation learns from these."
+            f"{FIRST}. The prior is random and is half of each user's records, of which the "
+            "server has at most the given number. A record of blogs is a post, which gives "
+            "several windows of words; the paper counts sentences. If the server has fewer "
+            "records, the user's shadow device holds fewer too, and the federation learns "
+            "from these."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a number, and one with all."""
+        """Return one plan per number of records, and one with all records."""
         plans = {}
         for one in self.reduced if quick else self.panels:
             for count in (*one.counts, None):
-                who = replace(people("random"), records=count)
+                limited_people = replace(people("random"), records=count)
                 attacks = tuple(
                     attack
                     for source in one.sources
                     for attack in identifiers(one.world, source)
                 )
-                plans[_key(one.world, count)] = plan(one.world, who, (every_update(attacks),))
+                plans[_key(one.world, count)] = plan(
+                    one.world, limited_people, (every_update(attacks),)
+                )
         return plans
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Average precision and times chance of each attack by number."""
-        full, figures = self.plans(quick=False), list[Figure]()
+        """Return the average precision and times chance of each attack by number of records."""
+        full, values = self.plans(quick=False), list[Figure]()
         for panel in self.panels:
             for count in (*panel.counts, None):
                 key = _key(panel.world, count)
                 if key in runs.audits:
                     run = runs.plans[key]
-                    where = setting(panel.world, run, full.get(key))
-                    figures += _read(rows_of(runs.audits[key]), key, run, panel, where)
-        return tuple(figures)
+                    context = setting(panel.world, run, full.get(key))
+                    values += _read_threat(rows_of(runs.audits[key]), key, run, panel, context)
+        return tuple(values)
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """Average precision by number, a line an attack."""
-        told = {one.name: one for one in figures}
-        plates = []
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw the average precision by number of records, with a line for each attack."""
+        by_name = {one.name: one for one in values}
+        page_figures = []
         for panel in self.panels:
             counts = [n for n in panel.counts if _key(panel.world, n) in runs.audits]
             if not counts:
@@ -116,39 +119,39 @@ class PriorExamplesExperiment(Experiment, Drawn):
                 Series(
                     name.replace("_", " "),
                     counts,
-                    [told[f"{_key(panel.world, n)}_{name}_{PRECISION}"] for n in counts],
+                    [by_name[f"{_key(panel.world, n)}_{name}_{PRECISION}"] for n in counts],
                 )
                 for name in names
             ]
             title = f"Figure 7: {panel.world.name}"
-            plates.append(series_plate(title, lines, "prior records a user", PRECISION))
-        return Drawing(tuple(plates))
+            page_figures.append(series_plate(title, lines, "prior records per user", PRECISION))
+        return Drawing(tuple(page_figures))
 
 
-def _key(world: IdentityScenario, count: int | None) -> str:
-    return f"{world.key}_records_{count or 'all'}"
+def _key(scenario: IdentityScenario, count: int | None) -> str:
+    return f"{scenario.key}_records_{count or 'all'}"
 
 
-def _read(rows: Rows, key: str, run: Plan, panel: Counted, where: str) -> list[Figure]:
-    (threat,), figures = run.threats, list[Figure]()
-    places = [source for source in panel.sources for _ in identifiers(panel.world, source)]
+def _read_threat(rows: Rows, key: str, run: Plan, panel: Counted, context: str) -> list[Figure]:
+    (threat,), values = run.threats, list[Figure]()
+    sources = [source for source in panel.sources for _ in identifiers(panel.world, source)]
     assert run.data.people is not None
-    one_alone = run.data.people.records == 1
-    for attack, source in zip(threat.attacks, places, strict=True):
+    is_one_record = run.data.people.records == 1
+    for attack, source in zip(threat.attacks, sources, strict=True):
         for score in (PRECISION, "times_chance"):
-            as_published = (one_alone, source, attack.name, score) == (
+            as_published = (is_one_record, source, attack.name, score) == (
                 True, "shadow", "reidentify_mlp", PRECISION,
             )  # fmt: skip
-            figures.append(
+            values.append(
                 rows.figure(
                     f"{key}_{source}_{attack.name}_{score}",
-                    f"{where}; {attack.name}, {source} updates: {score.replace('_', ' ')}"
-                    + (" (published: of PIPA)" if as_published else ""),
+                    f"{context}; {attack.name}, {source} updates: {score.replace('_', ' ')}"
+                    + (" (published: PIPA)" if as_published else ""),
                     (threat.named(attack), score),
                     said("one_example_precision") if as_published else None,
                 )
             )
-        figures += rows.beside(
-            f"{key}_{source}_{attack.name}", f"{where}; {attack.name}", threat.named(attack)
+        values += rows.beside(
+            f"{key}_{source}_{attack.name}", f"{context}; {attack.name}", threat.named(attack)
         )
-    return figures
+    return values

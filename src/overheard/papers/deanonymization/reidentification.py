@@ -1,4 +1,4 @@
-"""Table 3: who sent an update, by every attack, prior and source of labelled updates."""
+"""Table 3: re-identification by attack, prior and source of labelled updates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,13 +32,13 @@ from overheard.plans.plan import Plan, ThreatPlan
 @final
 @dataclass(frozen=True, slots=True)
 class TablePanel:
-    """One data set, and the priors that the server is given of its users."""
+    """One scenario and the kinds of prior data that the server has."""
 
     world: IdentityScenario
     priors: tuple[PriorKind, ...]
 
     def key(self, prior: PriorKind) -> str:
-        """The folder of one of its audits."""
+        """Return the sub-folder of the audit with this prior."""
         return f"{self.world.key}_{prior}"
 
 
@@ -53,7 +53,7 @@ PANELS = (
 REDUCED = (TablePanel(HURRIED, OF_TIME),)
 
 EVERY_SOURCE = tuple(source for source in SOURCES for _ in IDENTIFIERS)
-"""Of the labelled updates of each attack of a threat."""
+"""The source of labelled updates for each attack of a threat."""
 
 
 @final
@@ -62,9 +62,9 @@ class ReidentificationExperiment(Experiment):
     """Every attack on every panel.
 
     Args:
-        panels: data sets and priors.
-        reduced: those of a run in a hurry.
-        name: of the table.
+        panels: scenarios and priors.
+        reduced: the same for a quick run.
+        name: name of the table.
 
     """
 
@@ -74,22 +74,22 @@ class ReidentificationExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
-        return "Who sent an update: average precision, times chance, top-1 and top-5"
+        """Title of the table."""
+        return "Re-identification: average precision, times chance, top-1 and top-5"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common(one.world for one in self.panels)} Labelled updates of shadow devices "
-            "are as published; simulated ones, which the server trains from each broadcast on "
-            "the same prior examples, are ours, and no published number stands beside them. "
-            "Nor does one beside figures of a sender, whose updates bear one pseudonym and are "
-            "told together."
+            "are as published. Simulated ones, which the server trains from each broadcast on "
+            "the same prior examples, are Overheard's and have no published values. Values "
+            "per sender have none either: there all updates of a sender have one pseudonym "
+            "and are scored together."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set and prior, with every attack twice."""
+        """Return one plan per data set and prior, with every attack twice."""
         return {
             panel.key(prior): plan(panel.world, people(prior), _threats(panel.world))
             for panel in (self.reduced if quick else self.panels)
@@ -97,14 +97,14 @@ class ReidentificationExperiment(Experiment):
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Four scores of each attack, beside chance and the control."""
+        """Return four scores of each attack, with chance and the control."""
         full = self.plans(quick=False)
         return tuple(
             one
             for panel in self.panels
             for prior in panel.priors
             if (key := panel.key(prior)) in runs.audits
-            for one in self._of(
+            for one in self._scenario_values(
                 panel.world,
                 prior,
                 rows_of(runs.audits[key]),
@@ -113,31 +113,31 @@ class ReidentificationExperiment(Experiment):
             )
         )
 
-    def _of(
-        self, world: IdentityScenario, prior: PriorKind, rows: Rows, run: Plan, where: str
+    def _scenario_values(
+        self, scenario: IdentityScenario, prior: PriorKind, rows: Rows, run: Plan, context: str
     ) -> list[Figure]:
-        figures = []
+        values = []
         for threat in run.threats:
-            whom = "update" if threat.pseudonyms == "round" else "sender"
+            unit = "update" if threat.pseudonyms == "round" else "sender"
             for attack, source in zip(threat.attacks, EVERY_SOURCE, strict=True):
-                name = f"{world.key}_{prior}_{whom}_{source}_{attack.name}"
-                told = f"{where}; each {whom} by itself, {attack.name}, {source} updates"
-                as_published = whom == "update" and source == "shadow"
-                figures += [
+                name = f"{scenario.key}_{prior}_{unit}_{source}_{attack.name}"
+                description = f"{context}; per {unit}, {attack.name}, {source} updates"
+                as_published = unit == "update" and source == "shadow"
+                values += [
                     rows.figure(
                         f"{name}_{score}",
-                        f"{told}: {score.replace('_', ' ')}",
+                        f"{description}: {score.replace('_', ' ')}",
                         (threat.named(attack), score),
-                        reidentified(world.paper, prior, attack.name, score)
+                        reidentified(scenario.paper, prior, attack.name, score)
                         if as_published
                         else None,
                     )
                     for score in OF_IDENTITY
                 ]
-                figures += rows.beside(name, told, threat.named(attack))
-        return figures
+                values += rows.beside(name, description, threat.named(attack))
+        return values
 
 
-def _threats(world: IdentityScenario) -> tuple[ThreatPlan, ...]:
-    every = tuple(one for source in SOURCES for one in identifiers(world, source))
+def _threats(scenario: IdentityScenario) -> tuple[ThreatPlan, ...]:
+    every = tuple(one for source in SOURCES for one in identifiers(scenario, source))
     return (every_update(every), every_sender(every))

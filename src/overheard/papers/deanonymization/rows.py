@@ -1,4 +1,4 @@
-"""Reads what all targets of an audit together tell, as figures beside the published ones."""
+"""The summary rows of an audit, as values next to the published ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from overheard.plans.plan import UNDEFENDED
 PRECISION = "mean_average_precision"
 
 OF_IDENTITY = (PRECISION, "times_chance", "top1", "top5")
-"""What Table 3 has of each attack."""
+"""The scores of Table 3."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """All rows of an audit, summed up once.
+    """All summary rows of an audit.
 
     Args:
-        audit: that they sum up.
-        rows: by arm, attack and score.
+        audit: audit that is summarized.
+        rows: rows by arm, attack and score.
 
     """
 
@@ -33,7 +33,7 @@ class Rows:
     rows: Mapping[tuple[str, str, str], Row]
 
     def of(self, attack: str, score: str, arm: str = UNDEFENDED) -> Row | None:
-        """One of them; None where it was not measured."""
+        """Return one row; None if it was not measured."""
         return self.rows.get((arm, attack, score))
 
     def figure(
@@ -44,56 +44,61 @@ class Rows:
         published: float | None = None,
         arm: str = UNDEFENDED,
     ) -> Figure:
-        """A row as a figure; one that is not measured says why.
+        """Return a row as a value; the setting of an unmeasured one says why.
 
         Args:
-            name: of the figure.
-            setting: what it was measured on.
-            place: the attack as the plan names it, and the score.
-            published: by the paper.
-            arm: of the plan.
+            name: name of the value.
+            setting: description of what it was measured on.
+            place: name of the attack in the plan, and the score.
+            published: the paper's value.
+            arm: arm of the plan.
 
         """
         row = self.of(*place, arm)
         if row is None:
-            lacks = self._lacks(place[0], arm)
+            reason = self._reason(place[0], arm)
             return Figure(
-                name, f"{setting}: not measured: {lacks}", None, None, None, published, None
+                name, f"{setting}: not measured: {reason}", None, None, None, published, None
             )
         value = row.value
         return Figure(name, setting, value.mean, value.low, value.high, published, row.better)
 
     def beside(self, name: str, setting: str, attack: str) -> tuple[Figure, ...]:
-        """What stands beside an attack's precision: a random order, and the IID control."""
+        """Return the baselines of an attack's precision: a random order and the IID control."""
         row = self.of(attack, PRECISION)
         if row is None:
             return ()
-        told = {"chance": row.blind, "iid_control": row.references.get(CONTROL)}
+        baselines = {"chance": row.blind, "iid_control": row.references.get(CONTROL)}
         return tuple(
-            Figure(f"{name}_{key}", f"{setting}, {words}", told[key], None, None, None, None)
-            for key, words in (
-                ("chance", "what a random order gets"),
-                ("iid_control", "where examples were dealt anew among all users"),
+            Figure(
+                f"{name}_{key}", f"{setting}, {words}", baselines[key], None, None, None, None
             )
-            if told[key] is not None
+            for key, words in (
+                ("chance", "a random order"),
+                (
+                    "iid_control",
+                    "the IID control, with examples redistributed at random among all users",
+                ),
+            )
+            if baselines[key] is not None
         )
 
-    def _lacks(self, attack: str, arm: str) -> str:
-        lacks = {
+    def _reason(self, attack: str, arm: str) -> str:
+        missing = {
             need
             for refusal in self.audit.refusals
             if (refusal.cell.attack, refusal.cell.arm) == (attack, arm)
             for need in refusal.missing
         }
-        return "; ".join(sorted(lacks)) or "there is no such figure of it"
+        return "; ".join(sorted(missing)) or "the attack has no such score"
 
 
 def rows_of(audit: Audit) -> Rows:
-    """Sum an audit up."""
+    """Summarize an audit."""
     rows: Sequence[Row] = summarise(audit.findings, BOOTSTRAP)
     return Rows(audit, {(row.arm, row.attack, row.score): row for row in rows})
 
 
 def plain(name: str, setting: str, value: float, better: Better | None = None) -> Figure:
-    """A number without an interval."""
+    """Make a value without an interval."""
     return Figure(name, setting, value, None, None, None, better)

@@ -1,4 +1,4 @@
-"""Which defenses are tried on a data set, and how strong."""
+"""The defenses that are run on a data set, and their strengths."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from overheard.plans.plan import UNDEFENDED, ArmPlan
 
 REPLACED = (0.25, 0.5, 0.75, 1.0)
 ADDED = (0.5, 1.0, 2.0)
-"""Of both the published alpha 0 is the arm without defenses."""
+"""For both, the published alpha 0 is the undefended arm."""
 
 CLIP = 50.0
 MULTIPLIERS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -26,15 +26,15 @@ VARIANCES = (1e-2, 1e-1, 1.0, 10.0, 100.0)
 @final
 @dataclass(frozen=True, slots=True)
 class Shielded:
-    """A data set, users who take part, and the defenses that are tried on it.
+    """A scenario, its participating users, and the defenses that are run on it.
 
     Args:
-        world: whose data.
-        clients: users who take part; the background is of others, or of a file.
+        world: data set and federation.
+        clients: number of participating users; the background is data of others, or a file.
         replaced: alphas of `bkg_repl`.
         added: alphas of `rand_aug` and `mm_aug`.
-        multipliers: of `dp_fedavg`.
-        variances: of `noise`.
+        multipliers: multipliers of `dp_fedavg`.
+        variances: variances of `noise`.
 
     """
 
@@ -46,7 +46,7 @@ class Shielded:
     variances: tuple[float, ...] = VARIANCES
 
     def of_data(self) -> Mapping[str, Defense]:
-        """Those that mix examples in, which shadow devices may follow."""
+        """Return the defenses that mix in examples, which shadow devices may apply too."""
         return {
             **{f"bkg_repl {alpha:g}": BkgRepl(alpha) for alpha in self.replaced},
             **{f"rand_aug {alpha:g}": RandAug(alpha) for alpha in self.added},
@@ -54,7 +54,7 @@ class Shielded:
         }
 
     def of_updates(self) -> Mapping[str, Defense]:
-        """Those that perturb."""
+        """Return the defenses that perturb updates."""
         return {
             **{
                 f"dp_fedavg {one:g}": DpFedavg(clip=CLIP, noise_multiplier=one)
@@ -64,7 +64,7 @@ class Shielded:
         }
 
     def arms(self) -> tuple[ArmPlan, ...]:
-        """One a defense, and one without."""
+        """Return one arm per defense, and the undefended arm."""
         return (
             ArmPlan(name=UNDEFENDED),
             *(
@@ -74,7 +74,7 @@ class Shielded:
         )
 
     def adapted(self) -> tuple[ArmPlan, ...]:
-        """Those in which shadow devices follow the defense, and one without."""
+        """Return the arms in which shadow devices apply the defense, and the undefended arm."""
         return (
             ArmPlan(name=UNDEFENDED),
             *(

@@ -1,4 +1,4 @@
-"""Figure 10: known updates of some rounds, and targets of others."""
+"""Figure 10: known updates and targets from different ranges of rounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from overheard.papers.runs import Runs
 from overheard.plans.plan import Plan
 
 EPOCHS = 300
-"""Passes over the known updates of a range, which are few."""
+"""Passes over the known updates of a range, of which there are few."""
 
 
 @final
@@ -34,11 +34,11 @@ class StagesExperiment(Experiment, Drawn):
     """The published network on every pair of ranges of rounds.
 
     Args:
-        worlds: the data sets.
-        reduced: those of a run in a hurry.
-        ranges: into how many the rounds are cut.
-        source: of known updates.
-        name: of the figure.
+        worlds: data sets with their federations.
+        reduced: the same for a quick run.
+        ranges: number of ranges into which the rounds are split.
+        source: source of known updates.
+        name: name of the figure.
 
     """
 
@@ -50,134 +50,156 @@ class StagesExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return "Who sent an update, by the rounds of known updates and of targets"
+        """Title of the figure."""
+        return "Re-identification by the rounds of known updates and of targets"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The figure's numbers are lost. The paper has a "
-            f"chronological prior and ten ranges of twenty rounds each; ours are {self.ranges} "
-            f"ranges, and known updates are {self.source}, for which every user has one in "
-            "every round that is learned from. Only users who were heard in a range count in "
-            "it."
+            f"{common(self.worlds)} The figure's values are lost. The paper has a "
+            "chronological prior and ten ranges of twenty rounds each. Here there are "
+            f"{self.ranges} ranges, and known updates are {self.source}, so that every user "
+            "has one in every round that is learned from. A range counts only users with "
+            "updates in it."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set."""
+        """Return one plan per data set."""
         return {
-            world.key: plan(
-                world,
-                people(world.in_time),
-                (every_sender((published(world, self.source),)),),
+            scenario.key: plan(
+                scenario,
+                people(scenario.in_time),
+                (every_sender((published(scenario, self.source),)),),
             )
-            for world in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.worlds)
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Average precision of every pair, of the diagonal, and off it."""
+        """Return the average precision of every pair of ranges, and two means over pairs."""
         full = self.plans(quick=False)
         return tuple(
-            figure
-            for world in self.worlds
-            if world.key in runs.audits
-            for figure in self._of(
-                runs, world, setting(world, runs.plans[world.key], full.get(world.key))
+            value
+            for scenario in self.worlds
+            if scenario.key in runs.audits
+            for value in self._scenario_values(
+                runs,
+                scenario,
+                setting(scenario, runs.plans[scenario.key], full.get(scenario.key)),
             )
         )
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """A heat map a data set."""
-        plates = []
-        for world in self.worlds:
-            if world.key not in runs.audits:
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw one heat map per data set."""
+        page_figures = []
+        for scenario in self.worlds:
+            if scenario.key not in runs.audits:
                 continue
-            own = [one for one in figures if one.name.startswith(f"{world.key}_")]
-            told = {one.name: one.ours for one in own}
-            names = ranges_of(runs.plans[world.key].training.rounds, self.ranges)
-            values = np.array(
+            scenario_values = [one for one in values if one.name.startswith(f"{scenario.key}_")]
+            by_name = {one.name: one.ours for one in scenario_values}
+            names = ranges_of(runs.plans[scenario.key].training.rounds, self.ranges)
+            cells = np.array(
                 [
-                    [_shown(told[_key(world, one, other)]) for other in range(self.ranges)]
+                    [
+                        _percent(by_name[_key(scenario, one, other)])
+                        for other in range(self.ranges)
+                    ]
                     for one in range(self.ranges)
                 ]
             )
-            words = [f"{part.start + 1}-{part.stop}" for part in names]
-            title = f"Figure 10: {world.name}"
-            plates.append(
+            labels = [f"{part.start + 1}-{part.stop}" for part in names]
+            title = f"Figure 10: {scenario.name}"
+            page_figures.append(
                 Plate(
                     title,
-                    "Average precision a user, per cent, by the rounds of both.",
+                    "Average precision per user in %, by the rounds of known updates and of "
+                    "targets.",
                     None,
                     (
                         Panel(
                             "",
                             heat_map(
-                                values, words, words, ("learned from", "told apart"), title
+                                cells,
+                                labels,
+                                labels,
+                                ("training rounds", "target rounds"),
+                                title,
                             ),
                         ),
                     ),
-                    numbers_table(title, own),
+                    numbers_table(title, scenario_values),
                     True,
                 )
             )
-        return Drawing(tuple(plates))
+        return Drawing(tuple(page_figures))
 
-    def _of(self, runs: Runs, world: IdentityScenario, where: str) -> list[Figure]:
-        run = runs.plans[world.key]
+    def _scenario_values(
+        self, runs: Runs, scenario: IdentityScenario, context: str
+    ) -> list[Figure]:
+        run = runs.plans[scenario.key]
         parts = ranges_of(run.training.rounds, self.ranges)
         pairs = [(one, other) for one in range(self.ranges) for other in range(self.ranges)]
-        told: dict[tuple[int, int], dict[int, Mapping[str, float]]] = {p: {} for p in pairs}
-        for updates in updates_of(runs, world, self.source):
+        by_pair: dict[tuple[int, int], dict[int, Mapping[str, float]]] = {p: {} for p in pairs}
+        for updates in updates_of(runs, scenario, self.source):
             for one, part in enumerate(parts):
-                teller = updates.learn(_within(updates.known.rounds, part), EPOCHS)
+                identifier = updates.learn(_within(updates.known.rounds, part), EPOCHS)
                 for other, later in enumerate(parts):
-                    told[one, other][updates.seed] = (
+                    by_pair[one, other][updates.seed] = (
                         {}
-                        if teller is None
-                        else teller.precisions(_within(updates.sent.rounds, later))
+                        if identifier is None
+                        else identifier.precisions(_within(updates.sent.rounds, later))
                     )
         figures = [
             self._figure(
-                _key(world, one, other),
-                f"{where}; learned from rounds {_words(parts[one])}, of rounds "
-                f"{_words(parts[other])}",
-                [told[one, other]],
+                _key(scenario, one, other),
+                f"{context}; trained on rounds {_label(parts[one])}, targets in "
+                f"rounds {_label(parts[other])}",
+                [by_pair[one, other]],
             )
             for one, other in pairs
         ]
-        same = [told[one, other] for one, other in pairs if one == other]
-        apart = [told[one, other] for one, other in pairs if one != other]
+        same = [by_pair[one, other] for one, other in pairs if one == other]
+        different = [by_pair[one, other] for one, other in pairs if one != other]
         return [
             *figures,
-            self._figure(f"{world.key}_same_rounds", f"{where}; of the same rounds", same),
-            self._figure(f"{world.key}_other_rounds", f"{where}; of other rounds", apart),
+            self._figure(
+                f"{scenario.key}_same_rounds", f"{context}; targets in the same rounds", same
+            ),
+            self._figure(
+                f"{scenario.key}_other_rounds", f"{context}; targets in other rounds", different
+            ),
         ]
 
     def _figure(
         self, name: str, words: str, cells: Sequence[Mapping[int, Mapping[str, float]]]
     ) -> Figure:
-        """The mean over users of their means over these cells."""
+        """Return the mean over users of their means over these cells."""
         merged: dict[int, dict[str, list[float]]] = {}
         for cell in cells:
             for seed, by_user in cell.items():
-                for who, precision in by_user.items():
-                    merged.setdefault(seed, {}).setdefault(who, []).append(precision)
+                for user, precision in by_user.items():
+                    merged.setdefault(seed, {}).setdefault(user, []).append(precision)
         value = mean_over_users(
             {
-                seed: {who: sum(held) / len(held) for who, held in by_user.items()}
+                seed: {user: sum(several) / len(several) for user, several in by_user.items()}
                 for seed, by_user in merged.items()
             }
         )
         if value is None:
             return Figure(
-                name, f"{words}: nobody was heard in both", None, None, None, None, "higher"
+                name,
+                f"{words}: no user has updates in both ranges",
+                None,
+                None,
+                None,
+                None,
+                "higher",
             )
         return Figure(name, words, value.mean, value.low, value.high, None, "higher")
 
 
 def ranges_of(rounds: int, count: int) -> tuple[range, ...]:
-    """So many ranges of about equally many rounds.
+    """Split the rounds into `count` ranges of about equal length.
 
     >>> ranges_of(10, 4)
     (range(0, 2), range(2, 5), range(5, 7), range(7, 10))
@@ -190,13 +212,13 @@ def _within(rounds: Int[Tensor, " updates"], part: range) -> Bool[Tensor, " upda
     return (rounds >= part.start) & (rounds < part.stop)
 
 
-def _key(world: IdentityScenario, one: int, other: int) -> str:
-    return f"{world.key}_learned_{one + 1}_told_{other + 1}"
+def _key(scenario: IdentityScenario, one: int, other: int) -> str:
+    return f"{scenario.key}_learned_{one + 1}_told_{other + 1}"
 
 
-def _words(part: range) -> str:
+def _label(part: range) -> str:
     return f"{part.start + 1} to {part.stop}"
 
 
-def _shown(value: float | None) -> float:
+def _percent(value: float | None) -> float:
     return float("nan") if value is None else 100 * value

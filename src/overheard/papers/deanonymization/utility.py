@@ -1,4 +1,4 @@
-"""Table 2: what the federated model is worth, beside a centralised one and chance."""
+"""Table 2: utility of the federated model, a centralized model and chance."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -42,13 +42,13 @@ WITHIN: tuple[PriorKind, ...] = ("random", "chronological")
 @final
 @dataclass(frozen=True, slots=True)
 class UtilityExperiment(Experiment):
-    """The last global model of each federation, and one trained on all its data in one place.
+    """The last global model of each federation, and one trained centrally on all its data.
 
     Args:
-        worlds: the data sets.
-        reduced: those of a run in a hurry.
-        priors: how users' data are parted.
-        name: of the table.
+        worlds: data sets with their federations.
+        reduced: the same for a quick run.
+        priors: how users' data are split into prior and private data.
+        name: name of the table.
 
     """
 
@@ -59,105 +59,106 @@ class UtilityExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
-        return "What the model is worth: federated, centralised, and chance"
+        """Title of the table."""
+        return "Utility of the model: federated, centralized, and chance"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The centralised model starts from the same weights and "
-            "trains at the same rate and batch on the examples of all devices in one place, as "
-            "many passes as a device makes in the federation on average. Its nearest "
-            "neighbours are left out. Measures: top-5 accuracy of the next word, accuracy of "
-            "characters (the paper: average precision of several labels), mean absolute error "
-            "of the expected rating, of three in place of five. Chance is a label drawn with "
-            "all alike."
+            f"{common(self.worlds)} The centralized model starts from the same weights. It "
+            "trains at the same rate and batch size on the examples of all devices, for as "
+            "many passes as a device makes in the federation on average. The paper's "
+            "nearest-neighbour models are left out. There are three measures: the top-5 "
+            "accuracy of the next word, the accuracy of characters (the paper: average "
+            "precision of several labels), and the mean absolute error of the expected "
+            "rating, of three ratings; the paper has five. Chance is a label drawn uniformly "
+            "at random."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set and prior; its cheapest attack listens."""
+        """Return one plan per data set and prior, with the cheapest attack."""
         return {
-            f"{world.key}_{prior}": plan(
-                world,
+            f"{scenario.key}_{prior}": plan(
+                scenario,
                 people(prior),
-                (every_update((ReidentifyKnn(updates="shadow", layer=world.layer),)),),
+                (every_update((ReidentifyKnn(updates="shadow", layer=scenario.layer),)),),
             )
-            for world in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.worlds)
             for prior in self.priors
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """The three of each."""
+        """Return the three utilities of each data set and prior."""
         full = self.plans(quick=False)
         return tuple(
             one
-            for name, world, prior in self._run(runs)
-            for one in _told(
-                runs, name, world, prior, setting(world, runs.plans[name], full.get(name))
+            for name, scenario, prior in self._finished(runs)
+            for one in _utility_values(
+                runs, name, scenario, prior, setting(scenario, runs.plans[name], full.get(name))
             )
         )
 
-    def _run(self, runs: Runs) -> Iterator[tuple[str, IdentityScenario, PriorKind]]:
-        for world in self.worlds:
+    def _finished(self, runs: Runs) -> Iterator[tuple[str, IdentityScenario, PriorKind]]:
+        for scenario in self.worlds:
             for prior in self.priors:
-                if f"{world.key}_{prior}" in runs.audits:
-                    yield f"{world.key}_{prior}", world, prior
+                if f"{scenario.key}_{prior}" in runs.audits:
+                    yield f"{scenario.key}_{prior}", scenario, prior
 
 
-def _told(
-    runs: Runs, name: str, world: IdentityScenario, prior: PriorKind, where: str
+def _utility_values(
+    runs: Runs, name: str, scenario: IdentityScenario, prior: PriorKind, context: str
 ) -> tuple[Figure, ...]:
     run = runs.plans[name]
     dataset = load_data(run, runs.resources)
-    test = test_of(world, dataset)
-    better: Better = "lower" if world.utility == "absolute_error" else "higher"
+    test = test_of(scenario, dataset)
+    better: Better = "lower" if scenario.utility == "absolute_error" else "higher"
     with one_thread():
         values = [
-            worth(world, dataset.task, _centralised(runs, name, dataset, seed), test)
+            worth(scenario, dataset.task, _centralised(runs, name, dataset, seed), test)
             for seed in run.seeds
         ]
-    measured = world.utility.replace("_", " ")
-    chance = guessed(world.utility, test.labels, dataset.task.classes)
+    measured = scenario.utility.replace("_", " ")
+    chance = guessed(scenario.utility, test.labels, dataset.task.classes)
     return (
         figure(
             f"{name}_federated",
-            f"{where}; {measured} of the last global model",
-            mean_of_seeds(worth_of_arm(runs, name, UNDEFENDED, world, dataset)),
-            utility(world.paper, prior, "federated"),
+            f"{context}; {measured} of the last global model",
+            mean_of_seeds(worth_of_arm(runs, name, UNDEFENDED, scenario, dataset)),
+            utility(scenario.paper, prior, "federated"),
             better,
         ),
         figure(
             f"{name}_centralised",
-            f"{where}; {measured} of a model trained in one place",
+            f"{context}; {measured} of a model trained centrally",
             mean_of_seeds(values),
-            utility(world.paper, prior, "centralised"),
+            utility(scenario.paper, prior, "centralised"),
             better,
         ),
         Figure(
             f"{name}_chance",
-            f"{where}; {measured} of a label by chance",
+            f"{context}; {measured} of a random label",
             chance,
             None,
             None,
-            utility(world.paper, prior, "chance"),
+            utility(scenario.paper, prior, "chance"),
             better,
         ),
     )
 
 
 def _centralised(runs: Runs, name: str, dataset: Dataset, seed: int) -> Weights:
-    """A model trained on all that the federation's devices hold, from the same start."""
+    """Train a model centrally on all data of the federation's devices, from the same start."""
     run = runs.plans[name]
-    dealt = deal_examples(run, dataset, seed)
+    partition = deal_examples(run, dataset, seed)
     start = runs.transcript(name, UNDEFENDED, seed).seen_by(SERVER).broadcasts()[0]
     training = run.training
     passes = max(1, round(training.rounds * training.participation))
     (trained,) = train_cohort(
         partial(training.model.build, dataset.task),
         start,
-        dealt.pool,
-        [Member("everyone", _held(dealt))],
+        partition.pool,
+        [Member("everyone", _all_rows(partition))],
         replace(training.recipe, epochs=passes),
         seed=Seed(seed).child("centralised"),
         round=0,
@@ -166,6 +167,6 @@ def _centralised(runs: Runs, name: str, dataset: Dataset, seed: int) -> Weights:
     return {name: weights + trained.delta[name] for name, weights in start.items()}
 
 
-def _held(dealt: Deal) -> torch.Tensor:
-    devices = () if dealt.who is None else dealt.who.devices
-    return torch.cat([*dealt.rows[0], *devices])
+def _all_rows(partition: Deal) -> torch.Tensor:
+    devices = () if partition.who is None else partition.who.devices
+    return torch.cat([*partition.rows[0], *devices])

@@ -1,4 +1,4 @@
-"""The data that stand in for the paper's, each with the federation that is trained on them."""
+"""The scenarios that replace the paper's: data sets, each with its federation."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, final
@@ -16,12 +16,12 @@ from overheard.linkage.layers import Layer
 from overheard.papers.deanonymization.printed import PaperData
 
 Utility = Literal["accuracy", "top5", "absolute_error"]
-"""By what a model is judged on the test set."""
+"""How a model's utility is measured on the test set."""
 
 SEEDS = (0, 1, 2)
 
 FEW_SEEDS = (0, 1)
-"""Where one run takes minutes."""
+"""For scenarios in which one run takes minutes."""
 
 
 @final
@@ -30,27 +30,28 @@ class IdentityScenario:
     """A data set with users, and the federation of these users.
 
     Args:
-        key: its name in figures and folders.
-        name: in words.
-        paper: the paper's data set whose numbers stand beside; None = none does.
-        note: how the data differ from that one.
-        source: of the data.
-        model: that is trained.
-        layer: which part of an update attacks read.
-        clients: users who take part.
-        examples: private examples a user at most; above what any has, so that all are used.
-        rate: of SGD.
-        batch: examples a step.
-        rounds: of the federation.
-        participation: the share of devices asked in a round.
-        most_rounds: in which an attacker trains known users, where it does.
-        seeds: of the runs.
-        test: examples to measure what the model is worth on.
-        utility: how that is measured.
-        loss: of the training.
+        key: name in the keys of values and in folders.
+        name: name in words.
+        paper: the paper's data set with which it is compared; None = none.
+        note: how the data differ from that data set.
+        source: source of the data.
+        model: model that is trained.
+        layer: part of an update that attacks read.
+        clients: number of participating users.
+        examples: largest number of private examples per user; larger than any user has, so that
+            all are used.
+        rate: rate of SGD.
+        batch: examples per step.
+        rounds: rounds of the federation.
+        participation: share of devices sampled in a round.
+        most_rounds: largest number of rounds in which an attacker trains known users.
+        seeds: seeds of the runs.
+        test: examples on which the utility is measured.
+        utility: how the utility is measured.
+        loss: loss of the training.
         background: public examples for defenses that mix them in.
-        modes: into how many topics `mm_aug` clusters these.
-        in_time: the prior that is chronological, where what is labelled changes in time only.
+        modes: number of topics into which `mm_aug` clusters these.
+        in_time: the chronological prior; within labels if the labels change over time.
 
     """
 
@@ -82,10 +83,11 @@ BLOGS = IdentityScenario(
     name="Blogs, the next word",
     paper="blog",
     note=(
-        "of the same corpus the paper has 55 bloggers of 1,000 posts or more, cut into "
-        "sentences; ours are 89 bloggers of 300 posts, of which a fifth is the test, the first "
-        "60 words of each in windows at every fourth word. At rate 1 in place of 2 the model "
-        "learned less, with an accuracy of 0.074 and not 0.093 after 12 rounds"
+        "the paper uses 55 bloggers with 1,000 posts or more from the same corpus, split into "
+        "sentences. Here there are 89 bloggers with 300 posts, a fifth of which is the test "
+        "set; the first 60 words of each post are read in windows at every fourth word. At "
+        "rate 1 instead of 2 the model learned less: accuracy 0.074 instead of 0.093 after 12 "
+        "rounds"
     ),
     source=Blogs(task="next_word", tokens=60, stride=4),
     model=Lstm(),
@@ -102,16 +104,16 @@ BLOGS = IdentityScenario(
 )
 
 BLOGS_OFTEN = replace(BLOGS, most_rounds=12)
-"""Where the rounds and the number of known updates are what is asked about."""
+"""For experiments on the rounds and on the number of known updates."""
 
 AGES = IdentityScenario(
     key="ages",
     name="Blogs, the age group as a rating",
     paper="yelp",
     note=(
-        "the paper has 118 reviewers of Yelp and stars from 1 to 5; ours are 89 bloggers and "
-        "three age groups, of which a blogger has one, so that its label alone parts bloggers "
-        "into three"
+        "the paper has 118 Yelp reviewers and 1 to 5 stars; here there are 89 bloggers and "
+        "three age groups. A blogger has one age group, so the label alone separates bloggers "
+        "into three groups"
     ),
     source=Blogs(tokens=60),
     model=Lstm(dim=50, hidden=128),
@@ -133,13 +135,14 @@ OMNIGLOT = IdentityScenario(
     name="Omniglot by drawer",
     paper="pipa",
     note=(
-        "the paper has 33,051 photos of 53 users, 19 labels that a photo may have several of, "
-        "and a MobileNet that knows ImageNet; ours are 2,176 characters drawn by 100 people, "
-        "about 11 of each on either side, one of 136 labels each, and a perceptron. Nobody "
-        "drew a character twice, so that no label is on both sides of a person: in a trial of "
-        "one run what the published attack told lay within what swapped identities come to in "
-        "the control, and in one more a fresh MobileNet learned nothing in 24 rounds. So these "
-        "data stand only where examples or alphabets are what is asked about"
+        "the paper has 33,051 photos of 53 users, 19 labels of which a photo may have "
+        "several, and a MobileNet pretrained on ImageNet. Here there are 2,176 characters "
+        "drawn by 100 people, about 11 per person in the prior and in the private data, each "
+        "with one of 136 labels, and a perceptron. Nobody drew a character twice, so no label "
+        "is in both the prior and the private data of a person. In a trial of one run the "
+        "score of the published attack was in the range of the permutation control, and in "
+        "another a fresh MobileNet learned nothing in 24 rounds. These data are therefore "
+        "used only for experiments on examples or alphabets"
     ),
     source=OmniglotWriters(),
     model=Mlp((128,)),
@@ -160,10 +163,11 @@ WISDM = IdentityScenario(
     name="WISDM",
     paper=None,
     note=(
-        "the paper has no such data: windows of a phone's accelerometer of 36 people, labelled "
-        "with one of six activities. People do one activity after another, so that the first "
-        "half of one's rows holds other activities than the second: a chronological prior is "
-        "one within each activity, but in Tables 2 and 3, which have it across them too"
+        "the paper has no such data. They are windows of the phone accelerometers of 36 "
+        "people, labelled with one of six activities. People do one activity after another, "
+        "so the first half of a person's rows has other activities than the second. A "
+        "chronological prior is therefore chronological within each activity; Tables 2 and 3 "
+        "also have one across activities"
     ),
     source=Wisdm(),
     model=Mlp(),
@@ -182,7 +186,7 @@ WISDM = IdentityScenario(
 )
 
 HURRIED = replace(WISDM, rounds=10, most_rounds=10, seeds=(0,))
-"""What a run in a hurry is about, whatever else the experiment is about."""
+"""The scenario of quick runs, for every experiment."""
 
 WORLDS = (BLOGS, AGES, WISDM)
-"""Those whose users can be told apart."""
+"""The scenarios in which users can be re-identified."""

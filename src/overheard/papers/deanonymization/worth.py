@@ -1,4 +1,4 @@
-"""What the global model of a federation is worth on the test set."""
+"""The utility of a federation's global model on the test set."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -22,10 +22,10 @@ from overheard.statistics.estimate import Estimate, estimate
 TOP = 5
 
 
-def worth(world: IdentityScenario, task: Task, weights: Weights, test: Examples) -> float:
-    """By the world's own measure; higher is better but for an absolute error."""
-    build = partial(world.model.build, task)
-    match world.utility:
+def worth(scenario: IdentityScenario, task: Task, weights: Weights, test: Examples) -> float:
+    """Measure the utility; higher is better except for an absolute error."""
+    build = partial(scenario.model.build, task)
+    match scenario.utility:
         case "top5":
             return top_k_accuracy(build, weights, test, TOP)
         case "absolute_error":
@@ -35,7 +35,7 @@ def worth(world: IdentityScenario, task: Task, weights: Weights, test: Examples)
 
 
 def guessed(utility: Utility, labels: Int[Tensor, " examples"], classes: int) -> float:
-    """What a label drawn by chance, all alike, is expected to get."""
+    """Return the expected utility of a label drawn uniformly at random."""
     match utility:
         case "top5":
             return TOP / classes
@@ -46,31 +46,31 @@ def guessed(utility: Utility, labels: Int[Tensor, " examples"], classes: int) ->
             return float(distances.double().mean())
 
 
-def test_of(world: IdentityScenario, dataset: Dataset) -> Examples:
-    """The first examples of a fixed shuffle of the test part, as many as the world takes."""
+def test_of(scenario: IdentityScenario, dataset: Dataset) -> Examples:
+    """Return the scenario's number of test examples from a fixed shuffle of the test set."""
     order = torch.randperm(
-        len(dataset.test), generator=BOOTSTRAP.child("test", world.key).generator()
+        len(dataset.test), generator=BOOTSTRAP.child("test", scenario.key).generator()
     )
-    return dataset.test.take(order[: world.test])
+    return dataset.test.take(order[: scenario.test])
 
 
 def worth_of_arm(
-    runs: Runs, name: str, arm: str, world: IdentityScenario, dataset: Dataset
+    runs: Runs, name: str, arm: str, scenario: IdentityScenario, dataset: Dataset
 ) -> tuple[float, ...]:
-    """What the last global model of an arm is worth, seed by seed."""
-    test = test_of(world, dataset)
+    """Measure the utility of an arm's last global model, by seed."""
+    test = test_of(scenario, dataset)
     return tuple(
-        worth(world, dataset.task, last_weights(runs, name, arm, seed), test)
+        worth(scenario, dataset.task, last_weights(runs, name, arm, seed), test)
         for seed in runs.plans[name].seeds
     )
 
 
 def last_weights(runs: Runs, name: str, arm: str, seed: int) -> Weights:
-    """The global model after the last round."""
-    told = runs.transcript(name, arm, seed).seen_by(SERVER).broadcasts()
-    return told[max(told)]
+    """Return the global model after the last round."""
+    broadcasts = runs.transcript(name, arm, seed).seen_by(SERVER).broadcasts()
+    return broadcasts[max(broadcasts)]
 
 
 def mean_of_seeds(values: Sequence[float]) -> Estimate:
-    """The mean of one number a seed."""
+    """Return the mean of one value per seed."""
     return estimate(np.array(values), np.arange(len(values)), BOOTSTRAP)

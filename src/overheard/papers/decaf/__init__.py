@@ -1,1 +1,1 @@
-"""Parts of the reproduction of Decaf (arXiv 2405.15316)."""
+"""The reproduction of Decaf (arXiv 2405.15316)."""

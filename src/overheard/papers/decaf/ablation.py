@@ -29,16 +29,16 @@ REDUCED = DecafSize(rounds=5, seeds=(0,))
 @final
 @dataclass(frozen=True, slots=True)
 class AblationExperiment(Experiment):
-    """The attack without a step, beside the whole attack on the same run.
+    """The attack without one step, compared with the whole attack on the same run.
 
     Args:
-        name: of the figure.
-        without: the step that is left out, in words.
-        attack: what is left.
-        table: where the paper prints what is left.
-        benchmark: its data and users.
-        full: how much is run.
-        reduced: how much is run in a hurry.
+        name: name of the figure.
+        without: the step that is ablated, in words.
+        attack: the attack without the step.
+        table: the paper's table of the attack without the step.
+        benchmark: data set and users.
+        full: size of a full run.
+        reduced: size of a quick run.
 
     """
 
@@ -52,46 +52,46 @@ class AblationExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
+        """Title of the figure."""
         return f"Decaf without {self.without}, {self.benchmark.name}"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common(self.benchmark)} The round is the best one of the whole attack, chosen "
-            "with the truth in hand; the paper's is not told."
+            "with the ground truth; the paper does not say which round it uses."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit with both attacks."""
+        """Return one plan with both attacks."""
         size = self.reduced if quick else self.full
         return {"audit": plan(self.benchmark, size, (WHOLE, self.attack))}
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Each distance with and without the step, then each user without it."""
+        """Return each distance with and without the step, then L1 by user without it."""
         run, full = runs.plans["audit"], self.plans(quick=False)["audit"]
-        audit, maimed = runs.audits["audit"], tables()[self.table]
+        audit, users = runs.audits["audit"], tables()[self.table]
         best = best_round(audit, label(WHOLE), "l1", range(run.training.rounds))
-        where = f"{setting(self.benchmark, run, full)}; round {best + 1}"
+        context = f"{setting(self.benchmark, run, full)}; round {best + 1}"
         without = ReadingPlace(label(self.attack), (best,))
-        figures = []
+        values = []
         for distance in DISTANCES:
-            figures += [
+            values += [
                 figure(
                     f"mean_{distance}",
-                    f"{where}; without {self.without}",
+                    f"{context}; without {self.without}",
                     mean(audit, without, distance),
-                    printed_mean(maimed, distance),
+                    printed_mean(users, distance),
                     "lower",
                 ),
                 figure(
                     f"whole_mean_{distance}",
-                    f"{where}; the whole attack",
+                    f"{context}; the whole attack",
                     mean(audit, ReadingPlace(label(WHOLE), (best,)), distance),
                     printed_mean(self.benchmark.users, distance),
                     "lower",
                 ),
             ]
-        figures += l1_by_user(audit, without, maimed, f"{where}; without {self.without}")
-        return tuple(figures)
+        values += l1_by_user(audit, without, users, f"{context}; without {self.without}")
+        return tuple(values)

@@ -1,4 +1,4 @@
-"""The paper's five data sets, each with its users and with the sizes that we chose."""
+"""The paper's five data sets, with their users and the chosen sizes."""
 
 from dataclasses import dataclass
 from typing import final
@@ -21,14 +21,14 @@ class DecafBenchmark:
     """One data set of the paper.
 
     Args:
-        name: as the paper writes it.
-        table: the one that gives the users.
-        source: of the data.
-        model: the paper's network for them, as far as Table II tells it.
-        examples: of each user.
-        auxiliary: examples of each class that the attacker has.
-        columns: for each of our labels, the column in which the paper's table has it.
-        note: how our data differ from the paper's; a sentence or more.
+        name: name of the data set as the paper writes it.
+        table: name of the table with the users.
+        source: source of the data.
+        model: the paper's network, as far as Table II describes it.
+        examples: examples of each user.
+        auxiliary: auxiliary examples of each class.
+        columns: for each label of the data source, its column in the paper's table.
+        note: how the data differ from the paper's; a sentence or more.
 
     """
 
@@ -43,7 +43,7 @@ class DecafBenchmark:
 
     @property
     def users(self) -> tuple[User, ...]:
-        """Who takes part, with the shares in the order of our labels."""
+        """Return the users, with the shares in the order of the source's labels."""
         return tuple(user.reordered(self.columns) for user in tables()[self.table])
 
 
@@ -55,7 +55,7 @@ MNIST = DecafBenchmark(
     examples=1200,
     auxiliary=100,
     columns=tuple(range(10)),
-    note="All 60,000 training images are there to draw from.",
+    note="All 60,000 training images are available.",
 )
 
 FASHION_MNIST = DecafBenchmark(
@@ -66,7 +66,7 @@ FASHION_MNIST = DecafBenchmark(
     examples=1200,
     auxiliary=100,
     columns=tuple(range(10)),
-    note="All 60,000 training images are there to draw from.",
+    note="All 60,000 training images are available.",
 )
 
 CIFAR10 = DecafBenchmark(
@@ -78,8 +78,8 @@ CIFAR10 = DecafBenchmark(
     auxiliary=100,
     columns=tuple(range(10)),
     note=(
-        "The data folder may hold 1,000 training images of each class as JPEG copies, not the "
-        "5,000 originals: users are small enough to be served from them."
+        "The data folder may hold 1,000 training images of each class as JPEG copies instead "
+        "of the 5,000 originals; users are small enough for them."
     ),
 )
 
@@ -90,13 +90,14 @@ FER2013 = DecafBenchmark(
     DecafModules(modules=4),
     examples=280,
     auxiliary=50,
-    # The table names no columns; the text lists the classes in alphabetical order (anger,
-    # disgust, fear, happiness, neutrality, sadness, surprise), ours have neutral last.
+    # The table names no columns. The text lists the classes in alphabetical order (anger,
+    # disgust, fear, happiness, neutrality, sadness, surprise); the source has neutral last.
     columns=(0, 1, 2, 3, 5, 6, 4),
     note=(
-        "The table does not name its columns, which we take to be in the order of the text. "
-        "The data folder may hold 10,000 training images as JPEG copies, 152 of them of the "
-        "class disgust: hence 50 auxiliary examples a class, not 100, and small users."
+        "The table does not name its columns; they are assumed to be in the order of the "
+        "text. The data folder may hold 10,000 training images as JPEG copies, 152 of them of "
+        "the class disgust. There are therefore 50 auxiliary examples per class instead of "
+        "100, and small users."
     ),
 )
 
@@ -109,10 +110,11 @@ SKIN_CANCER = DecafBenchmark(
     auxiliary=10,
     columns=tuple(range(7)),
     note=(
-        "HAM10000 at 28 x 28 pixels, one image a lesion: 4,790 training images, 48 of them of "
-        "the class df and 64 of vasc, hence 10 auxiliary examples a class, not 100, and users "
-        "of 45 examples. With the 115 images of df in all of HAM10000 the paper cannot have "
-        "held 100 apart from its users' either, and does not say what it did."
+        "HAM10000 at 28 x 28 pixels, one image per lesion: 4,790 training images, 48 of them "
+        "of the class df and 64 of vasc. There are therefore 10 auxiliary examples per class "
+        "instead of 100, and users of 45 examples. HAM10000 has 115 images of df in all, so "
+        "the paper cannot have 100 auxiliary ones that its users do not hold; it does not say "
+        "what it did."
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Figure 6: how far the claims lie from the truth round by round, and over rounds together."""
+"""Figure 6: error of the claims by round, and of their mean over rounds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
 TOGETHER = 15
-"""Rounds up to which figure 6 (d) averages."""
+"""Largest number of rounds that figure 6 (d) averages."""
 
 FOLLOWED = 2
-"""The user, counted from 1, whom figure 6 (d) follows."""
+"""The user, counted from 1, in figure 6 (d)."""
 
 
 FULL = DecafSize(rounds=20, seeds=(0, 1, 2))
@@ -37,14 +37,14 @@ REDUCED = DecafSize(rounds=6, seeds=(0,))
 @final
 @dataclass(frozen=True, slots=True)
 class RoundsExperiment(Experiment):
-    """Each data set's users over many rounds; one user of one data set over rounds together.
+    """The users of each data set by round; one user's mean claim over rounds.
 
     Args:
-        benchmarks: whose users are followed.
-        averaged: the one of them of which a user's claims are averaged over rounds.
-        full: how much is run.
-        reduced: how much is run in a hurry.
-        name: of the figure.
+        benchmarks: data sets.
+        averaged: the data set for which a user's claims are averaged over rounds.
+        full: size of a full run.
+        reduced: size of a quick run.
+        name: name of the figure.
 
     """
 
@@ -56,34 +56,35 @@ class RoundsExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return "Distances by round on five data sets, and of several rounds together"
+        """Title of the figure."""
+        return "Distances by round on five data sets, and averaged over rounds"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         notes = " ".join(f"{one.name}: {one.note}" for one in self.benchmarks)
         return (
-            f"{COMMON} {notes} The numbers of this figure are lost: it has no published ones."
+            f"{COMMON} {notes} The values of this figure are lost, so no published values are "
+            "shown."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set."""
+        """Return one plan per data set."""
         size = self.reduced if quick else self.full
         return {one.source.name: plan(one, size, (Decaf(),)) for one in self.benchmarks}
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Each distance after each round, and after the first rounds together."""
+        """Return each distance by round, and for the mean claim over the first rounds."""
         run, full = runs.plans, self.plans(quick=False)
         figures = []
-        there = [one for one in self.benchmarks if one.source.name in runs.audits]
-        for one in there:
+        finished = [one for one in self.benchmarks if one.source.name in runs.audits]
+        for one in finished:
             key = one.source.name
-            where = setting(one, run[key], full[key])
+            context = setting(one, run[key], full[key])
             figures += [
                 figure(
                     f"{key}_mean_{distance}_round_{number + 1}",
-                    f"{where}; round {number + 1}",
+                    f"{context}; round {number + 1}",
                     mean(runs.audits[key], ReadingPlace(ATTACK, (number,)), distance),
                     None,
                     "lower",
@@ -91,14 +92,14 @@ class RoundsExperiment(Experiment):
                 for number in range(run[key].training.rounds)
                 for distance in DISTANCES
             ]
-        if self.averaged in there:
-            figures += self._together(runs.audits[self.averaged.source.name], run, full)
+        if self.averaged in finished:
+            figures += self._averaged_values(runs.audits[self.averaged.source.name], run, full)
         return tuple(figures)
 
-    def _together(
+    def _averaged_values(
         self, audit: Audit, run: Mapping[str, Plan], full: Mapping[str, Plan]
     ) -> list[Figure]:
-        """One user's claims averaged over the first rounds, then rescaled to sum to 1."""
+        """Score one user's claims averaged over the first rounds and rescaled to sum to 1."""
         key, user = self.averaged.source.name, client(FOLLOWED - 1)
         by_round = [
             found(audit, ReadingPlace(ATTACK, (number,), target=user))
@@ -106,19 +107,21 @@ class RoundsExperiment(Experiment):
         ]
         figures = []
         for last in range(1, len(by_round) + 1):
-            values: dict[str, list[float]] = {distance: [] for distance in DISTANCES}
+            scores_by_distance: dict[str, list[float]] = {
+                distance: [] for distance in DISTANCES
+            }
             # One finding a seed, in the same order in every round.
-            for heard in zip(*by_round[:last], strict=True):
-                claims = torch.tensor([finding.claimed for finding in heard])
-                scored = _scored(normalised(claims.double().mean(0)), heard[0].true)
+            for findings in zip(*by_round[:last], strict=True):
+                claims = torch.tensor([finding.claimed for finding in findings])
+                scores = _score_shares(normalised(claims.double().mean(0)), findings[0].true)
                 for distance in DISTANCES:
-                    values[distance].append(scored[distance])
+                    scores_by_distance[distance].append(scores[distance])
             figures += [
                 figure(
                     f"{key}_user_{FOLLOWED}_{distance}_rounds_1_to_{last}",
                     f"{setting(self.averaged, run[key], full[key])}; user {FOLLOWED}, claims "
                     f"averaged over rounds 1 to {last}",
-                    mean_of(by_round[0], values[distance]),
+                    mean_of(by_round[0], scores_by_distance[distance]),
                     None,
                     "lower",
                 )
@@ -127,7 +130,7 @@ class RoundsExperiment(Experiment):
         return figures
 
 
-def _scored(shares: torch.Tensor, true: tuple[float, ...]) -> dict[str, float]:
+def _score_shares(shares: torch.Tensor, true: tuple[float, ...]) -> dict[str, float]:
     scorer = LabelSharesScorer()
     truth = LabelShares(torch.tensor(true, dtype=torch.float64))
     guesses = scorer.guesses(truth, Knowledge(classes=len(true)))

@@ -1,4 +1,4 @@
-"""The distance of each user's claim, beside what the paper's table gives."""
+"""The distance of each user's claim, with the published one."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from overheard.papers.reading import ReadingPlace, figure, mean
 def l1_by_user(
     audit: Audit, place: ReadingPlace, users: Sequence[User], setting: str, prefix: str = ""
 ) -> list[Figure]:
-    """One figure a user: `l1_user_1` is the first, as the paper counts."""
+    """Return one value per user; `l1_user_1` is the first user, as in the paper."""
     return [
         figure(
             f"{prefix}l1_user_{number}",

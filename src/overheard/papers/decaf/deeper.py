@@ -28,7 +28,7 @@ REDUCED = DecafSize(rounds=1, seeds=(0,), examples=50, auxiliary=5, test=100)
 @final
 @dataclass(frozen=True, slots=True)
 class Network:
-    """One network on one data set, and where the paper prints what Decaf said of its users."""
+    """One network on one data set, and the paper's table of Decaf's claims about its users."""
 
     benchmark: DecafBenchmark
     model: Model
@@ -36,7 +36,7 @@ class Network:
 
     @property
     def key(self) -> str:
-        """Its name in figures and folders."""
+        """Name in the keys of values and in folders."""
         return f"{self.benchmark.source.name}_{self.model.name}"
 
 
@@ -54,10 +54,10 @@ class DeeperExperiment(Experiment):
     """The attack on networks that are deeper than the paper's own.
 
     Args:
-        networks: with the tables that tell of them.
-        full: how much is run.
-        reduced: how much is run in a hurry.
-        name: of the figure.
+        networks: networks with their tables.
+        full: size of a full run.
+        reduced: size of a quick run.
+        name: name of the figure.
 
     """
 
@@ -68,28 +68,28 @@ class DeeperExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
+        """Title of the figure."""
         return "Distances on ResNet18 and VGG16"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         notes = " ".join(
             f"{one.name}: {one.note}"
             for one in dict.fromkeys(n.benchmark for n in self.networks)
         )
         return (
-            f"{COMMON} {notes} Both networks have group norm, not batch norm, whose running "
-            "statistics are no weights; VGG16 goes without dropout. Users are smaller and "
+            f"{COMMON} {notes} Both networks have group norm instead of batch norm, whose "
+            "running statistics are not weights. VGG16 has no dropout. Users are smaller and "
             "auxiliary examples fewer than elsewhere, since one step takes all of a user's "
-            "examples at once. Which of each pair of tables belongs to which network is lost; "
-            "we take ResNet18 for the first, as its distances are the smaller ones and the "
-            "text says that they grow with the network. The round is the best one, chosen with "
-            "the truth in hand."
+            "examples at once. It is lost which table of each pair belongs to which network. "
+            "The first is assumed to be ResNet18, as its distances are the smaller ones and "
+            "the text says that they grow with the network. The round is the best one, chosen "
+            "with the ground truth."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a network and data set."""
+        """Return one plan per network and data set."""
         size = self.reduced if quick else self.full
         return {
             one.key: plan(one.benchmark, size, (Decaf(),), model=one.model)
@@ -97,27 +97,27 @@ class DeeperExperiment(Experiment):
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Means at the best round, then each user."""
+        """Return means at the best round, then L1 by user."""
         run, full = runs.plans, self.plans(quick=False)
-        figures = []
+        values = []
         for one in self.networks:
             if one.key not in runs.audits:
                 continue
-            audit, here = runs.audits[one.key], run[one.key]
-            best = best_round(audit, ATTACK, "l1", range(here.training.rounds))
-            there = ReadingPlace(ATTACK, (best,))
-            sizes = setting(one.benchmark, here, full[one.key])
-            where = f"{sizes}; {one.model.name}, round {best + 1}"
+            audit, run_plan = runs.audits[one.key], run[one.key]
+            best = best_round(audit, ATTACK, "l1", range(run_plan.training.rounds))
+            best_filter = ReadingPlace(ATTACK, (best,))
+            description = setting(one.benchmark, run_plan, full[one.key])
+            context = f"{description}; {one.model.name}, round {best + 1}"
             users = tuple(user.reordered(one.benchmark.columns) for user in tables()[one.table])
-            figures += [
+            values += [
                 figure(
                     f"{one.key}_{told_as(score)}",
-                    where,
-                    mean(audit, there, score),
+                    context,
+                    mean(audit, best_filter, score),
                     printed_mean(users, score),
                     direction(score),
                 )
                 for score in (*DISTANCES, *VERDICTS)
             ]
-            figures += l1_by_user(audit, there, users, where, f"{one.key}_")
-        return tuple(figures)
+            values += l1_by_user(audit, best_filter, users, context, f"{one.key}_")
+        return tuple(values)

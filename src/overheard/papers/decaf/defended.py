@@ -1,4 +1,4 @@
-"""Figure 14 and Table XI: Decaf against dropout and noise, and what they cost."""
+"""Figure 14 and Table XI: Decaf against dropout and noise, and their cost in accuracy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ REDUCED = DecafSize(rounds=4, seeds=(0,))
 @final
 @dataclass(frozen=True, slots=True)
 class DefendedDecafExperiment(Experiment):
-    """The attack on the same users behind each defense, and the accuracy that is left.
+    """The attack on the same users under each defense, and the accuracy of the model.
 
     Args:
-        benchmark: its data and users.
-        multipliers: of the noise, as Table XI has them.
-        clip: largest L2 norm of an update before noise.
-        full: how much is run.
-        reduced: how much is run in a hurry.
-        name: of the figure.
+        benchmark: data set and users.
+        multipliers: multipliers of the noise, as Table XI has them.
+        clip: L2 norm to which an update is clipped before noise.
+        full: size of a full run.
+        reduced: size of a quick run.
+        name: name of the figure.
 
     """
 
@@ -46,26 +46,27 @@ class DefendedDecafExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
+        """Title of the figure."""
         return f"Decaf against dropout and local differential privacy, {self.benchmark.name}"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.benchmark)} The paper says neither where dropout stands (ours: "
-            "before the last layer, rate 0.5) nor how the noise is added, to what it is "
-            "clipped, or after how many rounds the accuracy is taken. Ours is added to each "
-            f"user's whole update, clipped to an L2 norm of {self.clip:g}, which hides a user "
-            "and not a record: at the same multiplier it is far stronger than the noise of "
-            "DP-SGD (Abadi et al. 2016, cited by the paper), so that accuracies lie far below "
-            "Table XI's, and no epsilon can be compared. Our accuracies are those of the last "
-            "round's broadcast, after few rounds of one step each; the paper's are those of a "
-            "model that has converged. Distances are means over all rounds."
+            f"{common(self.benchmark)} The paper does not say where dropout is placed (here: "
+            "before the last layer, rate 0.5). Nor does it say how the noise is added, to "
+            "what an update is clipped, or after how many rounds the accuracy is measured. "
+            "Here noise is added to each user's whole update, clipped to an L2 norm of "
+            f"{self.clip:g}. This hides a user and not a record: at the same multiplier it is "
+            "far stronger than the noise of DP-SGD (Abadi et al. 2016, cited by the paper). "
+            "Accuracies are therefore far below those of Table XI, and no epsilon can be "
+            "compared. The accuracies here are those of the last round's broadcast, after few "
+            "rounds of one step each; the paper's are those of a converged model. Distances "
+            "are means over all rounds."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit with an arm a defense."""
+        """Return one plan with one arm per defense."""
         arms = (
             ArmPlan(name=UNDEFENDED),
             ArmPlan(name="dropout", defenses=(Dropout(),)),
@@ -81,30 +82,30 @@ class DefendedDecafExperiment(Experiment):
         return {"audit": plan(self.benchmark, size, (Decaf(),), arms=arms)}
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """For each arm the distances, the verdicts on null classes, and the accuracy."""
+        """Return the distances, the null-class scores and the accuracy of each arm."""
         audit = runs.audits["audit"]
         run, full = runs.plans["audit"], self.plans(quick=False)["audit"]
-        where, rounds = setting(self.benchmark, run, full), run.training.rounds
-        figures = []
+        context, rounds = setting(self.benchmark, run, full), run.training.rounds
+        values = []
         for arm in run.arms:
             key = arm.name.replace(" ", "_").lower()
-            figures += [
+            values += [
                 figure(
                     f"{key}_{told_as(score)}",
-                    f"{where}; {arm.name}, mean over rounds 1 to {rounds}",
+                    f"{context}; {arm.name}, mean over rounds 1 to {rounds}",
                     mean_over_rounds(audit, ATTACK, range(rounds), score, arm.name),
                     None,
                     direction(score),
                 )
                 for score in (*DISTANCES, *VERDICTS)
             ]
-            figures.append(
+            values.append(
                 figure(
                     f"{key}_accuracy",
-                    f"{where}; {arm.name}, the model that round {rounds} broadcasts",
+                    f"{context}; {arm.name}, the model that round {rounds} broadcasts",
                     mean_accuracy(audit, arm.name, rounds - 1),
                     accuracies().get(arm.name),
                     "higher",
                 )
             )
-        return tuple(figures)
+        return tuple(values)

@@ -1,4 +1,4 @@
-"""The audits of Decaf's experiments: one federation, trained as the paper has it."""
+"""The plans of Decaf's experiments: one federation, trained as in the paper."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -7,25 +7,25 @@ from overheard.core.attack import Attack
 from overheard.data.splits.shares import Shares
 from overheard.learning.model import Model
 from overheard.papers.decaf.benchmark import DecafBenchmark
-from overheard.papers.setting import setting as told_setting
+from overheard.papers.setting import setting as describe
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
 RATE = 1.0
-"""Of Adadelta: PyTorch's own, as the paper names none."""
+"""Learning rate of Adadelta: PyTorch's default, as the paper gives none."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class DecafSize:
-    """How much of an experiment is run.
+    """The size of an experiment.
 
     Args:
-        rounds: of the federation.
-        seeds: of its runs.
-        examples: of each user; None = the benchmark's.
-        auxiliary: examples of each class that the attacker has; None = the benchmark's.
-        test: examples to measure the accuracy on.
+        rounds: rounds of the federation.
+        seeds: seeds of its runs.
+        examples: examples of each user; None = the benchmark's.
+        auxiliary: auxiliary examples of each class; None = the benchmark's.
+        test: examples on which the accuracy is measured.
 
     """
 
@@ -39,25 +39,26 @@ class DecafSize:
 def plan(
     benchmark: DecafBenchmark,
     size: DecafSize,
-    # Any: an attack answers a question of its own.
+    # Any: each attack has its own claim type.
     attacks: tuple[Attack[Any], ...],
     *,
     model: Model | None = None,
     arms: tuple[ArmPlan, ...] = (),
     auxiliary: int | None = None,
 ) -> Plan:
-    """Audit one federation of the paper's users, heard by the server.
+    """Build the plan of an audit of the paper's users, observed by the server.
 
-    Each user takes one step a round on all of its examples, and so do the attacker's bases;
-    `differences.COMMON` says why.
+    Each user takes one step per round on all of its examples, and so do the attacker's bases;
+    `differences.COMMON` gives the reason.
 
     Args:
-        benchmark: the data and the users.
-        size: how much is run.
-        attacks: that the server tries.
-        model: in place of the benchmark's.
-        arms: with defenses, beside the one without.
-        auxiliary: examples of each class in place of the size's and the benchmark's.
+        benchmark: data set and users.
+        size: size of the run.
+        attacks: attacks that the server runs.
+        model: model that replaces the benchmark's.
+        arms: arms with defenses, in addition to the undefended one.
+        auxiliary: auxiliary examples of each class that replace the size's and the
+            benchmark's.
 
     """
     users = benchmark.users
@@ -88,5 +89,5 @@ def plan(
 
 
 def setting(benchmark: DecafBenchmark, run: Plan, full: Plan) -> str:
-    """What a figure was measured on, in words; of a reduced run also what was cut."""
-    return told_setting(benchmark.name, run, full, people="users")
+    """Describe what a value was measured on, and what a quick run reduces."""
+    return describe(benchmark.name, run, full, people="users")

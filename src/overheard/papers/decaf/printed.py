@@ -1,4 +1,4 @@
-"""Scores what the paper printed by our own scorer, so that both sides are measured alike."""
+"""Published claims scored by Overheard's scorer, so that both are measured the same way."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from overheard.questions.label_shares.scorer.label_shares import LabelSharesScor
 
 
 def printed_mean(users: Sequence[User], score: str) -> float:
-    """The mean over a table's users of what the paper's attack scores."""
+    """Return the mean score of the paper's attack over a table's users."""
     return sum(printed(user, score).value for user in users) / len(users)
 
 
 def printed_mean_guess(users: Sequence[User], score: str, guess: str) -> float:
-    """The mean over a table's users of what a guess scores."""
+    """Return the mean score of a guess over a table's users."""
     values = []
     for user in users:
         one = printed(user, score)
@@ -23,7 +23,7 @@ def printed_mean_guess(users: Sequence[User], score: str, guess: str) -> float:
 
 
 def printed(user: User, score: str) -> Score:
-    """What the paper's attack scores on one user."""
+    """Score the paper's attack on one user."""
     scorer, truth = LabelSharesScorer(), user.truth()
     guesses = scorer.guesses(truth, Knowledge(classes=len(user.true)))
     (one,) = [each for each in scorer.score(user.claim(), truth, guesses) if each.name == score]

@@ -1,18 +1,18 @@
-"""Which scores of the attack the experiments tell of, and under what names."""
+"""The scores that the experiments report, and the names of their values."""
 
 from overheard.core.scorer import Better
 
 ATTACK = "decaf"
-"""What a plan calls the attack with the paper's settings."""
+"""Name in a plan of the attack with the paper's settings."""
 
 DISTANCES = ("l1", "l2", "linf")
 
 VERDICTS = ("null_recall", "null_precision", "null_exact")
-"""How well it tells null classes."""
+"""Scores for null classes."""
 
 
 def told_as(score: str) -> str:
-    """The name of the figure that is the mean of this score over all users.
+    """Return the name of the value that is the mean of this score over all users.
 
     >>> told_as("l1"), told_as("null_recall")
     ('mean_l1', 'null_recall')
@@ -21,5 +21,5 @@ def told_as(score: str) -> str:
 
 
 def direction(score: str) -> Better:
-    """Which way a better attack lies."""
+    """Return whether higher or lower scores mean a better attack."""
     return "higher" if score in VERDICTS else "lower"

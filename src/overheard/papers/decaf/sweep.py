@@ -23,14 +23,14 @@ REDUCED = DecafSize(rounds=3, seeds=(0,))
 @final
 @dataclass(frozen=True, slots=True)
 class AuxiliaryExperiment(Experiment):
-    """How few auxiliary examples of each class are enough.
+    """The attack by number of auxiliary examples per class.
 
     Args:
-        benchmark: its data and users.
-        numbers: of auxiliary examples of each class.
-        full: how much is run.
-        reduced: how much is run in a hurry.
-        name: of the figure.
+        benchmark: data set and users.
+        numbers: numbers of auxiliary examples of each class.
+        full: size of a full run.
+        reduced: size of a quick run.
+        name: name of the figure.
 
     """
 
@@ -42,16 +42,16 @@ class AuxiliaryExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return f"Distances by number of auxiliary examples a class, {self.benchmark.name}"
+        """Title of the figure."""
+        return f"Distances by number of auxiliary examples per class, {self.benchmark.name}"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
-        return f"{common(self.benchmark)} The figure's own numbers are lost."
+        """Describe how Overheard's setting differs from the paper's."""
+        return f"{common(self.benchmark)} The figure's values are lost."
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a number; it alone differs, and with it which examples the users get."""
+        """Return one plan per number, which also changes which examples the users get."""
         size = self.reduced if quick else self.full
         return {
             f"auxiliary_{number}": plan(self.benchmark, size, (Decaf(),), auxiliary=number)
@@ -59,21 +59,21 @@ class AuxiliaryExperiment(Experiment):
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Each distance, averaged over users and rounds."""
+        """Return each distance, averaged over users and rounds."""
         return _averages(self.benchmark, runs, self.plans(quick=False))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class NeuronsExperiment(Experiment):
-    """What the width of the last layer does to the attack.
+    """The attack by width of the last layer.
 
     Args:
-        benchmark: its data and users.
-        widths: inputs of the last layer.
-        full: how much is run.
-        reduced: how much is run in a hurry.
-        name: of the figure.
+        benchmark: data set and users.
+        widths: numbers of inputs of the last layer.
+        full: size of a full run.
+        reduced: size of a quick run.
+        name: name of the figure.
 
     """
 
@@ -85,19 +85,19 @@ class NeuronsExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
+        """Title of the figure."""
         return f"Distances by number of inputs of the last layer, {self.benchmark.name}"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.benchmark)} The paper's four widths and the figure's own numbers "
-            "are lost: the widths are ours."
+            f"{common(self.benchmark)} The paper's four widths and the figure's values are "
+            "lost; the widths are this project's choice."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a width."""
+        """Return one plan per width."""
         size = self.reduced if quick else self.full
         return {
             f"neurons_{width}": plan(
@@ -107,7 +107,7 @@ class NeuronsExperiment(Experiment):
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Each distance, averaged over users and rounds."""
+        """Return each distance, averaged over users and rounds."""
         return _averages(self.benchmark, runs, self.plans(quick=False))
 
 

@@ -1,4 +1,4 @@
-"""Tables III to VII: what Decaf says of each user, beside what the paper says it said."""
+"""Tables III to VII: Decaf's claims about each user, compared with the published ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,13 +32,13 @@ REDUCED = DecafSize(rounds=5, seeds=(0,))
 @final
 @dataclass(frozen=True, slots=True)
 class DecafTableExperiment(Experiment):
-    """One table: the attack on every user, at the best of the first rounds.
+    """One table: the attack on every user, in the best of the first rounds.
 
     Args:
-        name: of the table.
-        benchmark: its data and users.
-        full: how much is run.
-        reduced: how much is run in a hurry.
+        name: name of the table.
+        benchmark: data set and users.
+        full: size of a full run.
+        reduced: size of a quick run.
 
     """
 
@@ -49,82 +49,93 @@ class DecafTableExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
+        """Title of the table."""
         return f"Composition of each user's data as Decaf infers it, {self.benchmark.name}"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common(self.benchmark)} The paper attacks one round at random among the first "
-            "few; we take the best of them, one and the same for all users and seeds, which "
-            "favours the attack; every round is given too. The two other attacks are given at "
-            "their own best round."
+            "few. Here it is the best of them, the same for all users and seeds, which "
+            "favours the attack; every round is reported too. The two other attacks are "
+            "reported at their own best round."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit with the attack and the two that it must beat."""
+        """Return one plan with the attack and two baseline attacks."""
         attacks = (Decaf(), MeanSoftmax(), BiasInversion())
         return {"audit": plan(self.benchmark, self.reduced if quick else self.full, attacks)}
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Distances, verdicts on null classes, guesses, other attacks, rounds, users."""
+        """Return distances, null-class scores, guesses, other attacks, rounds and users."""
         audit = runs.audits["audit"]
         run, full = runs.plans["audit"], self.plans(quick=False)["audit"]
-        where, rounds = setting(self.benchmark, run, full), range(run.training.rounds)
+        context, rounds = setting(self.benchmark, run, full), range(run.training.rounds)
         best = best_round(audit, ATTACK, "l1", rounds)
-        there, at_best = ReadingPlace(ATTACK, (best,)), f"{where}; round {best + 1}, the best"
+        best_filter, best_setting = (
+            ReadingPlace(ATTACK, (best,)),
+            f"{context}; round {best + 1}, the best round",
+        )
         return (
-            *self._means(audit, there, at_best),
-            *self._guesses(audit, there, where),
-            *(_at_its_best(audit, other, rounds, where) for other in OTHERS),
-            *(_at(audit, number, where) for number in rounds),
-            *l1_by_user(audit, there, self.benchmark.users, at_best),
+            *self._mean_values(audit, best_filter, best_setting),
+            *self._guess_values(audit, best_filter, context),
+            *(_best_round_value(audit, other, rounds, context) for other in OTHERS),
+            *(_round_value(audit, number, context) for number in rounds),
+            *l1_by_user(audit, best_filter, self.benchmark.users, best_setting),
         )
 
-    def _means(self, audit: Audit, there: ReadingPlace, where: str) -> list[Figure]:
+    def _mean_values(
+        self, audit: Audit, finding_filter: ReadingPlace, context: str
+    ) -> list[Figure]:
         return [
             figure(
                 told_as(score),
-                where,
-                mean(audit, there, score),
+                context,
+                mean(audit, finding_filter, score),
                 printed_mean(self.benchmark.users, score),
                 direction(score),
             )
             for score in (*DISTANCES, *VERDICTS)
         ]
 
-    def _guesses(self, audit: Audit, there: ReadingPlace, where: str) -> list[Figure]:
+    def _guess_values(
+        self, audit: Audit, finding_filter: ReadingPlace, context: str
+    ) -> list[Figure]:
         return [
             figure(
                 f"{name}_l1",
-                f"{where}; {what}",
-                mean_guess(audit, there, "l1", guess),
+                f"{context}; {words}",
+                mean_guess(audit, finding_filter, "l1", guess),
                 printed_mean_guess(self.benchmark.users, "l1", guess),
                 "lower",
             )
-            for name, guess, what in (
-                ("uniform_on_true_support", SUPPORT, "a guess that knows the null classes"),
-                ("blind_uniform", UNIFORM, "a guess that knows nothing"),
+            for name, guess, words in (
+                (
+                    "uniform_on_true_support",
+                    SUPPORT,
+                    "uniform guess on the classes that the user holds",
+                ),
+                ("blind_uniform", UNIFORM, "uninformed guess: uniform over classes"),
             )
         ]
 
 
-def _at_its_best(audit: Audit, attack: str, rounds: range, where: str) -> Figure:
+def _best_round_value(audit: Audit, attack: str, rounds: range, context: str) -> Figure:
     best = best_round(audit, attack, "l1", rounds)
     return figure(
         f"{attack}_mean_l1",
-        f"{where}; round {best + 1}, its best",
+        f"{context}; round {best + 1}, the attack's best round",
         mean(audit, ReadingPlace(attack, (best,)), "l1"),
         None,
         "lower",
     )
 
 
-def _at(audit: Audit, number: int, where: str) -> Figure:
+def _round_value(audit: Audit, number: int, context: str) -> Figure:
     return figure(
         f"mean_l1_round_{number + 1}",
-        f"{where}; round {number + 1}",
+        f"{context}; round {number + 1}",
         mean(audit, ReadingPlace(ATTACK, (number,)), "l1"),
         None,
         "lower",

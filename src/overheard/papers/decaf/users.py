@@ -1,4 +1,4 @@
-"""The users of Decaf's tables: what each held, and what the paper's attack said of it."""
+"""The users of Decaf's tables: their true label shares and the published claims."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from overheard.learning.simplex import normalised
 from overheard.questions.label_shares.claim import LabelShares
 
 NULL = "-"
-"""How the tables print a null class; a 0 is a share that came out as 0."""
+"""The tables' mark for a null class; a 0 is a share that was estimated as 0."""
 
 Stated = tuple[float, ...]
 
@@ -21,14 +21,14 @@ Stated = tuple[float, ...]
 @final
 @dataclass(frozen=True, slots=True)
 class User:
-    """One user of a table, as printed.
+    """One user of a table, as published.
 
     Args:
-        true: the share of each class in per cent; 0 for a null class.
-        claimed: what the paper's attack said.
-        null: for each class, whether the user lacks it.
-        named_null: for each class, whether the attack printed it as null.
-        stated: L1, L2 and Linf in per cent, where the table has them; else ().
+        true: true share of each class in percent; 0 for a null class.
+        claimed: shares that the paper's attack claimed.
+        null: for each class, whether the user holds none of it.
+        named_null: for each class, whether the attack claimed it as null.
+        stated: L1, L2 and Linf in percent if the table has them; else ().
         guess: the same for the paper's random guess.
 
     """
@@ -41,7 +41,7 @@ class User:
     guess: Stated
 
     def reordered(self, columns: Sequence[int]) -> "User":
-        """The same user with column `columns[i]` of the table as label i."""
+        """Return the same user with column `columns[i]` of the table as label i."""
         return replace(
             self,
             true=tuple(self.true[column] for column in columns),
@@ -51,17 +51,17 @@ class User:
         )
 
     def truth(self) -> LabelShares:
-        """What the user held, as a claim to hold others against."""
+        """Return the ground truth."""
         return _shares(self.true, self.null)
 
     def claim(self) -> LabelShares:
-        """What the paper's attack said, as a claim."""
+        """Return the claim of the paper's attack."""
         return _shares(self.claimed, self.named_null)
 
 
 @cache
 def tables() -> Mapping[str, tuple[User, ...]]:
-    """The users of each table, by names such as "table3"."""
+    """Return the users of each table, by names such as "table3"."""
     return {
         name: tuple(_user(entry) for entry in rows)
         for name, rows in _document().items()
@@ -71,15 +71,15 @@ def tables() -> Mapping[str, tuple[User, ...]]:
 
 @cache
 def accuracies() -> Mapping[str, float]:
-    """Accuracy of the global model (0..1) by defense: Table XI."""
+    """Return the accuracy of the global model (0..1) by defense: Table XI."""
     return {name: value / 100 for name, value in _document()["accuracy"].items()}
 
 
-# Any: TOML holds what it holds; what is taken out is turned into typed values above.
+# Any: values of the TOML file, which are converted to typed values above.
 @cache
 def _document() -> dict[str, Any]:
-    place = files("overheard.papers").joinpath("published/decaf.toml")
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    file = files("overheard.papers").joinpath("published/decaf.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def _user(entry: Mapping[str, str]) -> User:

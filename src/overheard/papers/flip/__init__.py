@@ -1,1 +1,1 @@
-"""FLiP: what a federation is worth that shares distilled data, and what it gives away."""
+"""The reproduction of FLiP (arXiv 2410.19548): utility and leakage of distilled data."""

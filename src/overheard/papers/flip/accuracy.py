@@ -1,4 +1,4 @@
-"""Table I: what models are worth that learn from distilled data."""
+"""Table I: accuracy of models trained on distilled data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,25 +19,26 @@ from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.estimate import Estimate, estimate
 
 COMMON = (
-    "The paper distils for 30 epochs of batches of 1,024 in each of 100 rounds, which is 360 "
-    "steps a round for 12,000 examples; ours takes one step of 256 a round, over more rounds, "
-    "so that all clients share a training in each of them. The optimiser of the synthetic data "
-    "is not named there: ours is Adam (0.1 for inputs, 0.03 for labels, 0.001 to 0.003 for "
-    "rates; inferred, as plain descent at the paper's 0.01 learns next to nothing). Our "
-    "ConvNet has two blocks of 16 channels in place of three of 128, and our synthetic "
-    "examples start from noise; the paper does not say from what."
+    "The paper distils for 30 epochs with batches of 1,024 in each of 100 rounds, which is "
+    "360 steps per round for 12,000 examples. Here a round is one step with a batch of 256, "
+    "over more rounds, so that all clients share the training in each of them. The paper does "
+    "not name the optimizer of the synthetic data. Here it is Adam (0.1 for inputs, 0.03 for "
+    "labels, 0.001 to 0.003 for rates), which is inferred, as plain gradient descent at the "
+    "paper's 0.01 learns almost nothing. The ConvNet has two blocks of 16 channels instead of "
+    "three of 128. The synthetic examples start from noise; the paper does not say how they "
+    "start."
 )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AccuracyExperiment(Experiment):
-    """FedAvg beside distilled data, on the paper's data.
+    """FedAvg compared with distilled data, on the paper's data.
 
     Args:
-        worlds: that are run.
-        reduced: those that are run in a hurry.
-        name: of the table.
+        worlds: scenarios of a full run.
+        reduced: scenarios of a quick run.
+        name: name of the table.
 
     """
 
@@ -47,68 +48,68 @@ class AccuracyExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
-        return "Accuracy of FedAvg and of FLiP by synthetic examples a class"
+        """Title of the table."""
+        return "Accuracy of FedAvg and of FLiP by synthetic examples per class"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{COMMON} Beside them stands plain descent at the paper's rate, as a control. "
-            "CIFAR-10 is what the data folder holds of it, and has ten examples a class alone. "
-            "In a hurry MNIST has 14 x 14 pixels, and a step of the training on synthetic "
-            "examples learns from ten of them, each at its own rate, where the paper's learns "
-            "from one: see flip/methods."
+            f"{COMMON} Plain gradient descent at the paper's rate is reported as a control. "
+            "CIFAR-10 consists of what the data folder holds of it, and has ten examples per "
+            "class only. In a quick run MNIST has 14 x 14 pixels, and a training step on "
+            "synthetic examples learns from ten of them, each at its own rate; the paper's "
+            "learns from one (see flip/methods)."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set, with an arm for each number of synthetic examples."""
+        """Return one plan per data set, with one arm per number of synthetic examples."""
         threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
-        worlds = self.reduced if quick else self.worlds
-        return {one.name: one.plan((threat,), auxiliary=100) for one in worlds}
+        scenarios = self.reduced if quick else self.worlds
+        return {one.name: one.plan((threat,), auxiliary=100) for one in scenarios}
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """The accuracy of each arm's last model, and its share of FedAvg's."""
+        """Return the accuracy of each arm's last model, and its ratio to FedAvg's."""
         full = self.plans(quick=False)
-        figures = []
+        values = []
         for name, audit in runs.audits.items():
             run = runs.plans[name]
-            where = setting(name, run, full.get(name, run))
+            context = setting(name, run, full.get(name, run))
             model = run.training.model.name
             for arm in run.arms:
-                key, told = _key(arm), f"{where}; {arm.name}"
-                figures.append(
+                key, description = _key(arm), f"{context}; {arm.name}"
+                values.append(
                     figure(
                         f"{name}_{key}_accuracy",
-                        f"{told}, the model after {run.rounds_of(arm)} rounds",
+                        f"{description}, the model after {run.rounds_of(arm)} rounds",
                         last_accuracy(audit, arm.name),
                         accuracy(name, model, key),
                         "higher",
                     )
                 )
                 if arm.distillation is not None:
-                    figures.append(
+                    values.append(
                         figure(
                             f"{name}_{key}_of_fedavg",
-                            f"{told}, its accuracy over FedAvg's",
-                            _share(audit, arm),
-                            _published_share(name, model, key),
+                            f"{description}, accuracy divided by FedAvg's",
+                            _accuracy_ratio(audit, arm),
+                            _published_accuracy_ratio(name, model, key),
                             "higher",
                         )
                     )
-        return tuple(figures)
+        return tuple(values)
 
 
 def _key(arm: ArmPlan) -> str:
-    """As the paper's table has it, of an arm that stands in it."""
+    """Return the name of an arm in the paper's table, or its own name if it is not there."""
     if arm.distillation is None:
         return "fedavg"
     samples = arm.distillation.samples
     return str(samples) if arm.name == arm_of(samples) else arm.name.replace(" ", "_")
 
 
-def _share(audit: Audit, arm: ArmPlan) -> Estimate:
-    """What is kept of FedAvg's accuracy under the same seed."""
+def _accuracy_ratio(audit: Audit, arm: ArmPlan) -> Estimate:
+    """Return the ratio to FedAvg's accuracy with the same seed."""
     last = {
         (run.arm, run.seed): run.accuracy[max(run.accuracy)]
         for run in audit.arms
@@ -119,6 +120,6 @@ def _share(audit: Audit, arm: ArmPlan) -> Estimate:
     return estimate(np.array(shares), np.array(seeds), BOOTSTRAP)
 
 
-def _published_share(data: str, model: str, key: str) -> float | None:
-    own, whole = accuracy(data, model, key), accuracy(data, model, "fedavg")
-    return None if own is None or whole is None else own / whole
+def _published_accuracy_ratio(data: str, model: str, key: str) -> float | None:
+    value, fedavg = accuracy(data, model, key), accuracy(data, model, "fedavg")
+    return None if value is None or fedavg is None else value / fedavg

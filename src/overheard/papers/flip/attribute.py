@@ -1,4 +1,4 @@
-"""Table II: whether distilled data tell which class stood beside the one that was asked for."""
+"""Table II: whether distilled data reveal the other class of a binary task."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -62,16 +62,16 @@ REDUCED = replace(
 @final
 @dataclass(frozen=True, slots=True)
 class AttributeExperiment(Experiment, Drawn):
-    """The paper's transfer test of distilled samples, its controls, and a stronger attack.
+    """The paper's transfer test of distilled samples, controls, and a stronger attack.
 
     Args:
-        full: how each binary task is learned.
-        reduced: the same in a hurry.
-        rows: of the paper's table that are run.
-        reduced_rows: those that are run in a hurry; these three share six tasks.
-        auxiliary: images of each task that the attacker has, half of each class.
-        schedule: of the networks that the attacker trains.
-        name: of the table.
+        full: scenario of each binary task.
+        reduced: the same for a quick run.
+        rows: rows of the paper's table that are run.
+        reduced_rows: rows of a quick run; these three share six tasks.
+        auxiliary: auxiliary images of each task, half of each class.
+        schedule: schedule of the networks that the attacker trains.
+        name: name of the table.
 
     """
 
@@ -85,112 +85,115 @@ class AttributeExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
-        return "Which class stood beside the primary one, told from distilled samples"
+        """Title of the table."""
+        return "The other class of a binary task, inferred from distilled samples"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{COMMON} CIFAR-10 rows alone are run, on 300 images a client; of CIFAR-100 there "
-            "is none. Each federation has 5 clients and is run once a seed for all rows it "
-            "stands in. The paper does not name the attacker's classifier: ours is the "
-            "federation's own network, trained by Adam for "
-            f"{self.schedule.epochs} epochs on the server's samples "
-            "of all rounds but the first set, which is noise (100 rounds at most). Soft labels "
-            "and learning rates are not read. Nor does the paper say whether its federations "
-            "began with the same weights and samples: both are tried, and its number stands "
-            "beside both. Its printed accuracies are multiples of 1/1600 within rounding, "
-            "which points to 1,600 samples in a test; as samples of one run are no independent "
-            "trials, our intervals draw federations, or count each as one trial, and one "
-            "figure a row shows how narrow the interval looks if each sample is a trial. With "
-            "two or three seeds a row's own interval is rough: read the pooled one. Controls "
-            "are ours, and so is the stronger attack: it names the class whose "
-            "auxiliary images the models, which anyone trains from the samples, take for 'not "
-            "A' more surely, against a threshold from two own models. B is all that is 'not A' "
-            "in a task, hence relevant to it: that a model knows it is no fault. But then an "
-            "attack at 50 % shows that the attack is weak, and not that B is absent. In a "
-            "hurry images have 16 x 16 pixels, and a network of two blocks of 16 channels "
-            "stands in for TinyResNet."
+            f"{COMMON} Only CIFAR-10 rows are run, on 300 images per client; CIFAR-100 is not "
+            "available. Each federation has 5 clients and is run once per seed for all rows "
+            "in which it occurs. The paper does not name the attacker's classifier. Here it "
+            f"is the federation's own network, trained by Adam for {self.schedule.epochs} "
+            "epochs on the server's samples of all rounds but the first set, which is noise "
+            "(100 rounds at most). Soft labels and learning rates are not used. The paper "
+            "does not say whether its federations started with the same weights and samples. "
+            "Both are run, and the published value is shown for both. The published "
+            "accuracies are multiples of 1/1600 within rounding, which suggests 1,600 samples "
+            "per test. Samples of one run are not independent trials, so the intervals here "
+            "resample federations or count each federation as one trial. One value per row "
+            "shows how narrow the interval looks if each sample is a trial. With two or three "
+            "seeds a row's own interval is rough; use the pooled one. The controls and the "
+            "stronger attack are Overheard's. The attack uses auxiliary images of both "
+            "classes and the models that anyone can train from the samples. It names the "
+            "class whose images these models classify as 'not A' with more confidence, "
+            "against a threshold from two models that the attacker trains. B is all that is "
+            "'not A' in a task and hence relevant to it, so it is no flaw that a model knows "
+            "it. An attack at 50 % then shows that the attack is weak, not that B is absent. "
+            "In a quick run images have 16 x 16 pixels, and a network of two blocks of 16 "
+            "channels replaces TinyResnet."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a binary task, for all rows that have it."""
+        """Return one plan per binary task, for all rows in which it occurs."""
         wanted = self.reduced_rows if quick else self.rows
-        world = self.reduced if quick else self.full
+        scenario = self.reduced if quick else self.full
         return {
-            task.key: self._plan(world, task)
+            task.key: self._plan(scenario, task)
             for row in attribute_rows()
             if row.data == DATA and row.number in wanted
             for task in row.quadruple.tasks
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Each row's tests, all rows' together, and the accuracy of each task."""
+        """Return the tests of each row and of all rows, and the accuracy of each task."""
         rows = [row for row in attribute_rows() if _is_run(row, runs)]
-        figures, every = list[Figure](), list[QuadrupleAnswer]()
+        values, all_answers = list[Figure](), list[QuadrupleAnswer]()
         for row in rows:
             answers = self._answers(row, runs)
-            figures += row_figures(row, self._where(row, runs), answers)
-            every += answers
+            values += row_figures(row, self._describe_row(row, runs), answers)
+            all_answers += answers
         if rows:
             numbers = ", ".join(str(row.number) for row in rows)
-            figures += pooled_figures(rows, f"Table II, rows {numbers}", every)
-        figures += self._accuracies(rows, runs)
-        figures += [not_run(row) for row in attribute_rows() if row.data != DATA]
-        return tuple(figures)
+            values += pooled_figures(rows, f"Table II, rows {numbers}", all_answers)
+        values += self._accuracies(rows, runs)
+        values += [not_run(row) for row in attribute_rows() if row.data != DATA]
+        return tuple(values)
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """The tests of each row, and what the paper says of them."""
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw the tests of each row, and check the paper's statements about them."""
         panels = {
-            heading: [one for one in figures if one.name.startswith(f"{prefix}_")]
+            heading: [one for one in values if one.name.startswith(f"{prefix}_")]
             for heading, prefix in _headings(runs).items()
         }
-        by_name = {one.name: one for one in figures}
+        by_name = {one.name: one for one in values}
         return Drawing(
-            (attribute_plate("Table II: which class stood beside", panels),),
-            _readings(by_name) if f"all_{SAMPLES}" in by_name else (),
+            (attribute_plate("Table II: the other class of a binary task", panels),),
+            _check_statements(by_name) if f"all_{SAMPLES}" in by_name else (),
         )
 
     @property
     def _flip(self) -> str:
-        """The arm in which samples travel, of so many a class in a hurry too."""
+        """Return the name of the arm with distilled samples, the same in a quick run."""
         return arm_of(self.full.samples[0])
 
-    def _plan(self, world: FlipScenario, task: BinaryTask) -> Plan:
-        assert isinstance(world.source, Cifar10)
+    def _plan(self, scenario: FlipScenario, task: BinaryTask) -> Plan:
+        assert isinstance(scenario.source, Cifar10)
         threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
-        source = replace(world.source, only=task.classes)
-        plan = replace(world, source=source).plan((threat,), auxiliary=self.auxiliary)
+        source = replace(scenario.source, only=task.classes)
+        plan = replace(scenario, source=source).plan((threat,), auxiliary=self.auxiliary)
         return plan.model_copy(update={"title": f"FLiP, {task.key}"})
 
     def _answers(self, row: AttributeRow, runs: Runs) -> tuple[QuadrupleAnswer, ...]:
-        """Those that are kept, and those that are not anew."""
+        """Return the outcomes of a row's tests, from the cache if they are there."""
         arms = FEDAVG, self._flip
         tests = AttributeTests(runs, row.quadruple, arms, self.schedule)
-        told = list[QuadrupleAnswer]()
+        outcomes = list[QuadrupleAnswer]()
         seeds = runs.plans[row.quadruple.tasks[0].key].seeds
         for seed in seeds:
             path = runs.folder / "answers" / f"row{row.number}-seed{seed}.json"
             settings = f"{row.quadruple} {arms} {self.schedule} {seeds}"
-            kept = load(path, settings)
-            if kept is None:
+            cached = load(path, settings)
+            if cached is None:
                 with one_thread():
-                    kept = tuple(tests.answers(seed))
-                save(path, settings, kept)
-            told += kept
-        return tuple(told)
+                    cached = tuple(tests.answers(seed))
+                save(path, settings, cached)
+            outcomes += cached
+        return tuple(outcomes)
 
-    def _where(self, row: AttributeRow, runs: Runs) -> str:
-        """What a row was measured on."""
+    def _describe_row(self, row: AttributeRow, runs: Runs) -> str:
+        """Describe what a row was measured on."""
         key = row.quadruple.tasks[0].key
         run = runs.plans[key]
-        where = setting("CIFAR-10", run, self.plans(quick=False).get(key, run))
+        context = setting("CIFAR-10", run, self.plans(quick=False).get(key, run))
         (rounds,) = (run.rounds_of(arm) for arm in run.arms if arm.name == self._flip)
-        return f"Table II, {_heading(row)}, {where}, {rounds} rounds of FLiP"
+        return f"Table II, {_heading(row)}, {context}, {rounds} rounds of FLiP"
 
     def _accuracies(self, rows: Sequence[AttributeRow], runs: Runs) -> list[Figure]:
-        printed = {task: told for row in rows for task, told in row.accuracies.items()}
+        published_accuracies = {
+            task: accuracy for row in rows for task, accuracy in row.accuracies.items()
+        }
         return [
             figure(
                 f"task_{task.key.replace('-', '_')}_{name}",
@@ -199,7 +202,7 @@ class AttributeExperiment(Experiment, Drawn):
                 published if name == "flip" else None,
                 "higher",
             )
-            for task, published in printed.items()
+            for task, published in published_accuracies.items()
             for name, arm in (("fedavg", FEDAVG), ("flip", self._flip))
         ]
 
@@ -210,42 +213,49 @@ def _is_run(row: AttributeRow, runs: Runs) -> bool:
 
 def _heading(row: AttributeRow) -> str:
     primary, other = row.quadruple.primary, row.quadruple.other
-    return f"row {row.number}: {' and '.join(primary)} beside {' or '.join(other)}"
+    return f"row {row.number}: {' and '.join(primary)} against {' or '.join(other)}"
 
 
 def _headings(runs: Runs) -> Mapping[str, str]:
-    """The prefix of the figures of each row, and of all, by heading."""
-    told = {_heading(row): f"row{row.number}" for row in attribute_rows() if _is_run(row, runs)}
-    return {**told, "all rows": "all"} if told else {}
+    """Return the value prefix of each row, and of all rows, by heading."""
+    prefixes = {
+        _heading(row): f"row{row.number}" for row in attribute_rows() if _is_run(row, runs)
+    }
+    return {**prefixes, "all rows": "all"} if prefixes else {}
 
 
-def _readings(figures: Mapping[str, Figure]) -> tuple[Reading, ...]:
-    """What the paper writes, held against intervals over all rows."""
-    theirs, ours = figures[f"all_{SAMPLES}"], figures[f"all_{PUSHED.format('flip')}"]
+def _check_statements(values: Mapping[str, Figure]) -> tuple[Reading, ...]:
+    """Check the paper's statements against the intervals over all rows."""
+    published_attack, affinity_attack = (
+        values[f"all_{SAMPLES}"],
+        values[f"all_{PUSHED.format('flip')}"],
+    )
     return (
         Reading(
             "half",
             "If our FLiP works as expected, the testing accuracy should be about 50%",
-            _is_half(theirs),
-            f"the paper's attack, federations begun alike: {_span(theirs)}",
+            _is_guess(published_attack),
+            "the paper's attack, federations with the same start: "
+            f"{_interval(published_attack)}",
         ),
         Reading(
             "absent",
             "both test data and training data hardly contain the features of the B1 and B2 "
             "categories",
-            _is_half(ours),
-            f"ours, by the models that the samples train: {_span(ours)}",
+            _is_guess(affinity_attack),
+            "Overheard's attack on the models that the samples train: "
+            f"{_interval(affinity_attack)}",
         ),
     )
 
 
-def _is_half(one: Figure) -> Holds:
-    """Whether it is a guess; that it is, no interval can say."""
-    is_open = one.low is None or one.high is None or one.low <= 0.5 <= one.high
-    return "undecided" if is_open else "no"
+def _is_guess(one: Figure) -> Holds:
+    """Return "no" if the interval excludes 0.5; an interval cannot show equality."""
+    includes_half = one.low is None or one.high is None or one.low <= 0.5 <= one.high
+    return "undecided" if includes_half else "no"
 
 
-def _span(one: Figure) -> str:
+def _interval(one: Figure) -> str:
     if one.ours is None or one.low is None or one.high is None:
         return "not measured"
     return f"{100 * one.ours:.0f} % ({100 * one.low:.0f} - {100 * one.high:.0f})"

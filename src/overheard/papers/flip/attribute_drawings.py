@@ -1,4 +1,4 @@
-"""Draws how often the tests of each quadruple were right."""
+"""The figure of the success rates of each quadruple's tests."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,47 +22,47 @@ from overheard.papers.numbers_table import numbers_table
 LINES: Mapping[str, str] = {
     SAMPLES: "samples",
     OTHER_START: "samples, other start",
-    UPDATES.format("flip"): "their models",
-    PUSHED.format("flip"): "ours, their models",
+    UPDATES.format("flip"): "trained models",
+    PUSHED.format("flip"): "affinity, trained models",
     IMAGES: "raw images",
     IMAGES_OF_B: "raw images of B",
     UPDATES.format("fedavg"): "FedAvg updates",
-    PUSHED.format("fedavg"): "ours, FedAvg",
+    PUSHED.format("fedavg"): "affinity, FedAvg",
 }
-"""What is drawn, from above: FLiP first, then controls."""
+"""Labels of the drawn tests, from the top: FLiP first, then controls."""
 
 CONTROLS = (IMAGES, IMAGES_OF_B, UPDATES.format("fedavg"), PUSHED.format("fedavg"))
-"""Those that are drawn in another colour."""
+"""The tests that are drawn in another colour."""
 
 LINE = 24.0
-"""Pixels from one line to the next."""
+"""Distance between two lines in pixels."""
 
 
 def attribute_plate(title: str, panels: Mapping[str, Sequence[Figure]]) -> Plate:
-    """A chart for each row of the table, and one for all together.
+    """Draw a chart for each row of the table, and one for all rows.
 
     Args:
-        title: of all.
-        panels: the figures of each, by its heading; those whose test is not drawn are left out.
+        title: title of the figure.
+        panels: values of each chart, by its heading; tests that are not drawn are left out.
 
     """
     return Plate(
         title,
-        "How often B1 was told from B2, in per cent. Dots: ours, with 95 % intervals. Plus: "
-        "published. Dashed: a guess. Raw images are right in about 75 at best, as those of A "
-        "tell nothing; controls bear another colour.",
+        "Share of correct decisions between B1 and B2, in %. Dots: reproduced, with 95 % "
+        "intervals. Plus signs: published. Dashed line: a guess. Raw images reach about 75 % "
+        "at best, as those of A carry no information. Controls have another colour.",
         None,
         tuple(
-            Panel(heading, _chart(told, f"{title}: {heading}"))
-            for heading, told in panels.items()
+            Panel(heading, _chart(chart_values, f"{title}: {heading}"))
+            for heading, chart_values in panels.items()
         ),
-        numbers_table(title, [one for told in panels.values() for one in told]),
+        numbers_table(title, [one for chart_values in panels.values() for one in chart_values]),
         True,
     )
 
 
-def _chart(told: Sequence[Figure], label: str) -> Markup:
-    by_test = {one.name.partition("_")[2]: one for one in told}
+def _chart(values: Sequence[Figure], label: str) -> Markup:
+    by_test = {one.name.partition("_")[2]: one for one in values}
     width, height, left, bottom = 330.0, 40.0 + LINE * len(LINES), 132.0, 30.0
 
     def draw(canvas: Canvas) -> None:
@@ -70,16 +70,16 @@ def _chart(told: Sequence[Figure], label: str) -> Markup:
             (left / width, bottom / height, (width - left - 12) / width, 1 - bottom / height)
         )
         axes.axvline(50, color=INK, ls=BLIND_DASHES, lw=1.3)
-        for place, test in enumerate(LINES):
+        for index, test in enumerate(LINES):
             one = by_test[test]
             colour = SERIES[1] if test in CONTROLS else ACCENT
             if one.ours is not None:
                 if one.low is not None and one.high is not None:
                     ends = [100 * one.low, 100 * one.high]
-                    axes.plot(ends, [place] * 2, color=colour, lw=3)
-                axes.plot([100 * one.ours], [place], "o", color=colour, ms=7)
+                    axes.plot(ends, [index] * 2, color=colour, lw=3)
+                axes.plot([100 * one.ours], [index], "o", color=colour, ms=7)
             if one.published is not None:
-                axes.plot([100 * one.published], [place], "+", color=SOFT, ms=10, mew=1.8)
+                axes.plot([100 * one.published], [index], "+", color=SOFT, ms=10, mew=1.8)
         axes.set_yticks(range(len(LINES)), list(LINES.values()))
         axes.set_ylim(len(LINES) - 0.4, -0.6)
         axes.set_xlim(0, 102)

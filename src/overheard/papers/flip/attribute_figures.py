@@ -1,4 +1,4 @@
-"""How often the tests of quadruples were right, with intervals over federations."""
+"""Success rates of the tests of quadruples, with intervals over federations."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -20,52 +20,55 @@ from overheard.statistics.estimate import Estimate, estimate
 from overheard.statistics.exact import proportion
 
 PUBLISHED = (SAMPLES, OTHER_START)
-"""The paper does not say whether its four federations began alike: its number stands beside
-both."""
+"""The tests with a published value. The paper does not say whether its four federations started
+alike, so its value is shown for both."""
 
 EACH_A_TRIAL = f"{SAMPLES}_each_a_trial"
 
 
 def row_figures(
-    row: AttributeRow, where: str, answers: Sequence[QuadrupleAnswer]
+    row: AttributeRow, context: str, answers: Sequence[QuadrupleAnswer]
 ) -> tuple[Figure, ...]:
-    """Every test of one row of Table II, and the paper's as if samples were independent.
+    """Return every test of one row of Table II, and the paper's with samples as trials.
 
     Args:
-        row: as printed.
-        where: what it was measured on.
-        answers: of all seeds.
+        row: row of the paper's table.
+        context: description of what it was measured on.
+        answers: answers of all seeds.
 
     """
     prefix = f"row{row.number}"
-    told = [
-        _figure(prefix, test, where, answers, row.attack if test in PUBLISHED else None)
+    values = [
+        _figure(prefix, test, context, answers, row.attack if test in PUBLISHED else None)
         for test in TESTS
     ]
     samples = [one for one in answers if one.test == SAMPLES]
     hits = float(sum(one.hits for one in samples))
-    naive = proportion(hits, sum(one.trials for one in samples))
-    words = f"{where}; {TESTS[SAMPLES]}, the interval as if each sample stood for itself"
-    return (*told, figure(f"{prefix}_{EACH_A_TRIAL}", words, naive, None, "higher"))
+    samples_as_trials = proportion(hits, sum(one.trials for one in samples))
+    setting = f"{context}; {TESTS[SAMPLES]}, interval with each sample as a trial"
+    return (
+        *values,
+        figure(f"{prefix}_{EACH_A_TRIAL}", setting, samples_as_trials, None, "higher"),
+    )
 
 
 def pooled_figures(
-    rows: Sequence[AttributeRow], where: str, answers: Sequence[QuadrupleAnswer]
+    rows: Sequence[AttributeRow], context: str, answers: Sequence[QuadrupleAnswer]
 ) -> tuple[Figure, ...]:
-    """Every test over all rows, beside the mean of the published ones."""
+    """Return every test over all rows, with the mean of the published values."""
     published = fmean(row.attack for row in rows)
     return tuple(
-        _figure("all", test, where, answers, published if test in PUBLISHED else None)
+        _figure("all", test, context, answers, published if test in PUBLISHED else None)
         for test in TESTS
     )
 
 
 def not_run(row: AttributeRow) -> Figure:
-    """A row whose data are not at hand, with what was published alone."""
-    where = f"Table II, row {row.number}, {row.data}"
+    """Return the published value of a row whose data are not available."""
+    context = f"Table II, row {row.number}, {row.data}"
     return Figure(
         f"row{row.number}_{SAMPLES}",
-        f"{where}; not run: Overheard has no {row.data}",
+        f"{context}; not run: Overheard has no {row.data}",
         None,
         None,
         None,
@@ -75,13 +78,13 @@ def not_run(row: AttributeRow) -> Figure:
 
 
 def right(test: str, answers: Iterable[QuadrupleAnswer]) -> Estimate | None:
-    """How often a test was right (0..1), federations weighing alike; None if it was not run.
+    """Estimate a test's success rate, 0..1; None if it was not run.
 
-    All answers about a federation go together. Where a test answers often about each, runs and
-    then federations are drawn, with all that was answered about them. Where it decides once a
-    client, or is throughout right or wrong about each, so that there is nothing to draw, the
-    interval is that of Clopper and Pearson with a federation as one trial: five clients that
-    start every round alike are hardly more.
+    All federations have equal weight, and all decisions about a federation form one unit. If a
+    test decides often about each federation, the bootstrap draws runs and then federations. If
+    it decides once per client, or is always right or always wrong about each federation, there
+    is nothing to draw. The interval is then that of Clopper and Pearson with a federation as
+    one trial, as its five clients start every round with the same model.
     """
     shares = defaultdict[tuple[int, str], list[float]](list)
     for one in answers:
@@ -98,12 +101,12 @@ def right(test: str, answers: Iterable[QuadrupleAnswer]) -> Estimate | None:
 def _figure(
     prefix: str,
     test: str,
-    where: str,
+    context: str,
     answers: Sequence[QuadrupleAnswer],
     published: float | None,
 ) -> Figure:
-    told, name = right(test, answers), f"{prefix}_{test}"
-    if told is None:
-        words = f"{where}; {TESTS[test]}: not measured, it takes two seeds or more"
-        return Figure(name, words, None, None, None, published, "higher")
-    return figure(name, f"{where}; {TESTS[test]}", told, published, "higher")
+    rate, name = right(test, answers), f"{prefix}_{test}"
+    if rate is None:
+        setting = f"{context}; {TESTS[test]}: not measured, it needs at least two seeds"
+        return Figure(name, setting, None, None, None, published, "higher")
+    return figure(name, f"{context}; {TESTS[test]}", rate, published, "higher")

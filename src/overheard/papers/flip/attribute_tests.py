@@ -1,4 +1,4 @@
-"""Asks of one quadruple in every way which class stood beside the primary one."""
+"""All tests of one quadruple that infer the other class of its binary tasks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -34,22 +34,22 @@ EARLY, LATE = "pushed_flip_early", "pushed_flip_late"
 
 TESTS: Mapping[str, str] = MappingProxyType(
     {
-        SAMPLES: "the paper's attack on synthetic samples, all four federations begun alike",
-        OTHER_START: "the paper's attack, learned from federations that began otherwise",
+        SAMPLES: "the paper's attack on synthetic samples, federations with the same start",
+        OTHER_START: "the paper's attack, trained on federations with another start",
         IMAGES: "control: the same attack on the clients' raw images, about 75 % at best",
-        IMAGES_OF_B: "control: the same, asked of the images of B1 and B2 alone",
-        UPDATES.format("fedavg"): "control: the same question of the updates of FedAvg",
-        UPDATES.format("flip"): "the same question of what models the samples train",
-        PUSHED.format("fedavg"): "control: ours, by the models of FedAvg",
-        PUSHED.format("flip"): "ours, by the models that FLiP's samples train",
-        EARLY: "ours, the first quarter of the rounds alone",
-        LATE: "ours, the last quarter of the rounds alone",
+        IMAGES_OF_B: "control: the same, on the images of B1 and B2 only",
+        UPDATES.format("fedavg"): "control: a linear classifier on the updates of FedAvg",
+        UPDATES.format("flip"): "a linear classifier on updates derived from the samples",
+        PUSHED.format("fedavg"): "control: affinity attack on the models of FedAvg",
+        PUSHED.format("flip"): "affinity attack on the models that FLiP's samples train",
+        EARLY: "affinity attack, first quarter of the rounds only",
+        LATE: "affinity attack, last quarter of the rounds only",
     }
 )
-"""What is tried, in words."""
+"""Descriptions of the tests."""
 
 DECISIONS = frozenset(test for test in TESTS if test.startswith("pushed"))
-"""Those that decide once a client, from all that it sent."""
+"""The tests that decide once per client, from everything it sent."""
 
 QUARTER = 4
 
@@ -57,14 +57,14 @@ QUARTER = 4
 @final
 @dataclass(frozen=True, slots=True)
 class QuadrupleAnswer:
-    """How often a test was right about one federation.
+    """The number of correct decisions of a test about one federation.
 
     Args:
-        test: which, of `TESTS`.
-        task: the federation's, by key.
-        seed: of its run.
-        hits: answers that were right.
-        trials: answers.
+        test: name of the test, in `TESTS`.
+        task: key of the federation's task.
+        seed: seed of the federation's run.
+        hits: number of correct decisions.
+        trials: number of decisions.
 
     """
 
@@ -78,13 +78,13 @@ class QuadrupleAnswer:
 @final
 @dataclass(frozen=True, slots=True)
 class AttributeTests:
-    """Every test of a quadruple.
+    """All tests of a quadruple.
 
     Args:
-        runs: the audits of its tasks, by their keys.
-        quadruple: its classes.
-        arms: the plan's arm of FedAvg, and that of FLiP.
-        schedule: of the networks that the attacker trains.
+        runs: audits of its tasks, by their keys.
+        quadruple: classes of the tasks.
+        arms: names of the plan's FedAvg arm and of its FLiP arm.
+        schedule: schedule of the networks that the attacker trains.
 
     """
 
@@ -94,83 +94,88 @@ class AttributeTests:
     schedule: FitSchedule
 
     def answers(self, seed: int) -> Iterator[QuadrupleAnswer]:
-        """Of the federations of this seed that are tested, test by test."""
+        """Run every test on the federations of this seed."""
         fedavg, flip = self.arms
-        tested = self._sets(self.quadruple.tested, flip, seed)
-        learned = self._sets(self.quadruple.learned, flip, seed)
-        yield from self._by_network(SAMPLES, seed, learned, tested)
-        other = self._other(seed)
-        if other is not None:
-            begun = self._sets(self.quadruple.learned, flip, other)
-            yield from self._by_network(OTHER_START, seed, begun, tested)
-        dealt = self._dealt(self.quadruple.tested, seed)
-        yield from self._of_images(seed, dealt)
-        ruler = self._ruler(seed, dealt)
+        test_sets = self._sets(self.quadruple.tested, flip, seed)
+        training_sets = self._sets(self.quadruple.learned, flip, seed)
+        yield from self._by_network(SAMPLES, seed, training_sets, test_sets)
+        other_seed = self._other_seed(seed)
+        if other_seed is not None:
+            other_sets = self._sets(self.quadruple.learned, flip, other_seed)
+            yield from self._by_network(OTHER_START, seed, other_sets, test_sets)
+        partitions = self._partitions(self.quadruple.tested, seed)
+        yield from self._of_images(seed, partitions)
+        affinity_test = self._affinity_test(seed, partitions)
         for arm, name in ((fedavg, "fedavg"), (flip, "flip")):
             yield from self._by_updates(arm, name, seed)
-            yield from self._pushed(arm, name, seed, ruler)
+            yield from self._by_affinity(arm, name, seed, affinity_test)
 
     def _by_network(
-        self, test: str, seed: int, learned: Pair, tested: Pair
+        self, test: str, seed: int, training_sets: Pair, test_sets: Pair
     ) -> Iterator[QuadrupleAnswer]:
-        right = told_by_network(
+        is_right = told_by_network(
             self._build_model(),
-            learned,
-            tested,
+            training_sets,
+            test_sets,
             self.schedule,
             self._seed(seed, test),
             self._device(),
         )
-        yield from self._answers(test, seed, right)
+        yield from self._answers(test, seed, is_right)
 
-    def _of_images(self, seed: int, dealt: tuple[Deal, Deal]) -> Iterator[QuadrupleAnswer]:
-        """Of raw images, and of those that can tell: an image of A2 stands in both."""
-        learned = [_held(one).inputs for one in self._dealt(self.quadruple.learned, seed)]
-        first, second = map(_held, dealt)
-        right = told_by_network(
+    def _of_images(self, seed: int, partitions: tuple[Deal, Deal]) -> Iterator[QuadrupleAnswer]:
+        """Test raw images, and those of B1 and B2 alone, as A2's are in both federations."""
+        training_images = [
+            _all_examples(one).inputs for one in self._partitions(self.quadruple.learned, seed)
+        ]
+        first, second = map(_all_examples, partitions)
+        is_right = told_by_network(
             self._build_model(),
-            (learned[0], learned[1]),
+            (training_images[0], training_images[1]),
             (first.inputs, second.inputs),
             self.schedule,
             self._seed(seed, IMAGES),
             self._device(),
         )
-        yield from self._answers(IMAGES, seed, right)
-        can_tell = right[0][first.labels == 0], right[1][second.labels == 0]
-        yield from self._answers(IMAGES_OF_B, seed, can_tell)
+        yield from self._answers(IMAGES, seed, is_right)
+        images_of_b = is_right[0][first.labels == 0], is_right[1][second.labels == 0]
+        yield from self._answers(IMAGES_OF_B, seed, images_of_b)
 
     def _by_updates(self, arm: str, name: str, seed: int) -> Iterator[QuadrupleAnswer]:
-        one, other = (
-            [self._heard(task, arm, seed).updates() for task in tasks]
+        training_updates, test_updates = (
+            [self._observe(task, arm, seed).updates() for task in tasks]
             for tasks in (self.quadruple.learned, self.quadruple.tested)
         )
-        right = told_by_plane(
-            (one[0], one[1]), (other[0], other[1]), self._seed(seed, UPDATES.format(name))
+        is_right = told_by_plane(
+            (training_updates[0], training_updates[1]),
+            (test_updates[0], test_updates[1]),
+            self._seed(seed, UPDATES.format(name)),
         )
-        yield from self._answers(UPDATES.format(name), seed, right)
+        yield from self._answers(UPDATES.format(name), seed, is_right)
 
-    def _pushed(
-        self, arm: str, name: str, seed: int, ruler: AffinityYardstick
+    def _by_affinity(
+        self, arm: str, name: str, seed: int, affinity_test: AffinityYardstick
     ) -> Iterator[QuadrupleAnswer]:
-        tested = [self._heard(task, arm, seed) for task in self.quadruple.tested]
-        leads = [
-            torch.stack([ruler.leads(one.models(who)) for who in one.clients()])
-            for one in tested
+        observations = [self._observe(task, arm, seed) for task in self.quadruple.tested]
+        affinities = [
+            torch.stack([affinity_test.leads(one.models(client)) for client in one.clients()])
+            for one in observations
         ]  # (clients, rounds), twice
-        quarter = max(1, leads[0].shape[1] // QUARTER)
+        quarter = max(1, affinities[0].shape[1] // QUARTER)
         parts = {PUSHED.format(name): slice(None)}
         if name == "flip":
             parts |= {EARLY: slice(quarter), LATE: slice(-quarter, None)}
         for test, part in parts.items():
             first, second = (
-                torch.tensor([ruler.names_first(one[part]) for one in told]) for told in leads
+                torch.tensor([affinity_test.names_first(one[part]) for one in clients])
+                for clients in affinities
             )
             yield from self._answers(test, seed, (first, ~second))
 
-    def _ruler(self, seed: int, dealt: tuple[Deal, Deal]) -> AffinityYardstick:
+    def _affinity_test(self, seed: int, partitions: tuple[Deal, Deal]) -> AffinityYardstick:
         return yardstick(
             self._build_model(),
-            (dealt[0].auxiliary, dealt[1].auxiliary),
+            (partitions[0].auxiliary, partitions[1].auxiliary),
             self.schedule,
             self._seed(seed, "yardstick"),
             self._device(),
@@ -180,27 +185,27 @@ class AttributeTests:
         self,
         test: str,
         seed: int,
-        right: tuple[Bool[Tensor, " first"], Bool[Tensor, " second"]],
+        is_right: tuple[Bool[Tensor, " first"], Bool[Tensor, " second"]],
     ) -> Iterator[QuadrupleAnswer]:
-        for task, hits in zip(self.quadruple.tested, right, strict=True):
+        for task, hits in zip(self.quadruple.tested, is_right, strict=True):
             yield QuadrupleAnswer(test, task.key, seed, int(hits.sum()), len(hits))
 
     def _sets(self, tasks: tuple[BinaryTask, BinaryTask], arm: str, seed: int) -> Pair:
         first, second = tasks
-        return self._heard(first, arm, seed).sets(), self._heard(second, arm, seed).sets()
+        return self._observe(first, arm, seed).sets(), self._observe(second, arm, seed).sets()
 
-    def _heard(self, task: BinaryTask, arm: str, seed: int) -> TaskHeard:
+    def _observe(self, task: BinaryTask, arm: str, seed: int) -> TaskHeard:
         return heard(self.runs, task.key, arm, seed)
 
-    def _dealt(self, tasks: tuple[BinaryTask, BinaryTask], seed: int) -> tuple[Deal, Deal]:
+    def _partitions(self, tasks: tuple[BinaryTask, BinaryTask], seed: int) -> tuple[Deal, Deal]:
         plans = [self.runs.plans[task.key] for task in tasks]
         first, second = (
             deal_examples(plan, load_data(plan, self.runs.resources), seed) for plan in plans
         )
         return first, second
 
-    def _other(self, seed: int) -> int | None:
-        """The seed after this one; of the last, the first."""
+    def _other_seed(self, seed: int) -> int | None:
+        """Return the seed after this one; after the last, the first."""
         seeds = self._plan().seeds
         return None if len(seeds) < 2 else seeds[(seeds.index(seed) + 1) % len(seeds)]
 
@@ -219,6 +224,6 @@ class AttributeTests:
         return Seed(seed).child("attributes", repr(self.quadruple), name)
 
 
-def _held(dealt: Deal) -> Examples:
-    """The images of all clients."""
-    return dealt.pool.take(torch.cat(dealt.rows[0]))
+def _all_examples(partition: Deal) -> Examples:
+    """Return the images of all clients."""
+    return partition.pool.take(torch.cat(partition.rows[0]))

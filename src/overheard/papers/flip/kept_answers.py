@@ -1,4 +1,4 @@
-"""Keeps what the tests of a quadruple answered, so that a rerun need not train again."""
+"""The cached outcomes of a quadruple's tests, so that a rerun need not train again."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ from overheard.papers.flip.attribute_tests import QuadrupleAnswer
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Kept:
-    """Answers, and what they hang on.
+    """Outcomes, and the settings that determine them.
 
     Args:
-        settings: of the tests, as text.
-        answers: one a test and federation.
+        settings: settings of the tests, as text.
+        answers: outcomes, one per test and federation.
 
     """
 
@@ -28,10 +28,10 @@ KEPT = TypeAdapter(Kept)
 
 
 def save(path: Path, settings: str, answers: tuple[QuadrupleAnswer, ...]) -> None:
-    """Write the answers, whole or not at all.
+    """Write the outcomes to a file, atomically.
 
     Raises:
-        OutputError: if the disk or the permissions do not allow it.
+        OutputError: if the file cannot be written.
 
     """
     text = KEPT.dump_json(Kept(settings, answers), indent=1).decode()
@@ -39,7 +39,7 @@ def save(path: Path, settings: str, answers: tuple[QuadrupleAnswer, ...]) -> Non
 
 
 def load(path: Path, settings: str) -> tuple[QuadrupleAnswer, ...] | None:
-    """What was saved under these settings; None if nothing was, or under others.
+    """Load the outcomes that were saved with these settings; None if there are none.
 
     Raises:
         OutputError: if the file is damaged.
@@ -48,7 +48,9 @@ def load(path: Path, settings: str) -> tuple[QuadrupleAnswer, ...] | None:
     if not path.is_file():
         return None
     try:
-        kept = KEPT.validate_json(path.read_bytes())
+        cached = KEPT.validate_json(path.read_bytes())
     except ValidationError as error:
-        raise OutputError(f"{path}: is damaged: remove it, and it is made anew") from error
-    return kept.answers if kept.settings == settings else None
+        raise OutputError(
+            f"{path}: the file is damaged; remove it, and it is created again"
+        ) from error
+    return cached.answers if cached.settings == settings else None

@@ -1,4 +1,4 @@
-"""How much synthetic examples look like the mean image of the class they stand for."""
+"""The similarity of synthetic examples to the mean image of their class."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,38 +11,38 @@ from overheard.core.examples import Examples
 def likeness(
     inputs: Float[Tensor, "examples ..."], held: Examples, classes: int
 ) -> Float[Tensor, "examples classes"]:
-    """The cosine of each example with each class's mean image, the mean of all taken off both.
+    """Return the cosine of each example and each class's mean, relative to the overall mean.
 
-    -1 to 1; of an example that is the mean of all it is 0. All classes weigh alike in the mean,
-    however many examples each has.
+    The values are in -1..1, and 0 for an example equal to the overall mean. All classes have
+    the same weight in the overall mean.
 
     Args:
-        inputs: what is compared.
-        held: the images whose means are taken; of each class one or more.
-        classes: how many.
+        inputs: examples that are compared.
+        held: images of the class means; one or more of each class.
+        classes: number of classes.
 
     """
     flat = held.inputs.flatten(1).double()
     means = torch.stack([flat[held.labels == label].mean(0) for label in range(classes)])
-    middle = means.mean(0)
-    own = normalize(inputs.flatten(1).double() - middle, dim=1)
-    return own @ normalize(means - middle, dim=1).T
+    overall_mean = means.mean(0)
+    directions = normalize(inputs.flatten(1).double() - overall_mean, dim=1)
+    return directions @ normalize(means - overall_mean, dim=1).T
 
 
 def looks_like_its_class(
-    told: Float[Tensor, "examples classes"], labels: Int[Tensor, " examples"]
+    similarities: Float[Tensor, "examples classes"], labels: Int[Tensor, " examples"]
 ) -> Bool[Tensor, " examples"]:
-    """Whether an example is most like the mean of its own class; a guess is in 1 / classes."""
-    return told.argmax(1) == labels
+    """Return whether an example is nearest to its own class's mean; a guess has 1 / classes."""
+    return similarities.argmax(1) == labels
 
 
 def lead(
-    told: Float[Tensor, "examples classes"], labels: Int[Tensor, " examples"]
+    similarities: Float[Tensor, "examples classes"], labels: Int[Tensor, " examples"]
 ) -> Float[Tensor, " examples"]:
-    """By how much an example is more like its own class's mean than like others', on average.
+    """Return the similarity to the own class's mean minus the mean similarity to other classes.
 
-    0 where it looks no more like its own.
+    The margin is 0 if the example is no more similar to its own class.
     """
-    own = told.gather(1, labels[:, None])[:, 0]
-    others = (told.sum(1) - own) / (told.shape[1] - 1)
+    own = similarities.gather(1, labels[:, None])[:, 0]
+    others = (similarities.sum(1) - own) / (similarities.shape[1] - 1)
     return own - others

@@ -1,4 +1,4 @@
-"""Section VI-D2: which records were trained on, under FedAvg and under FLiP."""
+"""Section VI-D2: membership inference under FedAvg and under FLiP."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ from overheard.questions.membership.attacks.shadow_membership import ShadowMembe
 from overheard.questions.membership.scorer import FALSE_POSITIVES
 from overheard.questions.membership.statistics.record_rates import record_rates
 
-# Any: an attack answers a question of its own.
+# Any: each attack has its own claim type.
 Attacks = Mapping[str, Attack[Any]]
 
 ATTACKS: Attacks = {
@@ -48,10 +48,11 @@ REDUCED_ATTACKS: Attacks = {
 }
 
 ROUNDS = 5
-"""So many are listened to alone besides: of 100 the paper's own, 1, 25, 50, 75 and 100."""
+"""Number of rounds that are also attacked alone; of 100 they are the paper's 1, 25, 50, 75,
+100."""
 
 ALONE = ("membership_accuracy", "membership_auc", "tpr_at_1_percent")
-"""What is told of them."""
+"""The scores that are reported for single rounds."""
 
 CANDIDATES = Candidates(members=200, outsiders=1000)
 
@@ -85,13 +86,13 @@ class MembershipExperiment(Experiment):
     """The paper's attack and stronger ones, on clients under FedAvg and under FLiP.
 
     Args:
-        full: what is run.
-        reduced: what is run in a hurry.
-        attacks: by what they are called in the figures; the paper's is "shadow".
-        reduced_attacks: those of a hurry, by the same names.
-        candidates: records in question.
-        auxiliary: examples that shadow models learn from besides.
-        name: of the experiment.
+        full: scenario of a full run.
+        reduced: scenario of a quick run.
+        attacks: attacks by their names in the values; the paper's is "shadow".
+        reduced_attacks: attacks of a quick run, by the same names.
+        candidates: candidate records.
+        auxiliary: auxiliary examples for shadow models.
+        name: name of the experiment.
 
     """
 
@@ -105,99 +106,105 @@ class MembershipExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What is shown."""
+        """Title of the experiment."""
         return "Membership under FedAvg and under FLiP"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{COMMON} The paper attacks the models of rounds 1, 25, 50, 75 and 100, and tells "
-            "one accuracy; whether that is a mean, of which balance of the two kinds and at "
-            "which threshold, it does not say, and 49.75 % is below the blind guess. Ours are "
-            "asked of as many records of both kinds, by weight, at a threshold that is set "
-            "beforehand: at the first, the last and three rounds evenly between, by themselves "
-            "(the published number stands beside the mean of these), and read together. Beside "
-            "the paper's attack stand LiRA, ours on it and the loss alone, which the paper "
-            "leaves out, and the rates of true positives where few false ones are allowed; "
-            "figures that end in by_record have exact intervals over records in place of those "
-            "over clients and runs. Against FLiP shadow models train as under FedAvg, from the "
-            "model that follows from the server's set. In a hurry MNIST of 14 x 14 pixels "
-            "stands in for CIFAR-10, a layer of 64 for AlexNet, 32 shadow models a round for "
-            "128, and 300 stumps of scikit-learn's for 10,000 of CatBoost's (the extra "
-            "`membership`)."
+            f"{COMMON} The paper attacks the models of rounds 1, 25, 50, 75 and 100, and "
+            "reports one accuracy. It does not say whether that is a mean, how members and "
+            "non-members are balanced, and at which threshold it is measured; 49.75 % is "
+            "below the uninformed guess. Here the candidate records have equal total weight "
+            "of members and non-members, and the threshold is fixed beforehand. The first, "
+            "the last and three evenly spaced rounds between them are attacked alone, and the "
+            "published value is shown next to their mean. All rounds are also attacked "
+            "together. In addition to the paper's attack there are LiRA, Overheard's variant "
+            "of LiRA and the loss alone, and true positive rates at low false positive rates, "
+            "all of which the paper leaves out. Values whose names end in by_record have "
+            "exact intervals over records instead of intervals over clients and runs. Against "
+            "FLiP, shadow models train as under FedAvg, starting from the model that follows "
+            "from the server's set. A quick run has MNIST of 14 x 14 pixels instead of "
+            "CIFAR-10, and a layer of 64 instead of AlexNet. It has 32 shadow models per "
+            "round instead of 128, and 300 stumps of scikit-learn instead of 10,000 of "
+            "CatBoost (the extra `membership`)."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit with both arms."""
+        """Return one plan with both arms."""
         attacks = self.reduced_attacks if quick else self.attacks
         threat = ThreatPlan(attacks=tuple(attacks.values()), by_round=ROUNDS)
-        world = self.reduced if quick else self.full
-        plan = world.plan((threat,), auxiliary=self.auxiliary, candidates=self.candidates)
+        scenario = self.reduced if quick else self.full
+        plan = scenario.plan((threat,), auxiliary=self.auxiliary, candidates=self.candidates)
         return {"audit": plan}
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Every attack's scores in each arm, of all rounds together and of some alone."""
+        """Return every attack's scores in each arm, over all rounds and for single rounds."""
         run = runs.plans["audit"]
-        told = zip(self.attacks, run.threats[0].attacks, strict=True)
+        named_attacks = zip(self.attacks, run.threats[0].attacks, strict=True)
         return tuple(
             one
-            for name, attack in told
+            for name, attack in named_attacks
             for arm in run.arms
-            for one in self._of(runs, name, attack, arm)
+            for one in self._attack_values(runs, name, attack, arm)
         )
 
-    def _of(
+    def _attack_values(
         self,
         runs: Runs,
         name: str,
-        # Any: an attack answers a question of its own.
+        # Any: each attack has its own claim type.
         attack: Attack[Any],
         arm: ArmPlan,
     ) -> Iterator[Figure]:
         audit, run = runs.audits["audit"], runs.plans["audit"]
         threat = run.threats[0]
         kind = "fedavg" if arm.distillation is None else "flip"
-        key, called = f"{kind}_{name}", threat.named(attack)
-        where = setting(run.data.source.name, run, self.plans(quick=False)["audit"])
-        where = f"{where}; {arm.name}, {name}"
+        key, plan_name = f"{kind}_{name}", threat.named(attack)
+        context = setting(run.data.source.name, run, self.plans(quick=False)["audit"])
+        context = f"{context}; {arm.name}, {name}"
         published = membership(kind) if name == "shadow" else None
-        every = tuple(range(run.rounds_of(arm)))
-        whole = ReadingPlace(called, every, arm.name)
+        all_rounds = tuple(range(run.rounds_of(arm)))
+        all_filter = ReadingPlace(plan_name, all_rounds, arm.name)
         try:
-            exact = record_rates(found(audit, whole))
-        except NeedsError as lacking:
-            told = f"{where}; not measured: {lacking}"
+            rates = record_rates(found(audit, all_filter))
+        except NeedsError as error:
+            description = f"{context}; not measured: {error}"
             accuracy = _name(key, "membership_accuracy")
-            yield Figure(accuracy, told, None, None, None, published, "higher")
+            yield Figure(accuracy, description, None, None, None, published, "higher")
             return
         for score in self._scores():
-            figured = mean(audit, whole, score)
-            yield figure(_name(key, score), where, figured, None, "higher")
-        over = f"{where}, exact interval over records"
-        pooled = {"membership_accuracy": exact.accuracy, **exact.found}
+            score_mean = mean(audit, all_filter, score)
+            yield figure(_name(key, score), context, score_mean, None, "higher")
+        exact_context = f"{context}, exact interval over records"
+        pooled = {"membership_accuracy": rates.accuracy, **rates.found}
         for score, rate in pooled.items():
-            yield figure(_name(key, score, "by_record"), over, rate, None, "higher")
-        alone = rounds_alone(threat, question_of(attack), every)
+            yield figure(_name(key, score, "by_record"), exact_context, rate, None, "higher")
+        attacked_rounds = rounds_alone(threat, question_of(attack), all_rounds)
         for score in ALONE:
-            for number in alone:
-                heard = mean(audit, ReadingPlace(called, (number,), arm.name), score)
-                which = f"round_{number + 1}"
-                told = f"{where}, round {number + 1} alone"
-                yield figure(_name(key, score, which), told, heard, None, "higher")
-            heard = mean_over_rounds(audit, called, alone, score, arm.name)
+            for number in attacked_rounds:
+                score_mean = mean(audit, ReadingPlace(plan_name, (number,), arm.name), score)
+                round_name = f"round_{number + 1}"
+                description = f"{context}, round {number + 1} alone"
+                yield figure(
+                    _name(key, score, round_name), description, score_mean, None, "higher"
+                )
+            score_mean = mean_over_rounds(audit, plan_name, attacked_rounds, score, arm.name)
             yield figure(
                 _name(key, score, "mean_of_rounds"),
-                f"{where}, mean of {len(alone)} rounds alone",
-                heard,
+                f"{context}, mean of {len(attacked_rounds)} single rounds",
+                score_mean,
                 published if score == "membership_accuracy" else None,
                 "higher",
             )
 
     def _scores(self) -> tuple[str, ...]:
-        """Those that so many records of nobody can tell."""
-        told = [name for rate, name in FALSE_POSITIVES if self.candidates.outsiders * rate >= 1]
-        return ("membership_accuracy", "membership_auc", *told)
+        """Return the scores that this number of non-members allows."""
+        rate_scores = [
+            name for rate, name in FALSE_POSITIVES if self.candidates.outsiders * rate >= 1
+        ]
+        return ("membership_accuracy", "membership_auc", *rate_scores)
 
 
 def _name(*parts: str) -> str:

@@ -1,4 +1,4 @@
-"""Ways to distil beside FLiP's: what a model is worth after which time."""
+"""Distillation methods besides FLiP's: accuracy by time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,21 +31,21 @@ MATCHING = "distribution matching"
 WAYS = (ONE_BY_ONE, TOGETHER, MATCHING)
 
 MARKS = (0.9, 0.95)
-"""Accuracies to the first reach of which the time is told."""
+"""Accuracies for which the time to reach them is reported."""
 
 THREAT = ThreatPlan(attacks=(DistilledLabels(),), by_round=False)
-"""It reads a few sets, and no model of a client."""
+"""A cheap threat that reads a few distilled sets and no client model."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """A world, and how long each way distils in it.
+    """A scenario and the arms of its distillation methods.
 
     Args:
-        world: data, network, FedAvg, and how FLiP distils with one example a step.
-        together: how FLiP distils with ten.
-        matching: distribution matching.
+        world: data, network, FedAvg, and FLiP with one example per step.
+        together: arm of FLiP with ten examples per step.
+        matching: arm of distribution matching.
 
     """
 
@@ -54,13 +54,13 @@ class Ways:
     matching: ArmPlan
 
     def plan(self) -> Plan:
-        """FedAvg, and each way to distil."""
-        world, samples = self.world, self.world.samples[0]
-        plan = world.plan((THREAT,), auxiliary=100)
+        """Build the plan with FedAvg and each distillation method."""
+        scenario, samples = self.world, self.world.samples[0]
+        plan = scenario.plan((THREAT,), auxiliary=100)
         one_by_one = ArmPlan(
             name=ONE_BY_ONE,
-            distillation=replace(world.flip, samples=samples),
-            rounds=world.flip_rounds,
+            distillation=replace(scenario.flip, samples=samples),
+            rounds=scenario.flip_rounds,
         )
         arms = (plan.arms[0], one_by_one, self.together, self.matching)
         return plan.model_copy(update={"arms": arms})
@@ -82,12 +82,12 @@ FULL = Ways(
 @final
 @dataclass(frozen=True, slots=True)
 class MethodsExperiment(Experiment, Drawn):
-    """Ways to distil at equal accuracy and at equal time.
+    """Distillation methods at equal accuracy and at equal time.
 
     Args:
-        full: what is run.
-        reduced: what is run in a hurry.
-        name: of the experiment.
+        full: methods of a full run.
+        reduced: methods of a quick run.
+        name: name of the experiment.
 
     """
 
@@ -97,136 +97,141 @@ class MethodsExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What is shown."""
-        return "Ways to distil, at equal accuracy and at equal time"
+        """Title of the experiment."""
+        return "Distillation methods, at equal accuracy and at equal time"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{COMMON} The paper has the first of these ways alone, and tells no times. Times "
-            "are seconds of all cores that the rounds took, so they are this machine's; those "
-            "of FLiP begin with two to three seconds in which the network is recorded. In a "
-            "hurry MNIST has 14 x 14 pixels."
+            f"{COMMON} The paper has only the first of these methods and reports no times. "
+            "Times are seconds of all cores during the rounds, so they depend on this "
+            "machine. Those of FLiP include two to three seconds in which the network's "
+            "operations are recorded. In a quick run MNIST has 14 x 14 pixels."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit with all ways."""
+        """Return one plan with all methods."""
         return {"mnist": (self.reduced if quick else self.full).plan()}
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Of each way the last accuracy, its time, the time to some accuracies, and equals."""
+        """Return each method's last accuracy, its time, and its accuracy at equal time."""
         audit, run = runs.audits["mnist"], runs.plans["mnist"]
-        where = setting("mnist", run, self.full.plan())
-        told = [
+        context = setting("mnist", run, self.full.plan())
+        values = [
             figure(
                 "fedavg_accuracy",
-                f"{where}; FedAvg, the last model",
+                f"{context}; FedAvg, the last model",
                 last_accuracy(audit, "FedAvg"),
                 None,
                 "higher",
             )
         ]
-        shortest = min(_seconds(one) for way in WAYS for one in _runs(audit, way))
-        for way, key in zip(WAYS, ("one_by_one", "together", "matching"), strict=True):
-            curves = [_curve(one) for one in _runs(audit, way)]
-            told += [
+        shortest = min(_seconds(one) for method in WAYS for one in _runs(audit, method))
+        for method, key in zip(WAYS, ("one_by_one", "together", "matching"), strict=True):
+            curves = [_curve(one) for one in _runs(audit, method)]
+            values += [
                 figure(
                     f"{key}_accuracy",
-                    f"{where}; {way}, the last model",
-                    last_accuracy(audit, way),
+                    f"{context}; {method}, the last model",
+                    last_accuracy(audit, method),
                     None,
                     "higher",
                 ),
                 figure(
                     f"{key}_seconds",
-                    f"{where}; {way}, seconds of all rounds",
-                    _over_seeds(audit, way, [one[-1][0] for one in curves]),
+                    f"{context}; {method}, seconds of all rounds",
+                    _over_seeds(audit, method, [one[-1][0] for one in curves]),
                     None,
                     "lower",
                 ),
                 figure(
                     f"{key}_accuracy_at_equal_time",
-                    f"{where}; {way}, after {shortest:.0f} seconds",
-                    _over_seeds(audit, way, [_by(one, shortest) for one in curves]),
+                    f"{context}; {method}, after {shortest:.0f} seconds",
+                    _over_seeds(
+                        audit, method, [_accuracy_after(one, shortest) for one in curves]
+                    ),
                     None,
                     "higher",
                 ),
             ]
-            for mark in MARKS:
-                told.append(_first_reach(audit, way, mark, f"{key}_seconds_to", where))
-        return tuple(told)
+            for target in MARKS:
+                values.append(_first_reach(audit, method, target, f"{key}_seconds_to", context))
+        return tuple(values)
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """Accuracy against seconds."""
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw the accuracy against seconds."""
         audit = runs.audits["mnist"]
-        curves = {way: _curve(_runs(audit, way)[0]) for way in WAYS}
+        curves = {method: _curve(_runs(audit, method)[0]) for method in WAYS}
         fedavg = last_accuracy(audit, "FedAvg").mean
         end = max(curve[-1][0] for curve in curves.values())
         title = "Accuracy by the time of distillation"
         chart = lines_chart(
             [
-                ChartLine(place, [x for x, _ in curve], [100 * y for _, y in curve])
-                for place, curve in enumerate(curves.values())
+                ChartLine(index, [x for x, _ in curve], [100 * y for _, y in curve])
+                for index, curve in enumerate(curves.values())
             ],
             ChartLine(0, (0.0, end), (100 * fedavg, 100 * fedavg)),
             Axis("seconds of all cores", 0.0, 1.02 * end),
             Axis("accuracy, %", 50.0, 100.0),
             title,
         )
-        plate = Plate(
+        page_figure = Plate(
             title,
-            "The first seed of each way. Dashed: what FedAvg comes to.",
+            "The first seed of each method. Dashed line: the accuracy of FedAvg.",
             legend_chart(list(WAYS), False, f"Legend: {title}"),
             (Panel("", chart),),
-            numbers_table(title, figures),
+            numbers_table(title, values),
             True,
         )
-        return Drawing((plate,))
+        return Drawing((page_figure,))
 
 
 Curve = Sequence[tuple[float, float]]
-"""Seconds and accuracy, as rounds went on."""
+"""Seconds and accuracy by round."""
 
 
-def _runs(audit: Audit, way: str) -> list[ArmRun]:
-    return [one for one in audit.arms if one.arm == way]
+def _runs(audit: Audit, method: str) -> list[ArmRun]:
+    return [one for one in audit.arms if one.arm == method]
 
 
 def _seconds(run: ArmRun) -> float:
-    """Of all cores or, where nobody tells those, of the clock."""
+    """Return the seconds of all cores, or wall-clock seconds if those are not known."""
     assert run.seconds is not None
     return run.seconds.wall if run.seconds.cores is None else run.seconds.cores
 
 
 def _curve(run: ArmRun) -> Curve:
-    """The accuracy after each share of the run's time; rounds take about as long as another."""
+    """Return the accuracy by time, with the run's time divided equally among its rounds."""
     last = max(run.accuracy)
     return [
         (_seconds(run) * number / last, value) for number, value in sorted(run.accuracy.items())
     ]
 
 
-def _by(curve: Curve, seconds: float) -> float:
-    """The last accuracy that was reached by then."""
+def _accuracy_after(curve: Curve, seconds: float) -> float:
+    """Return the last accuracy that was reached by then."""
     return [value for after, value in curve if after <= seconds][-1]
 
 
-def _first_reach(audit: Audit, way: str, mark: float, key: str, where: str) -> Figure:
-    """Seconds until a run is first worth so much; not measured where some never are."""
-    name = f"{key}_{round(100 * mark)}"
+def _first_reach(audit: Audit, method: str, target: float, key: str, context: str) -> Figure:
+    """Return the seconds until an accuracy is first reached; unmeasured if a run never does."""
+    name = f"{key}_{round(100 * target)}"
     reached = [
-        next((after for after, value in _curve(one) if value >= mark), None)
-        for one in _runs(audit, way)
+        next((after for after, value in _curve(one) if value >= target), None)
+        for one in _runs(audit, method)
     ]
-    there = [one for one in reached if one is not None]
-    if len(there) < len(reached):
-        told = f"{where}; {way}, {mark:.0%} was reached by {len(there)} of {len(reached)} seeds"
-        return Figure(name, told, None, None, None, None, None)
-    seconds = _over_seeds(audit, way, there)
-    return figure(name, f"{where}; {way}, seconds to {mark:.0%}", seconds, None, "lower")
+    times = [one for one in reached if one is not None]
+    if len(times) < len(reached):
+        description = (
+            f"{context}; {method}, {target:.0%} was reached by {len(times)} of {len(reached)} "
+            "seeds"
+        )
+        return Figure(name, description, None, None, None, None, None)
+    seconds = _over_seeds(audit, method, times)
+    return figure(name, f"{context}; {method}, seconds to {target:.0%}", seconds, None, "lower")
 
 
-def _over_seeds(audit: Audit, way: str, values: Sequence[float]) -> Estimate:
-    seeds = np.array([one.seed for one in _runs(audit, way)])
+def _over_seeds(audit: Audit, method: str, values: Sequence[float]) -> Estimate:
+    seeds = np.array([one.seed for one in _runs(audit, method)])
     return estimate(np.array(values), seeds, BOOTSTRAP)

@@ -1,4 +1,4 @@
-"""Draws images pixel by pixel as SVG, which a page may hold that loads nothing."""
+"""Images drawn pixel by pixel as SVG, so that a page loads no other files."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,29 +15,29 @@ REACH = 2.0
 """Standard deviations from the mean at which a pixel is black or white."""
 
 LEVELS = 15
-"""Steps from black to white: one digit a channel, which keeps a page of many images small."""
+"""Brightness levels from black to white: one digit per channel, to keep pages small."""
 
 EDGE = 96
-"""CSS pixels a side of a drawn image."""
+"""Width and height of a drawn image in CSS pixels."""
 
 GAP = 16
-"""CSS pixels between two images."""
+"""Distance between two images in CSS pixels."""
 
 LINE = 15
-"""CSS pixels from one line of a caption to the next."""
+"""Distance between two lines of a caption in CSS pixels."""
 
 LETTERS = 15
-"""Of a line, for which there is room below an image."""
+"""Largest number of characters in a line below an image."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image, and what is written below it.
+    """An image and its caption.
 
     Args:
-        pixels: standardised; one channel or three.
-        caption: lines.
+        pixels: standardized pixels; one channel or three.
+        caption: lines of the caption.
 
     """
 
@@ -46,22 +46,22 @@ class Picture:
 
 
 def row_of_pictures(pictures: Sequence[Picture], label: str) -> Markup:
-    """The pictures side by side, all on one scale of brightness, as an `svg` element.
+    """Draw pictures side by side on one brightness scale, as an `svg` element.
 
     Args:
-        pictures: from the left.
-        label: what they show, for those who do not see them.
+        pictures: pictures from the left.
+        label: description for screen readers.
 
     """
     width = len(pictures) * (EDGE + GAP) - GAP
     height = EDGE + LINE * max(len(one.caption) for one in pictures) + 6
-    drawn = Markup("").join(
-        _placed(one, place * (EDGE + GAP)) for place, one in enumerate(pictures)
+    images = Markup("").join(
+        _placed(one, index * (EDGE + GAP)) for index, one in enumerate(pictures)
     )
     return Markup(
         '<svg viewBox="0 0 {0} {1}" role="img" aria-label="{2}" '
         'style="--width: {0}px; --height: {1}px">{3}</svg>'
-    ).format(width, height, label, drawn)
+    ).format(width, height, label, images)
 
 
 def _placed(picture: Picture, left: int) -> Markup:
@@ -83,15 +83,15 @@ def _placed(picture: Picture, left: int) -> Markup:
 
 
 def _squares(pixels: Float[Tensor, "channels height width"]) -> Markup:
-    """A path for each colour, a square of 1 x 1 for each pixel that bears it."""
+    """Draw one path for each colour, with a 1 x 1 square for each of its pixels."""
     levels = ((pixels.clamp(-REACH, REACH) + REACH) / (2 * REACH) * LEVELS).round().int()
     colours = levels.expand(3, *pixels.shape[1:])  # (channels, height, width)
-    places = defaultdict[str, list[str]](list)
+    paths_by_colour = defaultdict[str, list[str]](list)
     for y in range(colours.shape[1]):
         for x in range(colours.shape[2]):
             colour = "".join(f"{level:x}" for level in colours[:, y, x].tolist())
-            places[colour].append(f"M{x} {y}h1v1h-1z")
+            paths_by_colour[colour].append(f"M{x} {y}h1v1h-1z")
     return Markup("").join(
         Markup('<path fill="#{}" d="{}"/>').format(colour, "".join(squares))
-        for colour, squares in places.items()
+        for colour, squares in paths_by_colour.items()
     )

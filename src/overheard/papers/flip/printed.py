@@ -1,4 +1,4 @@
-"""The numbers that the paper prints."""
+"""The published values of the paper."""
 
 import tomllib
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from overheard.papers.flip.quadruple import BinaryTask, Quadruple
 @final
 @dataclass(frozen=True, slots=True)
 class AttributeRow:
-    """One attack of Table II.
+    """One row of Table II.
 
     Args:
-        number: of the row, from 1.
+        number: number of the row, from 1.
         data: "cifar10" or "cifar100".
-        quadruple: its classes.
-        accuracies: of the models, by task, 0..1.
-        attack: how often the attack was right, 0..1; the blind guess is in half of the cases.
+        quadruple: classes of the attack.
+        accuracies: accuracies of the models by task, 0..1.
+        attack: accuracy of the attack, 0..1; an uninformed guess has 0.5.
 
     """
 
@@ -32,12 +32,12 @@ class AttributeRow:
 
 
 def accuracy(data: str, model: str, arm: str) -> float | None:
-    """Table I, 0..1; None where it has no such cell.
+    """Return an accuracy of Table I, 0..1; None if there is no such cell.
 
     Args:
         data: "mnist" or "cifar10".
-        model: as the plan names it.
-        arm: "fedavg", or the number of synthetic examples a class.
+        model: name of the model in the plan.
+        arm: "fedavg", or the number of synthetic examples per class.
 
     """
     value = _document().get(data, {}).get(model, {}).get(arm)
@@ -45,22 +45,22 @@ def accuracy(data: str, model: str, arm: str) -> float | None:
 
 
 def membership(arm: str) -> float:
-    """How often its membership attack is right, 0..1, of "fedavg" and "flip"."""
+    """Return the accuracy of the membership attack, 0..1, for "fedavg" or "flip"."""
     return float(_document()["membership"][arm]) / 100
 
 
 def attribute_rows() -> tuple[AttributeRow, ...]:
-    """Table II, row by row."""
+    """Return the rows of Table II."""
     rows = []
     for one in _document()["attributes"]:
         quadruple = Quadruple(tuple(one["primary"]), tuple(one["other"]))
-        told = zip(quadruple.tasks, one["tasks"], strict=True)
+        accuracies = zip(quadruple.tasks, one["tasks"], strict=True)
         rows.append(
             AttributeRow(
                 one["row"],
                 one["data"],
                 quadruple,
-                {task: value / 100 for task, value in told},
+                {task: value / 100 for task, value in accuracies},
                 one["attack"] / 100,
             )
         )
@@ -68,7 +68,7 @@ def attribute_rows() -> tuple[AttributeRow, ...]:
 
 
 @cache
-# Any: tables within tables, numbers at their ends.
+# Any: nested tables with numbers as leaves.
 def _document() -> dict[str, Any]:
-    place = files("overheard.papers").joinpath("published/flip.toml")
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    file = files("overheard.papers").joinpath("published/flip.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))

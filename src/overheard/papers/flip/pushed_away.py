@@ -1,4 +1,4 @@
-"""Names the class that a binary task tells its primary class from, by what its model does."""
+"""An attack that infers the other class of a binary task from the outputs of its models."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,17 +20,19 @@ from overheard.learning.fitting.fit import FitSchedule, divergence, fit
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class AffinityYardstick:
-    """Images of two classes, B1 and B2, and how models set them apart that knew one of them.
+    """A test which of two classes, B1 or B2, the models of a binary task were trained on.
 
-    A model of "A or not" was taught "not A" by the class B beside A alone, and so takes images
-    of B for "not A" more surely than those of a class that it never saw. How much more surely
-    it would anyway, since one of the two may look less like A, is told by models of one's own.
+    A model of "A or not A" learned "not A" from the class B alone. It therefore classifies
+    images of B as "not A" with more confidence than those of a class that it never saw. One of
+    the two classes may also look less like A in itself; models that the attacker trains
+    calibrate this.
 
     Args:
         build_model: the network; label 0 is "not A".
-        images: of B1 and of B2.
-        middle: the lead of B1, see `leads`, above which B1 is named: halfway between that of an
-            own model which learned A beside B1, and of one which learned A beside B2.
+        images: images of B1 and of B2.
+        middle: the affinity to B1, see `leads`, above which B1 is chosen. It is halfway
+            between that of an own model trained on A and B1 and that of one trained on A and
+            B2.
         device: to compute on.
 
     """
@@ -41,9 +43,10 @@ class AffinityYardstick:
     device: str = "cpu"
 
     def leads(self, models: Iterable[Weights]) -> Float[Tensor, " models"]:
-        """By each model the chance that an image of B1 is surer to be "not A" than one of B2.
+        """Measure the affinity of each model to B1.
 
-        0 to 1; 0.5 where it sets the two not apart.
+        This is the probability that it classifies an image of B1 as "not A" with more
+        confidence than one of B2: 0..1, and 0.5 if it does not distinguish them.
         """
         logits = logits_of_cohort(
             self.build_model, models, torch.cat(self.images), device=self.device
@@ -51,7 +54,7 @@ class AffinityYardstick:
         return torch.tensor([lead(one, len(self.images[0])) for one in logits])
 
     def names_first(self, leads: Float[Tensor, " models"]) -> bool:
-        """Whether B1 is named, by the mean over a client's models."""
+        """Return whether B1 is chosen, by the mean affinity of a client's models."""
         return float(leads.mean()) > self.middle
 
 
@@ -62,46 +65,49 @@ def yardstick(
     seed: Seed,
     device: str = "cpu",
 ) -> AffinityYardstick:
-    """Make one from images of one's own; none of B1 or B2 is a client's.
+    """Fit a test on auxiliary images; none of B1 or B2 belongs to a client.
 
     Args:
-        build_model: the network of the federation.
-        auxiliary: images of B1 (0) and A (1), and of B2 (0) and A (1). Own models learn from
-            all of A and the first half of each B; the other half is what is held up to models.
-        schedule: how own models learn.
-        seed: of their weights and batches.
+        build_model: network of the federation.
+        auxiliary: images of B1 (0) and A (1), and of B2 (0) and A (1). The attacker's models
+            are trained on all of A and the first half of each B; the other half is for the
+            test.
+        schedule: training schedule of the attacker's models.
+        seed: seed of their weights and batches.
         device: to compute on.
 
     """
-    taught, held_up = zip(*map(_halves, auxiliary), strict=True)
-    own = [
-        _learned(build_model, one, schedule, seed.child(number), device)
-        for number, one in enumerate(taught)
+    training, test_images = zip(*map(_halves, auxiliary), strict=True)
+    own_models = [
+        _train_model(build_model, one, schedule, seed.child(number), device)
+        for number, one in enumerate(training)
     ]
-    bare = AffinityYardstick(build_model, (held_up[0], held_up[1]), 0.5, device)
-    return AffinityYardstick(build_model, bare.images, float(bare.leads(own).mean()), device)
+    uncalibrated = AffinityYardstick(build_model, (test_images[0], test_images[1]), 0.5, device)
+    return AffinityYardstick(
+        build_model, uncalibrated.images, float(uncalibrated.leads(own_models).mean()), device
+    )
 
 
 def lead(logits: Float[Tensor, "examples classes"], first: int) -> float:
-    """The chance that one of the first examples is surer to be of class 0 than one of the rest.
+    """Return how often one of the first examples is more confidently class 0 than another one.
 
-    A tie counts by half.
+    A tie counts half.
     """
-    sure = logits[:, 0] - logits[:, 1]
-    one, other = sure[:first, None], sure[None, first:]
+    confidence = logits[:, 0] - logits[:, 1]
+    one, other = confidence[:first, None], confidence[None, first:]
     return float((one > other).double().mean() + 0.5 * (one == other).double().mean())
 
 
 def _halves(auxiliary: Examples) -> tuple[Examples, Tensor]:
-    """What an own model learns from, and the images that are kept from it."""
+    """Split auxiliary images into training examples and images for the test."""
     others = (auxiliary.labels == 0).nonzero().flatten()
-    kept = others[len(others) // 2 :]
-    is_taught = torch.ones(len(auxiliary), dtype=torch.bool)
-    is_taught[kept] = False
-    return auxiliary.take(is_taught), auxiliary.inputs[kept]
+    held_out = others[len(others) // 2 :]
+    is_training = torch.ones(len(auxiliary), dtype=torch.bool)
+    is_training[held_out] = False
+    return auxiliary.take(is_training), auxiliary.inputs[held_out]
 
 
-def _learned(
+def _train_model(
     build_model: BuildModel, examples: Examples, schedule: FitSchedule, seed: Seed, device: str
 ) -> Weights:
     network = fit(

@@ -1,4 +1,4 @@
-"""Four classes, and the tasks among which the attribute test of FLiP transfers."""
+"""Four classes, and the binary tasks between which FLiP's attribute test transfers."""
 
 from dataclasses import dataclass
 from typing import final
@@ -7,7 +7,7 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True)
 class BinaryTask:
-    """One class is told from another, M_{A,B} in FLiP (arXiv 2410.19548), Section V-A.
+    """One class against another, M_{A,B} in FLiP (arXiv 2410.19548), Section V-A.
 
     Args:
         primary: the class A, which the task is about.
@@ -20,22 +20,22 @@ class BinaryTask:
 
     @property
     def key(self) -> str:
-        """Its name in figures and folders."""
+        """Name in the keys of values and in folders."""
         return f"{self.primary}-{self.other}"
 
     @property
     def classes(self) -> tuple[str, str]:
-        """By label: 0 = not A, 1 = A (equation (6))."""
+        """Return the classes by label: 0 = not A, 1 = A (equation (6))."""
         return (self.other, self.primary)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Quadruple:
-    """Primary classes A1 and A2, and B1 and B2, of which one stands beside them.
+    """Two primary classes, A1 and A2, and two other classes, B1 and B2.
 
-    An attack learns from what the tasks of A1 leave to tell B1 from B2, and is tested on what
-    those of A2 leave.
+    An attack learns to distinguish B1 from B2 in the federations of A1's tasks, and is tested
+    on those of A2's tasks.
 
     Args:
         primary: A1 and A2.
@@ -48,17 +48,17 @@ class Quadruple:
 
     @property
     def learned(self) -> tuple[BinaryTask, BinaryTask]:
-        """A1 beside B1, and beside B2."""
+        """Return the tasks of A1 against B1 and against B2."""
         return self._tasks(self.primary[0])
 
     @property
     def tested(self) -> tuple[BinaryTask, BinaryTask]:
-        """A2 beside B1, and beside B2."""
+        """Return the tasks of A2 against B1 and against B2."""
         return self._tasks(self.primary[1])
 
     @property
     def tasks(self) -> tuple[BinaryTask, ...]:
-        """All four, as the paper's table has them."""
+        """Return all four tasks, in the order of the paper's table."""
         return (*self.learned, *self.tested)
 
     def _tasks(self, primary: str) -> tuple[BinaryTask, BinaryTask]:

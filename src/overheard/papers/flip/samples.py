@@ -1,4 +1,4 @@
-"""Figure 4: what distilled samples look like, and how much they look like their class."""
+"""Figure 4: distilled samples, and their similarity to their class."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,13 +31,13 @@ from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.estimate import estimate
 
 SHOWN = 2
-"""Samples of each class that are drawn, as in the paper."""
+"""Number of samples of each class that are drawn, as in the paper."""
 
 SCORES = 3
-"""Highest soft labels that are written below a sample, as in the paper."""
+"""Number of highest soft labels below a sample, as in the paper."""
 
 FULL = tuple(replace(one, rounds=1, samples=(20,), beside=()) for one in (MNIST, CIFAR10))
-"""FedAvg is not asked about: its arm runs a round."""
+"""FedAvg is not evaluated, so its arm runs one round."""
 
 REDUCED = (
     replace(
@@ -61,18 +61,18 @@ REDUCED = (
 )
 
 Labelled = tuple[Float[Tensor, "examples ..."], Tensor]
-"""Inputs, and the class that each stands for."""
+"""Inputs and the class of each."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SamplesExperiment(Experiment, Drawn):
-    """Original images beside the last set that the server shared.
+    """Original images and the last set that the server shared.
 
     Args:
-        worlds: that are run.
-        reduced: those that are run in a hurry.
-        name: of the figure.
+        worlds: scenarios of a full run.
+        reduced: scenarios of a quick run.
+        name: name of the figure.
 
     """
 
@@ -82,78 +82,78 @@ class SamplesExperiment(Experiment, Drawn):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return "Original images, and what clients share in their place"
+        """Title of the figure."""
+        return "Original images, and the samples that clients share instead"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{COMMON} The paper says that samples are visually obfuscated, and shows some; "
-            "ours are the first of each class in the first run, none chosen. Beside them "
-            "stands a number, which is ours: how often a sample of the last set is most like "
-            "the mean image of its own class (by the cosine, after the mean of all classes is "
-            "taken off both) among those of all classes, over the clients' images. A sample's "
-            "class is its highest soft label. Images of the test part and the noise that "
-            "samples begin as are told the same way. The samples of a set were made together, "
-            "and intervals that draw them one by one, within runs, are too narrow. That a "
-            "sample looks like nothing does not say that nothing can be read off it: "
-            "flip/table2 and flip/membership do. In a hurry images have half the pixels a "
-            "side, clients 1,800 images, and sets ten samples a class, of which ten at a time "
-            "are learned from."
+            f"{COMMON} The paper says that samples are visually obfuscated, and shows some. "
+            "Those shown here are the first of each class in the first run, without "
+            "selection. Overheard adds a score: how often a sample of the last set is more "
+            "similar to the mean image of its own class than to those of all other classes. "
+            "The similarity is the cosine after the overall mean is subtracted from both, "
+            "over the clients' images. A sample's class is its highest soft label. Images of "
+            "the test set and the initial noise of the samples are scored in the same way. "
+            "The samples of a set were optimized together, so intervals that resample them "
+            "one by one within runs are too narrow. A sample that looks like nothing may "
+            "still leak; flip/table2 and flip/membership measure this. In a quick run images "
+            "have half the pixels per side, clients have 1,800 images, and sets have ten "
+            "samples per class, ten of which are learned from at a time."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a data set."""
+        """Return one plan per data set."""
         threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
-        worlds = self.reduced if quick else self.worlds
-        return {one.name: one.plan((threat,), auxiliary=100) for one in worlds}
+        scenarios = self.reduced if quick else self.worlds
+        return {one.name: one.plan((threat,), auxiliary=100) for one in scenarios}
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """How much the samples of each data set look like their classes."""
+        """Return the similarity of each data set's samples to their classes."""
         full, figures = self.plans(quick=False), list[Figure]()
         for name in runs.audits:
             run = runs.plans[name]
-            where = setting(name, run, full.get(name, run))
+            context = setting(name, run, full.get(name, run))
             figures += _likeness_figures(
                 name,
-                f"{where}, {run.rounds_of(_distilled(run))} rounds of FLiP",
+                f"{context}, {run.rounds_of(_distilled(run))} rounds of FLiP",
                 {seed: _Run.of(runs, name, seed) for seed in run.seeds},
             )
         return tuple(figures)
 
     def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """An original and two samples of each class, of the first run."""
-        plates = []
+        """Draw an original and two samples of each class from the first run."""
+        page_figures = []
         for name in runs.audits:
             run = runs.plans[name]
             title = f"Figure 4: {name}"
             names = runs.audits[name].class_names
-            told = [one for one in figures if one.name.startswith(f"{name}_")]
-            plates.append(
+            scenario_values = [one for one in figures if one.name.startswith(f"{name}_")]
+            page_figures.append(
                 Plate(
                     title,
-                    "Left: an image of a client. Beside it: samples that the server shared "
-                    "last, with their highest soft labels. All on one scale of brightness.",
+                    "Left: an image of a client. Right: samples that the server shared last, "
+                    "with their highest soft labels. All have the same brightness scale.",
                     None,
                     _Run.of(runs, name, run.seeds[0]).panels(names, title),
-                    numbers_table(title, told),
+                    numbers_table(title, scenario_values),
                     False,
                 )
             )
-        return Drawing(tuple(plates))
+        return Drawing(tuple(page_figures))
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """One federation.
+    """The data and the distilled sets of one federation.
 
     Args:
-        held: the images of all its clients.
-        test: held out.
-        first: the set that the server begins with.
-        last: the one that it ends with.
+        held: images of all clients.
+        test: images of the test set.
+        first: initial set of the server.
+        last: last set of the server.
 
     """
 
@@ -164,16 +164,16 @@ class _Run:
 
     @staticmethod
     def of(runs: Runs, name: str, seed: int) -> "_Run":
-        """What an audit left of the run under a seed."""
+        """Read the run with a seed from an audit."""
         plan = runs.plans[name]
-        dealt = deal_examples(plan, load_data(plan, runs.resources), seed)
-        said = runs.transcript(name, _distilled(plan).name, seed)
-        sets = said.seen_by(SERVER).distilled(SERVER)
-        held = dealt.pool.take(torch.cat(dealt.rows[0]))
-        return _Run(held, dealt.test, sets[min(sets)], sets[max(sets)])
+        partition = deal_examples(plan, load_data(plan, runs.resources), seed)
+        transcript = runs.transcript(name, _distilled(plan).name, seed)
+        sets = transcript.seen_by(SERVER).distilled(SERVER)
+        held = partition.pool.take(torch.cat(partition.rows[0]))
+        return _Run(held, partition.test, sets[min(sets)], sets[max(sets)])
 
     def groups(self) -> Mapping[str, Labelled]:
-        """What is compared with the classes' means."""
+        """Return the groups of inputs that are compared with the class means."""
         return {
             "samples": (self.last.inputs, self.last.labels.argmax(1)),
             "images": (self.test.inputs, self.test.labels),
@@ -181,7 +181,7 @@ class _Run:
         }
 
     def panels(self, names: Sequence[str], title: str) -> tuple[Panel, ...]:
-        """A row of pictures for each class."""
+        """Draw a row of pictures for each class."""
         panels = []
         for label, name in enumerate(names):
             image = self.held.inputs[self.held.labels == label][0]
@@ -199,37 +199,41 @@ class _Run:
 
 WORDS = {
     "samples": "the last set's samples",
-    "images": "control: images of the test part",
-    "noise": "control: the noise that samples begin as",
+    "images": "control: images of the test set",
+    "noise": "control: the initial noise of the samples",
 }
 
 
-def _likeness_figures(name: str, where: str, of: Mapping[int, _Run]) -> list[Figure]:
-    classes = next(iter(of.values())).last.labels.shape[1]
+def _likeness_figures(name: str, context: str, runs: Mapping[int, _Run]) -> list[Figure]:
+    classes = next(iter(runs.values())).last.labels.shape[1]
     figures = []
     for group, words in WORDS.items():
-        hits, leads, seeds = list[float](), list[float](), list[int]()
-        for seed, run in of.items():
+        hits, margins, seeds = list[float](), list[float](), list[int]()
+        for seed, run in runs.items():
             inputs, labels = run.groups()[group]
-            told = likeness(inputs, run.held, classes)
-            hits += looks_like_its_class(told, labels).double().tolist()
-            leads += lead(told, labels).tolist()
+            similarities = likeness(inputs, run.held, classes)
+            hits += looks_like_its_class(similarities, labels).double().tolist()
+            margins += lead(similarities, labels).tolist()
             seeds += [seed] * len(labels)
-        runs = np.array(seeds)
+        run_seeds = np.array(seeds)
         figures += [
             figure(
                 f"{name}_{group}_{key}",
-                f"{where}; {words}: {meaning}",
-                estimate(np.array(values), runs, BOOTSTRAP),
+                f"{context}; {words}: {meaning}",
+                estimate(np.array(values), run_seeds, BOOTSTRAP),
                 None,
                 "higher",
             )
             for key, meaning, values in (
-                ("own_class", f"most like their own class, a guess {1 / classes:.3f}", hits),
+                (
+                    "own_class",
+                    f"most similar to their own class; a guess has {1 / classes:.3f}",
+                    hits,
+                ),
                 (
                     "lead",
-                    "cosine with their own class's mean less that with others', a guess 0",
-                    leads,
+                    "cosine with the own class's mean minus that with others; a guess has 0",
+                    margins,
                 ),
             )
         ]
@@ -237,14 +241,14 @@ def _likeness_figures(name: str, where: str, of: Mapping[int, _Run]) -> list[Fig
 
 
 def _distilled(plan: Plan) -> ArmPlan:
-    """The arm in which samples travel."""
+    """Return the arm with distilled samples."""
     return next(arm for arm in plan.arms if arm.distillation is not None)
 
 
 def _scores(soft: Float[Tensor, " classes"], names: Sequence[str]) -> tuple[str, ...]:
-    """The highest soft labels, a line each."""
-    values, places = soft.topk(min(SCORES, len(names)))
+    """Return the highest soft labels, one per line."""
+    values, indices = soft.topk(min(SCORES, len(names)))
     return tuple(
-        f"{names[place]} {value:.2f}"
-        for place, value in zip(places.tolist(), values.tolist(), strict=True)
+        f"{names[index]} {value:.2f}"
+        for index, value in zip(indices.tolist(), values.tolist(), strict=True)
     )

@@ -1,4 +1,4 @@
-"""What the server of a binary task's federation heard."""
+"""What the server of a binary task's federation observes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,55 +18,55 @@ from overheard.questions.shift.estimators.models_heard import ModelsHeard
 from overheard.statistics.spread import spread
 
 MOST_SETS = 100
-"""Rounds whose sets are taken, as many as the paper has."""
+"""Largest number of rounds whose sets are read, as in the paper."""
 
 MOST_MODELS = 20
-"""Rounds whose models are read; one model of the paper's network is 78,000 numbers."""
+"""Largest number of rounds whose models are read; a model of the paper's has 78,000 numbers."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TaskHeard:
-    """One federation under one seed.
+    """The server's observation of one federation with one seed.
 
     Args:
-        view: what its server reads; under FLiP also the models that follow from what was said.
+        view: the server's view; under FLiP it includes models derived from the sets.
 
     """
 
     view: View
 
     def sets(self) -> Float[Tensor, "samples ..."]:
-        """The server's synthetic inputs of all rounds, but for the first, which are noise."""
-        told = self.view.distilled(SERVER)
-        rounds = spread(sorted(told)[1:], MOST_SETS)
-        return torch.cat([told[number].inputs for number in rounds])
+        """Return the server's synthetic inputs of all rounds but the first, which are noise."""
+        sets = self.view.distilled(SERVER)
+        rounds = spread(sorted(sets)[1:], MOST_SETS)
+        return torch.cat([sets[number].inputs for number in rounds])
 
     def updates(self) -> Float[Tensor, "updates params"]:
-        """What clients sent or, under FLiP, what follows from it, each of length 1."""
-        told = [
+        """Return the clients' updates, derived ones under FLiP, each with L2 norm 1."""
+        vectors = [
             torch.cat([one.flatten() for one in update.delta.values()]).double()
             for sender in self.clients()
             for update in self._updates(sender)
         ]
-        return torch.stack([one / one.norm().clamp(min=1e-12) for one in told])
+        return torch.stack([one / one.norm().clamp(min=1e-12) for one in vectors])
 
     def models(self, sender: Party) -> Iterator[Weights]:
-        """The models at which a client arrived, round by round."""
-        heard = self.view.during(spread(self.view.heard(sender), MOST_MODELS))
-        return ModelsHeard(heard, sender).models()
+        """Iterate over a client's trained models by round."""
+        view = self.view.during(spread(self.view.heard(sender), MOST_MODELS))
+        return ModelsHeard(view, sender).models()
 
     def clients(self) -> tuple[Party, ...]:
-        """Who sent anything."""
+        """Return the clients that sent messages."""
         return self.view.senders()
 
     def _updates(self, sender: Party) -> list[Update]:
-        told = self.view.updates(sender)
-        return [told[number] for number in spread(sorted(told), MOST_MODELS)]
+        updates = self.view.updates(sender)
+        return [updates[number] for number in spread(sorted(updates), MOST_MODELS)]
 
 
 def heard(runs: Runs, name: str, arm: str, seed: int) -> TaskHeard:
-    """The federation of an audit's arm, with the models that follow from distilled sets."""
+    """Observe the federation of an audit's arm, with models derived from distilled sets."""
     run = AuditFolder(runs.folder / name).run(arm, seed)
     rebuilt = run / "rebuilt"
     folder = rebuilt if rebuilt.is_dir() else run

@@ -1,4 +1,4 @@
-"""Whether what tells two collections apart tells two others apart, too."""
+"""Transfer of a classifier of two collections to two other collections."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,10 +11,10 @@ from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
 from overheard.learning.fitting.linear_svm import fit_linear_svm
 
 AT_ONCE = 500
-"""Images that a network looks at together: more of 32 x 32 would fill the memory."""
+"""Images per forward pass; more 32 x 32 images would fill the memory."""
 
 Pair = tuple[Tensor, Tensor]
-"""Two collections, the first of which is to be called the first."""
+"""Two collections, in the order of their labels."""
 
 
 def told_by_network(
@@ -25,15 +25,15 @@ def told_by_network(
     seed: Seed,
     device: str = "cpu",
 ) -> tuple[Bool[Tensor, " first"], Bool[Tensor, " second"]]:
-    """Whether each tested example was put into the right collection.
+    """Train a network on two collections and return which tested examples it assigns correctly.
 
     Args:
-        build_model: the network that learns, of two classes.
-        learned: that it learns from, with Adam.
-        tested: where the two stand in the same order.
-        schedule: how long it learns.
-        seed: of its weights and batches.
-        device: to learn on.
+        build_model: network with two classes.
+        learned: collections for training, with Adam.
+        tested: collections for testing, in the same order.
+        schedule: training schedule.
+        seed: seed of the weights and batches.
+        device: device for training.
 
     """
     inputs, labels = _labelled(learned)
@@ -60,7 +60,7 @@ def told_by_plane(
     tested: tuple[Float[Tensor, "first params"], Float[Tensor, "second params"]],
     seed: Seed,
 ) -> tuple[Bool[Tensor, " first"], Bool[Tensor, " second"]]:
-    """The same by a linear support vector machine, for vectors longer than they are many."""
+    """Do the same with a linear support vector machine, for few vectors of high dimension."""
     vectors, labels = _labelled(learned)
     machine = fit_linear_svm(vectors, labels, 2, seed)
     first, second = (machine.margins(one).argmax(1) for one in tested)

@@ -1,4 +1,4 @@
-"""The federations of the paper, and how much of them is run."""
+"""The scenarios: the paper's federations and their sizes."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -15,28 +15,28 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
 ALIKE = Dirichlet(alpha=10_000.0)
-"""Clients get their examples by chance, as the paper has it."""
+"""A split that is practically IID, as in the paper."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FlipScenario:
-    """A data set and a network.
+    """A data set, a network and the training of a federation.
 
     Args:
-        name: of the data, as the paper's table has it.
-        source: the data.
-        model: the network.
-        examples: of each client.
-        rounds: of FedAvg.
-        flip: how clients distil.
-        flip_rounds: how often.
-        samples: synthetic examples of each class, an arm each.
-        seeds: of the runs.
-        beside: arms that distil in other ways, beside those.
-        rate: of FedAvg's local training.
-        batch: of it.
-        epochs: of it.
+        name: name of the data set in the paper's table.
+        source: data source.
+        model: network.
+        examples: examples of each client.
+        rounds: rounds of FedAvg.
+        flip: distillation of the clients.
+        flip_rounds: rounds of distillation.
+        samples: numbers of synthetic examples per class, one arm each.
+        seeds: seeds of the runs.
+        beside: additional arms with other distillation settings.
+        rate: rate of FedAvg's local training.
+        batch: batch size of FedAvg's local training.
+        epochs: epochs of FedAvg's local training.
 
     """
 
@@ -61,7 +61,7 @@ class FlipScenario:
         auxiliary: int,
         candidates: Candidates | None = None,
     ) -> Plan:
-        """Five clients under FedAvg, and with so many synthetic examples a class."""
+        """Build a plan of five clients, with FedAvg and with distillation arms."""
         return Plan(
             title=f"FLiP, {self.name}",
             seeds=self.seeds,
@@ -97,16 +97,16 @@ class FlipScenario:
 
 
 def arm_of(samples: int) -> str:
-    """What an arm with so many synthetic examples a class is called."""
+    """Return the name of the arm with `samples` synthetic examples per class."""
     return f"FLiP {samples}"
 
 
 PLAIN_DESCENT = "plain descent"
-"""The arm that reads the paper's rate as one of plain descent."""
+"""Name of the arm that uses the paper's rate for plain gradient descent."""
 
 
 def plain_descent(rounds: int, at_once: int) -> ArmPlan:
-    """The paper's rate of 0.01 for inputs, labels and rates alike, without Adam: a control."""
+    """Build a control arm with the paper's rate of 0.01 for everything, without Adam."""
     return ArmPlan(
         name=PLAIN_DESCENT,
         distillation=Flip(
@@ -122,7 +122,7 @@ def plain_descent(rounds: int, at_once: int) -> ArmPlan:
 
 
 TEN_A_STEP = Flip(batch=256, first_rate=0.03, rate_rate=0.002, halve_every=100, at_once=10)
-"""Synthetic examples by tens, each at its own rate: a round takes a third of the time."""
+"""Ten synthetic examples per step, each at its own rate; a round takes a third of the time."""
 
 SMALL = FlipScenario(
     "mnist",
@@ -136,7 +136,7 @@ SMALL = FlipScenario(
     seeds=(0, 1, 2),
     beside=(plain_descent(20, 10),),
 )
-"""MNIST in a hurry: half the pixels a side."""
+"""MNIST in a quick run: half the pixels per side."""
 
 MNIST = FlipScenario(
     "mnist",
@@ -163,4 +163,4 @@ CIFAR10 = FlipScenario(
     seeds=(0, 1, 2),
     epochs=2,
 )
-"""What the data folder holds of it; more of it, and wider networks, take a GPU."""
+"""The part of CIFAR-10 in the data folder; more data and wider networks need a GPU."""

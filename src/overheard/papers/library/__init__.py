@@ -1,1 +1,1 @@
-"""One paper a file: found by walking this folder."""
+"""One module per paper; papers are discovered from this package."""

@@ -1,4 +1,4 @@
-"""Gradient-Leaks: who sent an update, what they are like, and what hides them."""
+"""Gradient-Leaks: the sender of an update, the sender's attributes, and defenses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from overheard.papers.experiment import Experiment, Paper
 @final
 @dataclass(frozen=True, slots=True)
 class Deanonymization(Paper):
-    """Tables 2 to 5, Figures 2 and 6 to 12, and two numbers of the text."""
+    """Tables 2 to 5, Figures 2 and 6 to 12, and two numbers in the text."""
 
     name: ClassVar[str] = "deanonymization"
     title: ClassVar[str] = (
@@ -40,7 +40,7 @@ class Deanonymization(Paper):
     source: ClassVar[str] = "Orekondy, Oh, Zhang, Schiele and Fritz 2018 (arXiv 1805.05838)"
 
     def experiments(self) -> Mapping[str, Experiment]:
-        """Its experiments by name, in the order of the paper."""
+        """Return the experiments by name, in the order of the paper."""
         every: tuple[Experiment, ...] = (
             DistancesExperiment(),
             UtilityExperiment(),

@@ -1,4 +1,4 @@
-"""Decaf: the shares of each class in a user's data, from its update."""
+"""Decaf: label shares of a user's data from its update."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from overheard.questions.label_shares.attacks.decaf import Decaf as Attack
 @final
 @dataclass(frozen=True, slots=True)
 class DecafPaper(Paper):
-    """Tables III to VII, and the figures whose numbers stand in the paper or can be had."""
+    """Tables III to VII and the figures that can be reproduced."""
 
     name: ClassVar[str] = "decaf"
     title: ClassVar[str] = (
@@ -27,7 +27,7 @@ class DecafPaper(Paper):
     source: ClassVar[str] = "Dai et al. 2024 (arXiv 2405.15316)"
 
     def experiments(self) -> Mapping[str, Experiment]:
-        """Its experiments by name, in the order of the paper."""
+        """Return the experiments by name, in the order of the paper."""
         every: tuple[Experiment, ...] = (
             *(DecafTableExperiment(benchmark.table, benchmark) for benchmark in BENCHMARKS),
             RoundsExperiment(),

@@ -1,4 +1,4 @@
-"""FLiP: a federation that shares distilled data."""
+"""FLiP: federated learning by dataset distillation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class FlipPaper(Paper):
     source: ClassVar[str] = "FLiP (arXiv 2410.19548)"
 
     def experiments(self) -> Mapping[str, Experiment]:
-        """Its experiments by name, in the order of the paper."""
+        """Return the experiments by name, in the order of the paper."""
         every: tuple[Experiment, ...] = (
             AccuracyExperiment(),
             SamplesExperiment(),

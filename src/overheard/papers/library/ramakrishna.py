@@ -1,4 +1,4 @@
-"""Ramakrishna and Dan: label shares from the last layer's bias, by linear equations."""
+"""Ramakrishna and Dan: label shares from linear equations on the last layer's bias."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,43 +22,43 @@ FORMS = (
 
 DIFFERENCES = (
     "The settings are those of the authors' code: ten clients of 100 to 1,500 examples with "
-    "any shares equally likely, five local epochs of SGD with momentum 0.9 at a rate of 0.01 "
-    "in batches of 256, 20 rounds, ten repetitions, ten auxiliary examples a class. Data set "
-    "and network are ours. The paper measures the mean squared error, here its root over "
-    "classes (l2), and the divergence. The numbers of its figures are not known to us: there "
-    "are no published ones. What of the equations differs from the paper's stands with the "
-    "attack."
+    "all label shares equally likely. They train five local epochs of SGD with momentum 0.9 "
+    "at a rate of 0.01 in batches of 256, for 20 rounds. There are ten repetitions and ten "
+    "auxiliary examples per class. The data set and the network are this project's. The paper "
+    "measures the mean squared error, reported here as its root over classes (l2), and the "
+    "divergence. The numbers of its figures are not available, so no published values are "
+    "shown. The documentation of the attack lists the differences from the paper's equations."
 )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RamakrishnaPaper(Paper):
-    """Its three estimators, and the one that it compares with, by round."""
+    """The paper's three estimators and the one it compares with, by round."""
 
     name: ClassVar[str] = "ramakrishna"
     title: ClassVar[str] = "Inferring Class-Label Distribution in Federated Learning"
     source: ClassVar[str] = "Ramakrishna and Dan 2022 (AISec)"
 
     def experiments(self) -> Mapping[str, Experiment]:
-        """Its experiments by name."""
+        """Return the experiments by name."""
         forms = ProtocolExperiment(
             "forms",
             "Error of four estimators from the last layer, by round",
             DIFFERENCES,
-            (ProtocolPanel("MNIST", _plan(hurry=False), _plan(hurry=True)),),
+            (ProtocolPanel("MNIST", _plan(quick=False), _plan(quick=True)),),
             ("kl", "l2", "l1"),
             "lower",
         )
         return {forms.name: forms}
 
 
-def _plan(*, hurry: bool) -> Plan:
+def _plan(*, quick: bool) -> Plan:
     return Plan(
         title="Ramakrishna and Dan on MNIST",
-        seeds=(0,) if hurry else tuple(range(10)),
+        seeds=(0,) if quick else tuple(range(10)),
         data=DataPlan(
-            source=Mnist(shrink=2) if hurry else Mnist(),
+            source=Mnist(shrink=2) if quick else Mnist(),
             split=Dirichlet(1.0),
             clients=10,
             examples=(100, 1500),
@@ -67,7 +67,7 @@ def _plan(*, hurry: bool) -> Plan:
         ),
         training=TrainingPlan(
             model=LdiaConv(),
-            rounds=4 if hurry else 20,
+            rounds=4 if quick else 20,
             rate=0.01,
             epochs=5,
             batch=256,

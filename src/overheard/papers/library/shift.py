@@ -1,4 +1,4 @@
-"""Data distribution shifts as a privacy issue: what one client learns of another's change."""
+"""Data distribution shifts: what one client learns about a change in another's data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class ShiftPaper(Paper):
     source: ClassVar[str] = "Brunner and Montuoro 2024 (arXiv 2409.13875)"
 
     def experiments(self) -> Mapping[str, Experiment]:
-        """Its experiments by name, in the order of the paper."""
+        """Return the experiments by name, in the order of the paper."""
         every: tuple[Experiment, ...] = (
             CentralisedExperiment(),
             LayersExperiment(),

@@ -1,4 +1,4 @@
-"""Whispers of Data: label shares by test accuracies, over rounds, of virtual clients."""
+"""Whispers of Data: label shares from per-class accuracies, by virtual clients."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class WhispersPaper(Paper):
     source: ClassVar[str] = "Ma et al. 2025 (arXiv 2504.21436)"
 
     def experiments(self) -> Mapping[str, Experiment]:
-        """Its experiments by name, in the order of the paper."""
+        """Return the experiments by name, in the order of the paper."""
         every: tuple[Experiment, ...] = (
             SizesExperiment(),
-            WhispersTableExperiment("table2", "clients alike", EVEN),
-            LinesExperiment("figure3", "clients alike", EVEN),
-            LinesExperiment("figure4", "few labels a client", FEW),
+            WhispersTableExperiment("table2", "IID clients", EVEN),
+            LinesExperiment("figure3", "IID clients", EVEN),
+            LinesExperiment("figure4", "few labels per client", FEW),
             WhispersTableExperiment("table3", "Dirichlet clients", UNEVEN),
             LinesExperiment("figure5", "Dirichlet clients", UNEVEN),
             DefendedWhispersExperiment(),

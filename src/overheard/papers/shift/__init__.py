@@ -1,1 +1,1 @@
-"""Parts of the reproduction of the paper on data distribution shifts (arXiv 2409.13875)."""
+"""The reproduction of the paper on data distribution shifts (arXiv 2409.13875)."""

@@ -1,4 +1,4 @@
-"""Figure 5: every source of leakage, and validation, of a model without a federation."""
+"""Figure 5: all sources of leakage, and validation, for a centralized model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,23 +22,24 @@ from overheard.papers.shift.world import MNIST, RATE, ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
 
 EVEN = 0.8
-"""The share of even labels after the shift."""
+"""Share of even labels after the shift."""
 
 AUDIT = "audit"
 
 REDUCED = replace(MNIST.reduced, model=ShiftConv(), rate=3 * RATE, auxiliary=200, virtual=None)
-"""With the paper's network, whose layers differ more than those of a small one."""
+"""The size of a quick run, with the paper's network: its layers differ more than a small
+one's."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CentralisedExperiment(ShiftExperiment):
-    """One model, an epoch a round.
+    """One model with one epoch per round.
 
     Args:
-        world: whose data.
-        reduced: how it is run in a hurry.
-        name: of the figure.
+        world: data set and federation.
+        reduced: size of a quick run.
+        name: name of the figure.
 
     """
 
@@ -48,57 +49,66 @@ class CentralisedExperiment(ShiftExperiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
+        """Title of the figure."""
         return (
             f"Sources of leakage and validation around a shift: one model on {self.world.name}"
         )
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return f"{common(self.world)} {CENTRALISED}"
 
     def measures(self) -> tuple[LeakageMeasure, ...]:
-        """All nine sources, and validation."""
+        """Return all nine sources, and validation."""
         return (*SOURCES, LOSS, ACCURACY)
 
     def size(self, *, quick: bool) -> ShiftSize:
-        """How much is run."""
+        """Return the size of the run."""
         return self.reduced if quick else self.world.full
 
     def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
-        """One audit."""
+        """Return the plan of one audit."""
         return {AUDIT: centralised(self.world, size, EVEN, self.measures())}
 
-    def plates(self, told: Mapping[str, Followings]) -> tuple[Plate, ...]:
-        """Every measure by round, a panel each."""
-        one = told[AUDIT]
+    def plates(self, audits: Mapping[str, Followings]) -> tuple[Plate, ...]:
+        """Draw every measure by round, one panel each."""
+        measurements = audits[AUDIT]
         return (
             plate(
                 "Figure 5a: the sources of leakage",
-                [(source.name, {"the shift": one.of(source)}) for source in SOURCES],
-                [figure for source in SOURCES for figure in one.numbers(source)],
+                [(source.name, {"the shift": measurements.of(source)}) for source in SOURCES],
+                [value for source in SOURCES for value in measurements.numbers(source)],
             ),
             plate(
                 "Figure 5b: validation",
-                [(each.name, {"the shift": one.of(each)}) for each in (LOSS, ACCURACY)],
-                [figure for each in (LOSS, ACCURACY) for figure in one.numbers(each)],
+                [
+                    (each.name, {"the shift": measurements.of(each)})
+                    for each in (LOSS, ACCURACY)
+                ],
+                [value for each in (LOSS, ACCURACY) for value in measurements.numbers(each)],
             ),
         )
 
-    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
-        """Whether the sources show the shift, the loss does not, and weights do least."""
-        one = told[AUDIT]
-        shows = {source.name: one.divergence(source).shows for source in SOURCES}
-        loss = one.divergence(LOSS)
+    def answers(self, audits: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
+        """Check that the sources show the shift, weights least, and that the loss does not."""
+        measurements = audits[AUDIT]
+        shows = {source.name: measurements.divergence(source).shows for source in SOURCES}
+        loss = measurements.divergence(LOSS)
         weights, others = (
-            mean_of([one.divergence(source).deviations for source in SOURCES if kind(source)])
+            mean_of(
+                [
+                    measurements.divergence(source).deviations
+                    for source in SOURCES
+                    if kind(source)
+                ]
+            )
             for kind in (_is_of_weights, _is_not_of_weights)
         )
         lead = mean_by_run(less(others, weights))
         return {
             "exchange_is_silent": exchange(
-                {source.name: one.divergence(source) for source in SOURCES}
+                {source.name: measurements.divergence(source) for source in SOURCES}
             ),
             "every_source_shows": ShiftAnswer(all_hold(list(shows.values())), by_answer(shows)),
             "loss_is_silent": ShiftAnswer(loss.is_silent, off_trend(loss)),

@@ -1,56 +1,57 @@
-"""What our setting of the shift paper's experiments is, and what the paper does not say."""
+"""The setting of the shift paper's experiments, and what the paper does not say."""
 
 from overheard.papers.shift.world import BATCH, ShiftScenario
 
 COMMON = (
     "The paper gives the networks, the rounds, the round of the shift, the sizes of clients "
-    "and Adam's rate (1e-4, for the centralised model; taken for the federation too). It "
-    f"does not give the batch (ours: {BATCH}), the length of the trend (ours: the five "
-    "rounds before), the examples for validation and representations (ours: the attacker's "
-    "own, 100 of them for representations), nor a pooling layer, without which its network "
-    "for images would have 4.7 and not 1.2 million parameters. Rounds are numbered from 0, "
-    "so that the paper's round 11 is our 10. Adam starts anew every round. At the round of "
-    "the shift the clients that shift exchange all their examples for fresh ones, odd "
-    "labels fewer and even ones more by the same factors whatever was held; nothing is "
-    "exchanged before. The Procrustes distance is taken between parts of norm 1, so that it "
-    "is a function of the cosine; the central moment discrepancy is not scaled, as printed. "
-    "The control is ours: the same run up to the shift, at which as many examples are "
-    "exchanged for fresh ones of the same kind. The paper has none, so what it reads off "
-    "its plots may be the exchange. Divergences are told on the measure's own scale and in "
-    "standard errors of its trend; intervals are Student's over runs, as these are too few "
-    "to draw from; there are six in place of the paper's three. The plots print no numbers, "
-    "so that the paper's sentences stand in their place, and whether each of them holds "
-    "here."
+    "and Adam's rate (1e-4, for the centralized model; used for the federation too). It does "
+    f"not give the batch size (here: {BATCH}), the length of the trend (here: the five rounds "
+    "before). Nor does it give the examples for validation and representations (here: the "
+    "attacker's auxiliary examples, 100 of them for representations). It mentions no pooling "
+    "layer, but without one its network for images would have 4.7 instead of 1.2 million "
+    "parameters. Rounds are numbered from 0, so the paper's round 11 is round 10 here. Adam "
+    "starts with new state in every round. At the round of the shift the shifting clients "
+    "exchange all their examples for fresh ones. Odd labels become fewer and even ones more "
+    "by the same factors, whatever was held before; nothing is exchanged earlier. The "
+    "Procrustes distance is taken between parts of norm 1, so it is a function of the cosine. "
+    "The central moment discrepancy is not scaled, as printed in the paper. The control is "
+    "Overheard's: the same run up to the shift, at which as many examples are exchanged for "
+    "fresh ones with the same label distribution. The paper has no control, so what it reads "
+    "from its plots may be an effect of the exchange. Divergences are reported on the "
+    "measure's own scale and in standard errors of its trend. Intervals are Student's over "
+    "runs, as the runs are too few for a bootstrap; there are six runs instead of the paper's "
+    "three. The plots print no values, so the paper's sentences are listed instead, with "
+    "whether each of them holds here."
 )
 
 CENTRALISED = (
-    "The model without a federation is here a federation of one client that trains one "
-    "epoch a round and is heard by the server: the same steps, but that Adam's running "
-    "means start anew with every epoch, where the paper's go on."
+    "The centralized model is a federation of one client that trains one epoch per round and "
+    "is observed by the server. The steps are the same, except that Adam's running means "
+    "start anew with every epoch; in the paper they continue."
 )
 
 
-def common(world: ShiftScenario) -> str:
-    """What departs from the paper wherever this data set is used."""
-    return f"{COMMON} {supply(world)}"
+def common(scenario: ShiftScenario) -> str:
+    """Describe the differences from the paper for a data set."""
+    return f"{COMMON} {supply(scenario)}"
 
 
-def supply(world: ShiftScenario) -> str:
-    """How often clients could exchange their examples, and how long a full run takes."""
-    held = 2 * world.full.examples[2]
-    spare = world.pool - world.full.auxiliary - held
+def supply(scenario: ShiftScenario) -> str:
+    """Describe how many exchanges the data allow, and how long a full run takes."""
+    held = 2 * scenario.full.examples[2]
+    spare = scenario.pool - scenario.full.auxiliary - held
     return (
-        f"{world.name} has {world.pool:,} examples to train on, of which the attacker "
-        f"validates with {world.full.auxiliary:,} and two clients hold {held:,}: enough for "
-        f"{spare // held} exchanges of all that both hold, of which the runs make half a one. "
+        f"{scenario.name} has {scenario.pool:,} training examples. The attacker validates with "
+        f"{scenario.full.auxiliary:,} of them, and two clients hold {held:,}. This is enough "
+        f"for {spare // held} exchanges of all that both hold; the runs make half an exchange. "
         "On two cores all runs of one setting at full size take about "
-        f"{hours(world.hours)}, and those of ten clients leave {world.disk:g} GB of "
-        "transcripts; they are taken up again where they were stopped."
+        f"{hours(scenario.hours)}. Those of ten clients write {scenario.disk:g} GB of "
+        "transcripts. Interrupted runs resume where they stopped."
     )
 
 
 def hours(count: float) -> str:
-    """A time in words.
+    """Format a time in words.
 
     >>> hours(0.1), hours(1.0), hours(2.4)
     ('6 minutes', '1 hour', '2.4 hours')

@@ -1,4 +1,4 @@
-"""How far a measure lies off its trend at the round of a shift, and off its control's."""
+"""Divergence of a measure from its trend at the round of a shift, and of its control."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ from overheard.report.experiment_page import Holds
 from overheard.statistics.estimate import LEVEL, Estimate
 
 Values = tuple[float | None, ...]
-"""One a run; None where its series has no trend at that round."""
+"""One value per run; None if its series has no trend at that round."""
 
 BEFORE = 3
-"""Rounds before the shift that say how far off its trend a measure is when nothing happens."""
+"""Rounds before the shift that give a measure's divergence without an exchange."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The divergence of one measure at the round of the shift, run by run.
+    """The divergence of one measure from its trend at the round of the shift, by run.
 
     Args:
-        shifted: on the measure's own scale, where data shift.
-        control: of the control of each of these runs.
-        before: the mean of the `BEFORE` rounds just before, when nothing is exchanged.
-        deviations: as `shifted`, in units of the trend's standard error.
-        control_deviations: as `control`, likewise.
-        outlier: what a deviation exceeds by chance in one of twenty rounds.
+        shifted: divergence on the measure's own scale, in the runs that shift.
+        control: divergence in the control of each of these runs.
+        before: mean divergence of the control in the `BEFORE` rounds before the exchange.
+        deviations: `shifted` in units of the trend's standard error.
+        control_deviations: `control` in the same units.
+        outlier: deviation that is exceeded by chance in one of twenty rounds.
 
     """
 
@@ -44,30 +44,30 @@ class Divergence:
 
     @property
     def over_control(self) -> Estimate | None:
-        """How much farther off than its control, run by run; None where nothing was told."""
+        """Return the divergence minus the control's, over runs; None if unmeasured."""
         return mean_by_run(less(self.shifted, self.control))
 
     @property
     def over_calm(self) -> Estimate | None:
-        """How much farther off the control is than it was in the rounds before its exchange."""
+        """Return the control's divergence minus that in the rounds before the exchange."""
         return mean_by_run(less(self.control, self.before))
 
     @property
     def deviation(self) -> Estimate | None:
-        """The mean deviation in standard errors; None where nothing was told."""
+        """Return the mean deviation in standard errors; None if unmeasured."""
         return mean_by_run(self.deviations)
 
     @property
     def shows(self) -> Holds:
-        """Whether the shift shows: the measure lies farther off its trend than its control."""
+        """Return whether the shift shows: the measure diverges more than its control."""
         return is_above(self.over_control, 0.0)
 
     @property
     def is_silent(self) -> Holds:
-        """Whether it does not show: no farther off, and nothing its own trend would not do.
+        """Return whether the shift does not show.
 
-        That it is no farther off than its control cannot be shown by an interval that holds
-        0, so the mean deviation has to lie below an outlier's, interval and all.
+        An interval that contains 0 cannot show that the measure diverges no more than its
+        control. The whole interval of the mean deviation must therefore lie below `outlier`.
         """
         if self.shows == "yes":
             return "no"
@@ -75,7 +75,7 @@ class Divergence:
 
 
 def divergence(followed: Followed) -> Divergence:
-    """Read the divergence off the series of a measure."""
+    """Compute the divergence from the series of a measure."""
     measure, since = followed.measure, followed.since
 
     def at_shift(trend: Trend, series: Sequence[Series]) -> Values:
@@ -92,7 +92,7 @@ def divergence(followed: Followed) -> Divergence:
 
 
 def less(values: Values, others: Values) -> Values:
-    """The first minus the second, run by run."""
+    """Subtract the second values from the first, by run."""
     return tuple(
         None if one is None or other is None else one - other
         for one, other in zip(values, others, strict=True)
@@ -100,7 +100,7 @@ def less(values: Values, others: Values) -> Values:
 
 
 def mean_of(several: Sequence[Values]) -> Values:
-    """The mean of several numbers of each run; None where one of them is not told."""
+    """Return the mean of several values within each run; None if one of them is missing."""
     return tuple(
         None if None in run else fmean(value for value in run if value is not None)
         for run in zip(*several, strict=True)
@@ -108,46 +108,50 @@ def mean_of(several: Sequence[Values]) -> Values:
 
 
 def mean_by_run(values: Values) -> Estimate | None:
-    """The mean over the runs that tell, with Student's interval; None where none does.
+    """Return the mean over the measured runs, with Student's interval; None if there are none.
 
-    Three runs are too few to draw from: the bootstrap's interval of them holds the true mean
-    far less often than it says (three draws alike in sign come by chance in one of four).
+    Three runs are too few for a bootstrap: its interval covers the true mean far less often
+    than its level (three runs have the same sign by chance in one of four cases).
     """
-    told = [value for value in values if value is not None]
-    if not told:
+    measured = [value for value in values if value is not None]
+    if not measured:
         return None
-    mean = fmean(told)
-    if len(told) == 1:
+    mean = fmean(measured)
+    if len(measured) == 1:
         return Estimate(mean, None, None)
-    half = float(student.ppf((1 + LEVEL) / 2, len(told) - 1)) * stdev(told) / sqrt(len(told))
+    half = (
+        float(student.ppf((1 + LEVEL) / 2, len(measured) - 1))
+        * stdev(measured)
+        / sqrt(len(measured))
+    )
     return Estimate(mean, mean - half, mean + half)
 
 
-def is_above(estimate: Estimate | None, bar: float) -> Holds:
-    """Whether the number lies above a bar, by its interval."""
+def is_above(estimate: Estimate | None, bound: float) -> Holds:
+    """Return whether a value is above a bound, by its interval."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return "undecided"
-    if estimate.low > bar:
+    if estimate.low > bound:
         return "yes"
-    return "no" if estimate.high <= bar else "undecided"
+    return "no" if estimate.high <= bound else "undecided"
 
 
 def all_hold(parts: Sequence[Holds]) -> Holds:
-    """Whether every part holds."""
+    """Return whether all parts hold."""
     if "no" in parts:
         return "no"
     return "yes" if parts and set(parts) == {"yes"} else "undecided"
 
 
 def any_holds(parts: Sequence[Holds]) -> Holds:
-    """Whether some part holds."""
+    """Return whether at least one part holds."""
     if "yes" in parts:
         return "yes"
     return "no" if parts and set(parts) == {"no"} else "undecided"
 
 
 def opposite(part: Holds) -> Holds:
-    """Whether the contrary holds."""
+    """Return the verdict on the negation."""
     match part:
         case "yes":
             return "no"
@@ -158,5 +162,5 @@ def opposite(part: Holds) -> Holds:
 
 
 def _before(divergences: Series, since: int) -> float | None:
-    told = [divergences[n] for n in range(since - BEFORE, since) if n in divergences]
-    return fmean(told) if told else None
+    before = [divergences[n] for n in range(since - BEFORE, since) if n in divergences]
+    return fmean(before) if before else None

@@ -1,4 +1,4 @@
-"""Draws measures as the paper does: by round, and the divergence of one against another's."""
+"""The charts of the paper: measures by round."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
@@ -12,45 +12,45 @@ from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.followed import Followed, Series
 
 
-def bands_of(followed: Followed, name: str, place: int) -> tuple[Band, Band]:
-    """The line of the runs that shift, and that of their controls.
+def bands_of(followed: Followed, name: str, legend_index: int) -> tuple[Band, Band]:
+    """Make the line of the runs that shift, and that of their controls.
 
     Args:
-        followed: what is drawn.
-        name: in the legend.
-        place: of the name in the legend, from 0.
+        followed: series that is drawn.
+        name: name in the legend.
+        legend_index: position of the name in the legend, from 0.
 
     """
     return (
-        Band(name, place, spreads(followed.shifted), is_control=False),
-        Band(name, place, spreads(followed.control), is_control=True),
+        Band(name, legend_index, spreads(followed.shifted), is_control=False),
+        Band(name, legend_index, spreads(followed.control), is_control=True),
     )
 
 
 def plate(
     title: str,
     panels: Sequence[tuple[str, Mapping[str, Followed]]],
-    figures: Sequence[Figure],
+    values: Sequence[Figure],
 ) -> Plate:
-    """Charts by round, each with its heading, and lines that bear the same names in all.
+    """Draw charts by round, each with a heading, with the same line names in all.
 
     Args:
-        title: of all.
-        panels: of each chart the heading, and what it draws by the name in the legend.
-        figures: the numbers behind it.
+        title: title of the figure.
+        panels: heading of each chart, and its series by name in the legend.
+        values: values in the table.
 
     """
     names = list(dict.fromkeys(name for _, lines in panels for name in lines))
     return Plate(
         title,
-        "Mean over runs, within one standard deviation. Dashed: as many examples are exchanged "
-        "at the same round and nothing shifts.",
+        "Mean over runs, with a band of one standard deviation. Dashed lines: the control, in "
+        "which as many examples are exchanged at the same round without a shift.",
         bands_legend(names, f"Legend: {title}"),
         tuple(
             Panel(heading, _chart(lines, names, f"{title}: {heading}"))
             for heading, lines in panels
         ),
-        numbers_table(f"Divergences: {title}", figures),
+        numbers_table(f"Divergences: {title}", values),
         True,
     )
 
@@ -66,16 +66,18 @@ def _chart(lines: Mapping[str, Followed], names: Sequence[str], label: str) -> M
 
 
 def spreads(runs: Sequence[Series]) -> dict[int, Spread]:
-    """Mean and standard deviation over runs, at each round that some run tells."""
-    told = {}
+    """Compute mean and standard deviation over runs, at each measured round."""
+    spread_by_round = {}
     for number in sorted({number for run in runs for number in run}):
         values = [run[number] for run in runs if number in run]
-        told[number] = Spread(fmean(values), stdev(values) if len(values) > 1 else None)
-    return told
+        spread_by_round[number] = Spread(
+            fmean(values), stdev(values) if len(values) > 1 else None
+        )
+    return spread_by_round
 
 
 def normalised(followed: Followed) -> Followed:
-    """Every run brought to 0..1 by its own extremes, and its control by the same ones."""
+    """Scale every run to 0..1 by its own extremes, and its control by the same ones."""
     pairs = [
         _scaled(shifted, control)
         for shifted, control in zip(followed.shifted, followed.control, strict=True)

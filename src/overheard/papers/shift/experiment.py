@@ -1,4 +1,4 @@
-"""The contract of the shift paper's experiments: audits, and measures followed through each."""
+"""The contract of the shift paper's experiments: audits, and the measures in each."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -32,11 +32,11 @@ from overheard.report.experiment_page import Holds, Reading
 @final
 @dataclass(frozen=True, slots=True)
 class Followings:
-    """What came of one audit.
+    """The measurements in one audit.
 
     Args:
         followed: every measure by round.
-        figures: the numbers.
+        figures: values of the measures.
 
     """
 
@@ -44,111 +44,112 @@ class Followings:
     figures: tuple[Figure, ...]
 
     def of(self, measure: LeakageMeasure) -> Followed:
-        """One of the measures by round."""
+        """Return one of the measures by round."""
         return next(one for one in self.followed if one.measure == measure)
 
     def divergence(self, measure: LeakageMeasure) -> Divergence:
-        """How far one of the measures is off its trend."""
+        """Return the divergence of one of the measures from its trend."""
         return divergence(self.of(measure))
 
     def numbers(self, measure: LeakageMeasure) -> tuple[Figure, ...]:
-        """The numbers of one measure."""
+        """Return the values of one measure."""
         return tuple(one for one in self.figures if f"; {measure.name}: " in one.setting)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ShiftAnswer:
-    """Whether a sentence holds, and by which numbers."""
+    """Whether a statement of the paper holds, and the evidence."""
 
     holds: Holds
     because: str
 
 
-def exchange(told: Mapping[str, Divergence]) -> ShiftAnswer:
-    """Whether an exchange for fresh examples of the same kind leaves measures on their trends.
+def exchange(divergences: Mapping[str, Divergence]) -> ShiftAnswer:
+    """Check that exchanging examples without a shift keeps measures on their trends.
 
     Args:
-        told: of each measure, by its name in the answer.
+        divergences: divergence of each measure, by its name in the evidence.
 
     """
-    breaks = {name: is_above(one.over_calm, 0.0) for name, one in told.items()}
+    breaks = {name: is_above(one.over_calm, 0.0) for name, one in divergences.items()}
     return ShiftAnswer(
         all_hold([opposite(one) for one in breaks.values()]),
-        f"farther off its trend when examples are exchanged than before: {by_answer(breaks)}",
+        "larger divergence from the trend when examples are exchanged than before: "
+        f"{by_answer(breaks)}",
     )
 
 
 class ShiftExperiment(Experiment, Drawn):
     """A figure of the shift paper.
 
-    A concrete one is a final frozen dataclass.
+    Subclasses are final frozen dataclasses.
     """
 
     world: ShiftScenario
-    """Whose data."""
+    """The data set and federation."""
 
     @abstractmethod
     def measures(self) -> tuple[LeakageMeasure, ...]:
-        """What is followed."""
+        """Return the measures."""
 
     @abstractmethod
     def size(self, *, quick: bool) -> ShiftSize:
-        """How much is run."""
+        """Return the size of the run."""
 
     @abstractmethod
     def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
-        """The audits, by sub-folder."""
+        """Return the plans by sub-folder."""
 
     @abstractmethod
-    def plates(self, told: Mapping[str, Followings]) -> tuple[Plate, ...]:
-        """The drawings, of what came of each audit."""
+    def plates(self, audits: Mapping[str, Followings]) -> tuple[Plate, ...]:
+        """Draw the figures from the measurements of each audit."""
 
     @abstractmethod
-    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
-        """Whether each of the paper's sentences holds, by its key."""
+    def answers(self, audits: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
+        """Check each of the paper's statements, by its key."""
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """The audits of one size."""
+        """Return the plans of one size."""
         return self.audits(self.size(quick=quick))
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Divergences beside the control's, the AUC, and whether the sentences hold."""
-        told = self._told(runs)
-        numbers = tuple(figure for one in told.values() for figure in one.figures)
-        return (*numbers, *reading_figures(self._readings(told)))
+        """Return divergences with the control's, the AUC, and whether the statements hold."""
+        audits = self._measure_audits(runs)
+        numbers = tuple(value for one in audits.values() for value in one.figures)
+        return (*numbers, *reading_figures(self._statements(audits)))
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
-        """The drawings, and whether the sentences hold."""
-        told = self._told(runs)
-        return Drawing(self.plates(told), self._readings(told))
+    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+        """Draw the figures, and check the statements."""
+        audits = self._measure_audits(runs)
+        return Drawing(self.plates(audits), self._statements(audits))
 
-    def _told(self, runs: Runs) -> Mapping[str, Followings]:
+    def _measure_audits(self, runs: Runs) -> Mapping[str, Followings]:
         full = self.plans(quick=False)
         return {
-            name: self._of_audit(runs, name, setting(self.world.name, plan, full[name]))
+            name: self._measure_audit(runs, name, setting(self.world.name, plan, full[name]))
             for name, plan in runs.plans.items()
             if name in runs.audits
         }
 
-    def _of_audit(self, runs: Runs, name: str, where: str) -> Followings:
+    def _measure_audit(self, runs: Runs, name: str, context: str) -> Followings:
         measures, prefix = self.measures(), f"{name}_" if len(runs.plans) > 1 else ""
-        # What is kept is the audit's own: its folder is no other plan's.
+        # The cache belongs to this audit, as its folder belongs to one plan.
         followed = load(runs.folder / name, measures)
         if followed is None:
             followed = follow(runs, name, measures)
             save(followed, runs.folder / name)
-        figures = [
-            figure
+        values = [
+            value
             for one in followed
-            for figure in divergence_figures(prefix, where, one.measure, divergence(one))
+            for value in divergence_figures(prefix, context, one.measure, divergence(one))
         ]
-        ranked = auc_figures(prefix, where, runs.audits[name], runs.plans[name], measures)
-        return Followings(followed, (*figures, *ranked))
+        auc_values = auc_figures(prefix, context, runs.audits[name], runs.plans[name], measures)
+        return Followings(followed, (*values, *auc_values))
 
-    def _readings(self, told: Mapping[str, Followings]) -> tuple[Reading, ...]:
-        answers = self.answers(told)
+    def _statements(self, audits: Mapping[str, Followings]) -> tuple[Reading, ...]:
+        verdicts = self.answers(audits)
         return tuple(
-            Reading(key, says, answers[key].holds, answers[key].because)
+            Reading(key, says, verdicts[key].holds, verdicts[key].because)
             for key, says in sentences(self.name).items()
         )

@@ -1,4 +1,4 @@
-"""The numbers of an experiment: divergences beside those of the control, and the AUC."""
+"""The values of an experiment: divergences with the control's, and the AUC."""
 
 from collections.abc import Sequence
 
@@ -15,89 +15,98 @@ from overheard.report.experiment_page import Reading
 from overheard.statistics.estimate import Estimate
 
 OF_OURS = ("auc", "detection_rate", "false_alarm_rate")
-"""What is told of our own detector, wherever it runs beside the paper's attacks."""
+"""The reported scores of Overheard's detector, if it runs next to the paper's attacks."""
 
 UNTOLD = "; no run has a trend at that round"
 
 
 def divergence_figures(
-    prefix: str, where: str, measure: LeakageMeasure, told: Divergence
+    prefix: str, context: str, measure: LeakageMeasure, divergence: Divergence
 ) -> tuple[Figure, ...]:
-    """How far a measure lies off its trend, beside its control, and in standard errors.
+    """Return a measure's divergence from its trend, the control's, and in standard errors.
 
     Args:
-        prefix: with which their names begin.
-        where: what they were measured on.
-        measure: which.
-        told: of it.
+        prefix: prefix of the values' names.
+        context: description of what they were measured on.
+        measure: measure.
+        divergence: divergence of the measure.
 
     """
-    off, calm = "off its trend at the shift", f"off its trend, {BEFORE} rounds before"
+    at_shift, before = (
+        "divergence from its trend at the shift",
+        f"divergence from its trend, {BEFORE} rounds before",
+    )
     rows: tuple[tuple[str, str, Estimate | None, Better | None], ...] = (
-        ("divergence", off, mean_by_run(told.shifted), "higher"),
-        ("control", f"{off}, if nothing shifts", mean_by_run(told.control), None),
+        ("divergence", at_shift, mean_by_run(divergence.shifted), "higher"),
+        ("control", f"{at_shift}, in the control", mean_by_run(divergence.control), None),
         (
             "before",
-            calm,
-            mean_by_run(told.before),
+            before,
+            mean_by_run(divergence.before),
             None,
         ),
-        ("over_control", f"{off}, minus if nothing shifts", told.over_control, "higher"),
-        ("deviation", f"{off}, in standard errors", told.deviation, "higher"),
+        ("over_control", f"{at_shift}, minus the control's", divergence.over_control, "higher"),
+        ("deviation", f"{at_shift}, in standard errors", divergence.deviation, "higher"),
     )
     return tuple(
-        _figure(f"{prefix}{measure.key}_{name}", f"{where}; {measure.name}: {words}", of, way)
-        for name, words, of, way in rows
+        _figure(
+            f"{prefix}{measure.key}_{name}",
+            f"{context}; {measure.name}: {words}",
+            estimate,
+            better,
+        )
+        for name, words, estimate, better in rows
     )
 
 
 def auc_figures(
-    prefix: str, where: str, audit: Audit, plan: Plan, measures: Sequence[LeakageMeasure]
+    prefix: str, context: str, audit: Audit, plan: Plan, measures: Sequence[LeakageMeasure]
 ) -> tuple[Figure, ...]:
-    """How well each measure, and our own detector, tells runs with a shift from controls.
+    """Return how well each measure, and Overheard's detector, separates shifts from controls.
 
     Args:
-        prefix: with which their names begin.
-        where: what they were measured on.
-        audit: what was found.
-        plan: that was carried out.
-        measures: whose attacks the plan's first threat tries.
+        prefix: prefix of the values' names.
+        context: description of what they were measured on.
+        audit: results of the audit.
+        plan: plan of the audit.
+        measures: measures, each with an attack in the plan's first threat.
 
     """
     rows = {(row.attack, row.score): row for row in detection_rows(audit.findings, BOOTSTRAP)}
-    theirs = plan.threats[0]
-    figures = [
+    paper_threat = plan.threats[0]
+    values = [
         _of_row(
             f"{prefix}{one.key}_auc",
-            f"{where}; {one.name}: chance to be farther off than a control, blind 0.5",
-            rows.get((theirs.named(one.attack), "auc_told")),
+            f"{context}; {one.name}: probability of a larger divergence than a control; a "
+            "guess has 0.5",
+            rows.get((paper_threat.named(one.attack), "auc_told")),
         )
         for one in measures
     ]
     for threat in plan.threats[1:]:
-        for own in threat.attacks:
-            figures += [
+        for detector in threat.attacks:
+            values += [
                 _of_row(
                     f"{prefix}ours_{score}",
-                    f"{where}; our own {own.name}, not told the round: "
+                    f"{context}; Overheard's {detector.name}, which does not know the round: "
                     + score.replace("_", " "),
-                    rows.get((threat.named(own), score)),
+                    rows.get((threat.named(detector), score)),
                 )
                 for score in OF_OURS
             ]
-    return tuple(figures)
+    return tuple(values)
 
 
 def reading_figures(readings: Sequence[Reading]) -> tuple[Figure, ...]:
-    """Whether each sentence of the paper holds: 1 = yes, 0 = no, none = undecided.
+    """Return whether each statement of the paper holds: 1 = yes, 0 = no, none = undecided.
 
-    What is published is 1: the paper says so.
+    The published value is 1, as the paper makes the statement.
     """
     holds = {"yes": 1.0, "no": 0.0, "undecided": None}
     return tuple(
         Figure(
             f"reading_{one.key}",
-            f"sentences of the paper, 1 = holds; “{one.says}”: {one.holds}: {one.because}",
+            f"statements of the paper, 1 = holds; “{one.says}”: {one.holds}: {one.because}",
             holds[one.holds],
             None,
             None,
@@ -108,10 +117,10 @@ def reading_figures(readings: Sequence[Reading]) -> tuple[Figure, ...]:
     )
 
 
-def _figure(name: str, words: str, told: Estimate | None, better: Better | None) -> Figure:
-    if told is None:
+def _figure(name: str, words: str, estimate: Estimate | None, better: Better | None) -> Figure:
+    if estimate is None:
         return Figure(name, words + UNTOLD, None, None, None, None, better)
-    return Figure(name, words, told.mean, told.low, told.high, None, better)
+    return Figure(name, words, estimate.mean, estimate.low, estimate.high, None, better)
 
 
 def _of_row(name: str, words: str, row: Row | None) -> Figure:

@@ -1,4 +1,4 @@
-"""A measure by round in every run of an audit that shifts, and in the control of each."""
+"""A measure by round, in every run with a shift and in its control."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ Series = Mapping[int, float]
 @final
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What one measure came to, run by run.
+    """One measure by round, for each run.
 
     Args:
-        measure: which.
-        since: the first round on new data.
-        shifted: by round, of each run in which data shift.
-        control: by round, of its control, in which they are exchanged and nothing shifts; in
-            the same order.
+        measure: measure.
+        since: first round on new data.
+        shifted: values by round, for each run with a shift.
+        control: values by round, for the control of each run, in which examples are exchanged
+            without a shift; in the same order.
 
     """
 
@@ -38,21 +38,21 @@ class Followed:
 
 
 def follow(runs: Runs, name: str, measures: Sequence[LeakageMeasure]) -> tuple[Followed, ...]:
-    """Follow measures through all runs of one of an experiment's audits, as its attacker does.
+    """Compute measures in all runs of one audit, as its attacker does.
 
     Args:
-        runs: of the experiment.
-        name: of the audit.
-        measures: that the audit's attacker follows.
+        runs: runs of the experiment.
+        name: name of the audit.
+        measures: measures of the audit's attacker.
 
     """
     plan = runs.plans[name]
-    known = _knowledge(plan, runs)
-    # As in the audit: the same bits whatever the machine's number of cores.
+    knowledge = _knowledge(plan, runs)
+    # As in the audit: results do not depend on the number of cores.
     with one_thread():
-        told = {
+        series = {
             is_control: [
-                _of_run(runs, name, seed, is_control, known[seed], measures)
+                _measure_run(runs, name, seed, is_control, knowledge[seed], measures)
                 for seed in plan.seeds
             ]
             for is_control in (False, True)
@@ -61,29 +61,29 @@ def follow(runs: Runs, name: str, measures: Sequence[LeakageMeasure]) -> tuple[F
         Followed(
             one,
             plan.data.shifts[0].round,
-            tuple(run[place] for run in told[False]),
-            tuple(run[place] for run in told[True]),
+            tuple(run[index] for run in series[False]),
+            tuple(run[index] for run in series[True]),
         )
-        for place, one in enumerate(measures)
+        for index, one in enumerate(measures)
     )
 
 
 def _knowledge(plan: Plan, runs: Runs) -> Mapping[int, Knowledge]:
-    supplies = supply(plan, runs.resources, MemoryShelf())
+    inputs = supply(plan, runs.resources, MemoryShelf())
     return {
-        seed: knowledge_of(plan.arms[0], seed, supplies, plan.threats[0]) for seed in plan.seeds
+        seed: knowledge_of(plan.arms[0], seed, inputs, plan.threats[0]) for seed in plan.seeds
     }
 
 
-def _of_run(
+def _measure_run(
     runs: Runs,
     name: str,
     seed: int,
     is_control: bool,
-    known: Knowledge,
+    knowledge: Knowledge,
     measures: Sequence[LeakageMeasure],
 ) -> list[Series]:
     plan = runs.plans[name]
     transcript = runs.transcript(name, UNDEFENDED, seed, is_control=is_control)
     view = transcript.seen_by(*plan.threats[0].listeners)
-    return [one.series(view, target_of(plan), known) for one in measures]
+    return [one.series(view, target_of(plan), knowledge) for one in measures]

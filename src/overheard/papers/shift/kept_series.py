@@ -1,4 +1,4 @@
-"""Keeps measures by round beside the audit they were read off, so that they can be drawn."""
+"""The cached measures by round, stored in the folder of their audit."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,14 +16,14 @@ FILE = "series.json"
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class SeriesEntry:
-    """One measure: see `Followed`.
+    """One measure, see `Followed`.
 
     Args:
-        measure: its key.
-        name: of the measure, in words.
-        since: the first round on new data.
-        shifted: by round, a run each.
-        control: likewise.
+        measure: key of the measure.
+        name: name of the measure, in words.
+        since: first round on new data.
+        shifted: values by round, one mapping per run.
+        control: the same for the controls.
 
     """
 
@@ -38,10 +38,10 @@ ENTRIES = TypeAdapter(tuple[SeriesEntry, ...])
 
 
 def save(followed: Sequence[Followed], folder: Path) -> None:
-    """Write `series.json` into the folder of an audit, whole or not at all.
+    """Write `series.json` into the folder of an audit, atomically.
 
     Raises:
-        OutputError: if the disk or the permissions do not allow it.
+        OutputError: if the file cannot be written.
 
     """
     entries = tuple(
@@ -58,7 +58,7 @@ def save(followed: Sequence[Followed], folder: Path) -> None:
 
 
 def load(folder: Path, measures: Sequence[LeakageMeasure]) -> tuple[Followed, ...] | None:
-    """What was saved of these measures; None if nothing was, or something else.
+    """Load these measures; None if none or other measures were saved.
 
     Raises:
         OutputError: if the file is damaged.
@@ -70,7 +70,9 @@ def load(folder: Path, measures: Sequence[LeakageMeasure]) -> tuple[Followed, ..
     try:
         entries = ENTRIES.validate_json(path.read_bytes())
     except ValidationError as error:
-        raise OutputError(f"{path}: is damaged: remove it, and it is made anew") from error
+        raise OutputError(
+            f"{path}: the file is damaged; remove it, and it is created again"
+        ) from error
     if [one.measure for one in entries] != [one.key for one in measures]:
         return None
     return tuple(

@@ -1,4 +1,4 @@
-"""Figure 6: the cosine similarity layer by layer, of a model without a federation."""
+"""Figure 6: the cosine similarity by layer, for a centralized model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ LAYERS = {
     "6": "linear 128",
     "8": "linear 10",
 }
-"""The layers of `shift_conv` that have weights, first to last."""
+"""The layers of `shift_conv` that have weights, from first to last."""
 
 NORMALISED = (
-    "Normalised: each run is brought to 0..1 by its own smallest and largest value; the paper "
-    "does not say how it normalises."
+    "Each run is scaled to 0..1 by its own smallest and largest value; the paper does not say "
+    "how it normalizes."
 )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LayersExperiment(ShiftExperiment):
-    """One model, an epoch a round, and one measure a layer.
+    """One model with one epoch per round, and one measure per layer.
 
     Args:
-        world: whose data, images.
-        reduced: how it is run in a hurry.
-        name: of the figure.
+        world: data set of images, and federation.
+        reduced: size of a quick run.
+        name: name of the figure.
 
     """
 
@@ -51,46 +51,44 @@ class LayersExperiment(ShiftExperiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return (
-            f"Cosine similarity layer by layer around a shift: one model on {self.world.name}"
-        )
+        """Title of the figure."""
+        return f"Cosine similarity by layer around a shift: one model on {self.world.name}"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return f"{common(self.world)} {CENTRALISED} {NORMALISED}"
 
     def measures(self) -> tuple[LeakageMeasure, ...]:
-        """The cosine of each kind of information at each layer."""
+        """Return the cosine of each kind of information at each layer."""
         return tuple(_at(kind, layer) for kind in INFORMATION for layer in LAYERS)
 
     def size(self, *, quick: bool) -> ShiftSize:
-        """How much is run."""
+        """Return the size of the run."""
         return self.reduced if quick else self.world.full
 
     def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
-        """One audit."""
+        """Return the plan of one audit."""
         return {AUDIT: centralised(self.world, size, EVEN, self.measures())}
 
-    def plates(self, told: Mapping[str, Followings]) -> tuple[Plate, ...]:
-        """A panel for each kind of information, a line a layer."""
-        one = told[AUDIT]
+    def plates(self, audits: Mapping[str, Followings]) -> tuple[Plate, ...]:
+        """Draw a panel for each kind of information, with one line per layer."""
+        measurements = audits[AUDIT]
         panels = [
             (
                 f"cosine of {kind}",
                 {
-                    words: normalised(one.of(_at(kind, layer)))
+                    words: normalised(measurements.of(_at(kind, layer)))
                     for layer, words in LAYERS.items()
                 },
             )
             for kind in INFORMATION
         ]
-        return (plate("Figure 6: layer by layer, normalised", panels, one.figures),)
+        return (plate("Figure 6: by layer, normalized", panels, measurements.figures),)
 
-    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
-        """Whether the last layer lies farther off its trend than the first."""
-        leads = {kind: _lead(told[AUDIT], kind) for kind in INFORMATION}
+    def answers(self, audits: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
+        """Check that the last layer diverges more from its trend than the first."""
+        leads = {kind: _lead(audits[AUDIT], kind) for kind in INFORMATION}
         holds: dict[str, Holds] = {kind: is_above(lead, 0.0) for kind, lead in leads.items()}
         words = {
             kind: f"deviation of the last layer minus that of the first: {number(lead)}"
@@ -111,6 +109,8 @@ def _at(information: Information, layer: str) -> LeakageMeasure:
     return source_of_leakage(information, "cosine", layer)
 
 
-def _lead(told: Followings, information: Information) -> Estimate | None:
-    first, *_, last = (told.divergence(_at(information, layer)).deviations for layer in LAYERS)
+def _lead(measurements: Followings, information: Information) -> Estimate | None:
+    first, *_, last = (
+        measurements.divergence(_at(information, layer)).deviations for layer in LAYERS
+    )
     return mean_by_run(less(last, first))

@@ -1,4 +1,4 @@
-"""What is followed from round to round: the paper's sources of leakage, and validation."""
+"""The measures by round: the paper's sources of leakage, and validation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ NAMES: Mapping[Metric, str] = {
 @final
 @dataclass(frozen=True, slots=True)
 class LeakageMeasure:
-    """One number a round.
+    """A measure with one value per round.
 
     Args:
-        key: its name in figures.
-        name: in words.
-        attack: that follows it.
+        key: name in the keys of values.
+        name: name in words.
+        attack: attack that computes it.
 
     """
 
@@ -41,16 +41,16 @@ class LeakageMeasure:
 
     @property
     def trend(self) -> Trend:
-        """The trend that the attack holds it against."""
+        """Return the trend with which the attack compares the measure."""
         return Trend(self.attack.trend)
 
     @property
     def standardised(self) -> Trend:
-        """The same trend, in units of its standard error."""
+        """Return the same trend, in units of its standard error."""
         return Trend(self.attack.trend, standardise=True)
 
     def series(self, view: View, target: Party, knowledge: Knowledge) -> Mapping[int, float]:
-        """The number by round."""
+        """Return the values by round."""
         one = self.attack
         if isinstance(one, ValidationShift):
             return validation_shift.series(
@@ -71,17 +71,17 @@ class LeakageMeasure:
 def source_of_leakage(
     information: Information, metric: Metric, layer: str | None = None
 ) -> LeakageMeasure:
-    """Attacker information compared by a metric, which the paper calls a source of leakage.
+    """Make the measure of attacker information under a metric (a source of leakage).
 
     Args:
-        information: what of the models is compared.
-        metric: how.
-        layer: the only layer looked at; None = all as one.
+        information: part of the models that is compared.
+        metric: metric of the comparison.
+        layer: the only layer that is used; None = all layers as one.
 
     """
-    where = "" if layer is None else f"_layer_{layer}"
+    context = "" if layer is None else f"_layer_{layer}"
     return LeakageMeasure(
-        f"{information}_{metric}{where}",
+        f"{information}_{metric}{context}",
         f"{NAMES[metric]} of {information}" + ("" if layer is None else f", layer {layer}"),
         ShiftTrend(information, metric, layer),
     )
@@ -90,7 +90,7 @@ def source_of_leakage(
 SOURCES = tuple(
     source_of_leakage(information, metric) for information in INFORMATION for metric in METRICS
 )
-"""All nine of Figure 5."""
+"""All nine sources of Figure 5."""
 
 LOSS = LeakageMeasure("validation_loss", "validation loss", ValidationShift("loss"))
 

@@ -1,4 +1,4 @@
-"""The audits of the shift paper: one federation in which some clients' labels shift."""
+"""The plans of the shift paper: one federation in which some clients' labels shift."""
 
 from collections.abc import Sequence
 
@@ -15,33 +15,35 @@ from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.questions.shift.attacks.validation_shift import ValidationShift
 
 LISTENER = client(0)
-"""The attacker among the clients."""
+"""The client that is the attacker."""
 
 LOCAL_EPOCHS = 2
 
 
 def federation(
-    world: ShiftScenario,
+    scenario: ShiftScenario,
     size: ShiftSize,
     clients: int,
     even: float,
     measures: Sequence[LeakageMeasure],
 ) -> Plan:
-    """Audit a federation that one of its clients listens to.
+    """Build the plan of an audit of a federation with one of its clients as the observer.
 
     Args:
-        world: whose data.
-        size: how much is run.
-        clients: how many, the attacker among them; the last of them shift.
-        even: the share of even labels after the shift, of what is held in equal parts.
-        measures: that the attacker follows, each by an attack of its own.
+        scenario: data set and federation.
+        size: size of the run.
+        clients: number of clients, including the attacker; the last of them shift.
+        even: share of even labels after the shift, if both kinds were held equally before.
+        measures: measures of the attacker, each with its own attack.
 
     """
     shifting = range(clients - SEVERAL.get(clients, 1), clients)
     return Plan(
-        title=f"A shift to {ratio(even)} on {world.name} among {clients} clients",
+        title=f"A shift to {ratio(even)} on {scenario.name} among {clients} clients",
         seeds=size.seeds,
-        data=_data(size, clients, size.examples[clients], shifts(world, size, shifting, even)),
+        data=_data(
+            size, clients, size.examples[clients], shifts(scenario, size, shifting, even)
+        ),
         training=_training(size, LOCAL_EPOCHS),
         threats=(
             ThreatPlan(
@@ -50,49 +52,51 @@ def federation(
                 attacks=attacks_of(measures),
                 by_round=False,
             ),
-            *_ours(size),
+            *_tracking_threat(size),
         ),
     )
 
 
 def centralised(
-    world: ShiftScenario, size: ShiftSize, even: float, measures: Sequence[LeakageMeasure]
+    scenario: ShiftScenario, size: ShiftSize, even: float, measures: Sequence[LeakageMeasure]
 ) -> Plan:
-    """Audit a model that is trained without a federation: of one client, an epoch a round."""
+    """Build the plan of a centralized model: one client with one epoch per round."""
     return Plan(
-        title=f"A shift to {ratio(even)} on {world.name} without a federation",
+        title=f"A shift to {ratio(even)} on {scenario.name} without a federation",
         seeds=size.seeds,
-        data=_data(size, 1, size.examples[2], shifts(world, size, range(1), even)),
+        data=_data(size, 1, size.examples[2], shifts(scenario, size, range(1), even)),
         training=_training(size, 1),
         threats=(ThreatPlan(attacks=attacks_of(measures), by_round=False),),
     )
 
 
 def target_of(plan: Plan) -> Party:
-    """Whom the plan's attacker asks about."""
+    """Return the target of the plan's attacker."""
     return client(0) if plan.threats[0].listeners == (SERVER,) else COHORT
 
 
 def shifts(
-    world: ShiftScenario, size: ShiftSize, clients: Sequence[int], even: float
+    scenario: ShiftScenario, size: ShiftSize, clients: Sequence[int], even: float
 ) -> tuple[DataShift, ...]:
-    """Even labels become more, odd ones fewer, by the same factor whatever was held."""
-    weights = tuple(even if label % 2 == 0 else 1 - even for label in range(world.labels))
-    return tuple(DataShift(client=who, round=size.since, weights=weights) for who in clients)
+    """Make shifts to more even and fewer odd labels, by the same factors for all clients."""
+    weights = tuple(even if label % 2 == 0 else 1 - even for label in range(scenario.labels))
+    return tuple(
+        DataShift(client=index, round=size.since, weights=weights) for index in clients
+    )
 
 
 def attacks_of(measures: Sequence[LeakageMeasure]) -> tuple[ShiftTrend | ValidationShift, ...]:
-    """The attacks that follow these."""
+    """Return the attacks of these measures."""
     return tuple(one.attack for one in measures)
 
 
 def ratio(even: float) -> str:
-    """The ratio of even to odd labels, such as "70-30"."""
+    """Format the ratio of even to odd labels, such as "70-30"."""
     return f"{100 * even:.0f}-{100 - 100 * even:.0f}"
 
 
 def _data(
-    size: ShiftSize, clients: int, examples: int, changes: tuple[DataShift, ...]
+    size: ShiftSize, clients: int, examples: int, data_shifts: tuple[DataShift, ...]
 ) -> DataPlan:
     return DataPlan(
         source=size.source,
@@ -101,7 +105,7 @@ def _data(
         examples=examples,
         auxiliary=size.auxiliary,
         test=size.test,
-        shifts=changes,
+        shifts=data_shifts,
     )
 
 
@@ -116,8 +120,8 @@ def _training(size: ShiftSize, epochs: int) -> TrainingPlan:
     )
 
 
-def _ours(size: ShiftSize) -> tuple[ThreatPlan, ...]:
-    """Our own detector, in the place of the paper's attacker."""
+def _tracking_threat(size: ShiftSize) -> tuple[ThreatPlan, ...]:
+    """Return the threat with Overheard's detector and the paper's observer."""
     if size.virtual is None:
         return ()
     return (

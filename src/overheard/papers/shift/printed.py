@@ -1,4 +1,4 @@
-"""What the paper says of its figures, whose numbers it does not print."""
+"""The paper's statements about its figures, whose values it does not print."""
 
 import tomllib
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ from importlib.resources import files
 Document = Mapping[str, Mapping[str, str]]
 
 
-def sentences(figure: str) -> Mapping[str, str]:
-    """The paper's sentences about one of its figures, by the key of the reading."""
-    return _document()[figure]
+def sentences(value: str) -> Mapping[str, str]:
+    """Return the paper's statements about one of its figures, by key."""
+    return _document()[value]
 
 
 @cache
 def _document() -> Document:
-    place = files("overheard.papers").joinpath("published/shift.toml")
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    file = files("overheard.papers").joinpath("published/shift.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))

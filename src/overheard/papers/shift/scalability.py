@@ -1,4 +1,4 @@
-"""Figures 8 to 10: a source of leakage and the validation loss, by the number of clients."""
+"""Figures 8 to 10: a source of leakage and the validation loss, by number of clients."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,19 +21,21 @@ from overheard.papers.shift.world import CLIENTS, SEVERAL, ShiftScenario, ShiftS
 from overheard.plans.plan import Plan
 
 FEW, MANY = 2, 5
-"""The numbers of clients between which one shifting client must be diluted; of the ten, three
-shift."""
+"""The numbers of clients that are compared for dilution.
+
+Both have one shifting client; ten clients have three.
+"""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ScalabilityExperiment(ShiftExperiment):
-    """Two to ten clients, of which one, or three of ten, shift.
+    """Two to ten clients, of which one shifts, or three of ten.
 
     Args:
-        name: of the figure.
-        world: whose data.
-        source: of leakage that the paper shows.
+        name: name of the figure.
+        world: data set and federation.
+        source: source of leakage that the paper shows.
 
     """
 
@@ -43,7 +45,7 @@ class ScalabilityExperiment(ShiftExperiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
+        """Title of the figure."""
         return (
             f"The {self.source.name} around a shift to {ratio(self.world.even)} by number of "
             f"clients, {self.world.name}"
@@ -51,23 +53,23 @@ class ScalabilityExperiment(ShiftExperiment):
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         several = ", ".join(f"{shift} of {clients}" for clients, shift in SEVERAL.items())
         return (
-            f"{common(self.world)} One client shifts, {several}; the attacker, who knows how "
-            "many there are, follows the mean model of the others."
+            f"{common(self.world)} One client shifts, or {several}. The attacker knows the "
+            "number of clients and uses the mean model of the others."
         )
 
     def measures(self) -> tuple[LeakageMeasure, ...]:
-        """The source, and the validation loss."""
+        """Return the source of leakage and the validation loss."""
         return (self.source, LOSS)
 
     def size(self, *, quick: bool) -> ShiftSize:
-        """How much is run."""
+        """Return the size of the run."""
         return self.world.reduced if quick else self.world.full
 
     def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
-        """One audit a number of clients."""
+        """Return one plan per number of clients."""
         return {
             _key(clients): federation(
                 self.world, size, clients, self.world.even, self.measures()
@@ -75,24 +77,24 @@ class ScalabilityExperiment(ShiftExperiment):
             for clients in CLIENTS
         }
 
-    def plates(self, told: Mapping[str, Followings]) -> tuple[Plate, ...]:
-        """The source by round, a line a number of clients; then the loss."""
+    def plates(self, audits: Mapping[str, Followings]) -> tuple[Plate, ...]:
+        """Draw the source and the loss by round, with one line per number of clients."""
         panels = [
             (
                 f"{part}: {one.name}",
-                {f"{clients} clients": told[_key(clients)].of(one) for clients in CLIENTS},
+                {f"{clients} clients": audits[_key(clients)].of(one) for clients in CLIENTS},
             )
             for part, one in zip("ab", self.measures(), strict=True)
         ]
-        figures = [figure for each in told.values() for figure in each.figures]
-        return (plate(f"Figure {self.name.removeprefix('figure')}", panels, figures),)
+        values = [value for each in audits.values() for value in each.figures]
+        return (plate(f"Figure {self.name.removeprefix('figure')}", panels, values),)
 
-    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
-        """Whether the shift shows whatever the number of clients, and the loss is silent."""
-        sources = {n: told[_key(n)].divergence(self.source) for n in CLIENTS}
+    def answers(self, audits: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
+        """Check that the shift shows at every number of clients, and not in the loss."""
+        sources = {n: audits[_key(n)].divergence(self.source) for n in CLIENTS}
         shows = {f"{n} clients": sources[n].shows for n in CLIENTS}
-        silent = {f"{n} clients": told[_key(n)].divergence(LOSS).is_silent for n in CLIENTS}
-        lost = mean_by_run(less(sources[FEW].deviations, sources[MANY].deviations))
+        silent = {f"{n} clients": audits[_key(n)].divergence(LOSS).is_silent for n in CLIENTS}
+        dilution = mean_by_run(less(sources[FEW].deviations, sources[MANY].deviations))
         return {
             "exchange_is_silent": exchange({f"{n} clients": sources[n] for n in CLIENTS}),
             "shows_at_every_number": ShiftAnswer(
@@ -100,9 +102,9 @@ class ScalabilityExperiment(ShiftExperiment):
             ),
             "loss_is_silent": ShiftAnswer(all_hold(list(silent.values())), by_answer(silent)),
             "is_diluted": ShiftAnswer(
-                is_above(lost, 0.0),
+                is_above(dilution, 0.0),
                 f"deviation among {FEW} clients minus that among {MANY}, in standard errors: "
-                f"{number(lost)}",
+                f"{number(dilution)}",
             ),
         }
 

@@ -1,4 +1,4 @@
-"""Figure 7: how far a source of leakage is off its trend, against the validation loss."""
+"""Figure 7: divergence of a source of leakage against that of the validation loss."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,21 +33,22 @@ from overheard.plans.plan import Plan
 from overheard.report.experiment_page import Holds
 
 EVEN = (0.6, 0.7, 0.8, 0.9)
-"""Shares of even labels after the shift; the control beside each is 0.5."""
+"""Shares of even labels after the shift; the control of each has 0.5."""
 
 SUBTLE = 0.7
-"""The largest that counts as subtle: the paper does not say which do."""
+"""The largest share that counts as subtle; the paper does not define it."""
 
 CLIENTS = 2
 
 LINEAR = 0.9
-"""The correlation from which on two numbers count as linear in each other."""
+"""The correlation above which a relationship counts as linear."""
 
 SEVERITIES = (
-    "The paper does not say which severities it ran, how it brings both divergences to one "
-    "scale, or at which scale they lie: ours are 60-40 to 90-10 of what is held (for the "
-    "Census, whose even label most people bear, these are relative), told in standard "
-    "errors of each one's trend, beside the control at 50-50; up to 70-30 counts as subtle."
+    "The paper does not say which severities it ran, how it scales both divergences, or at "
+    "which scale they are plotted. Here the severities are 60-40 to 90-10 of what is held. "
+    "For the Census, where most people have the even label, these ratios are relative. "
+    "Divergences are reported in standard errors of each trend, with the control at 50-50; "
+    "shifts up to 70-30 count as subtle."
 )
 
 
@@ -57,9 +58,9 @@ class SensitivityExperiment(ShiftExperiment):
     """Two clients, one of which shifts, at several severities.
 
     Args:
-        name: of the figure.
-        world: whose data.
-        source: of leakage that the paper shows.
+        name: name of the figure.
+        world: data set and federation.
+        source: source of leakage that the paper shows.
 
     """
 
@@ -69,34 +70,34 @@ class SensitivityExperiment(ShiftExperiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
+        """Title of the figure."""
         return (
             f"Sensitivity of the {self.source.name} against validation loss, {self.world.name}"
         )
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return f"{common(self.world)} {SEVERITIES}"
 
     def measures(self) -> tuple[LeakageMeasure, ...]:
-        """The source, and the validation loss."""
+        """Return the source of leakage and the validation loss."""
         return (self.source, LOSS)
 
     def size(self, *, quick: bool) -> ShiftSize:
-        """How much is run."""
+        """Return the size of the run."""
         return self.world.reduced if quick else self.world.full
 
     def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
-        """One audit a severity."""
+        """Return one plan per severity."""
         return {
             _key(even): federation(self.world, size, CLIENTS, even, self.measures())
             for even in EVEN
         }
 
-    def plates(self, told: Mapping[str, Followings]) -> tuple[Plate, ...]:
-        """One point a severity, and the diagonal."""
-        sources, losses = self._divergences(told)
+    def plates(self, audits: Mapping[str, Followings]) -> tuple[Plate, ...]:
+        """Draw one point per severity, and the diagonal."""
+        sources, losses = self._divergences(audits)
         dots = [
             *_dot(ratio(0.5), True, losses[EVEN[0]].control_deviations,
                   sources[EVEN[0]].control_deviations),
@@ -110,28 +111,28 @@ class SensitivityExperiment(ShiftExperiment):
         ]  # fmt: skip
         chart = diagonal_chart(
             dots,
-            "validation loss, standard errors off its trend",
-            f"{self.source.name}, likewise",
+            "validation loss, divergence in standard errors",
+            f"{self.source.name}, divergence in standard errors",
             self.title,
         )
         return (
             Plate(
                 f"Figure {self.name.removeprefix('figure')}: divergences, means over runs",
-                "Above the line the source is farther off its own trend than the validation "
-                "loss. Hollow: examples are exchanged and nothing shifts.",
+                "Above the line the source diverges more from its trend than the validation "
+                "loss. Hollow dots: the control, with an exchange of examples and no shift.",
                 None,
                 (Panel("", chart),),
                 numbers_table(
                     "Divergences at each severity",
-                    [figure for one in told.values() for figure in one.figures],
+                    [value for one in audits.values() for value in one.figures],
                 ),
                 True,
             ),
         )
 
-    def answers(self, told: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
-        """Whether subtle shifts show, and how divergence goes with severity."""
-        sources, losses = self._divergences(told)
+    def answers(self, audits: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
+        """Check that subtle shifts show, and how divergence depends on severity."""
+        sources, losses = self._divergences(audits)
         subtle = [even for even in EVEN if even <= SUBTLE]
         shows = {ratio(even): sources[even].shows for even in subtle}
         silent: dict[str, Holds] = {ratio(even): losses[even].is_silent for even in subtle}
@@ -150,7 +151,7 @@ class SensitivityExperiment(ShiftExperiment):
         }
         linear = mean_by_run(_correlations(sources))
         return {
-            # The control is one, whatever the severity of the shift that it stands beside.
+            # The control is the same for all severities.
             "exchange_is_silent": exchange({self.source.name: sources[EVEN[0]]}),
             "subtle_shifts_show": ShiftAnswer(all_hold(list(shows.values())), by_answer(shows)),
             "loss_is_silent_at_subtle": ShiftAnswer(
@@ -174,12 +175,12 @@ class SensitivityExperiment(ShiftExperiment):
         }
 
     def _divergences(
-        self, told: Mapping[str, Followings]
+        self, audits: Mapping[str, Followings]
     ) -> tuple[Mapping[float, Divergence], Mapping[float, Divergence]]:
-        """Of the source and of the loss, by severity."""
+        """Return the divergences of the source and of the loss, by severity."""
         return (
-            {even: told[_key(even)].divergence(self.source) for even in EVEN},
-            {even: told[_key(even)].divergence(LOSS) for even in EVEN},
+            {even: audits[_key(even)].divergence(self.source) for even in EVEN},
+            {even: audits[_key(even)].divergence(LOSS) for even in EVEN},
         )
 
 
@@ -193,12 +194,12 @@ def _dot(name: str, is_control: bool, across: Values, up: Values) -> list[BandDo
 
 
 def _correlations(sources: Mapping[float, Divergence]) -> Values:
-    """Of severity and divergence, run by run, the control being the least severity."""
-    told = []
+    """Return the correlation of severity and divergence by run, with the control at 0.5."""
+    correlations = []
     first = sources[EVEN[0]]
-    for place, control in enumerate(first.control):
-        run = [control, *(sources[even].shifted[place] for even in EVEN)]
+    for index, control in enumerate(first.control):
+        run = [control, *(sources[even].shifted[index] for even in EVEN)]
         values = [value for value in run if value is not None]
         varies = len(values) == len(run) and len(set(values)) > 1
-        told.append(correlation([0.5, *EVEN], values) if varies else None)
-    return tuple(told)
+        correlations.append(correlation([0.5, *EVEN], values) if varies else None)
+    return tuple(correlations)

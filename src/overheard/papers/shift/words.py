@@ -1,4 +1,4 @@
-"""Says by which numbers a sentence of the paper holds or does not."""
+"""The evidence for or against a statement of the paper, in words."""
 
 from collections.abc import Mapping
 
@@ -8,21 +8,21 @@ from overheard.report.experiment_page import Holds
 from overheard.statistics.estimate import Estimate
 
 
-def number(told: Estimate | None) -> str:
-    """An estimate with its interval.
+def number(estimate: Estimate | None) -> str:
+    """Format an estimate with its interval.
 
     >>> number(Estimate(2.0, 1.0, 3.0)), number(Estimate(2.0, None, None)), number(None)
     ('2.0 (1.0 to 3.0)', '2.0 (one run)', 'not measured')
     """
-    if told is None:
+    if estimate is None:
         return "not measured"
-    if told.low is None:
-        return f"{digits(told.mean)} (one run)"
-    return f"{digits(told.mean)} ({digits(told.low)} to {digits(told.high)})"
+    if estimate.low is None:
+        return f"{digits(estimate.mean)} (one run)"
+    return f"{digits(estimate.mean)} ({digits(estimate.low)} to {digits(estimate.high)})"
 
 
 def by_answer(parts: Mapping[str, Holds]) -> str:
-    """Which of several parts hold.
+    """List which parts hold, do not hold, or are undecided.
 
     >>> by_answer({"a": "yes", "b": "undecided", "c": "yes"})
     'yes: a, c; undecided: b'
@@ -35,10 +35,10 @@ def by_answer(parts: Mapping[str, Holds]) -> str:
     return "; ".join(f"{answer}: {names}" for answer, names in groups.items() if names)
 
 
-def off_trend(told: Divergence) -> str:
-    """How far off its trend a measure is."""
+def off_trend(divergence: Divergence) -> str:
+    """Describe the divergence of a measure from its trend."""
     return (
-        f"divergence minus the control's {number(told.over_control)}, "
-        f"{number(told.deviation)} standard errors, of which chance exceeds "
-        f"{digits(told.outlier)} in one of twenty rounds"
+        f"divergence minus the control's {number(divergence.over_control)}, "
+        f"{number(divergence.deviation)} standard errors; by chance it exceeds "
+        f"{digits(divergence.outlier)} in one of twenty rounds"
     )

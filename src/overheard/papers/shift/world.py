@@ -1,4 +1,4 @@
-"""The paper's three data sets, each with its federation and the round of its shift."""
+"""The scenarios: the paper's three data sets, with federation and round of the shift."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,38 +14,38 @@ from overheard.learning.models.shift_census import ShiftCensus
 from overheard.learning.models.shift_conv import ShiftConv
 
 RATE = 1e-4
-"""Of Adam. The paper states it for the centralised model alone."""
+"""Learning rate of Adam. The paper gives it for the centralized model only."""
 
 BATCH = 32
-"""The paper's is not told."""
+"""The paper does not give it."""
 
 SEEDS = (0, 1, 2, 3, 4, 5)
-"""Twice the paper's three runs, whose intervals leave nearly every sentence undecided."""
+"""Twice the paper's three runs, whose intervals leave nearly every statement undecided."""
 
 CLIENTS = (2, 3, 5, 10)
 
 SEVERAL = {10: 3}
-"""How many clients shift, where it is more than one, by the number of clients."""
+"""Number of shifting clients by number of clients, if it is more than one."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ShiftSize:
-    """A federation as large as there is time for.
+    """The size of a federation.
 
     Args:
-        source: of the data.
-        model: that is trained.
-        rounds: how many.
-        since: the first round on new data, from 0: one less than the paper's s.
-        examples: of each client, by how many clients there are; a model without a federation
-            has those of two clients.
-        auxiliary: examples of the attacker's own, for validation and representations; our own
-            detector takes as many as a client holds.
-        rate: of Adam.
-        virtual: clients that our own detector trains in each round; None = it is not run.
-        seeds: of the runs.
-        test: examples to measure the accuracy on.
+        source: source of the data.
+        model: model that is trained.
+        rounds: number of rounds.
+        since: first round on new data, from 0; one less than the paper's s.
+        examples: examples of each client by number of clients; the centralized model has those
+            for two clients.
+        auxiliary: auxiliary examples for validation and representations; Overheard's detector
+            uses as many as a client holds.
+        rate: rate of Adam.
+        virtual: virtual clients of Overheard's detector in each round; None = it is not run.
+        seeds: seeds of the runs.
+        test: examples on which the accuracy is measured.
 
     """
 
@@ -68,15 +68,15 @@ class ShiftScenario:
 
     Args:
         name: as the paper writes it.
-        labels: how many there are.
-        pool: examples to train on, in all.
-        full: how it is run.
-        reduced: how it is run in a hurry.
-        even: the share of even labels, of what is held in equal parts, after the shift of the
-            scalability study.
-        hours: that all runs of one setting take at full size on two cores, from the time of
-            a step.
-        disk: gigabytes that the largest of its federations leaves, all runs together.
+        labels: number of labels.
+        pool: number of training examples in total.
+        full: size of a full run.
+        reduced: size of a quick run.
+        even: share of even labels after the shift in the scalability study, if both kinds were
+            held equally before.
+        hours: hours for all runs of one setting at full size on two cores, from the time of a
+            step.
+        disk: gigabytes that all runs of its largest federation write.
 
     """
 
@@ -91,7 +91,7 @@ class ShiftScenario:
 
     @property
     def key(self) -> str:
-        """Its name in figures and folders."""
+        """Name in the keys of values and in folders."""
         return self.full.source.name
 
 
@@ -101,11 +101,14 @@ FEW_IMAGES = dict(zip(CLIENTS, (1000, 700, 400, 200), strict=True))
 FEW_PEOPLE = dict(zip(CLIENTS, (600, 400, 240, 120), strict=True))
 
 VIRTUAL = 40
-"""As many as our detector needs at least to be of use; at full size they take twenty times as
-long as the federation, so that it is left to the small network of the Census."""
+"""The smallest useful number for Overheard's detector.
+
+At full size they take twenty times as long as the federation, so only the small network of
+the Census has them there.
+"""
 
 HURRIED = 1e-3
-"""The rate of a hurried run, whose few steps would hardly train at `RATE`."""
+"""The learning rate of a quick run, whose few steps hardly train at `RATE`."""
 
 MNIST = ShiftScenario(
     "MNIST",

@@ -1,1 +1,1 @@
-"""Parts of the reproduction of Whispers of Data (arXiv 2504.21436)."""
+"""The reproduction of Whispers of Data (arXiv 2504.21436)."""

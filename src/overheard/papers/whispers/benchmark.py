@@ -1,4 +1,4 @@
-"""The paper's four data sets, each with the federation that we chose for it."""
+"""The paper's four data sets, each with a chosen federation."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -17,20 +17,20 @@ from overheard.learning.models.text_bag import TextBag
 @final
 @dataclass(frozen=True, slots=True)
 class WhispersSize:
-    """A federation and a cohort of virtual clients, as large as there is time for.
+    """The size of a federation and of a set of virtual clients.
 
     Args:
-        source: of the data.
-        model: that the federation trains.
+        source: source of the data.
+        model: model that the federation trains.
         rate: local learning rate.
-        batch: examples a local step.
-        examples: the smallest and the largest client, virtual or not.
-        clients: of the federation.
-        auxiliary: examples of each class that the attacker has.
-        rounds: of the federation.
-        virtual: clients that the attacker trains.
-        seeds: of the runs.
-        test: examples to measure the accuracy on.
+        batch: examples per local step.
+        examples: size of the smallest and of the largest client, virtual or real.
+        clients: clients of the federation.
+        auxiliary: auxiliary examples of each class.
+        rounds: rounds of the federation.
+        virtual: virtual clients that the attacker trains.
+        seeds: seeds of the runs.
+        test: examples on which the accuracy is measured.
 
     """
 
@@ -53,12 +53,12 @@ class WhispersBenchmark:
     """One data set of the paper.
 
     Args:
-        name: as the paper writes it.
-        full: how it is run.
-        reduced: how it is run in a hurry.
-        alphas: of the Dirichlet distributions.
-        labels: that a client holds where it holds only a few.
-        note: how our data differ from the paper's; a sentence or more.
+        name: name as the paper writes it.
+        full: size of a full run.
+        reduced: size of a quick run.
+        alphas: alphas of the Dirichlet distributions.
+        labels: number of labels of a client in the split with few labels.
+        note: how the data differ from the paper's; a sentence or more.
 
     """
 
@@ -71,17 +71,17 @@ class WhispersBenchmark:
 
     @property
     def key(self) -> str:
-        """Its name in figures and folders."""
+        """Name in the keys of values and in folders."""
         return self.full.source.name
 
 
 def reduced(full: WhispersSize, source: DataSource, model: Model | None = None) -> WhispersSize:
-    """The same federation in a hurry: smaller clients, fewer rounds, one seed.
+    """Reduce a federation for a quick run: smaller clients, fewer rounds, one seed.
 
     Args:
-        full: how it is run at leisure.
-        source: of the same data, made smaller where it can be.
-        model: None = the same.
+        full: size of a full run.
+        source: source of the same data, smaller if possible.
+        model: model of the quick run; None = the same.
 
     """
     return replace(
@@ -113,9 +113,9 @@ FER2013 = WhispersBenchmark(
     _FER2013,
     reduced(_FER2013, Fer2013(), Mlp((32,))),
     note=(
-        "The data folder may hold 10,000 training images, 152 of them of the class disgust: "
-        "hence 50 auxiliary examples a class, clients of 600 to 1,000, and few clients that "
-        "hold much of disgust."
+        "The data folder may hold 10,000 training images, 152 of them of the class disgust. "
+        "There are therefore 50 auxiliary examples per class, clients of 600 to 1,000 "
+        "examples, and few clients that hold much of disgust."
     ),
 )
 
@@ -126,7 +126,7 @@ AG_NEWS = WhispersBenchmark(
     alphas=(0.1, 0.4, 1.0),
     labels=2,
     note=(
-        "The data folder may hold 10,646 training texts, 1,578 of them of the class Sports: "
-        "hence 200 auxiliary examples a class and clients of 600 to 1,000."
+        "The data folder may hold 10,646 training texts, 1,578 of them of the class Sports. "
+        "There are therefore 200 auxiliary examples per class and clients of 600 to 1,000."
     ),
 )

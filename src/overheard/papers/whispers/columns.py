@@ -1,4 +1,4 @@
-"""Reads the columns of a table off an audit: every method's distances, and the guess's."""
+"""The columns of a table, read from an audit: the distances of every method and the guess."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from overheard.plans.plan import UNDEFENDED, Plan
 @final
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One audit of one arm, and what the paper printed of it.
+    """One arm of an audit, and the published rows for it.
 
     Args:
-        key: with which the names of its figures begin.
-        where: what it was measured on.
-        audit: what was found.
-        run: the plan.
-        printed: rows of the paper's table by method.
-        arm: of the plan.
+        key: prefix of the values' names.
+        where: description of what it was measured on.
+        audit: results of the audit.
+        run: plan of the audit.
+        printed: published rows by method.
+        arm: arm of the plan.
 
     """
 
@@ -37,30 +37,30 @@ class Column:
 
 
 def distances(column: Column, methods: Sequence[Method]) -> list[Figure]:
-    """Every distance of every method, each beside what was printed; then the guess's."""
-    figures = []
+    """Return every distance of every method, with the published one, and the guess's."""
+    values = []
     for number, method in enumerate(methods):
-        row, place = (
+        row, finding_filter = (
             column.printed.get(method.key),
             place_of(column.run, number, column.arm),
         )
-        mark = f"; {IMPOSSIBLE}" if row is not None and row.is_impossible else ""
-        figures += [
+        note = f"; {IMPOSSIBLE}" if row is not None and row.is_impossible else ""
+        values += [
             figure(
                 f"{column.key}_{method.key}_{score}",
-                f"{column.where}; {method.key} ({method.told}){mark}",
-                mean(column.audit, place, score),
+                f"{column.where}; {method.key} ({method.told}){note}",
+                mean(column.audit, finding_filter, score),
                 None if row is None else row.of(score),
                 "lower",
             )
             for score in SCORES
         ]
-    heard = place_of(column.run, 0, column.arm)
-    return figures + [
+    first = place_of(column.run, 0, column.arm)
+    return values + [
         figure(
             f"{column.key}_{UNIFORM}_{score}",
-            f"{column.where}; all classes alike, a guess that heard nothing",
-            mean_guess(column.audit, heard, score, UNIFORM),
+            f"{column.where}; uninformed guess: uniform over classes",
+            mean_guess(column.audit, first, score, UNIFORM),
             None,
             "lower",
         )

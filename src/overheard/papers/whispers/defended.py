@@ -1,4 +1,4 @@
-"""Table 4: the attack behind noise that its virtual clients add too."""
+"""Table 4: the attack under noise, which its virtual clients add too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,19 +23,19 @@ from overheard.plans.plan import UNDEFENDED, Plan
 AUDIT = "audit"
 
 LOST = Scenario("fashion_mnist", "F-MNIST Dirichlet(1)", FASHION_MNIST, Dirichlet(1.0))
-"""In place of the paper's, which is lost."""
+"""Replaces the paper's scenario, which is lost."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class DefendedWhispersExperiment(Experiment):
-    """Shares and accuracy under noise, by the paper's epsilons.
+    """Error of the claims, and accuracy, by the paper's epsilons.
 
     Args:
-        scenario: the data set and the split.
-        epsilons: as the paper has them.
-        methods: that are tried.
-        name: of the table.
+        scenario: data set and split.
+        epsilons: epsilons of the paper.
+        methods: methods that are run.
+        name: name of the table.
 
     """
 
@@ -46,23 +46,23 @@ class DefendedWhispersExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
+        """Title of the table."""
         return f"Distances under local noise, {self.scenario.name}"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common([self.scenario.benchmark])} {MECHANISM} The table names neither data set "
-            "nor split; we take Fashion-MNIST, which the accuracies are nearest to, and "
-            "Dirichlet shares with alpha 1. Virtual clients add the noise of real ones, as the "
-            "paper has it. Accuracies are those of the last global model on test examples. "
-            "The text gives an L1 of 0.1476 at epsilon 5 and of 0.2455 at epsilon 1, the table "
-            "0.1483 and 0.2606."
+            "nor split. Fashion-MNIST, which is nearest to the accuracies, and Dirichlet "
+            "shares with alpha 1 are used here. Virtual clients add the same noise as real "
+            "ones, as in the paper. Accuracies are those of the last global model on test "
+            "examples. The text gives an L1 of 0.1476 at epsilon 5 and of 0.2455 at epsilon "
+            "1; the table gives 0.1483 and 0.2606."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit with an arm an epsilon."""
+        """Return one plan with one arm per epsilon."""
         benchmark = self.scenario.benchmark
         size = benchmark.reduced if quick else benchmark.full
         if not quick:
@@ -72,24 +72,24 @@ class DefendedWhispersExperiment(Experiment):
         return {AUDIT: plan(self.scenario, size, quick=quick, methods=self.methods, arms=arms)}
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Each distance of each method and the accuracy, without noise and by epsilon."""
+        """Return each method's distances and the accuracy, without noise and by epsilon."""
         audit, run = runs.audits[AUDIT], runs.plans[AUDIT]
-        sizes = setting(self.scenario.name, run, self.plans(quick=False)[AUDIT])
-        told = {arm(epsilon).name: deviation(epsilon) for epsilon in self.epsilons}
-        figures = []
-        for name in (UNDEFENDED, *told):
+        description = setting(self.scenario.name, run, self.plans(quick=False)[AUDIT])
+        deviations = {arm(epsilon).name: deviation(epsilon) for epsilon in self.epsilons}
+        values = []
+        for name in (UNDEFENDED, *deviations):
             key = name.replace(" ", "_")
-            noise = f", noise of deviation {told[name]:.2g}" if name in told else ""
-            where = f"{sizes}, {name}{noise}"
-            column = Column(key, where, audit, run, rows(self.name, key), name)
-            figures += distances(column, self.methods)
-            figures.append(
+            noise = f", noise of deviation {deviations[name]:.2g}" if name in deviations else ""
+            context = f"{description}, {name}{noise}"
+            column = Column(key, context, audit, run, rows(self.name, key), name)
+            values += distances(column, self.methods)
+            values.append(
                 figure(
                     f"{key}_accuracy",
-                    f"{where}; the last global model",
+                    f"{context}; the last global model",
                     last_accuracy(audit, name),
                     accuracy(key),
                     "higher",
                 )
             )
-        return tuple(figures)
+        return tuple(values)

@@ -1,4 +1,4 @@
-"""Figures 3 to 6: what every method claims of one client, label by label."""
+"""Figures 3 to 6: every method's claim about one client, by label."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,20 +19,20 @@ from overheard.papers.whispers.scenario import Scenario
 from overheard.plans.plan import UNDEFENDED, Plan
 
 FOLLOWED = client(0)
-"""The client whose shares are told; those of all stand as charts in each audit's report."""
+"""The client whose shares are reported; each audit's report has charts of all clients."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LinesExperiment(Experiment):
-    """The lines of a chart: true and claimed shares of one client, and the mean error of all.
+    """The true and claimed shares of one client, and the mean error over all clients.
 
     Args:
-        name: of the figure.
-        shows: what sets it apart, in words.
-        scenarios: its panels.
-        epsilon: of the noise that clients add, as the paper has it; None = no noise.
-        methods: its lines.
+        name: name of the figure.
+        shows: topic, in words.
+        scenarios: scenarios, one per panel.
+        epsilon: epsilon of the clients' noise, as in the paper; None = no noise.
+        methods: methods, one per line.
 
     """
 
@@ -44,22 +44,22 @@ class LinesExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return f"Claimed and true shares label by label, {self.shows}"
+        """Title of the figure."""
+        return f"Claimed and true shares by label, {self.shows}"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         noise = "" if self.epsilon is None else f"{MECHANISM} "
         return (
-            f"{common(one.benchmark for one in self.scenarios)} {noise}The numbers of this "
-            "figure are lost, and so is whose shares it shows: ours are the first client's "
-            "under the first seed, with mean L1 over all clients; the charts of the others "
-            "stand in the audits' reports."
+            f"{common(one.benchmark for one in self.scenarios)} {noise}The values of this "
+            "figure are lost, and so is the client that it shows. Here it is the first client "
+            "with the first seed, with the mean L1 over all clients. The audits' reports have "
+            "charts of the others."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a panel."""
+        """Return one plan per panel."""
         arms = () if self.epsilon is None else (arm(self.epsilon),)
         return {
             one.key: plan(
@@ -73,43 +73,51 @@ class LinesExperiment(Experiment):
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Shares of the followed client and mean L1 of each method, panel by panel."""
+        """Return the client's shares and the mean L1 of each method, by panel."""
         full = self.plans(quick=False)
-        figures = []
+        values = []
         for one in self.scenarios:
             if one.key in runs.audits:
                 run = runs.plans[one.key]
-                where = setting(one.name, run, full[one.key])
-                figures += self._panel(one.key, where, runs.audits[one.key], run)
-        return tuple(figures)
+                context = setting(one.name, run, full[one.key])
+                values += self._panel(one.key, context, runs.audits[one.key], run)
+        return tuple(values)
 
-    def _panel(self, key: str, where: str, audit: Audit, run: Plan) -> list[Figure]:
+    def _panel(self, key: str, context: str, audit: Audit, run: Plan) -> list[Figure]:
         arm_name = UNDEFENDED if self.epsilon is None else arm(self.epsilon).name
         seed = run.seeds[0]
-        figures, true = [], tuple[float, ...]()
+        values, true_shares = [], tuple[float, ...]()
         for number, method in enumerate(self.methods):
-            place = place_of(run, number, arm_name)
+            finding_filter = place_of(run, number, arm_name)
             (one,) = [
                 finding
-                for finding in found(audit, replace(place, target=FOLLOWED))
+                for finding in found(audit, replace(finding_filter, target=FOLLOWED))
                 if finding.cell.seed == seed
             ]
-            true = one.true
-            told = f"{where}; {method.key} ({method.told})"
-            figures.append(
-                figure(f"{key}_{method.key}_l1", told, mean(audit, place, "l1"), None, "lower")
+            true_shares = one.true
+            description = f"{context}; {method.key} ({method.told})"
+            values.append(
+                figure(
+                    f"{key}_{method.key}_l1",
+                    description,
+                    mean(audit, finding_filter, "l1"),
+                    None,
+                    "lower",
+                )
             )
-            figures += _shares(
-                f"{key}_{method.key}", f"{told} of client 1, seed {seed}", one.claimed
+            values += _shares(
+                f"{key}_{method.key}", f"{description} of client 1, seed {seed}", one.claimed
             )
         return [
-            *_shares(f"{key}_true", f"{where}; the truth of client 1, seed {seed}", true),
-            *figures,
+            *_shares(
+                f"{key}_true", f"{context}; true shares of client 1, seed {seed}", true_shares
+            ),
+            *values,
         ]
 
 
-def _shares(prefix: str, where: str, shares: tuple[float, ...]) -> list[Figure]:
+def _shares(prefix: str, context: str, shares: tuple[float, ...]) -> list[Figure]:
     return [
-        Figure(f"{prefix}_share_{label}", where, share, None, None, None, None)
+        Figure(f"{prefix}_share_{label}", context, share, None, None, None, None)
         for label, share in enumerate(shares)
     ]

@@ -1,4 +1,4 @@
-"""The noise that the paper's local differential privacy seems to be."""
+"""The presumed noise of the paper's local differential privacy."""
 
 from math import log, sqrt
 
@@ -7,31 +7,31 @@ from overheard.plans.plan import ArmPlan
 
 CLIP = 4.0
 DELTA = 1e-3
-"""Of Gu and Bai's code (LDIA), which tries the epsilons 1, 5, 10, 20 and 40."""
+"""Clip and delta of Gu and Bai's code (LDIA), which uses the epsilons 1, 5, 10, 20 and 40."""
 
 EXAMPLES = 4000
 ROUNDS = 10
-"""Of a client and of a run at full size; a run in a hurry keeps the noise of these."""
+"""Examples of a client and rounds of a full run; a quick run has the same noise."""
 
 MECHANISM = (
-    "The mechanism is lost. Ours is that of Gu and Bai's code, after Wei et al. 2020: Gaussian "
-    f"noise of deviation 2 clip sqrt(2 rounds ln(1 / delta)) / (examples epsilon) on every "
-    f"weight, with clip {CLIP:g} and delta {DELTA:g}, for {EXAMPLES} examples and {ROUNDS} "
-    "rounds, whatever the size of the run, on an update clipped to that clip. It divides by "
-    "the number of examples as if one example, not a client, were to be hidden, and as if no "
-    "example could move an update by more than 2 clip / examples, which nothing sees to: the "
-    "epsilons are the paper's words, and what such noise formally promises for a client "
-    "stands in each audit's report."
+    "The paper's mechanism is lost. The one used here is that of Gu and Bai's code, after Wei "
+    "et al. 2020. It clips an update to the norm clip and adds Gaussian noise of deviation 2 "
+    "clip sqrt(2 rounds ln(1 / delta)) / (examples epsilon) to every weight. The formula has "
+    f"clip {CLIP:g}, delta {DELTA:g}, {EXAMPLES} examples and {ROUNDS} rounds for every size "
+    "of the run. It divides by the number of examples as if it hid one example and not a "
+    "client. It also assumes that one example changes an update by at most 2 clip / examples, "
+    "which nothing enforces. The epsilons are therefore the paper's names; each audit's "
+    "report gives the formal guarantee of this noise for a client."
 )
 
 
 def deviation(epsilon: float) -> float:
-    """Standard deviation of the noise on each weight."""
+    """Return the standard deviation of the noise on each weight."""
     return 2 * CLIP / EXAMPLES * sqrt(2 * ROUNDS * log(1 / DELTA)) / epsilon
 
 
 def arm(epsilon: float) -> ArmPlan:
-    """The federation whose clients add it."""
+    """Build the arm whose clients add the noise."""
     return ArmPlan(
         name=f"epsilon {epsilon:g}",
         defenses=(LocalDp(clip=CLIP, noise_multiplier=deviation(epsilon) / CLIP, delta=DELTA),),

@@ -1,4 +1,4 @@
-"""The attacks of the paper's tables, and ours beside them."""
+"""The attacks of the paper's tables, and Overheard's own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
 from overheard.questions.label_shares.attacks.whispers import Whispers
 
 SCORES = ("wasserstein", "kl", "js", "l1")
-"""As the paper measures distances, in the order of its columns."""
+"""The paper's distances, in the order of its columns."""
 
 
 @final
@@ -21,27 +21,27 @@ class Method:
     """One row of a table.
 
     Args:
-        told: what the paper calls it, or whose it is.
-        attack: what it is here.
-        hurried: the same with less work, for a run in a hurry.
+        told: name of the method in the paper, or its origin.
+        attack: attack.
+        hurried: the same attack with less work, for a quick run.
 
     """
 
     told: str
-    # Any: an attack answers a question of its own.
+    # Any: each attack has its own claim type.
     attack: Attack[Any]
     hurried: Attack[Any]
 
     @property
     def key(self) -> str:
-        """Its name in figures and in what was published."""
+        """Name in the keys of values and in the published tables."""
         return self.attack.name
 
 
 # Any: as above.
-def unhurried(told: str, attack: Attack[Any]) -> Method:
-    """A row for which there is always time."""
-    return Method(told, attack, attack)
+def unhurried(name: str, attack: Attack[Any]) -> Method:
+    """Make a method with the same attack in quick and full runs."""
+    return Method(name, attack, attack)
 
 
 DECAF = unhurried("Dai et al.", Decaf())
@@ -51,16 +51,16 @@ PPA = Method(
     Ppa(form="preference"),
     Ppa(form="preference", samples=20, retraining=2),
 )
-WHISPERS = unhurried("Ours of the paper", Whispers(size="doubling"))
-AMORTISED = Method("no paper's", Amortised(), Amortised(steps=300))
+WHISPERS = unhurried("the paper's own", Whispers(size="doubling"))
+AMORTISED = Method("Overheard's", Amortised(), Amortised(steps=300))
 
 METHODS = (DECAF, RAMAKRISHNA, PPA, WHISPERS, AMORTISED)
-"""In the order of the tables; the last is not in them."""
+"""All methods, in the order of the tables; the last is not in them."""
 
 UNIFORM = "uniform"
-"""The guess that all classes are alike, to be told beside the methods."""
+"""Name of the uniform guess, which is reported with the methods."""
 
 
 def attacks_of(methods: Sequence[Method], *, quick: bool) -> tuple[Attack[Any], ...]:
-    """What the methods are here."""
+    """Return the attacks of the methods."""
     return tuple(one.hurried if quick else one.attack for one in methods)

@@ -1,4 +1,4 @@
-"""The audits of Whispers' experiments: one federation, and virtual clients of its kind."""
+"""The plans of Whispers' experiments: one federation, and virtual clients like its own."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ from overheard.plans.virtual import VirtualPlan
 
 MOMENTUM = 0.9
 WEIGHT_DECAY = 5e-4
-"""Of Gu and Bai 2023, from whose code the paper's experiments seem to descend."""
+"""Settings of Gu and Bai 2023, whose code seems to be the basis of the experiments."""
 
 ADAPTED: tuple[Known, ...] = ("auxiliary", "model", "recipe", "defenses")
-"""What an attacker knows whose virtual clients add the noise that real ones add."""
+"""Knowledge of an attacker whose virtual clients add the same noise as real ones."""
 
 
 def plan(
@@ -27,16 +27,16 @@ def plan(
     arms: tuple[ArmPlan, ...] = (),
     expected: tuple[int, int] | None = None,
 ) -> Plan:
-    """Audit one federation, heard by a server that trains virtual clients of the same kind.
+    """Build the plan of an audit by a server that trains virtual clients like the real ones.
 
     Args:
-        scenario: how labels are shared out among clients of either kind.
-        size: how much is run.
-        quick: whether the methods hurry.
-        methods: that the server tries, on all rounds together.
-        arms: with defenses, which the server then knows.
-        expected: the smallest and the largest client that the server thinks of; None = those
-            that there are.
+        scenario: data set and split of real and virtual clients.
+        size: size of the run.
+        quick: whether to use the quick attacks.
+        methods: methods that the server runs, on all rounds together.
+        arms: arms with defenses, which the server then knows.
+        expected: smallest and largest client size that the server expects; None = the true
+            ones.
 
     """
     return Plan(
@@ -75,7 +75,7 @@ def plan(
 
 
 def place_of(run: Plan, number: int, arm: str) -> ReadingPlace:
-    """Where the findings of an attack on all rounds stand; `number`: of the attack."""
+    """Select the findings of the attack with this index, on all rounds together."""
     threat = run.threats[0]
     rounds = tuple(range(run.training.rounds))
     return ReadingPlace(threat.named(threat.attacks[number]), rounds, arm)

@@ -1,4 +1,4 @@
-"""What the paper printed, and which of it cannot be."""
+"""The published rows, and which of them are impossible."""
 
 import tomllib
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from typing import final
 from overheard.papers.whispers.methods import SCORES
 
 ROUNDING = 1e-4
-"""How far two printed distances may miss a law because both were rounded to four digits."""
+"""Tolerance for two published distances that are both rounded to four digits."""
 
-IMPOSSIBLE = "impossible as printed, as its Wasserstein distance lies below half its L1"
-"""The mark of a row of which some cell cannot be right."""
+IMPOSSIBLE = "impossible as published: its Wasserstein distance is below half of its L1"
+"""The note on a row with a cell that cannot be right."""
 
 
 @final
@@ -24,39 +24,39 @@ class PrintedRow:
     distances: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a row with a hole."""
+        """Refuse a row with missing distances."""
         if len(self.distances) != len(SCORES):
             raise ValueError(f"a row has {len(SCORES)} distances, got {self.distances}")
 
     def of(self, score: str) -> float:
-        """One of the distances."""
+        """Return one of the distances."""
         return self.distances[SCORES.index(score)]
 
     @property
     def is_impossible(self) -> bool:
-        """Whether no shares on positions 0 .. C - 1 are so far apart.
+        """Return whether no label shares on positions 0 .. C - 1 have these distances.
 
-        Half the L1 distance is the share that must be moved, each part by one position at the
-        least. What holds for each client holds for the means that are printed.
+        Half of the L1 distance is the share that must be moved, each part by at least one
+        position. The bound holds for each client, hence for the published means.
         """
         return self.of("wasserstein") < self.of("l1") / 2 - ROUNDING
 
 
 @cache
 def rows(table: str, scenario: str) -> Mapping[str, PrintedRow]:
-    """The rows of a table for one scenario, by the attack's name; empty where it has none."""
-    printed = _document().get(table, {}).get(scenario, {})
+    """Return the rows of a table for one scenario, by the attack's name; empty if none."""
+    published = _document().get(table, {}).get(scenario, {})
     return {
-        method: PrintedRow(tuple(float(word) for word in told.split()))
-        for method, told in printed.items()
+        method: PrintedRow(tuple(float(word) for word in cells.split()))
+        for method, cells in published.items()
         if method != "accuracy"
     }
 
 
 def accuracy(scenario: str) -> float | None:
-    """The accuracy of the global model (0..1) in a column of Table 4."""
-    printed = _document()["table4"].get(scenario)
-    return None if printed is None else float(printed["accuracy"]) / 100
+    """Return the accuracy of the global model (0..1) in a column of Table 4."""
+    published = _document()["table4"].get(scenario)
+    return None if published is None else float(published["accuracy"]) / 100
 
 
 Document = Mapping[str, Mapping[str, Mapping[str, str]]]
@@ -64,5 +64,5 @@ Document = Mapping[str, Mapping[str, Mapping[str, str]]]
 
 @cache
 def _document() -> Document:
-    place = files("overheard.papers").joinpath("published/whispers.toml")
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    file = files("overheard.papers").joinpath("published/whispers.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))

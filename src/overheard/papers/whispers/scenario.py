@@ -1,4 +1,4 @@
-"""Whose data are attacked: a data set, and how its labels are shared out among clients."""
+"""The scenarios: a data set, and the split of its labels among clients."""
 
 from dataclasses import dataclass
 from typing import final
@@ -13,13 +13,13 @@ from overheard.papers.whispers.benchmark import WhispersBenchmark
 @final
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A data set and a split, by which both real and virtual clients are made.
+    """A data set and a split for both real and virtual clients.
 
     Args:
-        key: its name in figures, folders and what was published.
-        name: in words.
-        benchmark: the data set.
-        split: how labels are shared out.
+        key: name in the keys of values, in folders and in the published tables.
+        name: name in words.
+        benchmark: data set.
+        split: split of the labels.
 
     """
 
@@ -30,12 +30,12 @@ class Scenario:
 
 
 def alike(benchmark: WhispersBenchmark, key: str | None = None) -> Scenario:
-    """Every client holds all labels about equally often."""
+    """Make a scenario in which every client holds all labels about equally often."""
     return Scenario(key or benchmark.key, f"{benchmark.name} IID", benchmark, Iid())
 
 
 def few_labels(benchmark: WhispersBenchmark) -> Scenario:
-    """Every client holds a few labels."""
+    """Make a scenario in which every client holds a few labels."""
     return Scenario(
         benchmark.key,
         f"{benchmark.name} with {benchmark.labels} labels a client",
@@ -45,7 +45,7 @@ def few_labels(benchmark: WhispersBenchmark) -> Scenario:
 
 
 def uneven(benchmark: WhispersBenchmark) -> tuple[Scenario, ...]:
-    """Dirichlet shares, for each of the paper's alphas."""
+    """Make one scenario with Dirichlet shares for each of the paper's alphas."""
     return tuple(
         Scenario(
             f"{benchmark.key}_alpha_{alpha:g}",

@@ -1,4 +1,4 @@
-"""Figure 2: how long updates are by a client's size, and the sizes read off their lengths."""
+"""Figure 2: norms of updates by client size, and the sizes estimated from the norms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,32 +24,34 @@ from overheard.questions.label_shares.attacks.whispers import Whispers
 from overheard.statistics.estimate import Estimate, estimate
 
 EXPECTED = (100, 4000)
-"""Examples of the smallest and the largest client that the attacker thinks of."""
+"""Sizes of the smallest and of the largest client that the attacker expects."""
 
 WAYS = {
     "doubling": unhurried("Algorithm 1", Whispers(size="doubling", most_rounds=1)),
-    "bisection": unhurried("our repair of it", Whispers(size="bisection", most_rounds=1)),
+    "bisection": unhurried(
+        "Overheard's correction of it", Whispers(size="bisection", most_rounds=1)
+    ),
 }
-"""How sizes are estimated; the shares that whispers claims besides are of no interest here."""
+"""The estimators of sizes; the label shares that whispers also claims are not used here."""
 
 FULL = replace(MNIST.full, clients=5, virtual=60)
 REDUCED = replace(FULL, source=MNIST.reduced.source, rounds=2, seeds=(0,))
 
 FACTOR = "size_factor"
-"""The score that tells how far off a size is: |log2(estimated / true)|."""
+"""The score of an estimated size: |log2(estimated / true)|."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SizesExperiment(Experiment):
-    """Clients of five sizes that hear the same first broadcast.
+    """Clients of five sizes with the same first broadcast.
 
     Args:
-        benchmark: whose data are used.
-        sizes: examples of each client, as the paper has them.
-        full: how much is run.
-        reduced: how much is run in a hurry.
-        name: of the figure.
+        benchmark: data set.
+        sizes: examples of each client, as in the paper.
+        full: size of a full run.
+        reduced: size of a quick run.
+        name: name of the figure.
 
     """
 
@@ -61,27 +63,27 @@ class SizesExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the figure shows."""
-        return f"Length of updates and estimated size by size, {self.benchmark.name}"
+        """Title of the figure."""
+        return f"Norm of updates and estimated size by client size, {self.benchmark.name}"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common([self.benchmark])} The numbers of this figure are lost, and it is not "
-            "told whether it shows single gradients or whole updates: ours are lengths of "
-            "updates. They grow with size as larger clients take more steps; the paper's "
-            "reason, noisy gradients of small clients, would by its own Equation 3 make "
-            "theirs the longer ones. All clients hold every label about equally often, the "
-            "case in which a size can be read best; the attacker expects any size from "
-            f"{EXPECTED[0]} to {EXPECTED[1]}. Batches are of 128 whatever the size. The paper "
-            "gives neither tolerance nor first guess of Algorithm 1 (ours: 5 % and 500; 1,000 "
-            "and 2,000 are among the sizes that it can reach from there, which makes it seem "
-            "exact)."
+            f"{common([self.benchmark])} The values of this figure are lost, and the paper "
+            "does not say whether it shows single gradients or whole updates; here they are "
+            "norms of updates. Norms grow with size, as larger clients take more steps. The "
+            "paper's reason is that gradients of small clients are noisy; by its own Equation "
+            "3, small clients would then have the larger norms. All clients hold every label "
+            "about equally often, which is the easiest case for estimating a size. The "
+            f"attacker expects any size from {EXPECTED[0]} to {EXPECTED[1]}. Batches have 128 "
+            "examples at every size. The paper gives neither the tolerance nor the first "
+            "guess of Algorithm 1. Here they are 5 % and 500; 1,000 and 2,000 are among the "
+            "sizes that it can reach from there, so it seems exact for them."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a size."""
+        """Return one plan per client size."""
         return {
             f"size_{examples}": plan(
                 alike(self.benchmark),
@@ -94,47 +96,47 @@ class SizesExperiment(Experiment):
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Lengths in the first and the last round, and how far off the estimates are."""
+        """Return norms in the first and last round, and the errors of the estimated sizes."""
         full = self.plans(quick=False)
-        figures = []
+        values = []
         for key, run in runs.plans.items():
-            where = setting(self.benchmark.name, run, full[key])
-            figures += [
+            context = setting(self.benchmark.name, run, full[key])
+            values += [
                 figure(
                     f"{key}_norm_round_{number + 1}",
-                    f"{where}; L2 length of an update in round {number + 1}",
+                    f"{context}; L2 norm of an update in round {number + 1}",
                     lengths(runs, key, number),
                     None,
                     None,
                 )
                 for number in (0, run.training.rounds - 1)
             ]
-            for number, (kind, way) in enumerate(WAYS.items()):
-                told = f"{where}; {kind} ({way.told})"
-                place = place_of(run, number, UNDEFENDED)
-                figures.append(
+            for number, (kind, estimator) in enumerate(WAYS.items()):
+                description = f"{context}; {kind} ({estimator.told})"
+                finding_filter = place_of(run, number, UNDEFENDED)
+                values.append(
                     figure(
                         f"{key}_{kind}_{FACTOR}",
-                        f"{told}, |log2(estimated / true)|: 1 = off by a factor of 2",
-                        mean(runs.audits[key], place, FACTOR),
+                        f"{description}, |log2(estimated / true)|: 1 = off by a factor of 2",
+                        mean(runs.audits[key], finding_filter, FACTOR),
                         None,
                         "lower",
                     )
                 )
-        return tuple(figures)
+        return tuple(values)
 
 
 def lengths(runs: Runs, key: str, number: int) -> Estimate:
-    """The mean L2 norm of the updates of one round, over clients and seeds."""
+    """Return the mean L2 norm of the updates of one round, over clients and seeds."""
     run = runs.plans[key]
     values, seeds = [], []
     for seed in run.seeds:
         view = runs.transcript(key, UNDEFENDED, seed).seen_by(SERVER)
-        for who in range(run.data.clients):
-            values.append(_length(view.updates(client(who))[number].delta))
+        for index in range(run.data.clients):
+            values.append(_norm(view.updates(client(index))[number].delta))
             seeds.append(seed)
     return estimate(np.array(values), np.array(seeds), BOOTSTRAP)
 
 
-def _length(delta: Weights) -> float:
+def _norm(delta: Weights) -> float:
     return sqrt(sum(float(part.double().square().sum()) for part in delta.values()))

@@ -1,4 +1,4 @@
-"""Tables 2 and 3: how far every method's shares lie from the true ones."""
+"""Tables 2 and 3: distances between each method's label shares and the true ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from overheard.plans.plan import Plan
 @final
 @dataclass(frozen=True, slots=True)
 class WhispersTableExperiment(Experiment):
-    """Every method in every scenario, beside the uniform guess.
+    """Every method in every scenario, compared with the uniform guess.
 
     Args:
-        name: of the table.
-        shows: what sets it apart, in words.
-        scenarios: its columns.
-        methods: its rows.
+        name: name of the table.
+        shows: topic, in words.
+        scenarios: scenarios, one per column.
+        methods: methods, one per row.
 
     """
 
@@ -37,16 +37,16 @@ class WhispersTableExperiment(Experiment):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
+        """Title of the table."""
         return f"Distances between claimed and true label shares, {self.shows}"
 
     @property
     def differences(self) -> str:
-        """How our setting departs from the paper's."""
+        """Describe how Overheard's setting differs from the paper's."""
         return f"{common(one.benchmark for one in self.scenarios)} {MISPRINTS}"
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """One audit a scenario."""
+        """Return one plan per scenario."""
         return {
             one.key: plan(
                 one,
@@ -58,14 +58,16 @@ class WhispersTableExperiment(Experiment):
         }
 
     def figures(self, runs: Runs) -> tuple[Figure, ...]:
-        """Each distance of each method, then the guess's, scenario by scenario."""
+        """Return each distance of each method and of the guess, by scenario."""
         full = self.plans(quick=False)
-        figures = []
+        values = []
         for one in self.scenarios:
             if one.key not in runs.audits:
                 continue
             run = runs.plans[one.key]
-            where = setting(one.name, run, full[one.key])
-            column = Column(one.key, where, runs.audits[one.key], run, rows(self.name, one.key))
-            figures += distances(column, self.methods)
-        return tuple(figures)
+            context = setting(one.name, run, full[one.key])
+            column = Column(
+                one.key, context, runs.audits[one.key], run, rows(self.name, one.key)
+            )
+            values += distances(column, self.methods)
+        return tuple(values)
