@@ -10,7 +10,7 @@ def examples(count: int, label: int = 0) -> Examples:
     return Examples(torch.arange(float(count)).reshape(-1, 1), torch.full((count,), label))
 
 
-def test_a_prior_is_cut_into_pieces_that_follow_on_one_another() -> None:
+def test_splits_prior_examples_into_consecutive_chunks() -> None:
     # Five in two: 5 * 1 // 2 = 2 in the first, 3 in the second; the next user's begin at 5.
     assert learners_of({"ann": examples(5), "ben": examples(2)}, 2) == (
         PriorClient("ann", 0, 0, 2),

@@ -245,7 +245,7 @@ class TestBadInput:
             else m
             for m in different.transcript.messages
         )
-        with pytest.raises(NeedsError, match=f"of {broken} in round 1 hold NaN"):
+        with pytest.raises(NeedsError, match=f"of {broken} in round 1 contain NaN"):
             claims(ReidentifyWccn(), saying(different, said))
 
     def test_who_was_not_heard_is_refused_by_name(self, different) -> None:
