@@ -1,7 +1,7 @@
-"""What Flower's own FedAvg did, once recorded, gives the claims of the simulation of its seeds.
+"""A recorded FedAvg run of Flower gives the same claims as Overheard's simulation.
 
-Clients train by the simulation's function and recipe, on its examples and by its draws; all
-else is Flower's.
+Clients use the simulation's training function, recipe, examples and seeds; everything else is
+Flower's.
 """
 
 import random
@@ -50,9 +50,9 @@ pytestmark = pytest.mark.slow
 
 ROUNDS = 4
 NODES = (7, 2**33 + 1, 2**63 + 5, 2**64 - 9)
-"""As Flower numbers them, in the order of the clients that they stand for."""
+"""Flower's node ids, in the order of the clients."""
 
-# One after the other: the last bits of clients that train as one stack hang on who is in it.
+# Sequential, as stacked training changes the last bits with the members of the stack.
 HERE = Resources(device="cpu", workers=1, engine="sequential")
 
 PLAN = Plan(
@@ -82,7 +82,7 @@ PLAN = Plan(
 
 @dataclass(frozen=True)
 class Simulated:
-    """A federation, the folder of its run, and what was found in it."""
+    """A federation, the folder of its run, and its findings."""
 
     federation: Federation
     run: Path
@@ -108,7 +108,7 @@ def arrays_of(weights: Weights) -> ArrayRecord:
 
 
 def app_of(federation: Federation, seed: Seed) -> ClientApp:
-    """The client, which trains on from what Flower sent as the simulation's would."""
+    """Make a client app that trains like the simulation's clients."""
     app = ClientApp()
 
     @app.train()
@@ -127,9 +127,9 @@ def app_of(federation: Federation, seed: Seed) -> ClientApp:
             round=number,
             engine="sequential",
         )
-        told = MetricRecord({"num-examples": len(learned.member.rows), "loss": learned.loss})
+        metrics = MetricRecord({"num-examples": len(learned.member.rows), "loss": learned.loss})
         arrays = arrays_of(moved(start, learned.delta))
-        return Message(RecordDict({"arrays": arrays, "metrics": told}), reply_to=asked)
+        return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=asked)
 
     return app
 
@@ -137,10 +137,10 @@ def app_of(federation: Federation, seed: Seed) -> ClientApp:
 def run_by_flower(
     folder: Path, simulated: Simulated, seed: Seed, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    """Have FedAvg run the federation; give what its server heard, and the truth beside it."""
+    """Run the federation with Flower's FedAvg; return the recording, with the ground truth."""
     for name in ("_run_id", "_node_id", "_task_id"):
         monkeypatch.setattr(TaskIdentity, name, 1)
-    # By these FedAvg draws in which order nodes are asked, and so in which it sums.
+    # These seed the order in which FedAvg samples nodes, and so in which it sums.
     monkeypatch.setattr("flwr.serverapp.strategy.strategy_utils.random", random.Random(0))
     federation, recording = simulated.federation, folder / "recording"
     app = app_of(federation, seed)
@@ -160,7 +160,7 @@ def run_by_flower(
 
 
 def as_node(who: Party) -> Party:
-    """What Flower calls a client of the simulation."""
+    """Return Flower's name of a client of the simulation."""
     return client(NODES[int(who.removeprefix("client/"))])
 
 
@@ -172,7 +172,7 @@ def copy_truth(source: Path, target: Path) -> None:
 
 
 def findings(folder: Path) -> Sequence[Finding]:
-    """What an audit of the recording in this folder finds."""
+    """Audit the recording in this folder."""
     found = audit(PLAN, folder / "audit", recording=folder / "recording", resources=HERE)
     assert not found.refusals
     return found.findings
@@ -183,8 +183,8 @@ def broadcasts(folder: Path) -> list[Weights]:
     return [body.weights for body in bodies if isinstance(body, Broadcast)]
 
 
-def farthest(there: Finding, here: Finding) -> float:
-    """The largest difference of any number of a claim, of its intervals or of its scores."""
+def largest_difference(there: Finding, here: Finding) -> float:
+    """Return the largest difference of any number in claims, intervals and scores."""
     pairs = [*zip(there.claimed, here.claimed, strict=True)]
     for ends, own in ((there.low, here.low), (there.high, here.high)):
         pairs += zip(ends or (), own or (), strict=True)
@@ -192,7 +192,7 @@ def farthest(there: Finding, here: Finding) -> float:
     return max(abs(a - b) for a, b in pairs)
 
 
-def test_each_model_that_flower_averages_is_the_simulations_up_to_rounding(
+def test_flowers_models_agree_with_the_simulation_up_to_rounding(
     simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = run_by_flower(tmp_path, simulated, simulated.federation.seed, monkeypatch)
@@ -200,14 +200,14 @@ def test_each_model_that_flower_averages_is_the_simulations_up_to_rounding(
     assert len(there) == len(here) == ROUNDS + 1
     for name, first in here[0].items():
         assert torch.equal(there[0][name], first)
-        # Flower sums whole weights in float32, the simulation changes in float64: that is about
-        # a last bit a round, of numbers below 2.
+        # Flower sums weights in float32, the simulation sums updates in float64: they differ by
+        # about one last bit a round, for numbers below 2.
         for flower, own in zip(there[1:], here[1:], strict=True):
             assert torch.allclose(flower[name], own[name], rtol=0, atol=5e-7)
             assert not torch.allclose(own[name], first, rtol=0, atol=1e-2)
 
 
-def test_claims_about_a_federation_that_flower_ran_are_those_of_its_simulation_to_a_millionth(
+def test_claims_about_flowers_run_agree_with_the_simulation(
     simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_by_flower(tmp_path, simulated, simulated.federation.seed, monkeypatch)
@@ -216,7 +216,7 @@ def test_claims_about_a_federation_that_flower_ran_are_those_of_its_simulation_t
     for there, here in zip(found, simulated.findings, strict=True):
         assert (there.cell.attack, there.target) == (here.cell.attack, as_node(here.target))
         assert (there.cell.rounds, there.true) == (here.cell.rounds, here.true)
-        assert farthest(there, here) <= 1e-6
+        assert largest_difference(there, here) <= 1e-6
         assert [(one.blinds, one.references) for one in there.scores] == [
             (one.blinds, one.references) for one in here.scores
         ]
@@ -225,13 +225,13 @@ def test_claims_about_a_federation_that_flower_ran_are_those_of_its_simulation_t
             assert there.timeline.alarm == here.timeline.alarm
             assert there.timeline.since == here.timeline.since
             assert there.true_since == here.true_since
-            # A likelihood ratio, and no share: errors are divided by what is small itself.
+            # A likelihood ratio divides errors by small numbers.
             assert there.timeline.statistic == pytest.approx(here.timeline.statistic, abs=1e-5)
 
 
-def test_clients_that_draw_from_another_seed_give_other_claims(
+def test_another_seed_gives_different_claims(
     simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_by_flower(tmp_path, simulated, Seed(1), monkeypatch)
     pairs = zip(findings(tmp_path), simulated.findings, strict=True)
-    assert all(farthest(there, here) > 1e-6 for there, here in pairs)
+    assert all(largest_difference(there, here) > 1e-6 for there, here in pairs)
