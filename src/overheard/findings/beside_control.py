@@ -20,7 +20,7 @@ NO_GUESS: Mapping[str, float] = MappingProxyType({})
 
 PAIR_MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "matching_auc": Measure("Pairs told apart", f"{SPACE}of{SPACE}100", 100.0),
+        "matching_auc": Measure("Pair matching AUC", f"{SPACE}of{SPACE}100", 100.0),
         "equal_error_rate": Measure("Equal error rate", f"{SPACE}%", 100.0),
     }
 )

@@ -249,7 +249,7 @@ class TestBadInput:
             claims(ReidentifyWccn(), saying(different, said))
 
     def test_who_was_not_heard_is_refused_by_name(self, different) -> None:
-        with pytest.raises(NeedsError, match="no update can be read of anon/77-0"):
+        with pytest.raises(NeedsError, match="no update of anon/77-0 can be read"):
             claims(ReidentifyWccn(), replace(different, targets=(Party("anon/77-0"),)))
 
     @pytest.mark.parametrize(

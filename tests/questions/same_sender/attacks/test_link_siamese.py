@@ -64,5 +64,5 @@ def test_lasting_pseudonyms_are_nobody_elses() -> None:
 
 def test_one_round_teaches_no_match(different) -> None:
     view = different.transcript.seen_by(SERVER).during((0,))
-    with pytest.raises(NeedsError, match="let it hear two rounds or more"):
+    with pytest.raises(NeedsError, match="let it observe two rounds or more"):
         links(QUICK, different, view)

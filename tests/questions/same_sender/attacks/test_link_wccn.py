@@ -67,7 +67,7 @@ def test_of_one_round_nobody_is_compared(different) -> None:
 
 
 def test_who_was_not_heard_is_refused_by_name(different) -> None:
-    with pytest.raises(NeedsError, match="no update can be read of anon/77-0"):
+    with pytest.raises(NeedsError, match="no update of anon/77-0 can be read"):
         links(LinkWccn(), replace(different, targets=(Party("anon/77-0"),)))
 
 
