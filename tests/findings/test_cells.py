@@ -85,13 +85,13 @@ def test_refuses_truncated_files_and_wrong_types(tmp_path: Path):
     store = CellStore(tmp_path)
     store.save(RESULT_OF_CELL)
     path = only_file(tmp_path)
-    whole = path.read_bytes()
+    valid = path.read_bytes()
     for content in (
-        whole[:-1],
-        whole[: len(whole) // 2],
-        whole.replace(b'"seed":0', b'"seed":"0"'),
+        valid[:-1],
+        valid[: len(valid) // 2],
+        valid.replace(b'"seed":0', b'"seed":"0"'),
     ):
-        assert content != whole
+        assert content != valid
         path.write_bytes(content)
         with pytest.raises(OutputError, match="not a valid cached result"):
             store.load(CELL)

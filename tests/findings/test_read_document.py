@@ -128,10 +128,10 @@ def test_refuses_invalid_files_and_names_the_place(
     path = written(tmp_path, make_invalid())
     with pytest.raises(FindingsError) as refused:
         read_findings(path)
-    said = str(refused.value)
-    assert said.startswith(f"{path}: ")
-    assert words in said
-    assert said.isprintable()
+    message = str(refused.value)
+    assert message.startswith(f"{path}: ")
+    assert words in message
+    assert message.isprintable()
 
 
 WHOLE = json.dumps(document(row()))

@@ -83,11 +83,13 @@ def test_numbers_count_at_their_own_width(tmp_path: Path, kind: torch.dtype, siz
 
 def test_a_distilled_set_counts_with_its_four_tensors(tmp_path: Path) -> None:
     # 5 x 7 inputs, 5 x 2 labels, 5 rates, 5 counts: 55 numbers, 220 bytes.
-    drawn = DistilledSet(torch.zeros(5, 7), torch.zeros(5, 2), torch.zeros(5), torch.zeros(5))
+    distilled = DistilledSet(
+        torch.zeros(5, 7), torch.zeros(5, 2), torch.zeros(5), torch.zeros(5)
+    )
     messages = (
         MESSAGES[0],
-        Message(0, SERVER, TWO, drawn),
-        Message(0, client(1), TO_SERVER, drawn),
+        Message(0, SERVER, TWO, distilled),
+        Message(0, client(1), TO_SERVER, distilled),
     )
     found = traffic_of(record(tmp_path, messages))
     # In this round each client receives the first weights and the set.

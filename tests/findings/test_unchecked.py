@@ -17,8 +17,8 @@ def claim(*shares: float, reach: float | None = None) -> Finding:
 
 def test_counts_the_intervals_that_exclude_the_guess() -> None:
     # 0.6 and 0.4 +- 0.1 exclude 0.25 and 0.75; 0.3 and 0.7 +- 0.1 do not.
-    held = left_out([claim(0.6, 0.4, reach=0.1), claim(0.3, 0.7, reach=0.1)])
-    assert held == LeftOut("auxiliary prior", 2, 4)
+    exclusion = left_out([claim(0.6, 0.4, reach=0.1), claim(0.3, 0.7, reach=0.1)])
+    assert exclusion == LeftOut("auxiliary prior", 2, 4)
 
 
 def test_returns_none_without_intervals_or_a_guess() -> None:

@@ -53,10 +53,10 @@ def knowing(
     )
 
 
-def sent(number: int, who: Party, height: float = 0.0) -> Message:
+def sent(number: int, sender: Party, height: float = 0.0) -> Message:
     """Make an update with this value everywhere."""
     delta = {name: torch.full_like(w, height) for name, w in broadcast(number).items()}
-    return Message(number, who, frozenset({SERVER}), Update(delta, 5))
+    return Message(number, sender, frozenset({SERVER}), Update(delta, 5))
 
 
 def heard(

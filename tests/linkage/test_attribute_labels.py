@@ -49,25 +49,27 @@ class TestAttributeLabels:
             attribute_labels(KNOWN, PEOPLE, "age", "everyone")
 
     def test_refuses_data_without_attributes(self):
-        bare = KnownUsers(PEOPLE.priors, PEOPLE.holdout)
+        without_attributes = KnownUsers(PEOPLE.priors, PEOPLE.holdout)
         with pytest.raises(NeedsError, match="the data have no attributes"):
-            attribute_labels(KNOWN, bare, None, "everyone")
+            attribute_labels(KNOWN, without_attributes, None, "everyone")
 
     def test_refuses_a_single_value(self):
-        alike = KnownUsers(
+        one_value = KnownUsers(
             PEOPLE.priors, PEOPLE.holdout, attributes={"hand": {"eve": "left", "ann": "right"}}
         )
         with pytest.raises(NeedsError, match="2 different values"):
-            attribute_labels(KNOWN, alike, None, "holdout")
-        assert len(attribute_labels(KNOWN, alike, None, "everyone").values) == 2
+            attribute_labels(KNOWN, one_value, None, "holdout")
+        assert len(attribute_labels(KNOWN, one_value, None, "everyone").values) == 2
 
     def test_claims_the_geometric_mean_over_the_updates_of_a_sender(self):
         found = attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
         sent = SentUpdates(
             torch.zeros(3, 3), (client(0), client(0), client(1)), torch.tensor([0, 1, 0])
         )
-        chances = torch.tensor([[0.8, 0.1, 0.1], [0.2, 0.4, 0.4], [0.2, 0.3, 0.5]]).double()
-        claims = attribute_claims(found, sent, chances.log())
+        probabilities = torch.tensor(
+            [[0.8, 0.1, 0.1], [0.2, 0.4, 0.4], [0.2, 0.3, 0.5]]
+        ).double()
+        claims = attribute_claims(found, sent, probabilities.log())
         # (0.8 * 0.2)^(1/2) = 0.4 and (0.1 * 0.4)^(1/2) = 0.2 twice: of 0.8 in all.
         assert claims[client(0)].numbers() == pytest.approx([0.5, 0.25, 0.25])
         assert claims[client(1)].numbers() == pytest.approx([0.2, 0.3, 0.5])

@@ -35,9 +35,9 @@ def test_projections_do_not_depend_on_the_length_of_updates() -> None:
 
 
 def test_refuses_unknown_senders_and_shadow_devices() -> None:
-    for who in ("anon/9-9", "shadow/0"):
-        with pytest.raises(NeedsError, match=f"no update of {who} can be read"):
-            project(heard()).number(Party(who))
+    for sender in ("anon/9-9", "shadow/0"):
+        with pytest.raises(NeedsError, match=f"no update of {sender} can be read"):
+            project(heard()).number(Party(sender))
 
 
 def test_refuses_views_with_updates_of_shadow_devices_alone() -> None:

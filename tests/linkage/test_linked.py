@@ -51,13 +51,13 @@ class TestLinked:
         st.integers(0, 999),
         st.floats(-1, 1),
     )
-    def test_never_links_two_updates_of_one_round(self, numbers, seed, least) -> None:
+    def test_never_links_two_updates_of_one_round(self, numbers, seed, threshold) -> None:
         places = torch.randn(len(numbers), 2, generator=Seed(seed).generator()).double()
         places = places / places.norm(dim=1, keepdim=True)
         rounds = torch.tensor(numbers)
-        for group in _groups(linked(places @ places.T, rounds, least)):
-            own = [numbers[row] for row in group]
-            assert len(set(own)) == len(own)
+        for group in _groups(linked(places @ places.T, rounds, threshold)):
+            group_rounds = [numbers[row] for row in group]
+            assert len(set(group_rounds)) == len(group_rounds)
 
 
 class TestLeastNearness:

@@ -91,9 +91,9 @@ class TestFitWeights:
         assert found.tolist() == pytest.approx(grid[int(likely.argmax())].tolist(), abs=0.025)
 
     def test_a_misleading_space_has_no_weight(self) -> None:
-        some = cosines((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (0.0, 1.0))
+        right = cosines((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (0.0, 1.0))
         wrong = cosines((0.0, 1.0), (1.0, 0.0), (0.0, 1.0), (0.0, 1.0))
-        both = torch.cat([some, wrong], 2)
+        both = torch.cat([right, wrong], 2)
         found = fit_weights([(both, torch.tensor([0, 1, 0, 0]), EVERYONE)])
         assert float(found[1]) < 0.05
         assert float(found[0]) > 0.5

@@ -29,22 +29,24 @@ def test_keeps_existing_chunk_numbers() -> None:
 
 
 def test_numbers_updates_of_shadow_devices_in_turn() -> None:
-    whole = known([[0.0]] * 8, [0, 1, 0, 0, 0, 0, 1, 2], [0, 0, 1, 2, 3, 4, 4, 9], [0] * 8)
+    shadow_updates = known(
+        [[0.0]] * 8, [0, 1, 0, 0, 0, 0, 1, 2], [0, 0, 1, 2, 3, 4, 4, 9], [0] * 8
+    )
     # ann's are 0, 1, 2, 3 and 0 again, ben's 0 and 1, cid's 0.
-    assert pieces_of(whole).tolist() == [0, 0, 1, 2, 3, 0, 1, 0]
+    assert pieces_of(shadow_updates).tolist() == [0, 0, 1, 2, 3, 0, 1, 0]
 
 
 def test_averages_chunks_by_user_and_round() -> None:
-    whole = joined(CUT, pieces_of(CUT), [0, 1])
-    assert whole.people.tolist() == [0, 0, 1, 1]
-    assert whole.rounds.tolist() == [0, 3, 0, 3]
-    assert whole.vectors.tolist() == [[2, 1], [1, 1], [0, 5], [7, 7]]
+    averaged = joined(CUT, pieces_of(CUT), [0, 1])
+    assert averaged.people.tolist() == [0, 0, 1, 1]
+    assert averaged.rounds.tolist() == [0, 3, 0, 3]
+    assert averaged.vectors.tolist() == [[2, 1], [1, 1], [0, 5], [7, 7]]
 
 
 def test_a_user_without_a_selected_chunk_has_no_update() -> None:
-    some = joined(CUT, pieces_of(CUT), {1})
-    assert some.people.tolist() == [0, 0]
-    assert some.vectors.tolist() == [[3, 2], [0, 2]]
+    averaged = joined(CUT, pieces_of(CUT), {1})
+    assert averaged.people.tolist() == [0, 0]
+    assert averaged.vectors.tolist() == [[3, 2], [0, 2]]
 
 
 def test_does_not_change_its_input() -> None:

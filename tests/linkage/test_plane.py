@@ -59,8 +59,8 @@ def test_gram_matrix_and_covariance_give_the_same_projections() -> None:
 def test_projections_do_not_depend_on_the_order(order, seed, dims) -> None:
     vectors, rounds = random_vectors(8, dims, seed), torch.tensor([0, 0, 0, 1, 1, 2, 2, 2])
     shuffled = projections(vectors[order], rounds[order])
-    there = projections(vectors, rounds)[order]
-    assert (shuffled @ shuffled.T).allclose(there @ there.T, atol=1e-8)
+    expected = projections(vectors, rounds)[order]
+    assert (shuffled @ shuffled.T).allclose(expected @ expected.T, atol=1e-8)
 
 
 @settings(deadline=None, max_examples=30)
@@ -91,12 +91,12 @@ def test_fits_to_a_subset_of_many_updates_and_projects_all() -> None:
     # Both all updates and half of them span two axes of five.
     vectors = torch.cat([random_vectors(1200, 2), torch.zeros(1200, 3)], 1)
     rounds = torch.arange(1200) // 100
-    whole = projections(vectors, rounds)
+    expected = projections(vectors, rounds)
     with patch.object(plane, "MOST_UPDATES", 600):
         found = plane_of(vectors, rounds)
     means = round_means(vectors, rounds)
-    there = found.of(vectors, rounds, means)
-    assert there.shape == (1200, 2)
-    assert (there @ there.T).allclose(whole @ whole.T, atol=1e-9)
+    projected = found.of(vectors, rounds, means)
+    assert projected.shape == (1200, 2)
+    assert (projected @ projected.T).allclose(expected @ expected.T, atol=1e-9)
     alone = torch.cat([found.of(vectors[[n]], rounds[[n]], means) for n in (0, 511, 512, 1199)])
-    assert alone.allclose(there[[0, 511, 512, 1199]], atol=1e-9)
+    assert alone.allclose(projected[[0, 511, 512, 1199]], atol=1e-9)

@@ -26,11 +26,13 @@ class TestSentUpdates:
         assert found.vectors.equal(torch.tensor([[2.0], [1.0]]).expand(2, DIMS))
 
     def test_orders_the_rounds_of_a_sender(self) -> None:
-        said = tuple(sent(number, ANN, number) for number in (2, 0, 1))
-        found = sent_updates(View(frozenset({SERVER}), said), (ANN,), "last_bias")
+        messages = tuple(sent(number, ANN, number) for number in (2, 0, 1))
+        found = sent_updates(View(frozenset({SERVER}), messages), (ANN,), "last_bias")
         assert found.rounds.tolist() == [0, 1, 2]
         assert found.vectors[:, 0].tolist() == [0, 1, 2]
-        assert {who: rows.tolist() for who, rows in found.rows().items()} == {ANN: [0, 1, 2]}
+        assert {sender: rows.tolist() for sender, rows in found.rows().items()} == {
+            ANN: [0, 1, 2]
+        }
 
     def test_all_layers_are_concatenated(self) -> None:
         assert sent_updates(heard(), (ANN,), "all").vectors.shape == (1, 4 * 5 + 5 + DIMS)
@@ -41,9 +43,9 @@ class TestSentUpdates:
 
     @pytest.mark.parametrize("height", [float("nan"), float("inf"), -float("inf")])
     def test_refuses_non_finite_updates_with_sender_and_round(self, height) -> None:
-        said = (sent(0, ANN), sent(3, BEN, height), sent(4, BEN))
+        messages = (sent(0, ANN), sent(3, BEN, height), sent(4, BEN))
         with pytest.raises(NeedsError, match=r"of anon/1-1 in round 3 contain NaN.*recording"):
-            sent_updates(View(frozenset({SERVER}), said), (ANN, BEN), "all")
+            sent_updates(View(frozenset({SERVER}), messages), (ANN, BEN), "all")
 
 
 class TestShadowUpdates:
@@ -63,9 +65,9 @@ class TestShadowUpdates:
         assert known.names == ("ann", "ben", "cid", "dot")
 
     def test_refuses_non_finite_updates_of_a_device(self) -> None:
-        said = (*heard().messages, sent(2, shadow(1), float("nan")))
+        messages = (*heard().messages, sent(2, shadow(1), float("nan")))
         with pytest.raises(NeedsError, match="of shadow/1 in round 2 contain NaN"):
-            known_updates(replace(heard(), messages=said), knowing(), "shadow", -1)
+            known_updates(replace(heard(), messages=messages), knowing(), "shadow", -1)
 
     @pytest.mark.parametrize("devices", [(), tuple(DEVICES)])
     def test_without_updates_of_devices_it_says_what_to_do(self, devices) -> None:

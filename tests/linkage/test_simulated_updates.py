@@ -94,23 +94,23 @@ def test_results_before_an_interrupt_are_cached() -> None:
             raise KeyboardInterrupt
 
     known = knowing(shelf=shelf)
-    hasty = replace(known, means=Means(shelf=shelf, workers=1, on_progress=interrupt))
+    interrupted = replace(known, means=Means(shelf=shelf, workers=1, on_progress=interrupt))
     with pytest.raises(KeyboardInterrupt):
-        simulated_updates(ROUNDS, hasty, LEARNERS, LAST)
+        simulated_updates(ROUNDS, interrupted, LEARNERS, LAST)
     assert calls == [("known users", done, 8) for done in (1, 2, 3)]
     assert len(shelf.saved) == 3
-    whole = simulated_updates(ROUNDS, known, LEARNERS, LAST)
-    assert same(whole, simulated_updates(ROUNDS, knowing(), LEARNERS, LAST))
+    resumed = simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    assert same(resumed, simulated_updates(ROUNDS, knowing(), LEARNERS, LAST))
     assert len(shelf.saved) == 8
 
 
 def test_a_partly_lost_cache_gives_the_same_bits() -> None:
     shelf = Spy()
     known = knowing(shelf=shelf)
-    whole = simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    before = simulated_updates(ROUNDS, known, LEARNERS, LAST)
     for lost in shelf.saved[1::3]:
         shelf.kept.pop(lost)
-    assert same(simulated_updates(ROUNDS, known, LEARNERS, LAST), whole)
+    assert same(simulated_updates(ROUNDS, known, LEARNERS, LAST), before)
 
 
 def test_chunks_of_one_user_differ() -> None:

@@ -33,11 +33,11 @@ def strangers(loud: float, seed: int) -> Tensor:
 
 def test_normalised_evidence_agrees_with_a_calculation_by_hand() -> None:
     scores = torch.tensor([[5.0, 1.0, 3.0, 100.0], [4.0, 2.0, 2.0, 0.0]]).double()
-    able = torch.tensor([True, True, True, False]).expand(2, -1)
+    is_candidate = torch.tensor([True, True, True, False]).expand(2, -1)
     # Others 1, 3 and 2, 2: means 2, squares 2 and 0, pooled 2 / 4.
-    own = (2 + 8 * 0.5) / 10, (0 + 8 * 0.5) / 10
-    expected = [(5 - 2) / own[0] ** 0.5, (4 - 2) / own[1] ** 0.5]
-    assert standing_out(scores, able).tolist() == pytest.approx(expected)
+    variances = (2 + 8 * 0.5) / 10, (0 + 8 * 0.5) / 10
+    expected = [(5 - 2) / variances[0] ** 0.5, (4 - 2) / variances[1] ** 0.5]
+    assert standing_out(scores, is_candidate).tolist() == pytest.approx(expected)
 
 
 def test_normalised_evidence_does_not_depend_on_the_scale() -> None:
@@ -85,11 +85,11 @@ def test_non_candidates_do_not_change_the_fit() -> None:
     known[0] = False
     lost = scores.clone()
     lost[:, 0] = 1000.0
-    some = users != 0
-    kept = fit_stranger([(lost[some], users[some], known)])
-    fewer = fit_stranger([(scores[some][:, 1:], users[some] - 1, ALL[1:])])
-    assert kept.logit.level == pytest.approx(fewer.logit.level)
-    assert kept.logit.slope == pytest.approx(fewer.logit.slope)
+    rows = users != 0
+    masked = fit_stranger([(lost[rows], users[rows], known)])
+    fewer = fit_stranger([(scores[rows][:, 1:], users[rows] - 1, ALL[1:])])
+    assert masked.logit.level == pytest.approx(fewer.logit.level)
+    assert masked.logit.slope == pytest.approx(fewer.logit.slope)
 
 
 def test_without_calibration_data_the_probability_is_a_half() -> None:

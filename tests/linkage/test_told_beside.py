@@ -43,9 +43,9 @@ class TestReadMetadata:
         assert told_beside(heard(message), (A,), order=True).sizes.tolist() == [log1p(2)]
 
     def test_other_senders_do_not_change_the_mean(self):
-        ours = (said(0, A, metrics={"loss": 1.0}), said(0, B, metrics={"loss": 3.0}))
+        messages = (said(0, A, metrics={"loss": 1.0}), said(0, B, metrics={"loss": 3.0}))
         found = told_beside(
-            heard(*ours, said(0, shadow(0), metrics={"loss": 90.0})), (A, B), order=False
+            heard(*messages, said(0, shadow(0), metrics={"loss": 90.0})), (A, B), order=False
         )
         assert found.numbers[:, 0].tolist() == [-1, 1]
 
@@ -86,7 +86,9 @@ class TestReadMetadata:
 
     def test_finds_the_rows_of_each_sender(self):
         found = told_beside(heard(said(0, A), said(0, B), said(1, A)), (A, B), order=False)
-        rows = {who: own.tolist() for who, own in found.rows((B, A)).items()}
+        rows = {
+            sender: sender_rows.tolist() for sender, sender_rows in found.rows((B, A)).items()
+        }
         assert rows == {B: [1], A: [0, 2]}
 
     def test_refuses_rows_of_an_unknown_sender(self):

@@ -58,10 +58,12 @@ def test_identifies_users_by_new_updates() -> None:
 
 
 def test_identical_users_are_identified_at_chance_level() -> None:
-    alike = learn_evidence({-1: updates(0 * traits(), 1.0, 1)})
+    identical = learn_evidence({-1: updates(0 * traits(), 1.0, 1)})
     sent = updates(0 * traits(), 1.0, 2, 8)
     # 192 updates: by chance one of 8, with a standard error of .024.
-    assert share_identified(score_updates(alike, {-1: sent}), sent.people) < 0.125 + 3 * 0.024
+    assert (
+        share_identified(score_updates(identical, {-1: sent}), sent.people) < 0.125 + 3 * 0.024
+    )
 
 
 def test_an_uninformative_layer_has_almost_no_weight() -> None:
@@ -110,9 +112,9 @@ def test_identical_users_tie() -> None:
     trait = traits()
     trait[1] = trait[0]
     known = updates(trait, 1.0, 1)
-    twin, own = known.people == 1, known.people == 0
+    is_twin, is_first = known.people == 1, known.people == 0
     vectors = known.vectors.clone()
-    vectors[twin] = vectors[own]
+    vectors[is_twin] = vectors[is_first]
     scores = score_updates(learn_evidence({-1: replace(known, vectors=vectors)}), {-1: SENT})
     assert scores[:, 0].allclose(scores[:, 1], atol=1e-6)
 
@@ -120,14 +122,14 @@ def test_identical_users_tie() -> None:
 def test_a_user_without_updates_does_not_change_other_scores() -> None:
     known = KNOWN[-1]
     rest = known.people != 2
-    some = replace(
+    reduced = replace(
         known,
         vectors=known.vectors[rest],
         people=known.people[rest],
         rounds=known.rounds[rest],
         chunks=known.chunks[rest],
     )
-    evidence = learn_evidence({-1: some})
+    evidence = learn_evidence({-1: reduced})
     assert evidence.heard.tolist() == [number != 2 for number in range(USERS)]
     scores = score_updates(evidence, {-1: SENT})
     assert not scores[:, 2].any()
@@ -180,9 +182,9 @@ def test_updates_of_one_sender_are_more_similar_than_others() -> None:
     assert near.diagonal().allclose(torch.ones(len(near)).double())
     same = sent.people[:, None] == sent.people
     apart = sent.rounds[:, None] != sent.rounds
-    own, others = near[same & apart], near[~same & apart]
-    assert float((own > LEARNED.least).double().mean()) > 0.9
-    assert float((others > LEARNED.least).double().mean()) < 0.1
+    same_user, different_users = near[same & apart], near[~same & apart]
+    assert float((same_user > LEARNED.least).double().mean()) > 0.9
+    assert float((different_users > LEARNED.least).double().mean()) < 0.1
 
 
 def test_mean_projections_identify_better_than_single_ones() -> None:

@@ -60,7 +60,9 @@ def test_cosines_do_not_depend_on_order_and_scale(seed, shrinkage, order) -> Non
     places = torch.randn(9, 4, generator=Seed(seed).generator(), dtype=torch.float64)
     people = torch.arange(9) % 3
     cosines = []
-    for own, whose in ((places, people), (7 * places[order], people[order])):
-        turn = turn_within(own, whose, shrinkage)
-        cosines.append(UserSpace(turn, mean_by(own, whose, 3) @ turn).cosines(places))
+    for updates, user_indices in ((places, people), (7 * places[order], people[order])):
+        turn = turn_within(updates, user_indices, shrinkage)
+        cosines.append(
+            UserSpace(turn, mean_by(updates, user_indices, 3) @ turn).cosines(places)
+        )
     assert cosines[0].allclose(cosines[1], atol=1e-6)

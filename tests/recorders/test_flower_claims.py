@@ -159,15 +159,17 @@ def run_by_flower(
     return recording
 
 
-def as_node(who: Party) -> Party:
+def as_node(party: Party) -> Party:
     """Return Flower's name of a client of the simulation."""
-    return client(NODES[int(who.removeprefix("client/"))])
+    return client(NODES[int(party.removeprefix("client/"))])
 
 
 def copy_truth(source: Path, target: Path) -> None:
     truth = read_truth(source)
-    counts = {(number, as_node(who)): labels for (number, who), labels in truth.counts.items()}
-    shifts = {as_node(who): rounds for who, rounds in truth.shifts.items()}
+    counts = {
+        (number, as_node(party)): labels for (number, party), labels in truth.counts.items()
+    }
+    shifts = {as_node(party): rounds for party, rounds in truth.shifts.items()}
     write_truth(target, replace(truth, counts=counts, shifts=shifts))
 
 
@@ -183,12 +185,14 @@ def broadcasts(folder: Path) -> list[Weights]:
     return [body.weights for body in bodies if isinstance(body, Broadcast)]
 
 
-def largest_difference(there: Finding, here: Finding) -> float:
+def largest_difference(recorded: Finding, simulated: Finding) -> float:
     """Return the largest difference of any number in claims, intervals and scores."""
-    pairs = [*zip(there.claimed, here.claimed, strict=True)]
-    for ends, own in ((there.low, here.low), (there.high, here.high)):
-        pairs += zip(ends or (), own or (), strict=True)
-    pairs += [(a.value, b.value) for a, b in zip(there.scores, here.scores, strict=True)]
+    pairs = [*zip(recorded.claimed, simulated.claimed, strict=True)]
+    for ends, other_ends in ((recorded.low, simulated.low), (recorded.high, simulated.high)):
+        pairs += zip(ends or (), other_ends or (), strict=True)
+    pairs += [
+        (a.value, b.value) for a, b in zip(recorded.scores, simulated.scores, strict=True)
+    ]
     return max(abs(a - b) for a, b in pairs)
 
 
@@ -196,15 +200,15 @@ def test_flowers_models_agree_with_the_simulation_up_to_rounding(
     simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = run_by_flower(tmp_path, simulated, simulated.federation.seed, monkeypatch)
-    there, here = broadcasts(recording), broadcasts(simulated.run)
-    assert len(there) == len(here) == ROUNDS + 1
-    for name, first in here[0].items():
-        assert torch.equal(there[0][name], first)
+    recorded, expected = broadcasts(recording), broadcasts(simulated.run)
+    assert len(recorded) == len(expected) == ROUNDS + 1
+    for name, first in expected[0].items():
+        assert torch.equal(recorded[0][name], first)
         # Flower sums weights in float32, the simulation sums updates in float64: they differ by
         # about one last bit a round, for numbers below 2.
-        for flower, own in zip(there[1:], here[1:], strict=True):
-            assert torch.allclose(flower[name], own[name], rtol=0, atol=5e-7)
-            assert not torch.allclose(own[name], first, rtol=0, atol=1e-2)
+        for flower, expected_weights in zip(recorded[1:], expected[1:], strict=True):
+            assert torch.allclose(flower[name], expected_weights[name], rtol=0, atol=5e-7)
+            assert not torch.allclose(expected_weights[name], first, rtol=0, atol=1e-2)
 
 
 def test_claims_about_flowers_run_agree_with_the_simulation(
@@ -213,20 +217,25 @@ def test_claims_about_flowers_run_agree_with_the_simulation(
     run_by_flower(tmp_path, simulated, simulated.federation.seed, monkeypatch)
     found = findings(tmp_path)
     assert {one.cell.question for one in found} == {"label_shares", "shift"}
-    for there, here in zip(found, simulated.findings, strict=True):
-        assert (there.cell.attack, there.target) == (here.cell.attack, as_node(here.target))
-        assert (there.cell.rounds, there.true) == (here.cell.rounds, here.true)
-        assert largest_difference(there, here) <= 1e-6
-        assert [(one.blinds, one.references) for one in there.scores] == [
-            (one.blinds, one.references) for one in here.scores
+    for recorded, expected in zip(found, simulated.findings, strict=True):
+        assert (recorded.cell.attack, recorded.target) == (
+            expected.cell.attack,
+            as_node(expected.target),
+        )
+        assert (recorded.cell.rounds, recorded.true) == (expected.cell.rounds, expected.true)
+        assert largest_difference(recorded, expected) <= 1e-6
+        assert [(one.blinds, one.references) for one in recorded.scores] == [
+            (one.blinds, one.references) for one in expected.scores
         ]
-        assert (there.timeline is None) == (here.timeline is None)
-        if there.timeline is not None and here.timeline is not None:
-            assert there.timeline.alarm == here.timeline.alarm
-            assert there.timeline.since == here.timeline.since
-            assert there.true_since == here.true_since
+        assert (recorded.timeline is None) == (expected.timeline is None)
+        if recorded.timeline is not None and expected.timeline is not None:
+            assert recorded.timeline.alarm == expected.timeline.alarm
+            assert recorded.timeline.since == expected.timeline.since
+            assert recorded.true_since == expected.true_since
             # A likelihood ratio divides errors by small numbers.
-            assert there.timeline.statistic == pytest.approx(here.timeline.statistic, abs=1e-5)
+            assert recorded.timeline.statistic == pytest.approx(
+                expected.timeline.statistic, abs=1e-5
+            )
 
 
 def test_another_seed_gives_different_claims(
@@ -234,4 +243,4 @@ def test_another_seed_gives_different_claims(
 ) -> None:
     run_by_flower(tmp_path, simulated, Seed(1), monkeypatch)
     pairs = zip(findings(tmp_path), simulated.findings, strict=True)
-    assert all(largest_difference(there, here) > 1e-6 for there, here in pairs)
+    assert all(largest_difference(recorded, expected) > 1e-6 for recorded, expected in pairs)

@@ -128,7 +128,7 @@ def test_adaptive_clipping_without_noise_has_multiplier_0() -> None:
 def test_accepts_own_records_and_warns_of_unknown_defenses(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    own = DefenseRecord("ours", "ours()", "client", "each client")
-    found = defense_records([own, fixedclipping_mod, FedAvg()])
+    custom = DefenseRecord("ours", "ours()", "client", "each client")
+    found = defense_records([custom, fixedclipping_mod, FedAvg()])
     assert [one.name for one in found] == ["ours", "fixedclipping_mod"]
     assert "FedAvg is no defense" in caplog.text

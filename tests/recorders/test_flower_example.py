@@ -22,9 +22,9 @@ def test_the_partition_assigns_each_image_once() -> None:
     parts = [partition(number, 7) for number in range(7)]
     counts = sum(torch.bincount(part[1], minlength=10) for part in parts)
     assert torch.equal(counts, torch.bincount(labels[:CLIENT_IMAGES], minlength=10))
-    held = torch.cat([part[0] for part in parts]).flatten(1)
+    assigned = torch.cat([part[0] for part in parts]).flatten(1)
     assert torch.equal(
-        torch.unique(held, dim=0), torch.unique(inputs[:CLIENT_IMAGES].flatten(1), dim=0)
+        torch.unique(assigned, dim=0), torch.unique(inputs[:CLIENT_IMAGES].flatten(1), dim=0)
     )
 
 
@@ -33,10 +33,10 @@ def test_the_plan_has_the_apps_network_and_unused_images() -> None:
 
     plan = read_plan(APP / "plan.toml")
     dataset = plan.data.source.load(None)
-    there = build().state_dict()
-    here = plan.training.model.build(dataset.task).state_dict()
-    assert {name: one.shape for name, one in here.items()} == {
-        name: one.shape for name, one in there.items()
+    app_weights = build().state_dict()
+    plan_weights = plan.training.model.build(dataset.task).state_dict()
+    assert {name: one.shape for name, one in plan_weights.items()} == {
+        name: one.shape for name, one in app_weights.items()
     }
     inputs, _ = digits()
     unused = torch.cat([dataset.train.inputs, dataset.test.inputs])
@@ -49,10 +49,10 @@ def test_a_clients_data_include_its_canaries(tmp_path: Path) -> None:
     from digits_app.task import partition
     from flwr.app import Context, RecordDict
 
-    drawn = draw_canaries(read_plan(APP / "canaries.toml"), tmp_path / "canaries")
+    canary_set = draw_canaries(read_plan(APP / "canaries.toml"), tmp_path / "canaries")
     inputs, labels = partition(3, 10)
     node = {"partition-id": 3, "num-partitions": 10}
-    for canaries, more in (("", 0), (str(tmp_path / "canaries"), drawn.counts[client(3)])):
+    for canaries, more in (("", 0), (str(tmp_path / "canaries"), canary_set.counts[client(3)])):
         context = Context(1, 7, node, RecordDict(), {"canaries": canaries})
         data = load_client_data(context)
         assert [len(part) for part in data] == [len(inputs) + more] * 2

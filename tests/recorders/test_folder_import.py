@@ -87,7 +87,7 @@ def test_accepts_common_names_of_rounds(tmp_path: Path, names: tuple[str, ...]):
         put(tmp_path / "exported" / name / "3.safetensors", model(0.0))
     import_recording(tmp_path / "exported", tmp_path / "run")
     assert committed_rounds(tmp_path / "run") == len(names)
-    assert {who for _, who in deltas(tmp_path / "run")} == {client(3)}
+    assert {sender for _, sender in deltas(tmp_path / "run")} == {client(3)}
 
 
 ABOUT = {

@@ -85,11 +85,11 @@ def test_the_server_receives_the_filtered_updates(run: Path) -> None:
     server = open_transcript(run / "server")
     for site in SITES:
         after = open_transcript(run / "sites" / site.removeprefix("client/") / "after")
-        there, here = updates(after, site), updates(server, site)
-        assert there.keys() == here.keys()
-        for number, update in there.items():
+        filtered, received = updates(after, site), updates(server, site)
+        assert filtered.keys() == received.keys()
+        for number, update in filtered.items():
             for name, delta in update.delta.items():
-                assert torch.equal(delta, here[number].delta[name])
+                assert torch.equal(delta, received[number].delta[name])
 
 
 def test_records_updates_before_and_after_the_filter(run: Path) -> None:

@@ -90,8 +90,8 @@ def test_run_info_survives_serialisation_in_a_job_file() -> None:
 
 
 def test_a_filter_passes_results_on_even_if_recording_fails() -> None:
-    said = Shareable({"a": 1})
+    shareable = Shareable({"a": 1})
     recorder = RecordingFilter("run", "after")
     recorder.handle_event("_after_task_data_filter", FLContext())
-    assert recorder.process(said, FLContext()) is said
-    assert said["a"] == 1
+    assert recorder.process(shareable, FLContext()) is shareable
+    assert shareable["a"] == 1

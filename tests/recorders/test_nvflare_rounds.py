@@ -37,9 +37,9 @@ def result(kind: str, **meta: object) -> Shareable:
 
 def broken() -> Shareable:
     """Make a reply with invalid headers."""
-    said = Shareable()
-    said["__headers__"] = "patient 7"
-    return said
+    reply = Shareable()
+    reply["__headers__"] = "patient 7"
+    return reply
 
 
 class Recording:
@@ -55,14 +55,14 @@ class Recording:
         )
 
     def ask(self, number: int | None, *sites: Party, weights: np.ndarray = START) -> None:
-        for who in sites:
-            name = f"{who} {number} {weights.tolist()}"
-            self.rounds.asked(name, who, task(number, weights), (ONE, TWO))
+        for client in sites:
+            name = f"{client} {number} {weights.tolist()}"
+            self.rounds.asked(name, client, task(number, weights), (ONE, TWO))
 
     def answer(
-        self, number: int | None, who: Party, said: Shareable, weights: np.ndarray = START
+        self, number: int | None, client: Party, reply: Shareable, weights: np.ndarray = START
     ) -> None:
-        self.rounds.answered(f"{who} {number} {weights.tolist()}", said)
+        self.rounds.answered(f"{client} {number} {weights.tolist()}", reply)
 
     def messages(self) -> tuple[Message, ...]:
         self.rounds.close()
@@ -78,10 +78,10 @@ def test_records_weights_as_differences_from_the_broadcast(recording: Recording)
     recording.ask(0, ONE, TWO)
     recording.answer(0, ONE, result(DataKind.WEIGHTS))
     recording.answer(0, TWO, result(DataKind.WEIGHT_DIFF))
-    _, whole, difference = (message.body for message in recording.messages())
-    assert isinstance(whole, Update)
+    _, weights, difference = (message.body for message in recording.messages())
+    assert isinstance(weights, Update)
     assert isinstance(difference, Update)
-    assert whole.delta["w"].tolist() == [0.5, 0.5]
+    assert weights.delta["w"].tolist() == [0.5, 0.5]
     assert difference.delta["w"].tolist() == [1.5, 2.5]
 
 
@@ -157,7 +157,7 @@ def test_the_run_closes_with_the_final_model(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("reply", "reason"),
     [
         (make_reply("EXECUTION_EXCEPTION"), "return code EXECUTION_EXCEPTION"),
         (make_reply("patient 7 not found"), "not NVFlare's"),
@@ -172,10 +172,10 @@ def test_the_run_closes_with_the_final_model(recording: Recording) -> None:
     ],
 )
 def test_records_unreadable_replies_as_missing_with_the_reason(
-    recording: Recording, said: Shareable, reason: str
+    recording: Recording, reply: Shareable, reason: str
 ) -> None:
     recording.ask(0, ONE)
-    recording.answer(0, ONE, said)
+    recording.answer(0, ONE, reply)
     body = recording.messages()[1].body
     assert isinstance(body, Missing)
     assert reason in body.reason
@@ -213,8 +213,8 @@ def test_omits_metadata_with_invalid_names_or_values(
 
 def test_metrics_alone_are_an_evaluation(recording: Recording) -> None:
     recording.ask(0, ONE)
-    said = DXO(DataKind.METRICS, {"accuracy": 0.25}, {"NUM_STEPS_CURRENT_ROUND": 8})
-    recording.answer(0, ONE, said.to_shareable())
+    reply = DXO(DataKind.METRICS, {"accuracy": 0.25}, {"NUM_STEPS_CURRENT_ROUND": 8})
+    recording.answer(0, ONE, reply.to_shareable())
     assert recording.messages()[1].body == Evaluation({"accuracy": 0.25}, 8)
 
 

@@ -93,7 +93,7 @@ class Adapting:
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
         shares = torch.tensor([0.4, 0.3, 0.2, 0.1] if knowledge.defenses else [0.25] * 4)
-        return {who: LabelShares(shares) for who in targets}
+        return {target: LabelShares(shares) for target in targets}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_finds_claims_that_depend_on_a_global_generator() -> None:
         def infer(
             self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
         ) -> Mapping[Party, LabelShares]:
-            return {who: LabelShares(torch.rand(4).softmax(0)) for who in targets}
+            return {target: LabelShares(torch.rand(4).softmax(0)) for target in targets}
 
     random = replace(FalseDeclaration(MeanSoftmax()), inner=Random())
     with pytest.raises(AssertionError, match="the same seed gives different claims"):

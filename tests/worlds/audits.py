@@ -40,14 +40,14 @@ def shares_finding(
 
     """
     uniform = [1 / len(true)] * len(true)
-    held = [float(share > 0) / sum(share > 0 for share in true) for share in true]
+    support = [float(share > 0) / sum(share > 0 for share in true) for share in true]
     scores = [
         Score(
             name,
             _error(name, claimed, true),
             "lower",
             {"uniform": _error(name, uniform, true)},
-            {"uniform on the true support": _error(name, held, true)},
+            {"uniform on the true support": _error(name, support, true)},
         )
         for name in ("l1", "linf")
     ]
@@ -59,10 +59,10 @@ def shares_finding(
         low = tuple(max(0.0, share - reach) for share in claimed)
         high = tuple(min(1.0, share + reach) for share in claimed)
         ends = list(zip(low, true, high, strict=True))
-        held = sum(below <= share <= above for below, share, above in ends) / len(ends)
+        coverage = sum(below <= share <= above for below, share, above in ends) / len(ends)
         width = sum(above - below for below, _, above in ends) / len(ends)
         scores += [
-            Score("coverage", held, "higher", {}, {}),
+            Score("coverage", coverage, "higher", {}, {}),
             Score("width", width, "lower", {}, {}),
         ]
     if size is not None:

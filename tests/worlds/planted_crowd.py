@@ -31,7 +31,7 @@ def pseudonym(number: int, of: int) -> Party:
 
 def said(
     number: int,
-    who: Party,
+    sender: Party,
     delta: Tensor | None = None,
     examples: int | None = None,
     metrics: Mapping[str, float] | None = None,
@@ -39,7 +39,7 @@ def said(
     body = Update(
         {"out.weight": torch.zeros(1) if delta is None else delta}, examples, metrics or {}
     )
-    return Message(number, who, frozenset({SERVER}), body)
+    return Message(number, sender, frozenset({SERVER}), body)
 
 
 def heard(*messages: Message) -> View:
@@ -104,11 +104,13 @@ class Crowd:
             for user_number in range(self.users)
         }
 
-    def _delta(self, kind: str, who: int, number: int) -> Tensor:
-        style_generator = Seed(5).child("style", who).generator()
-        noise_generator = Seed(5).child(kind, who, number).generator()
+    def _delta(self, kind: str, user_number: int, number: int) -> Tensor:
+        style_generator = Seed(5).child("style", user_number).generator()
+        noise_generator = Seed(5).child(kind, user_number, number).generator()
         delta = self.style * torch.randn(DIMS, generator=style_generator)
         delta += 0.3 * torch.randn(DIMS, generator=noise_generator)
-        half = slice(DIMS // 2) if self.value(who) == VALUES[0] else slice(DIMS // 2, None)
+        half = (
+            slice(DIMS // 2) if self.value(user_number) == VALUES[0] else slice(DIMS // 2, None)
+        )
         delta[half] += self.leak
         return delta

@@ -86,14 +86,14 @@ def beside_controls(findings: Iterable[Finding]) -> tuple[BesideControl, ...]:
     for finding in findings:
         if finding.candidates:
             groups[place_of(finding.cell)].append(finding)
-    every = (
+    candidates = (
         BesideControl(
             tuple(finding for finding in members if not finding.cell.is_control),
             tuple(finding for finding in members if finding.cell.is_control),
         )
         for members in groups.values()
     )
-    return tuple(one for one in every if one.planned)
+    return tuple(group for group in candidates if group.planned)
 
 
 def mean_in_control(score: str, control: Sequence[Finding]) -> Mapping[str, float]:

@@ -113,10 +113,10 @@ def plane_of(vectors: Float[Tensor, "updates dims"], rounds: Int[Tensor, " updat
 
 
 def _blocks(
-    vectors: Float[Tensor, "updates dims"], beside: Int[Tensor, " updates"]
+    vectors: Float[Tensor, "updates dims"], values: Int[Tensor, " updates"]
 ) -> Iterator[tuple[Float[Tensor, "_updates dims"], Int[Tensor, " _updates"]]]:
-    """Yield blocks of updates scaled to length 1, each with its rows of `beside`."""
-    parts = zip(torch.split(vectors, BLOCK), torch.split(beside, BLOCK), strict=True)
+    """Yield blocks of updates scaled to length 1, each with its rows of `values`."""
+    parts = zip(torch.split(vectors, BLOCK), torch.split(values, BLOCK), strict=True)
     return ((normalize(block.double()), block_values) for block, block_values in parts)
 
 

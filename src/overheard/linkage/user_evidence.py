@@ -92,8 +92,8 @@ class UserEvidence:
         """
         cosines = torch.stack(
             [
-                space.cosines(projections)
-                for layer, projections in zip(self.readings, places, strict=True)
+                space.cosines(layer_projections)
+                for layer, layer_projections in zip(self.readings, places, strict=True)
                 for space in layer.spaces
             ],
             2,

@@ -146,10 +146,10 @@ def client_called(name: str, place: Path) -> Party:
         raise TranscriptError(f"{_told(place)}: {spelled(str(error))}") from error
 
 
-def in_order(who: Party) -> tuple[tuple[int, str], ...]:
+def in_order(client: Party) -> tuple[tuple[int, str], ...]:
     """Return a sort key that puts `client/10` after `client/9`."""
     return tuple(
-        (int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(who)
+        (int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(client)
     )
 
 

@@ -42,9 +42,9 @@ def told_in(content: RecordDict, sizes: tuple[str, ...] = SIZES) -> Told:
     examples, size = None, ""
     for name in sizes:
         number = next((value for key, value in values if key == name), None)
-        whole = _number(number)
-        if whole is not None and whole >= 0 and whole == int(whole):
-            examples, size = int(whole), name
+        candidate = _number(number)
+        if candidate is not None and candidate >= 0 and candidate == int(candidate):
+            examples, size = int(candidate), name
             break
     metrics, unrecorded = dict[str, float](), list[str]()
     for name, value in values:

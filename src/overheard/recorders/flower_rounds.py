@@ -97,9 +97,9 @@ class FlowerRounds:
     def asked(self, messages: Sequence[Message]) -> None:
         """Record requests before they are sent to nodes."""
         for kind in RECORDED:
-            these = [one for one in messages if _kind(one) == kind]
-            if these:
-                self._ask(kind, these)
+            of_kind = [one for one in messages if _kind(one) == kind]
+            if of_kind:
+                self._ask(kind, of_kind)
         for other in sorted({_kind(one) for one in messages}.difference(RECORDED)):
             self._warn(f"messages of the kind {plain(other)!r} are not recorded")
 
@@ -141,12 +141,10 @@ class FlowerRounds:
             self._scribe.commit()
 
     def _ask(self, kind: str, messages: Sequence[Message]) -> None:
-        asked = _sent(kind, messages)
+        requests = _sent(kind, messages)
         groups = list[list[_Asked]]()
-        for one in asked:
-            group = next(
-                (requests for requests in groups if requests[0].parts == one.parts), None
-            )
+        for one in requests:
+            group = next((members for members in groups if members[0].parts == one.parts), None)
             if group is None:
                 groups.append([one])
             else:
@@ -157,12 +155,12 @@ class FlowerRounds:
                 "broadcast, and each update is relative to its node's model"
             )
         parts = max(groups, key=len)[0].parts
-        self._nodes.update(one.node for one in asked)
+        self._nodes.update(one.node for one in requests)
         if self._open is None or not self._open.takes(kind, parts):
             self.over()
             self._begin(parts)
         assert self._open is not None
-        self._open.add(kind, asked)
+        self._open.add(kind, requests)
 
     def _begin(self, parts: Parts) -> None:
         self._scribe.begin((SERVER, *sorted(self._nodes)))
@@ -244,12 +242,12 @@ class _Round:
         is_over = self.is_trained and (kind == MessageType.EVALUATE or self.is_answered)
         return not is_over and self.parts == parts
 
-    def add(self, kind: str, asked: Sequence[_Asked]) -> None:
+    def add(self, kind: str, requests: Sequence[_Asked]) -> None:
         """Add requests whose replies are outstanding."""
         if kind == MessageType.TRAIN:
             self.is_trained = True
-        self.waiting.extend(asked)
-        self.unannounced.extend(asked)
+        self.waiting.extend(requests)
+        self.unannounced.extend(requests)
 
     def answered(self, replies: Sequence[Message]) -> list[_Asked | None]:
         """Return the request of each reply, and remove it from the outstanding ones."""
@@ -276,15 +274,15 @@ class _Round:
 def _sent(kind: str, messages: Sequence[Message]) -> list[_Asked]:
     """Read the request to each node; content shared by several nodes is read once."""
     read = dict[int, tuple[Parts, Mapping[str, str]]]()
-    asked = []
+    requests = []
     for one in messages:
         content = one.content
         if id(content) not in read:
             read[id(content)] = parts_of(content), config_in(content)
         parts, config = read[id(content)]
         node = client(one.metadata.dst_node_id)
-        asked.append(_Asked(node, kind, one.metadata, parts, config))
-    return asked
+        requests.append(_Asked(node, kind, one.metadata, parts, config))
+    return requests
 
 
 def _broadcast(decoder: Decoder, parts: Parts, config: Mapping[str, str]) -> Broadcast:

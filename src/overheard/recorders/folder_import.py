@@ -205,8 +205,8 @@ def _another_import(out: Path, why: str) -> OutputError:
 
 
 def _refuse_nested(folder: Path, out: Path) -> None:
-    here, there = folder.resolve(), out.resolve()
-    if there.is_relative_to(here):
+    import_path, out_path = folder.resolve(), out.resolve()
+    if out_path.is_relative_to(import_path):
         raise OutputError(
             f"{out} is inside {folder}, from which is imported: choose a folder outside it"
         )

@@ -75,11 +75,11 @@ class _Model:
         """Return whether a task with these arrays has the same model."""
         if self.source.keys() != source.keys():
             return False
-        if all(source[name] is held for name, held in self.source.items()):
+        if all(source[name] is array for name, array in self.source.items()):
             return True
         try:
-            here = None if self.weights is None else self.weights.read()
-            return here is not None and _are_alike(here, copied(source).read())
+            weights = None if self.weights is None else self.weights.read()
+            return weights is not None and _are_alike(weights, copied(source).read())
         except UnreadableError:
             return False
 
@@ -152,12 +152,12 @@ class NvflareRounds:
         self._round: _Round | None = None
         self._final: Mapping[str, object] | None = None
 
-    def asked(self, task: str, who: Party, data: Shareable, known: Sequence[Party]) -> None:
+    def asked(self, task: str, client: Party, data: Shareable, known: Sequence[Party]) -> None:
         """Record a task that was sent to a site; repeated calls have no effect.
 
         Args:
             task: id of the task.
-            who: the site.
+            client: the site.
             data: content of the task.
             known: the sites known to take part.
 
@@ -168,13 +168,13 @@ class NvflareRounds:
             current = self._round
             if current is not None and task in current.asked:
                 return
-            if current is None or self._is_new_round(current, number, who):
+            if current is None or self._is_new_round(current, number, client):
                 self._finish()
                 current = self._round = _Round(number)
                 self._scribe.begin((SERVER, *known))
             model = self._model(current, data)
-            model.readers.add(who)
-            current.asked[task] = who, model
+            model.readers.add(client)
+            current.asked[task] = client, model
             current.open.add(task)
 
     def answered(self, task: str, result: Shareable) -> None:
@@ -230,10 +230,10 @@ class NvflareRounds:
             kind = type(error).__name__
             return SiteAnswer(lambda _: Missing(f"not recorded: it cannot be read ({kind})"))
 
-    def _is_new_round(self, current: _Round, number: int | None, who: Party) -> bool:
+    def _is_new_round(self, current: _Round, number: int | None, client: Party) -> bool:
         if number is not None or current.number is not None:
             return number != current.number
-        return any(who == asked for asked, _ in current.asked.values())
+        return any(client == other for other, _ in current.asked.values())
 
     def _model(self, current: _Round, data: Shareable) -> _Model:
         # The broadcast model replaces an earlier final model.

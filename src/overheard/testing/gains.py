@@ -84,7 +84,7 @@ def relabelled() -> planted.Overheard:
     return planted.hold(
         _renumbered(run.start),
         [_renumbered(delta) for delta in run.deltas],
-        [run.truth.counts[0, who][ORDER].tolist() for who in run.targets],
+        [run.truth.counts[0, target][ORDER].tolist() for target in run.targets],
         Examples(auxiliary.inputs, ORDER.argsort()[auxiliary.labels]),
         [replace(one, labels=one.labels[:, ORDER]) for one in run.sets],
     )

@@ -26,8 +26,8 @@ class LargerHalfScorer(Scorer[LargerHalf]):
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: LargerHalf
     ) -> LargerHalf:
         """Return whether the target holds the median number of examples or more."""
-        parties = {who for number, who in truth.counts if number in rounds}
-        sizes = {who: int(truth.label_counts(who, rounds).sum()) for who in parties}
+        parties = {party for number, party in truth.counts if number in rounds}
+        sizes = {party: int(truth.label_counts(party, rounds).sum()) for party in parties}
         return LargerHalf(float(sizes[target] >= median(sizes.values())))
 
     def blind(self, asked: LargerHalf, knowledge: Knowledge) -> Mapping[str, LargerHalf]:
