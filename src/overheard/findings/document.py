@@ -17,7 +17,7 @@ from overheard.findings.row import Row
 FORMAT = "overheard findings"
 
 VERSION = 1
-"""Raised whenever a reader of the previous version would misread a document."""
+"""Increased whenever a reader of the previous version would misread a document."""
 
 Entry = dict[str, object]
 
