@@ -12,7 +12,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.means import Means, MemoryShelf
 from overheard.core.messages import Broadcast, Message, Update, Weights, moved
-from overheard.core.parties import SERVER, Party, client, shadow
+from overheard.core.parties import SERVER, Party, client, is_shadow, shadow
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -126,40 +126,29 @@ def federate_people(
     clients = [client(number) for number in range(known + unseen)]
     devices = {shadow(number): name for number, name in enumerate(prior)}
     start = dict(initial_weights(build, seed.child("start")))
-    messages, true_users, counts, targets = [], {}, {}, []
+    sent, true_users, counts, targets = [], {}, {}, []
     for number in range(rounds):
-        private_seed = seed.child("private", number if fresh else 0)
-        client_examples = {
-            party: user.examples(private_seed.child(user.name))
+        data_seed = seed.child("private", number if fresh else 0)
+        data = {
+            party: user.examples(data_seed.child(user.name))
             for party, user in zip(clients, private, strict=True)
         }
-        client_examples |= {device: prior[name] for device, name in devices.items()}
-        messages.append(Message(number, SERVER, frozenset(client_examples), Broadcast(start)))
-        cohort = [
-            party
-            for party in client_examples
-            if asked is None
-            or party in clients
-            or int(party.partition("/")[2]) in asked[number]
-        ]
+        data |= {device: prior[name] for device, name in devices.items()}
+        sent.append(Message(number, SERVER, frozenset(data), Broadcast(start)))
+        sampled = None if asked is None else asked[number]
+        cohort = [party for party in data if _is_sampled(party, sampled)]
         updates = {
-            result.member.name: Update(
-                result.delta, len(result.member.rows), {"loss": result.loss}
-            )
-            for result in _trained(
-                start, {party: client_examples[party] for party in cohort}, number, seed
-            )
+            one.member.name: Update(one.delta, len(one.member.rows), {"loss": one.loss})
+            for one in _trained(start, {party: data[party] for party in cohort}, number, seed)
         }
         order = torch.randperm(len(clients), generator=seed.child("names", number).generator())
         for rank, index in enumerate(order.tolist() if anonymous else range(len(clients))):
             party = Party(f"anon/{number}-{rank}") if anonymous else clients[index]
-            messages.append(
-                Message(number, party, frozenset({SERVER}), updates[clients[index]])
-            )
+            sent.append(Message(number, party, frozenset({SERVER}), updates[clients[index]]))
             true_users[party] = people[index].name
-            counts[number, party] = client_examples[clients[index]].counts(CLASSES)
+            counts[number, party] = data[clients[index]].counts(CLASSES)
             targets.append(party)
-        messages += [
+        sent += [
             Message(number, party, frozenset({SERVER}), updates[party])
             for party in cohort
             if party in devices
@@ -167,11 +156,16 @@ def federate_people(
         start = moved(start, mean_update(list(updates.values())).delta)
     hands = {user.name: user.hand for user in people}
     return Peopled(
-        Transcript(tuple(messages)),
+        Transcript(tuple(sent)),
         GroundTruth(counts, {}, users=true_users, attributes={ATTRIBUTE: hands}),
         _known_of(people, known, unseen, prior, devices),
         tuple(dict.fromkeys(targets)),
     )
+
+
+def _is_sampled(party: Party, devices: Sequence[int] | None) -> bool:
+    """Return whether a party replies: clients always, shadow devices only if listed."""
+    return devices is None or not is_shadow(party) or int(party.partition("/")[2]) in devices
 
 
 def _known_of(
