@@ -1,4 +1,4 @@
-"""Writes truth.json beside a recording, from what the app's clients left.
+"""Write truth.json for a recording, from the label counts that the app's clients wrote.
 
 python truth.py RECORDING COUNTS [CANARIES]
 """
@@ -12,29 +12,29 @@ from overheard.core.messages import Update
 
 
 def main() -> None:
-    """Tell the label counts of each client in each round that it answered, and its canaries."""
+    """Write each client's label counts in each round with an update, and its canaries."""
     recording, counts, *canaries = map(Path, sys.argv[1:])
     senders = [
         (message.round, message.sender)
         for message in open_transcript(recording).messages
         if isinstance(message.body, Update)
     ]
-    left = {
+    counts_of_sender = {
         sender: json.loads((counts / f"{sender.removeprefix('client/')}.json").read_text())
         for _, sender in senders
     }
-    told = [
-        {"round": number, "party": sender, "labels": left[sender]["labels"]}
+    rounds_of_sender = [
+        {"round": number, "party": sender, "labels": counts_of_sender[sender]["labels"]}
         for number, sender in senders
     ]
-    truth = {"counts": told, "accuracy": []}
+    truth = {"counts": rounds_of_sender, "accuracy": []}
     for folder in canaries:
-        drawn = json.loads((folder / "truth.json").read_text())
-        truth["canaries"] = drawn["canaries"]
-        # Under the names that clients have in the recording.
+        canary_truth = json.loads((folder / "truth.json").read_text())
+        truth["canaries"] = canary_truth["canaries"]
+        # With the clients' names in the recording.
         truth["members"] = {
-            sender: drawn["members"][f"client/{one['partition']}"]
-            for sender, one in left.items()
+            sender: canary_truth["members"][f"client/{one['partition']}"]
+            for sender, one in counts_of_sender.items()
         }
     (recording / "truth.json").write_text(json.dumps(truth))
 

@@ -1,4 +1,4 @@
-"""What each site does: train the global model on its own digits, and send it back."""
+"""A site: train the global model on its own digits, and send it back."""
 
 import argparse
 from pathlib import Path
@@ -13,15 +13,15 @@ EPOCHS, BATCH, RATE = 2, 16, 0.1
 
 
 def main() -> None:
-    """Answer one task after the other until the job is over."""
+    """Handle tasks until the job is over."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, required=True)
     arguments = parser.parse_args()
 
     flare.init()
-    with np.load(arguments.data / f"{flare.get_site_name()}.npz") as held:
-        inputs = torch.from_numpy(held["inputs"])
-        labels = torch.from_numpy(held["labels"])
+    with np.load(arguments.data / f"{flare.get_site_name()}.npz") as site_data:
+        inputs = torch.from_numpy(site_data["inputs"])
+        labels = torch.from_numpy(site_data["labels"])
     model = Net()
     while flare.is_running():
         received = flare.receive()
@@ -33,14 +33,14 @@ def main() -> None:
             flare.FLModel(
                 params=model.state_dict(),
                 metrics={"train_loss": loss},
-                # FedAvg weighs by this number: here, by how many digits the site has.
+                # FedAvg weights updates by this number, here the site's number of digits.
                 meta={"NUM_STEPS_CURRENT_ROUND": len(labels)},
             )
         )
 
 
 def train(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor) -> float:
-    """Descend on the cross-entropy, batch by batch; gives the mean loss of the last epoch."""
+    """Train with minibatch SGD, and return the mean loss of the last epoch."""
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     losses = []
     for _ in range(EPOCHS):

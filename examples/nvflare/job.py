@@ -1,10 +1,10 @@
-"""Trains on handwritten digits at four sites, in NVFlare's simulator, and records the run."""
+"""Train on handwritten digits at four sites in NVFlare's simulator, and record the run."""
 
 import shutil
 import sys
 from pathlib import Path
 
-from digits import deal
+from digits import write_partition
 from net import Net
 from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
@@ -18,12 +18,12 @@ ROUNDS = 5
 
 
 def main() -> None:
-    """Deal the digits, run the job, and leave `data` and `recording` in this folder."""
+    """Partition the digits, run the job, and write `data` and `recording` to this folder."""
     here = Path.cwd()
     recording = here / "recording"
     if recording.exists():
-        sys.exit(f"{recording} is there already: move it away first")
-    deal(here / "data", SITES, ROUNDS)
+        sys.exit(f"{recording} exists already: move it away first")
+    write_partition(here / "data", SITES, ROUNDS)
     recipe = FedAvgRecipe(
         name="digits",
         model=Net(),
@@ -33,11 +33,11 @@ def main() -> None:
         train_args=f"--data {here / 'data'}",
         key_metric="",
     )
-    # These two lines are all that recording takes.
+    # These two lines record the run.
     facts = Facts(FRAMEWORK, "mlp", recipe=Recipe(rate=0.1, epochs=2, batch=16))
     recipe.add_server_input_filter(RecordingFilter(recording, facts=facts), tasks=["train"])
     recipe.execute(SimEnv(clients=SITES, workspace_root=str(here / "workspace")))
-    # Who held what. Only where that is known can an attack be scored; no run tells it.
+    # The ground truth, which is needed to score attacks; no real run provides it.
     shutil.copy(here / "data" / "truth.json", recording)
 
 

@@ -108,7 +108,7 @@ def test_a_file_that_is_no_findings(overheard: Command, policy: Path, tmp_path: 
     assert_mendable(overheard("check", path, "--policy", policy), str(path), "overheard audit")
     good = written(tmp_path, document(row()))
     bad = overheard("check", good, "--policy", policy, "--against", tmp_path / "no.json")
-    assert_mendable(bad, "no.json", "no such plain file")
+    assert_mendable(bad, "no.json", "no such regular file")
 
 
 def test_a_policy_with_mistakes(overheard: Command, policy: Path, tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Each target has the mean of its own runs, beside that of its own guesses."""
+"""Mean scores and guesses by target."""
 
 from dataclasses import replace
 
@@ -12,21 +12,21 @@ from overheard.findings.finding import Audit
 from tests.worlds.audits import shares_finding
 
 
-def test_a_target_has_the_mean_over_its_runs(small: Audit) -> None:
+def test_averages_score_and_guess_over_the_runs_of_each_target(small: Audit) -> None:
     findings = (
         shares_finding("none", client(0), (1.0, 0.0), (0.9, 0.1)),
         shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3), seed=1),
         shares_finding("none", client(1), (0.2, 0.8), (0.2, 0.8)),
     )
     (arm, _) = arms(replace(small, findings=findings), Seed(0))
-    held = by_target(arm.exposures[0].cases[0], "linf")
+    means = by_target(arm.exposures[0].cases[0], "linf")
     # 0.1 and 0.3; guessing 0.5 in both runs. Then 0, guessing 0.3.
-    assert [(one.value, one.blind) for one in held.values()] == [
+    assert [(mean.value, mean.blind) for mean in means.values()] == [
         (pytest.approx(0.2), 0.5),
         (0.0, pytest.approx(0.3)),
     ]
-    assert list(held) == [client(0), client(1)]
+    assert list(means) == [client(0), client(1)]
 
 
-def test_a_score_that_no_target_has_gives_nothing(small: Audit) -> None:
+def test_a_score_without_findings_has_no_means(small: Audit) -> None:
     assert by_target(arms(small, Seed(0))[0].exposures[0].cases[0], "nobody") == {}

@@ -1,4 +1,4 @@
-"""Finished cells are kept to the last bit, and damaged ones refused."""
+"""Cached cells load bit for bit, and damaged files are refused."""
 
 import math
 from dataclasses import replace
@@ -31,14 +31,14 @@ def only_file(folder: Path) -> Path:
     return path
 
 
-def test_what_was_kept_is_loaded_the_same(tmp_path: Path):
+def test_loads_the_result_that_was_saved(tmp_path: Path):
     store = CellStore(tmp_path / "cells")
     assert store.load(CELL) is None
     store.save(RESULT_OF_CELL)
     assert store.load(CELL) == RESULT_OF_CELL
 
 
-def test_a_cell_that_differs_in_anything_is_another(tmp_path: Path):
+def test_a_different_cell_is_not_found(tmp_path: Path):
     store = CellStore(tmp_path)
     store.save(RESULT_OF_CELL)
     for other in (
@@ -55,22 +55,22 @@ def test_a_cell_that_differs_in_anything_is_another(tmp_path: Path):
 
 @settings(deadline=None)
 @given(st.lists(st.floats(allow_nan=False), max_size=5), st.text(max_size=20))
-def test_every_figure_comes_back_to_the_last_bit(figures: list[float], name: str):
+def test_numbers_are_stored_bit_for_bit(figures: list[float], name: str):
     scores = tuple(Score(name, figure, "higher", {name: figure}, {}) for figure in figures)
-    kept = CellResult(CELL, (replace(FINDING, claimed=tuple(figures), scores=scores),), ())
-    back = RESULT.validate_json(RESULT.dump_json(kept))
-    assert back == kept
-    signs = [math.copysign(1, figure) for figure in back.findings[0].claimed]
+    stored = CellResult(CELL, (replace(FINDING, claimed=tuple(figures), scores=scores),), ())
+    loaded = RESULT.validate_json(RESULT.dump_json(stored))
+    assert loaded == stored
+    signs = [math.copysign(1, figure) for figure in loaded.findings[0].claimed]
     assert signs == [math.copysign(1, figure) for figure in figures]
 
 
-def test_a_figure_that_is_no_number_does_not_make_the_cell_unreadable():
-    kept = CellResult(CELL, (replace(FINDING, claimed=(math.nan,)),), ())
-    assert math.isnan(RESULT.validate_json(RESULT.dump_json(kept)).findings[0].claimed[0])
+def test_nan_can_be_stored():
+    stored = CellResult(CELL, (replace(FINDING, claimed=(math.nan,)),), ())
+    assert math.isnan(RESULT.validate_json(RESULT.dump_json(stored)).findings[0].claimed[0])
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"null", b"{}", b"\xff", b'{"cell": 3}'])
-def test_a_damaged_cell_is_refused_with_its_place_and_the_mend(tmp_path: Path, content: bytes):
+def test_refuses_a_damaged_file_and_says_what_to_do(tmp_path: Path, content: bytes):
     store = CellStore(tmp_path)
     store.save(RESULT_OF_CELL)
     path = only_file(tmp_path)
@@ -81,27 +81,27 @@ def test_a_damaged_cell_is_refused_with_its_place_and_the_mend(tmp_path: Path, c
     assert path.read_bytes() == content
 
 
-def test_a_cell_cut_short_or_with_a_changed_type_is_refused(tmp_path: Path):
+def test_refuses_truncated_files_and_wrong_types(tmp_path: Path):
     store = CellStore(tmp_path)
     store.save(RESULT_OF_CELL)
     path = only_file(tmp_path)
-    whole = path.read_bytes()
+    valid = path.read_bytes()
     for content in (
-        whole[:-1],
-        whole[: len(whole) // 2],
-        whole.replace(b'"seed":0', b'"seed":"0"'),
+        valid[:-1],
+        valid[: len(valid) // 2],
+        valid.replace(b'"seed":0', b'"seed":"0"'),
     ):
-        assert content != whole
+        assert content != valid
         path.write_bytes(content)
-        with pytest.raises(OutputError, match="not a finished cell"):
+        with pytest.raises(OutputError, match="not a valid cached result"):
             store.load(CELL)
 
 
-def test_the_file_of_another_cell_is_refused(tmp_path: Path):
+def test_refuses_the_file_of_another_cell(tmp_path: Path):
     store, other = CellStore(tmp_path / "a"), CellStore(tmp_path / "b")
     store.save(RESULT_OF_CELL)
     moved = replace(CELL, seed=1)
     other.save(CellResult(moved, (), ()))
     only_file(tmp_path / "a").write_bytes(only_file(tmp_path / "b").read_bytes())
-    with pytest.raises(OutputError, match="holds another cell"):
+    with pytest.raises(OutputError, match="contains another cell's result"):
         store.load(CELL)

@@ -1,4 +1,4 @@
-"""Two figures differ only where their intervals do not meet."""
+"""Two scores differ only if their intervals do not overlap."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def row(low: float | None, high: float | None, better: Better) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("after", "better", "said"),
+    ("after", "better", "expected"),
     [
         ((0.5, 0.9), "lower", "reads less"),
         ((0.5, 0.9), "higher", "reads more"),
@@ -24,7 +24,7 @@ def row(low: float | None, high: float | None, better: Better) -> Row:
         ((None, None), "lower", "too few"),
     ],
 )
-def test_the_side_on_which_the_later_interval_lies_says_who_reads_more(
-    after: tuple[float | None, float | None], better: Better, said: str
+def test_only_disjoint_intervals_show_a_difference(
+    after: tuple[float | None, float | None], better: Better, expected: str
 ) -> None:
-    assert compared(row(0.2, 0.4, better), row(*after, better)) == said
+    assert compared(row(0.2, 0.4, better), row(*after, better)) == expected

@@ -1,4 +1,4 @@
-"""A line on epsilon tells what is guaranteed, and is not believed where it denies itself."""
+"""Rows on epsilon: what they guarantee, and refusal of contradictory rows."""
 
 import json
 from math import inf
@@ -17,7 +17,7 @@ def read(verdict: str, **changes: object) -> EpsilonRow:
 
 
 @pytest.mark.parametrize("verdict", get_args(Standing))
-def test_what_is_guaranteed_hangs_on_the_verdict(verdict: Standing):
+def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: Standing):
     by_verdict = {
         "holds": 2.0,
         "unasked": 2.0,
@@ -30,7 +30,7 @@ def test_what_is_guaranteed_hangs_on_the_verdict(verdict: Standing):
 
 
 @pytest.mark.parametrize("verdict", ["holds", "unasked", "refused", "unlike", "unchecked"])
-def test_no_ceiling_is_infinite_wherever_it_was_reckoned(verdict: str):
+def test_a_missing_ceiling_means_infinite_epsilon(verdict: str):
     assert read(verdict, ceiling=None).guaranteed == inf
 
 
@@ -52,17 +52,19 @@ PROVEN = {"at_least": 2.5, "attack": "peek"}
         ("uncovered", {"ceiling": 2.0}),
     ],
 )
-def test_refuses_a_verdict_that_its_own_figures_deny(verdict: str, changes: dict[str, object]):
+def test_refuses_a_verdict_that_contradicts_its_numbers(
+    verdict: str, changes: dict[str, object]
+):
     read(verdict)
-    with pytest.raises(ValidationError, match="does not follow"):
+    with pytest.raises(ValidationError, match="contradicts"):
         read(verdict, **changes)
 
 
 @pytest.mark.parametrize("verdict", ["holds", "overclaimed"])
-def test_more_may_be_proven_than_is_claimed_of_units_that_are_added_or_left_out(verdict: str):
+def test_the_lower_bound_may_exceed_the_ceiling_of_another_neighbouring_relation(verdict: str):
     assert read(verdict, measured=PROVEN).measured is not None  # 2.5, and the ceiling is 2
 
 
-def test_a_mechanism_goes_by_the_name_at_the_start_of_its_settings():
+def test_the_mechanism_is_the_class_name_in_the_settings():
     assert read("holds").mechanism == "LocalDp"
     assert read("holds", defense="noise by hand").mechanism == "noise by hand"

@@ -1,4 +1,4 @@
-"""An audit as a DataFrame, and findings as a line or a small table that names cannot break."""
+"""Audits as DataFrames; findings as one line or as a small, escaped table."""
 
 import csv
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tests.report.shifts import SINCE, shift_audit, shift_findings
 from tests.worlds.audits import HOSTILE
 
 
-def test_a_frame_has_the_lines_of_the_csv_with_figures_as_they_are(rich: Audit):
+def test_a_frame_has_the_rows_of_the_csv_with_unrounded_numbers(rich: Audit):
     frame = rich.to_frame()
     lines = list(csv.DictReader(StringIO(as_csv(rich))))
     assert list(frame.columns) == list(lines[0])
@@ -35,12 +35,12 @@ def test_the_columns_of_a_frame_have_their_dtypes(small: Audit):
     assert pandas.isna(first["since"])
 
 
-def test_an_audit_without_findings_is_a_frame_without_rows(small: Audit):
+def test_an_audit_without_findings_gives_an_empty_frame(small: Audit):
     frame = replace(small, findings=()).to_frame()
     assert (len(frame), list(frame.columns)) == (0, list(COLUMNS))
 
 
-def test_a_finding_without_scores_and_a_timeline_have_rows_too():
+def test_findings_without_scores_and_with_a_timeline_have_rows():
     planned, control = shift_findings("none", "trend", 0.0, has_alarm=False)
     frame = shift_audit([planned, control]).to_frame()
     assert frame["true_since"].tolist()[0] == SINCE
@@ -51,7 +51,7 @@ def test_a_finding_without_scores_and_a_timeline_have_rows_too():
     assert last["blind guesses"] is None
 
 
-def test_a_choice_names_what_it_puts_first():
+def test_names_the_top_candidate_or_a_tie():
     (one, *_) = identity_findings("none", "ours", 3.0, has_controls=False)
     best = one.candidates[one.claimed.index(max(one.claimed))]
     assert one.named == best
@@ -73,7 +73,7 @@ def hostile(finding: Finding) -> Finding:
     return replace(finding, cell=cell)
 
 
-def test_no_name_is_markup_or_commands_a_terminal(small: Audit):
+def test_escapes_markup_and_control_characters(small: Audit):
     finding = hostile(small.findings[0])
     audit = replace(small, title=f"{HOSTILE}\x1b", findings=(finding,))
     assert r"\x1b[2J\n" in repr(finding)
@@ -95,7 +95,7 @@ def test_the_table_of_an_audit_has_the_mean_of_each_attack(small: Audit):
     assert "2 runs, 4 findings, 0 refusals" in page
 
 
-def test_the_table_of_an_audit_stays_small(small: Audit):
+def test_the_table_of_an_audit_is_cut(small: Audit):
     one = small.findings[0]
     many = tuple(
         replace(one, target=client(0), cell=replace(one.cell, attack=f"decaf {number}"))

@@ -1,4 +1,4 @@
-"""The columns of a DataFrame have their dtypes, whatever is in them."""
+"""DataFrame columns keep their dtypes, whatever their values."""
 
 from overheard.core.scorer import Score
 from overheard.findings.frame import COLUMNS, score_cells, typed_frame
@@ -10,14 +10,14 @@ def test_a_frame_without_rows_has_its_columns_and_dtypes():
     assert len(frame) == 0
 
 
-def test_what_a_row_lacks_is_missing():
+def test_absent_values_are_missing():
     frame = typed_frame([{"value": 0.5}, {"since": 3}], ("value", "since", "score", "low"))
     assert frame["value"].tolist()[0] == 0.5
     assert frame.isna().sum().tolist() == [1, 1, 2, 2]
     assert frame["since"][1] == 3
 
 
-def test_a_score_fills_the_columns_that_tell_of_it():
+def test_a_score_fills_its_columns():
     cells = score_cells(
         Score("l1", 0.5, "lower", {"uniform": 0.75, "prior": 0.6}, {"told": 0.2})
     )

@@ -1,16 +1,16 @@
-"""Tables for a notebook show names from data, and do nothing that those say."""
+"""HTML tables escape all text."""
 
 from overheard.findings.html import LONGEST, html_table, html_text
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m\"'&"
 
 
-def test_markup_is_escaped_and_what_has_no_picture_is_spelled_out():
-    shown = r"&lt;script&gt;alert(1)&lt;/script&gt;\u202e\x1b[31m&quot;&#x27;&amp;"
-    assert html_text(HOSTILE) == shown
+def test_escapes_markup_and_unprintable_characters():
+    expected = r"&lt;script&gt;alert(1)&lt;/script&gt;\u202e\x1b[31m&quot;&#x27;&amp;"
+    assert html_text(HOSTILE) == expected
 
 
-def test_every_text_of_a_table_is_escaped():
+def test_escapes_every_text_of_a_table():
     page = html_table(HOSTILE, (HOSTILE,), [(HOSTILE,)], HOSTILE)
     assert page.count("&lt;script&gt;") == 4
     for raw in ("<script", "\u202e", "\x1b"):

@@ -1,4 +1,4 @@
-"""Names from outside are plain to read and command nothing."""
+"""Names from outside are printable and readable."""
 
 import unicodedata
 
@@ -10,23 +10,23 @@ from overheard.findings.names import shortened, shown, spoken, together, told_ap
 
 
 @given(st.text())
-def test_no_shown_character_is_a_control_a_mark_of_direction_or_a_break(text: str) -> None:
+def test_removes_control_characters_direction_marks_and_breaks(text: str) -> None:
     for character in shown(text):
         assert unicodedata.category(character)[0] != "C"
         assert character not in "\u2028\u2029"
 
 
 @given(st.text(alphabet="abc <>&'\"=$é八שב", max_size=40))
-def test_plain_characters_stay_as_they_are(text: str) -> None:
+def test_keeps_printable_characters(text: str) -> None:
     assert shown(text) == text
 
 
 @given(st.text(), st.integers(2, 30))
-def test_a_shortened_name_is_never_longer_than_asked(text: str, length: int) -> None:
+def test_a_shortened_name_is_at_most_this_long(text: str, length: int) -> None:
     assert len(shortened(text, length)) <= length
 
 
-def test_a_sentence_names_who_pools_what_they_read() -> None:
+def test_names_parties_and_pooled_observers() -> None:
     assert together((SERVER,)) == "the server"
     assert together((SERVER, client(1), client(2))) == (
         "the server, client 1 and client 2 together"
@@ -34,7 +34,7 @@ def test_a_sentence_names_who_pools_what_they_read() -> None:
     assert spoken(COHORT) == "all clients together"
 
 
-def test_names_are_told_apart_by_what_they_do_not_share() -> None:
+def test_drops_what_all_attack_names_share() -> None:
     names = [
         "whispers, with 300 virtual clients",
         "whispers, auxiliary examples distorted by 0.5, with 300 virtual clients",

@@ -1,4 +1,4 @@
-"""A file of findings is believed in nothing that it does not prove by its form."""
+"""Reading of untrusted findings files."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from overheard.findings.read_document import MOST_BYTES, read_findings
 from tests.gate.documents import Part, document, estimate, line, refusal, row, run, written
 
 
-def test_reads_what_a_gate_needs_and_no_more(tmp_path: Path):
+def test_reads_the_parts_that_a_gate_needs(tmp_path: Path):
     rows = (row(), row(attack="loss", gain=None, observers=["server", "client/1"]))
     found = read_findings(
         written(tmp_path, document(*rows, refusals=[refusal(target="cohort")], later_key=[1]))
@@ -26,7 +26,7 @@ def test_reads_what_a_gate_needs_and_no_more(tmp_path: Path):
     assert found.arm_names == ("bare",)
 
 
-def test_what_was_not_measured_is_none(tmp_path: Path):
+def test_missing_measurements_are_none(tmp_path: Path):
     bare = run(accuracy={"3": None}, bytes=None, seconds={"wall": None, "cores": None})
     found = read_findings(
         written(tmp_path, document(row(None, None), arms=[bare, run("other", accuracy={})]))
@@ -36,13 +36,13 @@ def test_what_was_not_measured_is_none(tmp_path: Path):
     assert found.arm_names == ("bare", "other")
 
 
-def test_reads_findings_from_before_bytes_and_seconds_were_counted(tmp_path: Path):
+def test_reads_files_without_bytes_and_seconds(tmp_path: Path):
     early = {key: value for key, value in run().items() if key not in {"bytes", "seconds"}}
     (read,) = read_findings(written(tmp_path, document(arms=[early]))).arms
     assert (read.bytes, read.seconds) == (None, None)
 
 
-def test_findings_from_before_epsilon_was_told_are_not_taken_for_findings_without_mechanisms(
+def test_a_file_without_epsilon_differs_from_one_without_mechanisms(
     tmp_path: Path,
 ):
     early = {key: value for key, value in document(row()).items() if key != "epsilon"}
@@ -50,21 +50,21 @@ def test_findings_from_before_epsilon_was_told_are_not_taken_for_findings_withou
     assert read_findings(written(tmp_path, document(row()))).epsilon == ()
 
 
-def test_a_defense_that_a_recording_states_twice_is_read_and_told_alike(tmp_path: Path):
+def test_accepts_two_equal_epsilon_rows(tmp_path: Path):
     found = read_findings(written(tmp_path, document(epsilon=[line(), line()])))
     assert len(found.epsilon or ()) == 2
     assert found.arm_names == ("bare", "noisy")
 
 
-SPOILT: dict[str, tuple[Callable[[], Part], str]] = {
+INVALID: dict[str, tuple[Callable[[], Part], str]] = {
     "another format": (lambda: document(format="figures"), "format is not"),
     "no format": (lambda: {"version": 1}, "format is not"),
     "a later version": (lambda: document(version=2), "version 2"),
     "version true": (lambda: document(version=True), "version True"),
     "no summary": (lambda: {k: v for k, v in document().items() if k != "summary"}, "summary"),
-    "no interval's order": (
+    "interval ends in the wrong order": (
         lambda: document(row(value=estimate(0.9, 0.1))),
-        "ends at 0.1 before it begins at 0.9",
+        "upper end 0.1 is below its lower end 0.9",
     ),
     "a text for a number": (
         lambda: document(row(value={"mean": "0.5", "low": 0.0, "high": 1.0})),
@@ -72,17 +72,20 @@ SPOILT: dict[str, tuple[Callable[[], Part], str]] = {
     ),
     "true for a count": (lambda: document(row(seeds=True)), "summary.0.seeds"),
     "a count below 0": (lambda: document(row(targets=-1)), "summary.0.targets"),
-    "a direction that is none": (lambda: document(row(better="Lower")), "summary.0.better"),
-    "two rows of one place": (lambda: document(row(), row(0.1, 0.2)), "two rows"),
+    "an unknown direction": (lambda: document(row(better="Lower")), "summary.0.better"),
+    "two rows with one key": (lambda: document(row(), row(0.1, 0.2)), "two rows"),
     "the same with observers in another order": (
         lambda: document(row(observers=["a", "b"]), row(observers=["b", "a"])),
         "two rows",
     ),
     "two runs of one seed": (lambda: document(arms=[run(), run()]), "two runs"),
     "an accuracy above 1": (lambda: document(arms=[run(accuracy={"0": 1.1})]), "accuracy"),
-    "an accuracy of no round": (lambda: document(arms=[run(accuracy={"x": 0.1})]), "accuracy"),
+    "an accuracy without a round number": (
+        lambda: document(arms=[run(accuracy={"x": 0.1})]),
+        "accuracy",
+    ),
     "bytes below 0": (lambda: document(arms=[run(bytes={"up": -1, "down": 0})]), "bytes.up"),
-    "a verdict that is none": (lambda: document(epsilon=[line("kept")]), "epsilon.0.verdict"),
+    "an unknown verdict": (lambda: document(epsilon=[line("kept")]), "epsilon.0.verdict"),
     "an epsilon below 0": (
         lambda: document(epsilon=[line("unasked", ceiling=-1)]),
         "epsilon.0.ceiling",
@@ -100,35 +103,35 @@ SPOILT: dict[str, tuple[Callable[[], Part], str]] = {
         "epsilon.0.ceiling",
     ),
     "a delta of 1": (lambda: document(epsilon=[line(delta=1)]), "epsilon.0.delta"),
-    "a verdict that its figures deny": (
+    "a verdict that contradicts its numbers": (
         lambda: document(epsilon=[line("unasked", measured={"at_least": 1, "attack": "a"})]),
-        "epsilon.0: 'unasked' does not follow",
+        "epsilon.0: verdict 'unasked' contradicts",
     ),
     "two lines of one mechanism": (
         lambda: document(epsilon=[line(), line("violated")]),
-        "two lines of one mechanism that differ",
+        "two different rows for the same mechanism",
     ),
-    "those with observers in another order": (
+    "two rows of one mechanism, observers in another order": (
         lambda: document(
             epsilon=[line(observers=["a", "b"]), line("violated", observers=["b", "a"])]
         ),
-        "two lines of one mechanism that differ",
+        "two different rows for the same mechanism",
     ),
-    "hostile words": (lambda: document(row(better="\x1b[2J\n")), "summary.0.better"),
+    "control characters": (lambda: document(row(better="\x1b[2J\n")), "summary.0.better"),
 }
 
 
-@pytest.mark.parametrize(("spoilt", "words"), SPOILT.values(), ids=SPOILT)
-def test_refuses_in_one_line_with_the_place(
-    spoilt: Callable[[], Part], words: str, tmp_path: Path
+@pytest.mark.parametrize(("make_invalid", "words"), INVALID.values(), ids=INVALID)
+def test_refuses_invalid_files_and_names_the_place(
+    make_invalid: Callable[[], Part], words: str, tmp_path: Path
 ):
-    path = written(tmp_path, spoilt())
+    path = written(tmp_path, make_invalid())
     with pytest.raises(FindingsError) as refused:
         read_findings(path)
-    said = str(refused.value)
-    assert said.startswith(f"{path}: ")
-    assert words in said
-    assert said.isprintable()
+    message = str(refused.value)
+    assert message.startswith(f"{path}: ")
+    assert words in message
+    assert message.isprintable()
 
 
 WHOLE = json.dumps(document(row()))
@@ -141,13 +144,13 @@ WHOLE = json.dumps(document(row()))
         (WHOLE[:-20].encode(), "line 1"),
         (WHOLE.encode("utf-16"), "utf-8"),
         (b"\xef\xbb\xbf" + WHOLE.encode(), "BOM"),
-        (b"[]", "it is no object"),
-        (b"null", "it is no object"),
-        (WHOLE.replace("0.6", "NaN").encode(), "NaN is no JSON"),
-        (WHOLE.replace("0.6", "-Infinity").encode(), "-Infinity is no JSON"),
+        (b"[]", "it is not a JSON object"),
+        (b"null", "it is not a JSON object"),
+        (WHOLE.replace("0.6", "NaN").encode(), "NaN is not valid JSON"),
+        (WHOLE.replace("0.6", "-Infinity").encode(), "-Infinity is not valid JSON"),
         (WHOLE.replace("0.6", "1e999").encode(), "Out of range"),
         (WHOLE.replace("0.6", "1" + "0" * 5000).encode(), "digits"),
-        (WHOLE.replace('"arm": "bare"', '"arm": "a", "arm": "b"').encode(), "a key twice"),
+        (WHOLE.replace('"arm": "bare"', '"arm": "a", "arm": "b"').encode(), "a duplicate key"),
         (WHOLE.replace("bare", r"\ud800").encode(), "hex escape"),
         (b'{"a": ' * 100_000 + b"1" + b"}" * 100_000, "nested too deeply"),
         (b"[" * 100_000, "nested too deeply"),
@@ -157,16 +160,16 @@ WHOLE = json.dumps(document(row()))
         *("digits", "twice", "surrogate", "deep objects", "deep lists"),
     ],
 )
-def test_refuses_what_is_no_plain_json(content: bytes, words: str, tmp_path: Path):
+def test_refuses_invalid_json(content: bytes, words: str, tmp_path: Path):
     path = tmp_path / "findings.json"
     path.write_bytes(content)
-    with pytest.raises(FindingsError, match="holds no findings of an audit") as refused:
+    with pytest.raises(FindingsError, match="not valid findings of an audit") as refused:
         read_findings(path)
     assert words in str(refused.value)
     assert str(refused.value).isprintable()
 
 
-def test_refuses_a_file_that_would_fill_the_memory_before_it_does(tmp_path: Path):
+def test_refuses_a_huge_file_without_reading_it(tmp_path: Path):
     path = tmp_path / "findings.json"
     with path.open("wb") as file:
         file.truncate(MOST_BYTES + 1)  # a hole: it takes no disk
@@ -175,6 +178,6 @@ def test_refuses_a_file_that_would_fill_the_memory_before_it_does(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["missing.json", "."], ids=["missing", "folder"])
-def test_refuses_what_is_no_file(name: str, tmp_path: Path):
-    with pytest.raises(FindingsError, match="no such plain file"):
+def test_refuses_missing_files_and_folders(name: str, tmp_path: Path):
+    with pytest.raises(FindingsError, match="no such regular file"):
         read_findings(tmp_path / name)

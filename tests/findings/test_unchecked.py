@@ -1,4 +1,4 @@
-"""Intervals of claims are held against the best guess of one who heard nothing."""
+"""Claimed intervals are compared with the best uninformed guess."""
 
 from dataclasses import replace
 
@@ -15,16 +15,16 @@ def claim(*shares: float, reach: float | None = None) -> Finding:
     return replace(finding, true=(), scores=(), is_checked=False, blind=GUESS)
 
 
-def test_counts_the_intervals_that_leave_the_guess_out() -> None:
-    # 0.6 and 0.4 +- 0.1 leave out 0.25 and 0.75; 0.3 and 0.7 +- 0.1 do not.
-    held = left_out([claim(0.6, 0.4, reach=0.1), claim(0.3, 0.7, reach=0.1)])
-    assert held == LeftOut("auxiliary prior", 2, 4)
+def test_counts_the_intervals_that_exclude_the_guess() -> None:
+    # 0.6 and 0.4 +- 0.1 exclude 0.25 and 0.75; 0.3 and 0.7 +- 0.1 do not.
+    exclusion = left_out([claim(0.6, 0.4, reach=0.1), claim(0.3, 0.7, reach=0.1)])
+    assert exclusion == LeftOut("auxiliary prior", 2, 4)
 
 
-def test_without_intervals_or_a_guess_there_is_nothing_to_count() -> None:
+def test_returns_none_without_intervals_or_a_guess() -> None:
     assert left_out([claim(0.6, 0.4)]) is None
     assert left_out([replace(claim(0.6, 0.4, reach=0.1), blind={})]) is None
 
 
-def test_a_guess_without_numbers_is_none() -> None:
+def test_skips_guesses_without_numbers() -> None:
     assert told_guess(replace(claim(0.6, 0.4), blind={"nothing": ()})) is None

@@ -1,4 +1,4 @@
-"""Three known users and one of the holdout, heard in two rounds, trained in a twinkling."""
+"""Three candidate users and a holdout user, in a small run of two rounds."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ DEVICES = {shadow(0): "ann", shadow(1): "ben", shadow(2): "cid", shadow(3): "dot
 
 
 def priors() -> dict[str, Examples]:
-    """Blobs of each user, in no order of labels."""
+    """Draw each user's examples, in random order of labels."""
     return {
         user: blobs(4, seed).take(torch.arange(size))
         for seed, (user, size) in enumerate(SIZES.items())
@@ -28,9 +28,9 @@ def priors() -> dict[str, Examples]:
 
 
 def people(devices: Mapping[Party, str] = DEVICES) -> KnownUsers:
-    prior = priors()
+    examples = priors()
     return KnownUsers(
-        {n: prior[n] for n in ("ann", "ben", "cid")}, {"dot": prior["dot"]}, devices
+        {n: examples[n] for n in ("ann", "ben", "cid")}, {"dot": examples["dot"]}, devices
     )
 
 
@@ -53,19 +53,19 @@ def knowing(
     )
 
 
-def sent(number: int, who: Party, height: float = 0.0) -> Message:
-    """An update that is the same number all over."""
+def sent(number: int, sender: Party, height: float = 0.0) -> Message:
+    """Make an update with this value everywhere."""
     delta = {name: torch.full_like(w, height) for name, w in broadcast(number).items()}
-    return Message(number, who, frozenset({SERVER}), Update(delta, 5))
+    return Message(number, sender, frozenset({SERVER}), Update(delta, 5))
 
 
 def heard(
     rounds: int = 2, devices: tuple[Party, ...] = tuple(DEVICES), clients: int = 2
 ) -> View:
-    """Clients whose updates are 1, 2, ... all over, and devices whose are -1, -2, ..."""
-    said = []
+    """Make a view: updates of clients are 1, 2, ... everywhere, of devices -1, -2, ..."""
+    messages = []
     for number in range(rounds):
-        said.append(Message(number, SERVER, frozenset(), Broadcast(broadcast(number))))
-        said += [sent(number, Party(f"anon/{number}-{n}"), n + 1) for n in range(clients)]
-        said += [sent(number, who, -1 - int(who[-1])) for who in devices]
-    return View(frozenset({SERVER}), tuple(said))
+        messages.append(Message(number, SERVER, frozenset(), Broadcast(broadcast(number))))
+        messages += [sent(number, Party(f"anon/{number}-{n}"), n + 1) for n in range(clients)]
+        messages += [sent(number, device, -1 - int(device[-1])) for device in devices]
+    return View(frozenset({SERVER}), tuple(messages))

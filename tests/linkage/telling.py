@@ -1,4 +1,4 @@
-"""Readings of clients that tell their shares, or nothing of them."""
+"""Readings of clients, informative or uninformative about their label shares."""
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ def shares_of_all(alpha: float = 0.5) -> Tensor:
 
 
 def nothing(clients: int = CLIENTS, log_sizes: Tensor | None = None) -> Readings:
-    """Of clients who did nothing at all."""
+    """Make readings of clients with zero updates."""
     return Readings(
         torch.zeros(clients, CLASSES, FEATURES + 1),
         torch.zeros(clients, 2 * CLASSES + 1, CLASSES),
@@ -27,7 +27,7 @@ def nothing(clients: int = CLIENTS, log_sizes: Tensor | None = None) -> Readings
 
 
 def noisy(seed: int = 1) -> Readings:
-    """That have nothing to do with any shares."""
+    """Make readings that do not depend on shares."""
     generator = Seed(seed).generator()
     parts = [
         torch.randn(part.shape, generator=generator)
@@ -37,7 +37,7 @@ def noisy(seed: int = 1) -> Readings:
 
 
 def telling(shares: Tensor, seed: int = 1) -> Readings:
-    """Whose common factors and biases rise with the shares, amid noise."""
+    """Make noisy readings whose common factors and biases rise with the shares."""
     noise = noisy(seed)
     change, pull = noise.change.clone(), noise.pull.clone()
     change[:, :, -1] = shares + 0.05 * change[:, :, -1]
@@ -46,11 +46,11 @@ def telling(shares: Tensor, seed: int = 1) -> Readings:
 
 
 def far_off() -> Readings:
-    """Further than any client that networks learn from."""
+    """Make readings outside the range of the training data."""
     usual = noisy(8)
     return Readings(usual.change * 1e6, usual.answers * 1e6, usual.before, usual.pull * 1e15)
 
 
-def missed(told: Tensor, shares: Tensor) -> float:
-    """Mean L1 distance over the clients."""
-    return float((told - shares).abs().sum(1).mean())
+def missed(estimates: Tensor, shares: Tensor) -> float:
+    """Return the mean L1 distance over the clients."""
+    return float((estimates - shares).abs().sum(1).mean())

@@ -1,4 +1,4 @@
-"""Values of an attribute, update by update."""
+"""Attribute labels of known updates."""
 
 import pytest
 import torch
@@ -29,45 +29,47 @@ KNOWN = KnownUpdates(
 
 
 class TestAttributeLabels:
-    def test_places_are_those_of_the_values_in_order(self):
-        told = attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
-        assert told.values == ("both", "left", "right")
-        # Of kim nothing is known.
-        assert told.labels.tolist() == [2, 0, 1, 2, UNKNOWN, 1]
+    def test_labels_are_indices_into_the_sorted_values(self):
+        found = attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
+        assert found.values == ("both", "left", "right")
+        # The value of kim is unknown.
+        assert found.labels.tolist() == [2, 0, 1, 2, UNKNOWN, 1]
 
-    def test_of_users_who_may_be_named_nothing_is_told_unless_of_everyone(self):
-        told = attribute_labels(KNOWN, PEOPLE, "hand", "holdout")
-        assert told.values == ("both", "left", "right")
-        assert told.labels.tolist() == [UNKNOWN, UNKNOWN, 1, 2, UNKNOWN, 1]
-        assert told.told().tolist() == [2, 3, 5]
+    def test_holdout_labels_only_users_who_take_no_part(self):
+        found = attribute_labels(KNOWN, PEOPLE, "hand", "holdout")
+        assert found.values == ("both", "left", "right")
+        assert found.labels.tolist() == [UNKNOWN, UNKNOWN, 1, 2, UNKNOWN, 1]
+        assert found.told().tolist() == [2, 3, 5]
 
-    def test_takes_the_only_attribute_there_is(self):
+    def test_uses_the_only_attribute_by_default(self):
         assert attribute_labels(KNOWN, PEOPLE, None, "everyone").attribute == "hand"
 
-    def test_refuses_an_attribute_that_nobody_knows_and_names_those_there_are(self):
+    def test_refuses_an_unknown_attribute_and_lists_the_known_ones(self):
         with pytest.raises(NeedsError, match=r"'age'.*hand"):
             attribute_labels(KNOWN, PEOPLE, "age", "everyone")
 
     def test_refuses_data_without_attributes(self):
-        bare = KnownUsers(PEOPLE.priors, PEOPLE.holdout)
-        with pytest.raises(NeedsError, match="the data have none"):
-            attribute_labels(KNOWN, bare, None, "everyone")
+        without_attributes = KnownUsers(PEOPLE.priors, PEOPLE.holdout)
+        with pytest.raises(NeedsError, match="the data have no attributes"):
+            attribute_labels(KNOWN, without_attributes, None, "everyone")
 
-    def test_refuses_to_learn_one_value_alone(self):
-        alike = KnownUsers(
+    def test_refuses_a_single_value(self):
+        one_value = KnownUsers(
             PEOPLE.priors, PEOPLE.holdout, attributes={"hand": {"eve": "left", "ann": "right"}}
         )
-        with pytest.raises(NeedsError, match="2 values"):
-            attribute_labels(KNOWN, alike, None, "holdout")
-        assert len(attribute_labels(KNOWN, alike, None, "everyone").values) == 2
+        with pytest.raises(NeedsError, match="2 different values"):
+            attribute_labels(KNOWN, one_value, None, "holdout")
+        assert len(attribute_labels(KNOWN, one_value, None, "everyone").values) == 2
 
     def test_claims_the_geometric_mean_over_the_updates_of_a_sender(self):
-        told = attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
+        found = attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
         sent = SentUpdates(
             torch.zeros(3, 3), (client(0), client(0), client(1)), torch.tensor([0, 1, 0])
         )
-        chances = torch.tensor([[0.8, 0.1, 0.1], [0.2, 0.4, 0.4], [0.2, 0.3, 0.5]]).double()
-        claims = attribute_claims(told, sent, chances.log())
+        probabilities = torch.tensor(
+            [[0.8, 0.1, 0.1], [0.2, 0.4, 0.4], [0.2, 0.3, 0.5]]
+        ).double()
+        claims = attribute_claims(found, sent, probabilities.log())
         # (0.8 * 0.2)^(1/2) = 0.4 and (0.1 * 0.4)^(1/2) = 0.2 twice: of 0.8 in all.
         assert claims[client(0)].numbers() == pytest.approx([0.5, 0.25, 0.25])
         assert claims[client(1)].numbers() == pytest.approx([0.2, 0.3, 0.5])

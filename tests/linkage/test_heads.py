@@ -17,16 +17,16 @@ def clouds(each: int = 20) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def accuracy(heads: Heads, vectors: torch.Tensor, labels: torch.Tensor, head: int = 0) -> float:
-    told = heads.log_probabilities(vectors)[head].argmax(1)
-    return float((told == labels).float().mean())
+    predicted = heads.log_probabilities(vectors)[head].argmax(1)
+    return float((predicted == labels).float().mean())
 
 
 class TestFitHeads:
-    def test_tells_apart_what_lies_apart(self):
+    def test_learns_separable_classes(self):
         vectors, labels = clouds()
         assert accuracy(fit_heads(vectors, [labels], [CLASSES], Seed(0)), vectors, labels) > 0.9
 
-    def test_answers_each_question_with_a_head_of_its_own(self):
+    def test_each_question_has_its_own_head(self):
         vectors, labels = clouds()
         first = (labels == 0).long()
         heads = fit_heads(vectors, [labels, first], [CLASSES, 2], Seed(0))
@@ -40,20 +40,20 @@ class TestFitHeads:
         total = heads.log_probabilities(vectors)[0].exp().sum(1)
         torch.testing.assert_close(total, torch.ones(len(vectors), dtype=torch.float64))
 
-    def test_learns_nothing_from_labels_that_are_unknown(self):
+    def test_learns_from_labelled_updates_alone(self):
         vectors, labels = clouds()
         half = torch.where(torch.arange(len(labels)) % 2 == 0, labels, UNKNOWN)
         heads = fit_heads(vectors, [half], [CLASSES], Seed(0))
         assert accuracy(heads, vectors, labels) > 0.9
 
-    def test_a_head_that_is_told_nothing_moves_nothing(self):
+    def test_a_head_without_labels_changes_nothing(self):
         vectors, labels = clouds()
         nothing = torch.full_like(labels, UNKNOWN)
         one = fit_heads(vectors, [labels], [CLASSES], Seed(0), epochs=3)
         two = fit_heads(vectors, [labels, nothing], [CLASSES, 2], Seed(0), epochs=3)
         assert torch.equal(one.log_probabilities(vectors)[0], two.log_probabilities(vectors)[0])
 
-    def test_a_step_goes_down_the_sum_of_the_losses_of_its_heads(self):
+    def test_a_step_follows_the_gradient_of_the_summed_losses(self):
         vectors, labels = clouds()
         first = torch.where(labels == 0, 1, UNKNOWN)
         tiny, rate = 1e-12, 0.5
@@ -74,16 +74,18 @@ class TestFitHeads:
         )
         network = after_one_step(tiny).network.requires_grad_(True)
         network.zero_grad()
-        told = network(vectors)
+        logits = network(vectors)
         # A third of the updates have a label for the second head: their sum is still divided
         # by the size of the batch.
         known = first != UNKNOWN
-        loss = cross_entropy(told[0], labels) + cross_entropy(told[1][known], first[known]) / 3
+        loss = (
+            cross_entropy(logits[0], labels) + cross_entropy(logits[1][known], first[known]) / 3
+        )
         loss.backward()
         for name, parameter in network.named_parameters():
             torch.testing.assert_close(end[name], start[name] - rate * parameter.grad)
 
-    def test_the_rate_falls_as_keras_has_it(self):
+    def test_the_rate_decays_as_in_keras(self):
         # Two steps on the same batch without momentum; of the second, 1 / (1 + decay) of it is
         # taken: with decay 1e9 none is left.
         vectors, labels = clouds()
@@ -107,9 +109,9 @@ class TestFitHeads:
 
     def test_refuses_labels_without_a_head(self):
         vectors, labels = clouds()
-        with pytest.raises(ValueError, match="one list of labels a head"):
+        with pytest.raises(ValueError, match="each head needs its labels"):
             fit_heads(vectors, [labels], [CLASSES, 2], Seed(0))
 
-    def test_refuses_to_learn_from_nothing(self):
-        with pytest.raises(ValueError, match="one update or more"):
+    def test_refuses_to_fit_without_updates(self):
+        with pytest.raises(ValueError, match="at least one update"):
             fit_heads(torch.empty(0, 5), [torch.empty(0, dtype=torch.long)], [2], Seed(0))

@@ -30,20 +30,20 @@ def test_a_layer_is_a_module_counted_from_the_input(layer, expected) -> None:
 
 
 @pytest.mark.parametrize("layer", [3, -4])
-def test_a_depth_that_the_model_has_not_is_refused_with_those_it_has(layer) -> None:
+def test_refuses_an_unknown_depth_and_lists_the_layers(layer) -> None:
     with pytest.raises(NeedsError, match=r"choose one of 0 = 'embed', 1 = 'lstm', 2 = 'out'"):
         tensors_of(layer, NAMES)
 
 
-def test_a_last_layer_without_a_bias_has_none_to_look_at() -> None:
+def test_refuses_last_bias_if_there_is_none() -> None:
     with pytest.raises(NeedsError, match="choose layer = -1"):
         tensors_of("last_bias", NAMES[:5])
 
 
-def test_weights_that_stand_alone_are_a_layer() -> None:
+def test_unnamed_modules_are_one_layer() -> None:
     assert tensors_of(0, ("weight", "bias")) == ("weight", "bias")
 
 
-def test_a_last_layer_without_a_bias_is_read_whole_and_with_all_others() -> None:
+def test_default_layers_include_the_last_bias_if_there_is_one() -> None:
     assert telling_layers(NAMES) == ("last_bias", -1, "all")
     assert telling_layers(NAMES[:5]) == (-1, "all")

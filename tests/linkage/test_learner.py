@@ -10,7 +10,7 @@ def examples(count: int, label: int = 0) -> Examples:
     return Examples(torch.arange(float(count)).reshape(-1, 1), torch.full((count,), label))
 
 
-def test_a_prior_is_cut_into_pieces_that_follow_on_one_another() -> None:
+def test_splits_prior_examples_into_consecutive_chunks() -> None:
     # Five in two: 5 * 1 // 2 = 2 in the first, 3 in the second; the next user's begin at 5.
     assert learners_of({"ann": examples(5), "ben": examples(2)}, 2) == (
         PriorClient("ann", 0, 0, 2),
@@ -20,9 +20,9 @@ def test_a_prior_is_cut_into_pieces_that_follow_on_one_another() -> None:
     )
 
 
-def test_a_user_with_one_example_is_one_learner_and_one_with_none_is_none() -> None:
-    made = learners_of({"ann": examples(1), "ben": examples(0), "cid": examples(3)}, 3)
-    assert [(one.user, one.begin, one.end) for one in made] == [
+def test_a_user_with_one_example_is_one_client_and_without_examples_none() -> None:
+    clients = learners_of({"ann": examples(1), "ben": examples(0), "cid": examples(3)}, 3)
+    assert [(one.user, one.begin, one.end) for one in clients] == [
         ("ann", 0, 1),
         ("cid", 1, 2),
         ("cid", 2, 3),
@@ -31,19 +31,21 @@ def test_a_user_with_one_example_is_one_learner_and_one_with_none_is_none() -> N
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(1, 6))
-def test_every_example_is_of_one_learner_and_all_have_about_as_many(sizes, chunks) -> None:
-    made = learners_of({f"{n}": examples(size) for n, size in enumerate(sizes)}, chunks)
-    assert [row for one in made for row in range(one.begin, one.end)] == list(range(sum(sizes)))
-    for user in {one.user for one in made}:
-        held = [one.end - one.begin for one in made if one.user == user]
-        assert max(held) - min(held) <= 1
-        assert min(held) >= 1
+def test_every_example_is_in_one_chunk_and_chunks_have_similar_sizes(sizes, chunks) -> None:
+    clients = learners_of({f"{n}": examples(size) for n, size in enumerate(sizes)}, chunks)
+    assert [row for one in clients for row in range(one.begin, one.end)] == list(
+        range(sum(sizes))
+    )
+    for user in {one.user for one in clients}:
+        sizes_of_user = [one.end - one.begin for one in clients if one.user == user]
+        assert max(sizes_of_user) - min(sizes_of_user) <= 1
+        assert min(sizes_of_user) >= 1
 
 
-def test_no_two_learners_share_a_name() -> None:
-    made = learners_of({"ann": examples(4), "ben": examples(4)}, 2)
-    assert len({one.name for one in made}) == 4
+def test_names_are_unique() -> None:
+    clients = learners_of({"ann": examples(4), "ben": examples(4)}, 2)
+    assert len({one.name for one in clients}) == 4
 
 
-def test_all_examples_stand_in_the_order_of_users() -> None:
+def test_concatenates_examples_in_the_order_of_users() -> None:
     assert together({"ann": examples(1, 0), "ben": examples(2, 1)}).labels.tolist() == [0, 1, 1]

@@ -10,15 +10,15 @@ from overheard.linkage.logit import Logit, fit_logit, fit_weights
 
 
 class TestLogit:
-    def test_is_a_half_where_the_evidence_is_even_and_stays_within_0_and_1(self) -> None:
-        told = Logit(1.0, -2.0)
-        assert told.chance(0.5) == 0.5
+    def test_is_a_half_at_the_midpoint_and_stays_within_0_and_1(self) -> None:
+        fitted = Logit(1.0, -2.0)
+        assert fitted.chance(0.5) == 0.5
         # One over 1 + e.
-        assert told.chance(1.0) == pytest.approx(0.26894, abs=1e-5)
-        assert told.chance(1e9) == 0
-        assert told.chance(-1e9) == 1
+        assert fitted.chance(1.0) == pytest.approx(0.26894, abs=1e-5)
+        assert fitted.chance(1e9) == 0
+        assert fitted.chance(-1e9) == 1
 
-    def test_is_the_fit_that_scipy_finds(self) -> None:
+    def test_agrees_with_scipy(self) -> None:
         generator = Seed(0).generator()
         statistic = torch.cat(
             [torch.randn(60, generator=generator), 1.5 + torch.randn(15, generator=generator)]
@@ -38,45 +38,47 @@ class TestLogit:
         assert found.level == pytest.approx(level, abs=2e-3)
         assert found.slope * float(statistic.std()) == pytest.approx(slope, abs=2e-3)
 
-    def test_takes_both_outcomes_as_equally_likely_beforehand(self) -> None:
-        # Nothing is told, though one outcome is seen nine times as often.
+    def test_both_outcomes_have_equal_prior_probability(self) -> None:
+        # The statistic is uninformative, and one outcome is nine times as frequent.
         statistic = torch.tensor([0.0, 1.0] * 50)
-        told = fit_logit(statistic, torch.arange(100) < 10)
-        assert told.chance(0.0) == pytest.approx(0.5, abs=1e-3)
+        fitted = fit_logit(statistic, torch.arange(100) < 10)
+        assert fitted.chance(0.0) == pytest.approx(0.5, abs=1e-3)
 
     @pytest.mark.parametrize("holds", [True, False])
-    def test_is_a_half_where_only_one_outcome_was_seen(self, holds) -> None:
-        told = fit_logit(
+    def test_is_a_half_if_only_one_outcome_was_seen(self, holds) -> None:
+        fitted = fit_logit(
             torch.tensor([1.0, 2.0, -torch.inf]), torch.tensor([holds] * 2 + [not holds])
         )
-        assert told.chance(1.0) == 0.5
+        assert fitted.chance(1.0) == 0.5
 
-    def test_outcomes_told_apart_without_fail_keep_a_finite_slope(self) -> None:
-        told = fit_logit(torch.tensor([0.0, 0, 1, 1]), torch.tensor([False, False, True, True]))
-        assert 0 < told.chance(0.0) < 0.5 < told.chance(1.0) < 1
+    def test_the_slope_is_finite_for_separable_outcomes(self) -> None:
+        fitted = fit_logit(
+            torch.tensor([0.0, 0, 1, 1]), torch.tensor([False, False, True, True])
+        )
+        assert 0 < fitted.chance(0.0) < 0.5 < fitted.chance(1.0) < 1
 
-    def test_a_statistic_that_never_differs_tells_nothing(self) -> None:
-        told = fit_logit(torch.ones(4), torch.tensor([False, False, True, True]))
-        assert told.chance(1.0) == pytest.approx(0.5)
+    def test_a_constant_statistic_gives_one_half(self) -> None:
+        fitted = fit_logit(torch.ones(4), torch.tensor([False, False, True, True]))
+        assert fitted.chance(1.0) == pytest.approx(0.5)
 
 
 EVERYONE = torch.ones(2, dtype=torch.bool)
 
 
 def cosines(*cases: tuple[float, float]) -> torch.Tensor:
-    """One space: how near each case is to either user."""
+    """Cosines of each case with two users, in one space."""
     return torch.tensor(cases).double()[:, :, None]
 
 
 class TestFitWeights:
-    def test_one_weight_is_as_by_hand(self) -> None:
+    def test_one_weight_agrees_with_a_calculation_by_hand(self) -> None:
         # Nearer by 1 to the true one in three of four cases: the likeliest weight has
         # 1 / (1 + exp(-w)) = 3/4, so w = log 3.
         features = cosines((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (0.0, 1.0))
         found = fit_weights([(features, torch.tensor([0, 1, 0, 0]), EVERYONE)])
         assert float(found) == pytest.approx(float(torch.tensor(3.0).log()), abs=1e-3)
 
-    def test_two_weights_are_those_of_a_search_on_a_grid(self) -> None:
+    def test_two_weights_agree_with_a_grid_search(self) -> None:
         generator = Seed(3).generator()
         users = torch.randint(3, (200,), generator=generator)
         features = torch.randn(200, 3, 2, generator=generator, dtype=torch.float64)
@@ -88,20 +90,20 @@ class TestFitWeights:
         likely = scores.log_softmax(2)[:, torch.arange(200), users].sum(1)
         assert found.tolist() == pytest.approx(grid[int(likely.argmax())].tolist(), abs=0.025)
 
-    def test_a_space_that_speaks_against_the_true_user_has_no_weight(self) -> None:
-        some = cosines((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (0.0, 1.0))
+    def test_a_misleading_space_has_no_weight(self) -> None:
+        right = cosines((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (0.0, 1.0))
         wrong = cosines((0.0, 1.0), (1.0, 0.0), (0.0, 1.0), (0.0, 1.0))
-        both = torch.cat([some, wrong], 2)
+        both = torch.cat([right, wrong], 2)
         found = fit_weights([(both, torch.tensor([0, 1, 0, 0]), EVERYONE)])
         assert float(found[1]) < 0.05
         assert float(found[0]) > 0.5
 
-    def test_users_told_apart_without_fail_have_a_finite_weight(self) -> None:
+    def test_weights_are_finite_for_separable_users(self) -> None:
         features = cosines((1.0, 0.0), (0.0, 1.0))
         found = fit_weights([(features, torch.tensor([0, 1]), EVERYONE)])
         assert 3 < float(found) < 100
 
-    def test_who_is_none_of_them_and_who_cannot_be_named_teach_nothing(self) -> None:
+    def test_unknown_users_and_non_candidates_do_not_change_weights(self) -> None:
         plain = cosines((1.0, 0.0), (0.0, 1.0), (0.0, 1.0))
         one = fit_weights([(plain, torch.tensor([0, 1, 0]), EVERYONE)])
         more = torch.cat([plain, torch.full((3, 1, 1), 5.0).double()], 1)
@@ -113,7 +115,7 @@ class TestFitWeights:
     @pytest.mark.slow
     @settings(max_examples=25, deadline=None)
     @given(st.integers(0, 999))
-    def test_no_weight_is_below_zero_whatever_is_seen(self, seed) -> None:
+    def test_weights_are_finite_and_not_negative(self, seed) -> None:
         generator = Seed(seed).generator()
         features = torch.randn(6, 2, 3, generator=generator, dtype=torch.float64)
         users = torch.randint(2, (6,), generator=generator)

@@ -6,10 +6,10 @@ from overheard.core.seeds import Seed
 from overheard.linkage.match_pairs import embedding_pairs, update_pairs
 
 PEOPLE = torch.tensor([0, 2, 0, 2, 5, 0])
-"""The fifth has one update only: it can be a stranger, and no match of itself."""
+"""User 5 has one update, so it is only in pairs that do not match."""
 
 
-def test_every_other_pair_is_of_two_updates_of_one_person() -> None:
+def test_every_second_pair_is_of_the_same_user() -> None:
     pairs = update_pairs(PEOPLE, 200, Seed(0), "me")
     assert pairs.match.tolist() == [True, False] * 100
     assert (PEOPLE[pairs.left] == PEOPLE[pairs.right]).equal(pairs.match)
@@ -24,12 +24,12 @@ def test_the_same_seed_draws_the_same_pairs() -> None:
 
 
 @pytest.mark.parametrize("people", [[0, 1, 2], [3, 3]])
-def test_a_match_is_learned_from_two_updates_of_one_and_some_of_another(people) -> None:
+def test_needs_two_updates_of_one_user_and_one_of_another(people) -> None:
     with pytest.raises(NeedsError, match="me needs two updates or more"):
         update_pairs(torch.tensor(people), 10, Seed(0), "me")
 
 
-def test_every_other_embedding_is_that_of_the_updates_person() -> None:
+def test_every_second_embedding_is_that_of_the_updates_user() -> None:
     pairs = embedding_pairs(PEOPLE, 200, Seed(0), "me")
     assert pairs.match.tolist() == [True, False] * 100
     assert (PEOPLE[pairs.left] == pairs.right).equal(pairs.match)
@@ -37,6 +37,6 @@ def test_every_other_embedding_is_that_of_the_updates_person() -> None:
 
 
 @pytest.mark.parametrize("people", [[], [4, 4]])
-def test_what_goes_with_what_is_learned_from_two_persons(people) -> None:
+def test_embedding_pairs_need_two_users(people) -> None:
     with pytest.raises(NeedsError, match=r"me needs .*holdout"):
         embedding_pairs(torch.tensor(people, dtype=torch.long), 10, Seed(0), "me")

@@ -9,16 +9,16 @@ PEOPLE = torch.arange(12).repeat(4)
 
 
 def vectors(noise: float, seed: int = 0) -> torch.Tensor:
-    """Four updates of each of twelve people, who lie at places of their own."""
+    """Four noisy updates of each of twelve users around the user's centre."""
     draw = Seed(seed).generator()
     places = torch.randn(12, 10, generator=Seed(9).generator())
     return places[PEOPLE] + noise * torch.randn(len(PEOPLE), 10, generator=draw)
 
 
-def gap(chances: torch.Tensor, people: torch.Tensor) -> float:
-    """How much higher the chance of a match is for those that are one."""
+def gap(probabilities: torch.Tensor, people: torch.Tensor) -> float:
+    """Mean probability of true matches less that of other pairs."""
     match = PEOPLE[:, None] == people
-    return float(chances[match].mean() - chances[~match].mean())
+    return float(probabilities[match].mean() - probabilities[~match].mean())
 
 
 def siamese(noise: float) -> Matcher:
@@ -26,22 +26,22 @@ def siamese(noise: float) -> Matcher:
     return fit_siamese(vectors(noise), pairs, Seed(2))
 
 
-def test_twins_tell_who_belongs_together_of_updates_they_have_not_met() -> None:
+def test_siamese_networks_match_unseen_updates() -> None:
     matcher = siamese(0.2)
     assert gap(matcher.probabilities(vectors(0.2, 5), vectors(0.2)), PEOPLE) > 0.6
 
 
-def test_twins_tell_nothing_where_places_are_nobodys() -> None:
+def test_siamese_networks_match_nothing_in_noise() -> None:
     matcher = siamese(100.0)
     assert abs(gap(matcher.probabilities(vectors(100.0, 5), vectors(100.0)), PEOPLE)) < 0.1
 
 
-def test_a_match_has_no_sides() -> None:
+def test_matching_is_symmetric() -> None:
     chances = siamese(0.2).probabilities(vectors(0.2), vectors(0.2))
     torch.testing.assert_close(chances, chances.T)
 
 
-def test_chances_are_what_the_network_says_of_each_pair() -> None:
+def test_probabilities_are_the_networks_outputs_for_each_pair() -> None:
     matcher = siamese(0.2)
     left, right = vectors(0.2, 5)[:5], vectors(0.2)[:7]
     one = left.repeat_interleave(7, 0)
@@ -52,12 +52,12 @@ def test_chances_are_what_the_network_says_of_each_pair() -> None:
 
 
 @pytest.mark.slow
-def test_the_same_seed_learns_the_same_bits() -> None:
+def test_the_same_seed_gives_the_same_bits() -> None:
     first, again = (siamese(0.2).probabilities(vectors(0.2), vectors(0.2)) for _ in range(2))
     assert first.equal(again)
 
 
-def test_another_kind_of_vector_is_matched_by_what_goes_with_it() -> None:
+def test_matches_updates_with_embeddings() -> None:
     places = torch.randn(12, 10, generator=Seed(9).generator())
     embeddings = places @ torch.randn(10, 6, generator=Seed(8).generator())
     pairs = embedding_pairs(PEOPLE, 12_000, Seed(1), "me")

@@ -15,7 +15,7 @@ def known(vectors, people, rounds, chunks) -> KnownUpdates:
     )
 
 
-# ann's two pieces and ben's one, in rounds 0 and 3.
+# ann's two chunks and ben's one, in rounds 0 and 3.
 CUT = known(
     [[1.0, 0], [3, 2], [0, 5], [2, 0], [0, 2], [7, 7]],
     [0, 0, 1, 0, 0, 1],
@@ -24,30 +24,32 @@ CUT = known(
 )
 
 
-def test_pieces_of_a_prior_are_as_it_was_cut() -> None:
+def test_keeps_existing_chunk_numbers() -> None:
     assert pieces_of(CUT).equal(CUT.chunks)
 
 
-def test_updates_of_whole_priors_are_dealt_in_turn() -> None:
-    whole = known([[0.0]] * 8, [0, 1, 0, 0, 0, 0, 1, 2], [0, 0, 1, 2, 3, 4, 4, 9], [0] * 8)
+def test_numbers_updates_of_shadow_devices_in_turn() -> None:
+    shadow_updates = known(
+        [[0.0]] * 8, [0, 1, 0, 0, 0, 0, 1, 2], [0, 0, 1, 2, 3, 4, 4, 9], [0] * 8
+    )
     # ann's are 0, 1, 2, 3 and 0 again, ben's 0 and 1, cid's 0.
-    assert pieces_of(whole).tolist() == [0, 0, 1, 2, 3, 0, 1, 0]
+    assert pieces_of(shadow_updates).tolist() == [0, 0, 1, 2, 3, 0, 1, 0]
 
 
-def test_pieces_together_are_their_mean_by_user_and_round() -> None:
-    whole = joined(CUT, pieces_of(CUT), [0, 1])
-    assert whole.people.tolist() == [0, 0, 1, 1]
-    assert whole.rounds.tolist() == [0, 3, 0, 3]
-    assert whole.vectors.tolist() == [[2, 1], [1, 1], [0, 5], [7, 7]]
+def test_averages_chunks_by_user_and_round() -> None:
+    averaged = joined(CUT, pieces_of(CUT), [0, 1])
+    assert averaged.people.tolist() == [0, 0, 1, 1]
+    assert averaged.rounds.tolist() == [0, 3, 0, 3]
+    assert averaged.vectors.tolist() == [[2, 1], [1, 1], [0, 5], [7, 7]]
 
 
-def test_who_has_none_of_the_pieces_has_no_update() -> None:
-    some = joined(CUT, pieces_of(CUT), {1})
-    assert some.people.tolist() == [0, 0]
-    assert some.vectors.tolist() == [[3, 2], [0, 2]]
+def test_a_user_without_a_selected_chunk_has_no_update() -> None:
+    averaged = joined(CUT, pieces_of(CUT), {1})
+    assert averaged.people.tolist() == [0, 0]
+    assert averaged.vectors.tolist() == [[3, 2], [0, 2]]
 
 
-def test_what_was_known_is_left_as_it_was() -> None:
+def test_does_not_change_its_input() -> None:
     before = CUT.vectors.clone()
     joined(CUT, pieces_of(CUT), [0, 1])
     assert CUT.vectors.equal(before)

@@ -10,16 +10,16 @@ from overheard.linkage import plane
 from overheard.linkage.plane import RoundMeans, plane_of, round_means
 
 
-def drawn(updates: int, dims: int, seed: int = 0) -> torch.Tensor:
+def random_vectors(updates: int, dims: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(updates, dims, generator=Seed(seed).generator())
 
 
-def places(vectors, rounds) -> torch.Tensor:
+def projections(vectors, rounds) -> torch.Tensor:
     found = plane_of(vectors, rounds)
     return found.of(vectors, rounds, round_means(vectors, rounds))
 
 
-def test_three_updates_of_a_round_span_a_plane_through_their_mean() -> None:
+def test_three_updates_of_a_round_have_two_directions() -> None:
     # Scaled to length 1 they are the axes, whose mean is (1, 1, 1) / 3: what is left of each
     # has the squared length 1 - 1/3, and nothing along (1, 1, 1).
     vectors = torch.diag(torch.tensor([5.0, 1.0, 0.1]))
@@ -28,72 +28,75 @@ def test_three_updates_of_a_round_span_a_plane_through_their_mean() -> None:
     assert found.directions.shape == (3, 2)
     assert (found.directions.T @ found.directions).allclose(torch.eye(2).double(), atol=1e-9)
     assert found.directions.sum(0).tolist() == pytest.approx([0, 0], abs=1e-9)
-    lengths = places(vectors, one_round).norm(dim=1)
+    lengths = projections(vectors, one_round).norm(dim=1)
     assert lengths.tolist() == pytest.approx([(2 / 3) ** 0.5] * 3)
 
 
-def test_what_a_round_taught_everybody_is_taken_out() -> None:
+def test_computes_the_mean_of_each_round() -> None:
     means = round_means(torch.eye(3), torch.tensor([7, 7, 9]))
     assert means.rounds.tolist() == [7, 9]
     assert means.means.tolist() == [[0.5, 0.5, 0], [0, 0, 1]]
 
 
-def test_an_update_of_an_unheard_round_is_less_the_mean_of_the_nearest() -> None:
+def test_subtracts_the_mean_of_the_nearest_round() -> None:
     means = RoundMeans(torch.tensor([0, 4]), torch.tensor([[0.5, 0.5], [0.0, -1.0]]))
     left = means.less(torch.tensor([[1.0, 0.0]]).expand(3, 2), torch.tensor([1, 3, 99]))
     assert left.tolist() == [[0.5, -0.5], [1, 1], [1, 1]]
 
 
-def test_the_shorter_way_finds_the_same_plane() -> None:
-    # Of 6 updates of 4 numbers, and of the same with numbers beside them that are all 0.
-    vectors, rounds = drawn(6, 4), torch.tensor([0, 0, 0, 1, 1, 1])
-    few, many = places(vectors, rounds), places(torch.cat([vectors, vectors * 0], 1), rounds)
+def test_gram_matrix_and_covariance_give_the_same_projections() -> None:
+    # 6 updates of 4 numbers, and the same padded with zeros.
+    vectors, rounds = random_vectors(6, 4), torch.tensor([0, 0, 0, 1, 1, 1])
+    few, many = (
+        projections(vectors, rounds),
+        projections(torch.cat([vectors, vectors * 0], 1), rounds),
+    )
     assert (few @ few.T).allclose(many @ many.T, atol=1e-9)
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.permutations(range(8)), st.integers(0, 99), st.sampled_from([3, 20]))
-def test_the_order_of_updates_moves_no_place(order, seed, dims) -> None:
-    vectors, rounds = drawn(8, dims, seed), torch.tensor([0, 0, 0, 1, 1, 2, 2, 2])
-    shuffled = places(vectors[order], rounds[order])
-    there = places(vectors, rounds)[order]
-    assert (shuffled @ shuffled.T).allclose(there @ there.T, atol=1e-8)
+def test_projections_do_not_depend_on_the_order(order, seed, dims) -> None:
+    vectors, rounds = random_vectors(8, dims, seed), torch.tensor([0, 0, 0, 1, 1, 2, 2, 2])
+    shuffled = projections(vectors[order], rounds[order])
+    expected = projections(vectors, rounds)[order]
+    assert (shuffled @ shuffled.T).allclose(expected @ expected.T, atol=1e-8)
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.floats(1e-6, 1e6), st.integers(0, 99))
-def test_how_long_an_update_is_moves_no_place(length, seed) -> None:
-    vectors, rounds = drawn(5, 9, seed), torch.zeros(5, dtype=torch.long)
+def test_projections_do_not_depend_on_the_length(length, seed) -> None:
+    vectors, rounds = random_vectors(5, 9, seed), torch.zeros(5, dtype=torch.long)
     scale = torch.tensor([[length], [1], [1], [1], [1]])
-    one, other = places(vectors, rounds), places(vectors * scale, rounds)
+    one, other = projections(vectors, rounds), projections(vectors * scale, rounds)
     assert (one @ one.T).allclose(other @ other.T, atol=1e-5)
 
 
 @pytest.mark.parametrize("dims", [2, 50])
 @pytest.mark.parametrize("height", [0.0, 0.3])
-def test_updates_that_are_all_the_same_lie_in_one_place(dims, height) -> None:
+def test_equal_updates_have_equal_projections(dims, height) -> None:
     vectors = torch.full((7, dims), height)
-    assert not places(vectors, torch.tensor([0, 0, 0, 1, 1, 1, 2])).any()
+    assert not projections(vectors, torch.tensor([0, 0, 0, 1, 1, 1, 2])).any()
 
 
-def test_few_directions_are_those_of_most_spread() -> None:
-    # Two at opposite ends of the first axis, and two nearer to each other.
+def test_keeps_the_directions_of_largest_variance() -> None:
+    # Two at opposite ends of the first axis, and two close to each other.
     vectors = torch.tensor([[1.0, 0, 0], [-1.0, 0, 0], [0, 1.0, 0.1], [0, 1.0, -0.1]])
     with patch.object(plane, "MOST_DIRECTIONS", 1):
         found = plane_of(vectors, torch.zeros(4, dtype=torch.long))
     assert found.directions.abs().squeeze(1).tolist() == pytest.approx([1, 0, 0], abs=1e-6)
 
 
-def test_of_many_updates_some_find_the_directions_and_all_are_placed() -> None:
-    # In the plane of two axes of five, as half of the updates are as well as all.
-    vectors = torch.cat([drawn(1200, 2), torch.zeros(1200, 3)], 1)
+def test_fits_to_a_subset_of_many_updates_and_projects_all() -> None:
+    # Both all updates and half of them span two axes of five.
+    vectors = torch.cat([random_vectors(1200, 2), torch.zeros(1200, 3)], 1)
     rounds = torch.arange(1200) // 100
-    whole = places(vectors, rounds)
+    expected = projections(vectors, rounds)
     with patch.object(plane, "MOST_UPDATES", 600):
         found = plane_of(vectors, rounds)
     means = round_means(vectors, rounds)
-    there = found.of(vectors, rounds, means)
-    assert there.shape == (1200, 2)
-    assert (there @ there.T).allclose(whole @ whole.T, atol=1e-9)
+    projected = found.of(vectors, rounds, means)
+    assert projected.shape == (1200, 2)
+    assert (projected @ projected.T).allclose(expected @ expected.T, atol=1e-9)
     alone = torch.cat([found.of(vectors[[n]], rounds[[n]], means) for n in (0, 511, 512, 1199)])
-    assert alone.allclose(there[[0, 511, 512, 1199]], atol=1e-9)
+    assert alone.allclose(projected[[0, 511, 512, 1199]], atol=1e-9)

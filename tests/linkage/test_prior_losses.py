@@ -1,4 +1,4 @@
-"""What known users tell beside their weights."""
+"""Metadata of known users' updates."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ START = dict(initial_weights(build, Seed(3)))
 
 
 def wrong(examples: Examples) -> Examples:
-    """The same, each with the label of another class, so that it is hard to learn."""
+    """Replace the labels by random ones, so that they are hard to learn."""
     draws = torch.randint(CLASSES, (len(examples),), generator=Seed(8).generator())
     return Examples(examples.inputs, draws)
 
@@ -42,7 +42,7 @@ def broadcasts(*rounds: int):
 
 
 class Emptying(Defense):
-    """Leaves nothing of the examples of one learner, and halves those of the others."""
+    """Removes all examples of user "easy", and half of those of others."""
 
     name = "emptying"
 
@@ -50,35 +50,35 @@ class Emptying(Defense):
         return data.take(torch.arange(0 if "easy" in moment.party else len(data) // 2))
 
 
-class TestToldWhenSimulated:
-    def test_a_user_whose_labels_are_chance_has_the_larger_loss(self):
+class TestSimulateMetadata:
+    def test_random_labels_give_a_larger_loss(self):
         known = told_when_simulated(broadcasts(0, 1), KNOWLEDGE, pieces=2, most_rounds=8)
         assert known.names == (LOSS,)
         losses = [known.numbers[known.users == user].mean() for user in range(2)]
         assert losses[0] < losses[1]
 
-    def test_each_piece_of_a_prior_is_a_device_of_its_user(self):
-        # "small" has one example, hence one piece.
+    def test_each_chunk_of_a_user_is_a_client(self):
+        # "small" has one example, hence one chunk.
         known = told_when_simulated(broadcasts(0, 1), KNOWLEDGE, pieces=2, most_rounds=8)
         assert known.users.tolist() == [0, 0, 1, 1, 2] * 2
         assert known.devices.tolist() == [0, 1, 2, 3, 4] * 2
 
-    def test_losses_are_less_the_mean_of_their_round(self):
+    def test_losses_are_centred_in_their_round(self):
         known = told_when_simulated(broadcasts(0, 1), KNOWLEDGE, pieces=1, most_rounds=8)
         assert known.numbers[:3].sum() == pytest.approx(0, abs=1e-6)
 
-    def test_imitates_no_more_rounds_than_it_is_let(self):
+    def test_simulates_at_most_this_many_rounds(self):
         known = told_when_simulated(broadcasts(*range(9)), KNOWLEDGE, pieces=1, most_rounds=2)
         assert len(known.numbers) == 2 * len(PRIORS)
 
-    def test_gives_the_same_again_bit_by_bit(self):
+    def test_repeats_bit_for_bit(self):
         first, again = (
             told_when_simulated(broadcasts(0), KNOWLEDGE, pieces=2, most_rounds=1)
             for _ in range(2)
         )
         assert torch.equal(first.numbers, again.numbers)
 
-    def test_learns_from_what_the_defenses_leave_of_a_prior(self):
+    def test_trains_on_the_examples_that_defenses_leave(self):
         defended = replace(KNOWLEDGE, defenses=(Emptying(),))
         known = told_when_simulated(broadcasts(0), defended, pieces=1, most_rounds=1)
         # Nothing is left of "easy", nor of half an example of "small".
@@ -88,11 +88,11 @@ class TestToldWhenSimulated:
         known = told_when_simulated(broadcasts(0), defended, pieces=1, most_rounds=1)
         assert known.numbers[:, 0].isfinite().tolist() == [False, True, False, True]
 
-    @pytest.mark.parametrize("lack", ["build_model", "recipe"])
-    def test_names_what_it_needs(self, lack):
+    @pytest.mark.parametrize("missing", ["build_model", "recipe"])
+    def test_names_what_it_needs(self, missing):
         with pytest.raises(NeedsError, match="recipe"):
             told_when_simulated(
-                broadcasts(0), replace(KNOWLEDGE, **{lack: None}), pieces=1, most_rounds=1
+                broadcasts(0), replace(KNOWLEDGE, **{missing: None}), pieces=1, most_rounds=1
             )
 
     def test_needs_a_broadcast(self):
@@ -100,8 +100,8 @@ class TestToldWhenSimulated:
             told_when_simulated(heard(said(0, client(0))), KNOWLEDGE, pieces=1, most_rounds=1)
 
 
-class TestToldByShadows:
-    def test_reads_the_devices_of_users_who_may_be_named(self):
+class TestReadShadowMetadata:
+    def test_reads_the_shadow_devices_of_candidate_users(self):
         people = KnownUsers(
             {"ann": prior(1), "bob": prior(1)},
             {"eve": prior(1)},
@@ -117,7 +117,7 @@ class TestToldByShadows:
         assert known.numbers[:, 0].tolist() == [-1, 1]
         assert known.users.tolist() == [1, 0]
 
-    def test_needs_devices_that_took_part(self):
+    def test_needs_shadow_devices_that_took_part(self):
         people = KnownUsers({"ann": prior(1), "bob": prior(1)})
         with pytest.raises(NeedsError, match=r"data\.people\.shadow_devices"):
             told_by_shadows(heard(said(0, client(0))), Knowledge(2, people=people), order=False)

@@ -13,41 +13,43 @@ from tests.linkage.peopled import DEVICES, heard, knowing, people, priors, sent
 from tests.simulation.world import Spy
 
 DIMS = 5 * 3 + 3
-"""Of the last layer: five features, three classes, and the bias."""
+"""Numbers in the last layer: five features, three classes, and the bias."""
 
 ANN, BEN = Party("anon/0-0"), Party("anon/1-1")
 
 
 class TestSentUpdates:
-    def test_gives_the_layer_of_each_update_of_those_asked_about(self) -> None:
-        told = sent_updates(heard(), (BEN, ANN), -1)
-        assert told.senders == (BEN, ANN)
-        assert told.rounds.tolist() == [1, 0]
-        assert told.vectors.equal(torch.tensor([[2.0], [1.0]]).expand(2, DIMS))
+    def test_reads_the_layer_of_each_update_of_the_senders(self) -> None:
+        found = sent_updates(heard(), (BEN, ANN), -1)
+        assert found.senders == (BEN, ANN)
+        assert found.rounds.tolist() == [1, 0]
+        assert found.vectors.equal(torch.tensor([[2.0], [1.0]]).expand(2, DIMS))
 
-    def test_rounds_of_a_lasting_pseudonym_stand_in_order(self) -> None:
-        said = tuple(sent(number, ANN, number) for number in (2, 0, 1))
-        told = sent_updates(View(frozenset({SERVER}), said), (ANN,), "last_bias")
-        assert told.rounds.tolist() == [0, 1, 2]
-        assert told.vectors[:, 0].tolist() == [0, 1, 2]
-        assert {who: rows.tolist() for who, rows in told.rows().items()} == {ANN: [0, 1, 2]}
+    def test_orders_the_rounds_of_a_sender(self) -> None:
+        messages = tuple(sent(number, ANN, number) for number in (2, 0, 1))
+        found = sent_updates(View(frozenset({SERVER}), messages), (ANN,), "last_bias")
+        assert found.rounds.tolist() == [0, 1, 2]
+        assert found.vectors[:, 0].tolist() == [0, 1, 2]
+        assert {sender: rows.tolist() for sender, rows in found.rows().items()} == {
+            ANN: [0, 1, 2]
+        }
 
-    def test_every_layer_makes_one_vector(self) -> None:
+    def test_all_layers_are_concatenated(self) -> None:
         assert sent_updates(heard(), (ANN,), "all").vectors.shape == (1, 4 * 5 + 5 + DIMS)
 
-    def test_who_was_not_heard_is_refused_by_name(self) -> None:
-        with pytest.raises(NeedsError, match="no update can be read of anon/9-9"):
+    def test_refuses_a_sender_without_updates(self) -> None:
+        with pytest.raises(NeedsError, match="no update of anon/9-9 can be read"):
             sent_updates(heard(), (ANN, Party("anon/9-9")), -1)
 
     @pytest.mark.parametrize("height", [float("nan"), float("inf"), -float("inf")])
-    def test_what_is_no_number_is_refused_with_its_sender_and_round(self, height) -> None:
-        said = (sent(0, ANN), sent(3, BEN, height), sent(4, BEN))
-        with pytest.raises(NeedsError, match=r"of anon/1-1 in round 3 hold NaN.*recording"):
-            sent_updates(View(frozenset({SERVER}), said), (ANN, BEN), "all")
+    def test_refuses_non_finite_updates_with_sender_and_round(self, height) -> None:
+        messages = (sent(0, ANN), sent(3, BEN, height), sent(4, BEN))
+        with pytest.raises(NeedsError, match=r"of anon/1-1 in round 3 contain NaN.*recording"):
+            sent_updates(View(frozenset({SERVER}), messages), (ANN, BEN), "all")
 
 
 class TestShadowUpdates:
-    def test_are_those_of_the_devices_each_under_its_user(self) -> None:
+    def test_are_labelled_with_the_user_of_each_device(self) -> None:
         known = known_updates(heard(), knowing(), "shadow", -1)
         assert known.names == ("ann", "ben", "cid", "dot")
         assert known.named == 3
@@ -56,26 +58,26 @@ class TestShadowUpdates:
         assert known.vectors[:, 0].tolist() == [-1, -1, -2, -2, -3, -3, -4, -4]
         assert known.chunks.tolist() == [0] * 8
 
-    def test_a_device_that_was_never_asked_leaves_its_user_without_any(self) -> None:
+    def test_a_user_whose_device_was_not_sampled_has_no_update(self) -> None:
         view = heard(devices=(shadow(0), shadow(2)))
         known = known_updates(view, knowing(), "shadow", -1)
         assert set(known.people.tolist()) == {0, 2}
         assert known.names == ("ann", "ben", "cid", "dot")
 
-    def test_a_device_that_sent_no_number_is_refused_by_name(self) -> None:
-        said = (*heard().messages, sent(2, shadow(1), float("nan")))
-        with pytest.raises(NeedsError, match="of shadow/1 in round 2 hold NaN"):
-            known_updates(replace(heard(), messages=said), knowing(), "shadow", -1)
+    def test_refuses_non_finite_updates_of_a_device(self) -> None:
+        messages = (*heard().messages, sent(2, shadow(1), float("nan")))
+        with pytest.raises(NeedsError, match="of shadow/1 in round 2 contain NaN"):
+            known_updates(replace(heard(), messages=messages), knowing(), "shadow", -1)
 
     @pytest.mark.parametrize("devices", [(), tuple(DEVICES)])
-    def test_without_devices_that_were_heard_the_mend_is_told(self, devices) -> None:
+    def test_without_updates_of_devices_it_says_what_to_do(self, devices) -> None:
         known = knowing(known=people({})) if devices else knowing()
         with pytest.raises(NeedsError, match=r"shadow_devices = true.*updates = 'simulated'"):
             known_updates(heard(devices=devices), known, "shadow", -1)
 
 
 class TestSimulatedUpdates:
-    def test_are_one_a_chunk_and_round_under_their_user(self) -> None:
+    def test_have_one_update_per_chunk_and_round(self) -> None:
         known = known_updates(heard(), knowing(), "simulated", -1, chunks=2)
         # cid has one example, hence one chunk.
         assert known.people.tolist() == [0, 0, 1, 1, 2, 3, 3] * 2
@@ -83,18 +85,18 @@ class TestSimulatedUpdates:
         assert known.rounds.tolist() == [0] * 7 + [1] * 7
         assert known.vectors.shape == (14, DIMS)
 
-    def test_hang_on_nothing_that_targets_send(self) -> None:
+    def test_do_not_depend_on_the_targets_updates(self) -> None:
         one = known_updates(heard(clients=1), knowing(), "simulated", -1)
         other = known_updates(heard(clients=2), knowing(), "simulated", -1)
         assert one.vectors.equal(other.vectors)
 
-    def test_start_where_somebody_but_a_shadow_device_answered(self) -> None:
+    def test_use_rounds_with_updates_of_real_clients(self) -> None:
         view = heard(rounds=4)
         lonely = tuple(m for m in view.messages if m.round != 2 or m.sender[:4] != "anon")
         known = known_updates(replace(view, messages=lonely), knowing(), "simulated", -1)
         assert set(known.rounds.tolist()) == {0, 1, 3}
 
-    def test_rounds_that_are_too_many_are_thinned_out_evenly(self) -> None:
+    def test_many_rounds_are_sampled_evenly(self) -> None:
         known = known_updates(heard(rounds=5), knowing(), "simulated", -1, most_rounds=3)
         assert sorted(set(known.rounds.tolist())) == [0, 2, 4]
 
@@ -110,31 +112,31 @@ class TestSimulatedUpdates:
         assert set(known.people.tolist()) == {0, 1, 2, 3}
 
     @pytest.mark.parametrize("part", ["build_model", "recipe"])
-    def test_what_is_missing_is_told_with_the_mend(self, part) -> None:
+    def test_says_what_is_missing_and_what_to_do(self, part) -> None:
         known = replace(knowing(), **{part: None})
         with pytest.raises(NeedsError, match=r"grant the attacker .* \(updates = 'shadow'\)"):
             known_updates(heard(), known, "simulated", -1)
 
-    def test_without_a_broadcast_it_is_refused(self) -> None:
-        deaf = View(frozenset({SERVER}), (sent(0, ANN),))
+    def test_need_a_broadcast(self) -> None:
+        without_broadcasts = View(frozenset({SERVER}), (sent(0, ANN),))
         with pytest.raises(NeedsError, match="broadcast"):
-            known_updates(deaf, knowing(), "simulated", -1)
+            known_updates(without_broadcasts, knowing(), "simulated", -1)
 
     def test_all_attacks_share_one_training(self) -> None:
         shelf = Spy()
         for layer in (-1, "all", "last_bias"):
             known_updates(heard(), knowing(shelf=shelf), "simulated", layer)
-        # One piece of four learners in each of two rounds.
+        # One job of four clients in each of two rounds.
         assert len(shelf.saved) == 2
 
 
 @pytest.mark.parametrize("source", ["shadow", "simulated"])
-def test_one_known_user_is_nobody_to_tell_apart(source) -> None:
+def test_refuses_a_single_known_user(source) -> None:
     alone = KnownUsers({"ann": priors()["ann"]})
     with pytest.raises(NeedsError, match="two users or more"):
         known_updates(heard(), knowing(known=alone), source, -1)
 
 
-def test_settings_that_mean_nothing_are_refused() -> None:
+def test_refuses_settings_below_1() -> None:
     with pytest.raises(ValueError, match="1 or more"):
         known_updates(heard(), knowing(), "simulated", -1, chunks=0)

@@ -34,7 +34,7 @@ def tensors(background: Examples | None = None) -> dict[str, torch.Tensor]:
 @final
 @dataclass(frozen=True)
 class Spying(Defense):
-    """Changes nothing, writes down when and where it was asked."""
+    """Changes nothing, and records its contexts."""
 
     moments: list[Moment]
 
@@ -49,7 +49,7 @@ class Spying(Defense):
 @final
 @dataclass(frozen=True)
 class Emptying(Defense):
-    """Leaves nothing of whoever has one example; doubles what is sent."""
+    """Removes the data of clients with one example; doubles updates."""
 
     name: ClassVar[str] = "emptying"
     enforced_at: ClassVar[Site] = "client"
@@ -61,8 +61,8 @@ class Emptying(Defense):
         return replace(update, delta={name: 2 * d for name, d in update.delta.items()})
 
 
-def test_learners_send_what_clients_with_their_examples_would() -> None:
-    told = JOB.run(tensors())
+def test_virtual_clients_send_the_same_updates_as_real_clients() -> None:
+    result = JOB.run(tensors())
     trained = train_cohort(
         build,
         broadcast(1),
@@ -72,32 +72,32 @@ def test_learners_send_what_clients_with_their_examples_would() -> None:
         seed=Seed(3).child("training"),
         round=1,
     )
-    assert told[ANSWERED].tolist() == list(range(len(LEARNERS)))
+    assert result[ANSWERED].tolist() == list(range(len(LEARNERS)))
     for row, one in enumerate(trained):
         for name in NAMES:
-            torch.testing.assert_close(told[SKETCH + name][row], one.delta[name].flatten())
+            torch.testing.assert_close(result[SKETCH + name][row], one.delta[name].flatten())
 
 
-def test_defenses_act_on_data_and_updates_and_the_emptied_do_not_answer() -> None:
+def test_defenses_act_and_clients_without_examples_do_not_reply() -> None:
     plain = JOB.run(tensors())
-    told = replace(JOB, defenses=(Emptying(),)).run(tensors())
-    # Of ann, ben and dot two pieces each; cid, the fifth, has one example and sends nothing.
-    assert told[ANSWERED].tolist() == [0, 1, 2, 3, 5, 6]
+    result = replace(JOB, defenses=(Emptying(),)).run(tensors())
+    # ann, ben and dot have two chunks each; cid, the fifth, has one example and sends nothing.
+    assert result[ANSWERED].tolist() == [0, 1, 2, 3, 5, 6]
     for name in NAMES:
-        expected = 2 * plain[SKETCH + name][told[ANSWERED]]
-        torch.testing.assert_close(told[SKETCH + name], expected)
+        expected = 2 * plain[SKETCH + name][result[ANSWERED]]
+        torch.testing.assert_close(result[SKETCH + name], expected)
 
 
-def test_where_all_are_emptied_there_are_no_rows() -> None:
+def test_without_examples_there_are_no_rows() -> None:
     alone = replace(JOB, learners=LEARNERS[4:5], defenses=(Emptying(),))
-    told = alone.run(tensors())
-    assert told[ANSWERED].tolist() == []
-    assert {name: tuple(told[SKETCH + name].shape) for name in NAMES} == {
+    result = alone.run(tensors())
+    assert result[ANSWERED].tolist() == []
+    assert {name: tuple(result[SKETCH + name].shape) for name in NAMES} == {
         name: (0, w.numel()) for name, w in broadcast(1).items()
     }
 
 
-def test_defenses_are_told_of_the_background_and_draw_lasting_things_once() -> None:
+def test_defenses_get_the_background_and_a_persistent_seed() -> None:
     first, second = list[Moment](), list[Moment]()
     replace(JOB, defenses=(Spying(first),)).run(tensors(blobs(2)))
     replace(JOB, round=2, defenses=(Spying(second),)).run(tensors(blobs(2)))
@@ -107,7 +107,7 @@ def test_defenses_are_told_of_the_background_and_draw_lasting_things_once() -> N
     assert not {one.seed for one in first} & {one.seed for one in second}
 
 
-def test_a_training_that_runs_away_is_told_with_its_mend() -> None:
+def test_a_diverging_training_is_refused_with_a_remedy() -> None:
     wild = replace(JOB, recipe=replace(RECIPE, rate=1e30, epochs=3))
     with pytest.raises(PlanError, match=r"known/ann/0 ran away in round 1.*lower the rate"):
         wild.run(tensors())

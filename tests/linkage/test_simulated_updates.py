@@ -17,8 +17,8 @@ LAST = ("2.weight", "2.bias")
 
 
 @pytest.fixture(autouse=True)
-def _small_pieces(monkeypatch) -> None:
-    """Two learners a piece: of seven, four pieces a round."""
+def _small_jobs(monkeypatch) -> None:
+    """Two clients a job: seven clients make four jobs a round."""
     monkeypatch.setattr(module, "CHUNK", 2)
 
 
@@ -30,14 +30,14 @@ def same(one, other) -> bool:
     )
 
 
-def test_every_learner_sends_in_every_round() -> None:
-    made = simulated_updates(ROUNDS, knowing(), LEARNERS, LAST)
-    assert made.learners.tolist() == [*range(7), *range(7)]
-    assert made.rounds.tolist() == [0] * 7 + [3] * 7
-    assert made.vectors.shape == (14, 5 * 3 + 3)
+def test_every_client_sends_in_every_round() -> None:
+    found = simulated_updates(ROUNDS, knowing(), LEARNERS, LAST)
+    assert found.learners.tolist() == [*range(7), *range(7)]
+    assert found.rounds.tolist() == [0] * 7 + [3] * 7
+    assert found.vectors.shape == (14, 5 * 3 + 3)
 
 
-def test_nothing_is_trained_twice_whichever_layer_is_wanted() -> None:
+def test_no_layer_repeats_the_training() -> None:
     shelf = Spy()
     simulated_updates(ROUNDS, knowing(shelf=shelf), LEARNERS, LAST)
     saved = list(shelf.saved)
@@ -48,7 +48,7 @@ def test_nothing_is_trained_twice_whichever_layer_is_wanted() -> None:
     assert same(first, simulated_updates(ROUNDS, knowing(), LEARNERS, ("0.weight",)))
 
 
-def test_another_round_adds_itself_alone() -> None:
+def test_another_round_trains_that_round_alone() -> None:
     shelf = Spy()
     simulated_updates({0: ROUNDS[0]}, knowing(shelf=shelf), LEARNERS, LAST)
     simulated_updates(ROUNDS, knowing(shelf=shelf), LEARNERS, LAST)
@@ -63,7 +63,7 @@ def test_another_round_adds_itself_alone() -> None:
         {"means": replace(knowing().means, seed=knowing().means.seed.child(1))},
     ],
 )
-def test_whatever_moves_an_update_has_it_trained_anew(change) -> None:
+def test_trains_again_if_updates_would_change(change) -> None:
     shelf = Spy()
     known = knowing(shelf=shelf)
     before = simulated_updates(ROUNDS, known, LEARNERS, LAST)
@@ -73,7 +73,7 @@ def test_whatever_moves_an_update_has_it_trained_anew(change) -> None:
     assert len(shelf.saved) == 2 * 2 * 4
 
 
-def test_a_background_counts_for_an_attacker_who_knows_of_defenses_alone() -> None:
+def test_the_background_matters_only_with_known_defenses() -> None:
     shelf = Spy()
     for background in (None, blobs(2)):
         known = knowing(shelf=shelf, background=background)
@@ -85,34 +85,34 @@ def test_a_background_counts_for_an_attacker_who_knows_of_defenses_alone() -> No
     assert len(shelf.saved) == 3 * 2 * 4
 
 
-def test_what_was_trained_before_a_ctrl_c_is_kept_and_the_rest_trained_later() -> None:
-    shelf, told = Spy(), list[tuple[str, int, int]]()
+def test_results_before_an_interrupt_are_cached() -> None:
+    shelf, calls = Spy(), list[tuple[str, int, int]]()
 
     def interrupt(what: str, done: int, total: int) -> None:
-        told.append((what, done, total))
+        calls.append((what, done, total))
         if done == 3:
             raise KeyboardInterrupt
 
     known = knowing(shelf=shelf)
-    hasty = replace(known, means=Means(shelf=shelf, workers=1, on_progress=interrupt))
+    interrupted = replace(known, means=Means(shelf=shelf, workers=1, on_progress=interrupt))
     with pytest.raises(KeyboardInterrupt):
-        simulated_updates(ROUNDS, hasty, LEARNERS, LAST)
-    assert told == [("known users", done, 8) for done in (1, 2, 3)]
+        simulated_updates(ROUNDS, interrupted, LEARNERS, LAST)
+    assert calls == [("known users", done, 8) for done in (1, 2, 3)]
     assert len(shelf.saved) == 3
-    whole = simulated_updates(ROUNDS, known, LEARNERS, LAST)
-    assert same(whole, simulated_updates(ROUNDS, knowing(), LEARNERS, LAST))
+    resumed = simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    assert same(resumed, simulated_updates(ROUNDS, knowing(), LEARNERS, LAST))
     assert len(shelf.saved) == 8
 
 
-def test_a_shelf_that_lost_some_gives_the_same_bits() -> None:
+def test_a_partly_lost_cache_gives_the_same_bits() -> None:
     shelf = Spy()
     known = knowing(shelf=shelf)
-    whole = simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    before = simulated_updates(ROUNDS, known, LEARNERS, LAST)
     for lost in shelf.saved[1::3]:
         shelf.kept.pop(lost)
-    assert same(simulated_updates(ROUNDS, known, LEARNERS, LAST), whole)
+    assert same(simulated_updates(ROUNDS, known, LEARNERS, LAST), before)
 
 
 def test_chunks_of_one_user_differ() -> None:
-    made = simulated_updates(ROUNDS, knowing(), LEARNERS, LAST)
-    assert not torch.allclose(made.vectors[0], made.vectors[1])
+    found = simulated_updates(ROUNDS, knowing(), LEARNERS, LAST)
+    assert not torch.allclose(found.vectors[0], found.vectors[1])

@@ -11,42 +11,42 @@ USERS, CASES = 20, 400
 ALL = torch.ones(USERS, dtype=torch.bool)
 
 
-def voices(loud: float, draw: torch.Generator) -> Tensor:
-    """Some senders speak louder than others, for all users alike."""
+def scales(loud: float, draw: torch.Generator) -> Tensor:
+    """Scale of each sender's evidence, the same for all users."""
     return loud * (0.5 + torch.rand(CASES, 1, generator=draw, dtype=torch.float64))
 
 
 def noisy(loud: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Evidence that is noise for wrong users and 4 deviations more for the right one."""
+    """Evidence that is noise for wrong users, and 4 deviations higher for the true user."""
     draw = Seed(seed).generator()
     users = torch.randint(USERS, (CASES,), generator=draw)
     scores = torch.randn(CASES, USERS, generator=draw, dtype=torch.float64)
     scores[torch.arange(CASES), users] += 4
-    return voices(loud, draw) * scores, users
+    return scales(loud, draw) * scores, users
 
 
 def strangers(loud: float, seed: int) -> Tensor:
     draw = Seed(seed).generator()
     scores = torch.randn(CASES, USERS, generator=draw, dtype=torch.float64)
-    return voices(loud, draw) * scores
+    return scales(loud, draw) * scores
 
 
-def test_how_far_the_largest_stands_out_by_hand() -> None:
+def test_normalised_evidence_agrees_with_a_calculation_by_hand() -> None:
     scores = torch.tensor([[5.0, 1.0, 3.0, 100.0], [4.0, 2.0, 2.0, 0.0]]).double()
-    able = torch.tensor([True, True, True, False]).expand(2, -1)
-    # Rests 1, 3 and 2, 2: means 2, squares 2 and 0, in common 2 / 4.
-    own = (2 + 8 * 0.5) / 10, (0 + 8 * 0.5) / 10
-    expected = [(5 - 2) / own[0] ** 0.5, (4 - 2) / own[1] ** 0.5]
-    assert standing_out(scores, able).tolist() == pytest.approx(expected)
+    is_candidate = torch.tensor([True, True, True, False]).expand(2, -1)
+    # Others 1, 3 and 2, 2: means 2, squares 2 and 0, pooled 2 / 4.
+    variances = (2 + 8 * 0.5) / 10, (0 + 8 * 0.5) / 10
+    expected = [(5 - 2) / variances[0] ** 0.5, (4 - 2) / variances[1] ** 0.5]
+    assert standing_out(scores, is_candidate).tolist() == pytest.approx(expected)
 
 
-def test_it_does_not_hang_on_how_loudly_all_speak() -> None:
+def test_normalised_evidence_does_not_depend_on_the_scale() -> None:
     scores, _ = noisy(1.0, 0)
     able = torch.ones_like(scores, dtype=torch.bool)
     assert standing_out(7 * scores + 3, able).allclose(standing_out(scores, able))
 
 
-def test_nobody_stands_out_of_none() -> None:
+def test_normalised_evidence_without_candidates_or_others() -> None:
     scores = torch.ones(2, 3).double()
     nobody = torch.zeros(2, 3, dtype=torch.bool)
     assert standing_out(scores, nobody).tolist() == [-torch.inf, -torch.inf]
@@ -55,7 +55,7 @@ def test_nobody_stands_out_of_none() -> None:
 
 
 @pytest.mark.parametrize("loud", [1.0, 3.0])
-def test_chances_hold_for_those_who_speak_louder_than_what_was_learned_from(
+def test_probabilities_are_calibrated_on_larger_evidence(
     loud: float,
 ) -> None:
     stranger = fit_stranger([(*noisy(1.0, 0), ALL)])
@@ -67,8 +67,8 @@ def test_chances_hold_for_those_who_speak_louder_than_what_was_learned_from(
     assert float(chances.mean()) == pytest.approx(0.5, abs=0.05)
 
 
-def test_where_wrong_users_are_no_noise_the_largest_itself_is_read() -> None:
-    # Users on a line: with one at hand its neighbours are, with a stranger nobody is.
+def test_uses_raw_evidence_if_normalising_is_worse() -> None:
+    # Users on a line: a known user is also close to its neighbours, an unknown one to nobody.
     places = torch.linspace(0, 1, USERS).double()
     users = torch.arange(CASES) % USERS
     scores = -30 * (places[users][:, None] - places[None]).abs()
@@ -79,26 +79,26 @@ def test_where_wrong_users_are_no_noise_the_largest_itself_is_read() -> None:
     assert float(both.chances(apart).min()) > float(both.chances(scores).max())
 
 
-def test_who_could_not_be_named_is_no_stranger_to_learn_from() -> None:
+def test_non_candidates_do_not_change_the_fit() -> None:
     scores, users = noisy(1.0, 0)
     known = ALL.clone()
     known[0] = False
     lost = scores.clone()
     lost[:, 0] = 1000.0
-    some = users != 0
-    kept = fit_stranger([(lost[some], users[some], known)])
-    fewer = fit_stranger([(scores[some][:, 1:], users[some] - 1, ALL[1:])])
-    assert kept.logit.level == pytest.approx(fewer.logit.level)
-    assert kept.logit.slope == pytest.approx(fewer.logit.slope)
+    rows = users != 0
+    masked = fit_stranger([(lost[rows], users[rows], known)])
+    fewer = fit_stranger([(scores[rows][:, 1:], users[rows] - 1, ALL[1:])])
+    assert masked.logit.level == pytest.approx(fewer.logit.level)
+    assert masked.logit.slope == pytest.approx(fewer.logit.slope)
 
 
-def test_without_users_to_learn_from_it_is_an_even_chance() -> None:
+def test_without_calibration_data_the_probability_is_a_half() -> None:
     assert UNKNOWN.chances(noisy(1.0, 0)[0]).unique().tolist() == [0.5]
     alone = fit_stranger([(torch.ones(3, 1).double(), torch.zeros(3).long(), ALL[:1])])
     assert alone.chances(torch.ones(2, 1).double()).tolist() == [0.5, 0.5]
 
 
-def test_chances_are_of_the_statistic_that_is_named() -> None:
+def test_probabilities_use_the_selected_statistic() -> None:
     scores, _ = noisy(1.0, 0)
     logit = Logit(1.0, -0.5)
     largest = Stranger(logit, stands_out=False).chances(scores)

@@ -12,7 +12,7 @@ PLACES = torch.tensor([[3.0, 0], [-1, 0], [5, 1], [5, -1]]).double()
 PEOPLE = torch.tensor([0, 0, 1, 1])
 
 
-def test_the_mean_of_each_person_is_zero_where_nothing_is_known() -> None:
+def test_the_mean_of_a_user_without_updates_is_zero() -> None:
     means = mean_by(PLACES, torch.tensor([0, 0, 2, 2]), 4)
     assert means.tolist() == [[1, 0], [0, 0], [5, 0], [0, 0]]
 
@@ -22,47 +22,47 @@ def test_the_mean_of_each_person_is_zero_where_nothing_is_known() -> None:
     # Towards the mean variance of 2.5: .6 * 4 + .4 * 2.5 = 3.4, .6 * 1 + .4 * 2.5 = 1.6.
     [(0.0, (4.0, 1.0)), (0.4, (3.4, 1.6)), (1.0, (2.5, 2.5))],
 )
-def test_a_direction_counts_the_less_the_more_users_differ_from_themselves(
-    shrinkage, variances
-) -> None:
+def test_directions_are_weighted_by_inverse_within_user_variance(shrinkage, variances) -> None:
     turn = turn_within(PLACES, PEOPLE, shrinkage)
-    # Inner products after the turn: x T T^T y, hence T T^T = W^-1.
+    # Inner products after the transform: x T T^T y, hence T T^T = W^-1.
     expected = torch.diag(1 / torch.tensor(variances).double())
     assert (turn @ turn.T).allclose(expected, atol=1e-9)
 
 
-def test_after_the_turn_users_differ_alike_in_all_directions() -> None:
+def test_within_user_covariance_becomes_the_identity() -> None:
     turned = PLACES @ turn_within(PLACES, PEOPLE, 0.0)
     apart = turned - mean_by(turned, PEOPLE, 2)[PEOPLE]
     assert (apart.T @ apart / 2).allclose(torch.eye(2).double(), atol=1e-9)
 
 
 @pytest.mark.parametrize("people", [[0, 1, 2, 3], [2, 0, 1, 5]])
-def test_where_no_user_has_two_updates_nothing_is_turned(people) -> None:
+def test_without_two_updates_of_a_user_the_transform_is_the_identity(people) -> None:
     assert turn_within(PLACES, torch.tensor(people), 0.1).equal(torch.eye(2).double())
 
 
-def test_where_updates_of_a_user_are_the_same_nothing_is_turned() -> None:
+def test_without_within_user_variance_the_transform_is_the_identity() -> None:
     places = PLACES[[0, 0, 2, 2]]
     assert turn_within(places, PEOPLE, 0.1).equal(torch.eye(2).double())
 
 
-def test_cosines_are_those_after_the_turn_and_zero_for_an_unknown_user() -> None:
+def test_cosines_are_taken_after_the_transform() -> None:
     turn = torch.diag(torch.tensor([0.5, 1.0]))
     space = UserSpace(turn, torch.tensor([[1.0, 0], [0, 0], [1, 1]]))
-    # (2, 1) is turned to (1, 1).
-    told = space.cosines(torch.tensor([[2.0, 1.0], [0.0, 0.0]]))
-    assert told[0].tolist() == pytest.approx([0.5**0.5, 0, 1])
-    assert told[1].tolist() == [0, 0, 0]
+    # (2, 1) is transformed to (1, 1).
+    cosines = space.cosines(torch.tensor([[2.0, 1.0], [0.0, 0.0]]))
+    assert cosines[0].tolist() == pytest.approx([0.5**0.5, 0, 1])
+    assert cosines[1].tolist() == [0, 0, 0]
 
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 999), st.floats(0.01, 1), st.permutations(range(9)))
-def test_the_order_and_the_scale_of_updates_move_no_cosine(seed, shrinkage, order) -> None:
+def test_cosines_do_not_depend_on_order_and_scale(seed, shrinkage, order) -> None:
     places = torch.randn(9, 4, generator=Seed(seed).generator(), dtype=torch.float64)
     people = torch.arange(9) % 3
-    told = []
-    for own, whose in ((places, people), (7 * places[order], people[order])):
-        turn = turn_within(own, whose, shrinkage)
-        told.append(UserSpace(turn, mean_by(own, whose, 3) @ turn).cosines(places))
-    assert told[0].allclose(told[1], atol=1e-6)
+    cosines = []
+    for updates, user_indices in ((places, people), (7 * places[order], people[order])):
+        turn = turn_within(updates, user_indices, shrinkage)
+        cosines.append(
+            UserSpace(turn, mean_by(updates, user_indices, 3) @ turn).cosines(places)
+        )
+    assert cosines[0].allclose(cosines[1], atol=1e-6)

@@ -1,4 +1,4 @@
-"""A small job for NVFlare's simulator, run as a program of its own by `test_nvflare.py`."""
+"""A small job for NVFlare's simulator, run as a separate program by `test_nvflare.py`."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ from overheard.recorders.nvflare_defenses import defenses_of
 SITES = ("site-1", "site-2", "site-3")
 ROUNDS = 3
 FAILS = 1
-"""The round in which site-3 gives no answer."""
+"""The round in which site-3 fails."""
 
 
 class Start(ModelPersistor):
@@ -44,7 +44,7 @@ class Start(ModelPersistor):
 
 
 class Learn(Executor):
-    """Moves every weight by a hundredth of the site's number, and says so."""
+    """Changes every weight by a hundredth of the site's number."""
 
     def execute(
         self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal
@@ -61,7 +61,7 @@ class Learn(Executor):
 
 
 def main(folder: Path) -> int:
-    """Run it, and leave under `folder` what every recorder wrote."""
+    """Run the job, and write all recordings to `folder`."""
     job = FedJob("tiny", min_clients=len(SITES))
     controller = FedAvg(
         num_clients=len(SITES),
@@ -74,8 +74,8 @@ def main(folder: Path) -> int:
     svt = SVTPrivacy(fraction=0.5, epsilon=0.1, noise_var=1.0, gamma=0.01)
     facts = Facts(FRAMEWORK, "layer", defenses=defenses_of([svt], weights=17))
     job.to_server(RecordingWidget(folder / "server", facts), id="recorder")
-    # A file stands where the folder would have to be.
-    job.to_server(RecordingWidget(folder / "file" / "server"), id="unlucky")
+    # This recorder fails, as a file has the name of its folder.
+    job.to_server(RecordingWidget(folder / "file" / "server"), id="failing")
     job.to_server(RecordingWidget("inside"), id="relative")
     job.to_clients(Learn(), tasks=["train"])
     for one in (

@@ -29,7 +29,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify
 from overheard.core.messages import Broadcast, Evaluation, Missing, Update
-from overheard.core.messages import Message as Said
+from overheard.core.messages import Message as TranscriptMessage
 from overheard.core.parties import SERVER
 from overheard.recorders.flower import RecordingGrid
 
@@ -119,16 +119,16 @@ def ask(
     return [Message(content, node, kind) for node in nodes]
 
 
-def said(folder: Path) -> Sequence[Said]:
+def read_messages(folder: Path) -> Sequence[TranscriptMessage]:
     verify(folder)
     return open_transcript(folder).messages
 
 
 def outline(folder: Path) -> list[str]:
-    return [f"{one.round} {type(one.body).__name__}" for one in said(folder)]
+    return [f"{one.round} {type(one.body).__name__}" for one in read_messages(folder)]
 
 
-def test_a_run_of_fedavg_is_recorded_with_all_that_its_server_sends_and_reads(
+def test_records_all_messages_of_a_fedavg_run(
     tmp_path: Path,
 ) -> None:
     grid = RecordingGrid(Nodes(answer), tmp_path, model="two tensors")
@@ -139,7 +139,7 @@ def test_a_run_of_fedavg_is_recorded_with_all_that_its_server_sends_and_reads(
         "1 Broadcast", *["1 Evaluation"] * 3, "1 Broadcast", *["1 Update"] * 3,
         "2 Broadcast", *["2 Evaluation"] * 3,
     ]  # fmt: skip
-    messages = said(tmp_path)
+    messages = read_messages(tmp_path)
     everyone = frozenset(f"client/{node}" for node in NODES)
     first, update = messages[0], messages[1]
     assert isinstance(first.body, Broadcast)
@@ -166,43 +166,43 @@ def test_a_run_of_fedavg_is_recorded_with_all_that_its_server_sends_and_reads(
     assert set(manifest.parties) == everyone | {SERVER}
 
 
-def test_messages_and_replies_are_handed_on_as_they_are_in_the_order_in_which_they_came(
+def test_passes_messages_and_replies_unchanged_and_in_order(
     tmp_path: Path,
 ) -> None:
-    beneath, came = Nodes(answer), list[Message]()
+    wrapped, received = Nodes(answer), list[Message]()
 
     def keep(message: Message) -> Message:
-        came.append(answer(message))
-        return came[-1]
+        received.append(answer(message))
+        return received[-1]
 
-    beneath.answer = keep
-    grid = RecordingGrid(beneath, tmp_path)
+    wrapped.answer = keep
+    grid = RecordingGrid(wrapped, tmp_path)
     messages = ask("train", record_of(START))
     replies = grid.send_and_receive(iter(messages), timeout=3.0)
-    assert [id(one) for one in beneath.sent] == [id(one) for one in messages]
-    assert [id(one) for one in replies] == [id(one) for one in came]
+    assert [id(one) for one in wrapped.sent] == [id(one) for one in messages]
+    assert [id(one) for one in replies] == [id(one) for one in received]
     assert [one.metadata.src_node_id for one in replies] == [*reversed(NODES)]
     assert list(grid.get_node_ids()) == list(NODES)
     assert grid.color == "green"
     grid.finish()
-    senders = [one.sender for one in said(tmp_path)[1:]]
+    senders = [one.sender for one in read_messages(tmp_path)[1:]]
     assert senders == [f"client/{node}" for node in reversed(NODES)]
 
 
-def test_what_a_strategy_changes_in_a_reply_after_it_came_does_not_show(tmp_path: Path) -> None:
+def test_records_replies_before_the_strategy_changes_them(tmp_path: Path) -> None:
     grid = RecordingGrid(Nodes(answer), tmp_path)
-    # Puts clipped weights in place of those that came, in the very replies.
+    # Replaces the weights in the replies by clipped ones.
     strategy = DifferentialPrivacyServerSideAdaptiveClipping(
         FedAvg(fraction_evaluate=0.0), 0.0, 3, initial_clipping_norm=1e-3
     )
     strategy.start(grid, record_of(START), num_rounds=1)
     grid.finish()
-    bodies = [one.body for one in said(tmp_path)]
+    bodies = [one.body for one in read_messages(tmp_path)]
     changes = {one.delta["b"].item() for one in bodies if isinstance(one, Update)}
     assert changes == {1, 3, 5}
 
 
-def test_errors_and_silence_are_missing_answers_and_errors_do_not_quote(tmp_path: Path) -> None:
+def test_errors_and_timeouts_are_missing_replies_without_error_texts(tmp_path: Path) -> None:
     def fail(message: Message) -> Message | None:
         number = NODES.index(message.metadata.dst_node_id)
         error = Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, "patient 7\x1b[2J")
@@ -214,7 +214,7 @@ def test_errors_and_silence_are_missing_answers_and_errors_do_not_quote(tmp_path
         FedAvg().start(grid, record_of(START), num_rounds=1)
         grid.finish()
         name = f"CLIENT_APP_RAISED_EXCEPTION{': patient 7?[2J' if keeps else ''}"
-        missing = [one for one in said(folder) if isinstance(one.body, Missing)]
+        missing = [one for one in read_messages(folder) if isinstance(one.body, Missing)]
         assert [(one.round, one.sender[-1], one.body.reason) for one in missing] == [
             (0, "3", name),
             (0, "5", "no answer to train"),
@@ -223,7 +223,7 @@ def test_errors_and_silence_are_missing_answers_and_errors_do_not_quote(tmp_path
         ]
 
 
-def test_a_model_that_was_evaluated_first_opens_the_round_in_which_it_is_trained(
+def test_evaluating_a_model_opens_the_round_that_trains_it(
     tmp_path: Path,
 ) -> None:
     grid, arrays = RecordingGrid(Nodes(answer), tmp_path), record_of(START)
@@ -236,10 +236,10 @@ def test_a_model_that_was_evaluated_first_opens_the_round_in_which_it_is_trained
         "1 Broadcast", "1 Update",
         "2 Broadcast",
     ]  # fmt: skip
-    assert [len(one.readers) for one in said(tmp_path)[::2]] == [1, 1, 1, 0]
+    assert [len(one.readers) for one in read_messages(tmp_path)[::2]] == [1, 1, 1, 0]
 
 
-def test_rounds_of_which_nobody_answered_are_told_apart(tmp_path: Path) -> None:
+def test_rounds_without_replies_are_separate(tmp_path: Path) -> None:
     grid, arrays = RecordingGrid(Nodes(lambda _: None), tmp_path), record_of(START)
     for _ in range(2):
         assert list(grid.send_and_receive(ask("train", arrays, NODES[:1]))) == []
@@ -248,7 +248,7 @@ def test_rounds_of_which_nobody_answered_are_told_apart(tmp_path: Path) -> None:
     assert outline(tmp_path) == ["0 Broadcast", "0 Missing", "1 Broadcast", "1 Missing"]
 
 
-def test_federated_analytics_without_a_model_goes_through(
+def test_passes_federated_analytics_without_a_model(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     grid = RecordingGrid(Nodes(answer), tmp_path)
@@ -260,7 +260,7 @@ def test_federated_analytics_without_a_model_goes_through(
     assert outline(tmp_path) == ["0 Broadcast", *["0 Evaluation"] * 3]
 
 
-def test_where_nodes_are_sent_different_models_each_update_is_relative_to_its_own(
+def test_updates_are_relative_to_the_nodes_own_model(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = record_of({name: one + 10 for name, one in START.items()})
@@ -269,14 +269,14 @@ def test_where_nodes_are_sent_different_models_each_update_is_relative_to_its_ow
         [*ask("train", other, NODES[:1]), *ask("train", record_of(START), NODES[1:])]
     )
     grid.finish()
-    broadcast, *updates = (one.body for one in said(tmp_path))
+    broadcast, *updates = (one.body for one in read_messages(tmp_path))
     assert isinstance(broadcast, Broadcast)
     assert broadcast.weights["w"].tolist() == [1.0, 2.0]
     assert [one.delta["b"].item() for one in updates if isinstance(one, Update)] == [5, 3, 1]
     assert "different models" in caplog.text
 
 
-def test_a_loop_that_pushes_and_pulls_is_recorded_and_late_answers_are_warned_of(
+def test_records_push_and_pull_and_warns_of_late_replies(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     grid, arrays = RecordingGrid(Nodes(answer), tmp_path), record_of(START)
@@ -294,8 +294,8 @@ def test_a_loop_that_pushes_and_pulls_is_recorded_and_late_answers_are_warned_of
         "0 Broadcast", "0 Update", "0 Update", "0 Missing",
         "1 Broadcast", "1 Update",
     ]  # fmt: skip
-    assert len(said(tmp_path)[0].readers) == 3
-    assert caplog.text.count("after their round was over") == 1
+    assert len(read_messages(tmp_path)[0].readers) == 3
+    assert caplog.text.count("after the end of their round") == 1
 
 
 def broken(message: Message, content: RecordDict) -> Message:
@@ -303,13 +303,13 @@ def broken(message: Message, content: RecordDict) -> Message:
 
 
 class Unreadable:
-    """Fails at whatever is asked of it."""
+    """Raises an error on every attribute access."""
 
     def __getattr__(self, name: str) -> object:
         raise RuntimeError(name)
 
 
-def test_malformed_replies_are_missing_and_reach_the_run_all_the_same(tmp_path: Path) -> None:
+def test_malformed_replies_are_missing_but_reach_the_run(tmp_path: Path) -> None:
     nan = {name: one * float("nan") for name, one in START.items()}
     contents = [
         RecordDict(),
@@ -334,14 +334,14 @@ def test_malformed_replies_are_missing_and_reach_the_run_all_the_same(tmp_path: 
     assert len(replies) == len(contents) + 1
     grid.finish()
     assert grid.stopped is None
-    bodies = {one.sender: one.body for one in said(tmp_path)[1:]}
+    bodies = {one.sender: one.body for one in read_messages(tmp_path)[1:]}
     assert [type(bodies[f"client/{node}"]) for node in nodes] == [
         *[Missing] * len(contents),
         Update,
     ]
 
 
-def test_whatever_fails_in_recording_does_not_reach_the_run(
+def test_errors_of_the_recorder_do_not_reach_the_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     grid = RecordingGrid(Nodes(answer), tmp_path)
@@ -355,13 +355,13 @@ def test_whatever_fails_in_recording_does_not_reach_the_run(
     grid._grid.answer = reply
     assert len(list(grid.send_and_receive(messages))) == 3
     assert grid.stopped is not None
-    assert caplog.text.count("its recording ends here") == 1
-    # And from then on all goes through, unrecorded.
+    assert caplog.text.count("the recording stops here") == 1
+    # From then on messages pass unrecorded.
     grid._grid.answer = answer
     assert len(list(grid.send_and_receive(ask("train", record_of(START))))) == 3
 
 
-def test_an_error_of_the_grid_beneath_reaches_the_run_and_ends_the_round(
+def test_an_error_of_the_wrapped_grid_reaches_the_run_and_ends_the_round(
     tmp_path: Path,
 ) -> None:
     def lost(message: Message) -> Message:
@@ -374,7 +374,7 @@ def test_an_error_of_the_grid_beneath_reaches_the_run_and_ends_the_round(
     assert outline(tmp_path) == ["0 Broadcast", *["0 Missing"] * 3]
 
 
-def test_an_integer_counter_is_left_out_though_averages_make_a_float_of_it(
+def test_omits_an_integer_counter_even_if_averaging_makes_it_a_float(
     tmp_path: Path,
 ) -> None:
     start = record_of(START | {"seen": np.array(3)})
@@ -388,7 +388,7 @@ def test_an_integer_counter_is_left_out_though_averages_make_a_float_of_it(
 FULL = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-# Modules that are imported from now on are not to be kept cut short.
+# Bytecode of later imports would be truncated.
 sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 sys.path.insert(0, sys.argv[2])
@@ -408,7 +408,7 @@ print(learned.arrays["w"].numpy()[0] > 1, grid.stopped)
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of POSIX")
-def test_the_run_goes_on_over_a_full_disk(tmp_path: Path) -> None:
+def test_the_run_continues_if_the_disk_is_full(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path), str(Path(__file__).parent)],
         capture_output=True,
@@ -416,10 +416,10 @@ def test_the_run_goes_on_over_a_full_disk(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.startswith("True cannot write")
-    assert "its recording ends here" in done.stderr
+    assert "the recording stops here" in done.stderr
 
 
-def test_a_grid_that_is_dropped_has_written_all(
+def test_a_dropped_grid_has_written_everything(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "overheard"):

@@ -17,7 +17,7 @@ def packed(numbers: np.ndarray, dtype: str = "") -> Packed:
     return Packed(dtype or str(numbers.dtype), SERIALIZED, file.getvalue())
 
 
-def test_a_change_is_what_came_back_minus_what_was_sent_in_the_precision_it_came_in() -> None:
+def test_subtracts_in_the_precision_of_the_reply() -> None:
     decoder = Decoder()
     start = {"w": packed(np.array([[1.0, 2.0]], np.float32))}
     decoder.model(start)
@@ -38,7 +38,7 @@ def test_reads_floats_of_any_order_and_layout(dtype: str) -> None:
     assert empty["w"].shape == (0, 3)
 
 
-def test_bfloat16_keeps_its_kind() -> None:
+def test_keeps_bfloat16() -> None:
     # NumPy writes what it does not know as two bytes without a meaning.
     half = torch.tensor([1.0, -2.5, 3.0], dtype=torch.bfloat16)
     moved = half + 0.5
@@ -53,7 +53,7 @@ def test_bfloat16_keeps_its_kind() -> None:
     assert change.tolist() == [0.5, 0.5, 0.5]
 
 
-def test_a_counter_is_left_out_also_when_an_average_made_a_float_of_it() -> None:
+def test_omits_a_counter_even_if_averaging_made_it_a_float() -> None:
     decoder = Decoder()
     counter, weight = packed(np.array(3)), packed(np.ones(2, np.float32))
     first = decoder.model({"seen": counter, "w": weight})
@@ -70,34 +70,34 @@ def test_a_counter_is_left_out_also_when_an_average_made_a_float_of_it() -> None
         (packed(np.array([{}], object)), "Python objects"),
         (packed(np.array([(1, {})], [("a", "i4"), ("b", "O")])), "Python objects"),
         (Packed("float32", "pickle", b""), "serialized as 'pickle'"),
-        (Packed("float32", SERIALIZED, b"nonsense"), "no .npy file"),
-        (Packed("float32", SERIALIZED, b""), "no .npy file"),
+        (Packed("float32", SERIALIZED, b"nonsense"), "no valid .npy file"),
+        (Packed("float32", SERIALIZED, b""), "no valid .npy file"),
         (Packed("float32", SERIALIZED, packed(np.ones(3)).data[:-1]), "23 bytes"),
         (Packed("float32", SERIALIZED, packed(np.ones(3)).data + b"x"), "25 bytes"),
         (
             Packed("f", SERIALIZED, packed(np.ones(3)).data.replace(b"(3,)", b"-3, ")),
-            "no .npy file",
+            "no valid .npy file",
         ),
         (
             Packed("f", SERIALIZED, packed(np.ones(3)).data.replace(b"(3,)", b"(((")),
-            "no .npy file",
+            "no valid .npy file",
         ),
     ],
 )
-def test_refuses_what_is_no_plain_array(part: Packed, why: str) -> None:
+def test_refuses_invalid_arrays(part: Packed, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Decoder().model({"w": part})
 
 
-def test_refuses_tensors_that_were_not_sent_and_other_shapes() -> None:
+def test_refuses_other_tensors_and_shapes() -> None:
     decoder, one = Decoder(), packed(np.ones(2, np.float32))
-    with pytest.raises(ValueError, match="'v' that it was not sent, and not 'w'"):
+    with pytest.raises(ValueError, match="extra 'v', missing 'w'"):
         decoder.change({"v": one}, {"w": one})
     with pytest.raises(ValueError, match=r"\(2, 1\)"):
         decoder.change({"w": packed(np.ones((2, 1), np.float32))}, {"w": one})
 
 
-def test_several_records_of_arrays_are_told_apart_and_later_changes_do_not_show() -> None:
+def test_names_arrays_of_several_records_and_ignores_later_changes() -> None:
     array = Array(np.ones(2, np.float32))
     alone = RecordDict({"arrays": ArrayRecord({"w": array})})
     before = parts_of(alone)

@@ -1,7 +1,7 @@
-"""What Flower's own FedAvg did, once recorded, gives the claims of the simulation of its seeds.
+"""A recorded FedAvg run of Flower gives the same claims as Overheard's simulation.
 
-Clients train by the simulation's function and recipe, on its examples and by its draws; all
-else is Flower's.
+Clients use the simulation's training function, recipe, examples and seeds; everything else is
+Flower's.
 """
 
 import random
@@ -50,9 +50,9 @@ pytestmark = pytest.mark.slow
 
 ROUNDS = 4
 NODES = (7, 2**33 + 1, 2**63 + 5, 2**64 - 9)
-"""As Flower numbers them, in the order of the clients that they stand for."""
+"""Flower's node ids, in the order of the clients."""
 
-# One after the other: the last bits of clients that train as one stack hang on who is in it.
+# Sequential, as stacked training changes the last bits with the members of the stack.
 HERE = Resources(device="cpu", workers=1, engine="sequential")
 
 PLAN = Plan(
@@ -82,7 +82,7 @@ PLAN = Plan(
 
 @dataclass(frozen=True)
 class Simulated:
-    """A federation, the folder of its run, and what was found in it."""
+    """A federation, the folder of its run, and its findings."""
 
     federation: Federation
     run: Path
@@ -108,7 +108,7 @@ def arrays_of(weights: Weights) -> ArrayRecord:
 
 
 def app_of(federation: Federation, seed: Seed) -> ClientApp:
-    """The client, which trains on from what Flower sent as the simulation's would."""
+    """Make a client app that trains like the simulation's clients."""
     app = ClientApp()
 
     @app.train()
@@ -127,9 +127,9 @@ def app_of(federation: Federation, seed: Seed) -> ClientApp:
             round=number,
             engine="sequential",
         )
-        told = MetricRecord({"num-examples": len(learned.member.rows), "loss": learned.loss})
+        metrics = MetricRecord({"num-examples": len(learned.member.rows), "loss": learned.loss})
         arrays = arrays_of(moved(start, learned.delta))
-        return Message(RecordDict({"arrays": arrays, "metrics": told}), reply_to=asked)
+        return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=asked)
 
     return app
 
@@ -137,10 +137,10 @@ def app_of(federation: Federation, seed: Seed) -> ClientApp:
 def run_by_flower(
     folder: Path, simulated: Simulated, seed: Seed, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    """Have FedAvg run the federation; give what its server heard, and the truth beside it."""
+    """Run the federation with Flower's FedAvg; return the recording, with the ground truth."""
     for name in ("_run_id", "_node_id", "_task_id"):
         monkeypatch.setattr(TaskIdentity, name, 1)
-    # By these FedAvg draws in which order nodes are asked, and so in which it sums.
+    # These seed the order in which FedAvg samples nodes, and so in which it sums.
     monkeypatch.setattr("flwr.serverapp.strategy.strategy_utils.random", random.Random(0))
     federation, recording = simulated.federation, folder / "recording"
     app = app_of(federation, seed)
@@ -159,20 +159,22 @@ def run_by_flower(
     return recording
 
 
-def as_node(who: Party) -> Party:
-    """What Flower calls a client of the simulation."""
-    return client(NODES[int(who.removeprefix("client/"))])
+def as_node(party: Party) -> Party:
+    """Return Flower's name of a client of the simulation."""
+    return client(NODES[int(party.removeprefix("client/"))])
 
 
 def copy_truth(source: Path, target: Path) -> None:
     truth = read_truth(source)
-    counts = {(number, as_node(who)): labels for (number, who), labels in truth.counts.items()}
-    shifts = {as_node(who): rounds for who, rounds in truth.shifts.items()}
+    counts = {
+        (number, as_node(party)): labels for (number, party), labels in truth.counts.items()
+    }
+    shifts = {as_node(party): rounds for party, rounds in truth.shifts.items()}
     write_truth(target, replace(truth, counts=counts, shifts=shifts))
 
 
 def findings(folder: Path) -> Sequence[Finding]:
-    """What an audit of the recording in this folder finds."""
+    """Audit the recording in this folder."""
     found = audit(PLAN, folder / "audit", recording=folder / "recording", resources=HERE)
     assert not found.refusals
     return found.findings
@@ -183,55 +185,62 @@ def broadcasts(folder: Path) -> list[Weights]:
     return [body.weights for body in bodies if isinstance(body, Broadcast)]
 
 
-def farthest(there: Finding, here: Finding) -> float:
-    """The largest difference of any number of a claim, of its intervals or of its scores."""
-    pairs = [*zip(there.claimed, here.claimed, strict=True)]
-    for ends, own in ((there.low, here.low), (there.high, here.high)):
-        pairs += zip(ends or (), own or (), strict=True)
-    pairs += [(a.value, b.value) for a, b in zip(there.scores, here.scores, strict=True)]
+def largest_difference(recorded: Finding, simulated: Finding) -> float:
+    """Return the largest difference of any number in claims, intervals and scores."""
+    pairs = [*zip(recorded.claimed, simulated.claimed, strict=True)]
+    for ends, other_ends in ((recorded.low, simulated.low), (recorded.high, simulated.high)):
+        pairs += zip(ends or (), other_ends or (), strict=True)
+    pairs += [
+        (a.value, b.value) for a, b in zip(recorded.scores, simulated.scores, strict=True)
+    ]
     return max(abs(a - b) for a, b in pairs)
 
 
-def test_each_model_that_flower_averages_is_the_simulations_up_to_rounding(
+def test_flowers_models_agree_with_the_simulation_up_to_rounding(
     simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = run_by_flower(tmp_path, simulated, simulated.federation.seed, monkeypatch)
-    there, here = broadcasts(recording), broadcasts(simulated.run)
-    assert len(there) == len(here) == ROUNDS + 1
-    for name, first in here[0].items():
-        assert torch.equal(there[0][name], first)
-        # Flower sums whole weights in float32, the simulation changes in float64: that is about
-        # a last bit a round, of numbers below 2.
-        for flower, own in zip(there[1:], here[1:], strict=True):
-            assert torch.allclose(flower[name], own[name], rtol=0, atol=5e-7)
-            assert not torch.allclose(own[name], first, rtol=0, atol=1e-2)
+    recorded, expected = broadcasts(recording), broadcasts(simulated.run)
+    assert len(recorded) == len(expected) == ROUNDS + 1
+    for name, first in expected[0].items():
+        assert torch.equal(recorded[0][name], first)
+        # Flower sums weights in float32, the simulation sums updates in float64: they differ by
+        # about one last bit a round, for numbers below 2.
+        for flower, expected_weights in zip(recorded[1:], expected[1:], strict=True):
+            assert torch.allclose(flower[name], expected_weights[name], rtol=0, atol=5e-7)
+            assert not torch.allclose(expected_weights[name], first, rtol=0, atol=1e-2)
 
 
-def test_claims_about_a_federation_that_flower_ran_are_those_of_its_simulation_to_a_millionth(
+def test_claims_about_flowers_run_agree_with_the_simulation(
     simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_by_flower(tmp_path, simulated, simulated.federation.seed, monkeypatch)
     found = findings(tmp_path)
     assert {one.cell.question for one in found} == {"label_shares", "shift"}
-    for there, here in zip(found, simulated.findings, strict=True):
-        assert (there.cell.attack, there.target) == (here.cell.attack, as_node(here.target))
-        assert (there.cell.rounds, there.true) == (here.cell.rounds, here.true)
-        assert farthest(there, here) <= 1e-6
-        assert [(one.blinds, one.references) for one in there.scores] == [
-            (one.blinds, one.references) for one in here.scores
+    for recorded, expected in zip(found, simulated.findings, strict=True):
+        assert (recorded.cell.attack, recorded.target) == (
+            expected.cell.attack,
+            as_node(expected.target),
+        )
+        assert (recorded.cell.rounds, recorded.true) == (expected.cell.rounds, expected.true)
+        assert largest_difference(recorded, expected) <= 1e-6
+        assert [(one.blinds, one.references) for one in recorded.scores] == [
+            (one.blinds, one.references) for one in expected.scores
         ]
-        assert (there.timeline is None) == (here.timeline is None)
-        if there.timeline is not None and here.timeline is not None:
-            assert there.timeline.alarm == here.timeline.alarm
-            assert there.timeline.since == here.timeline.since
-            assert there.true_since == here.true_since
-            # A likelihood ratio, and no share: errors are divided by what is small itself.
-            assert there.timeline.statistic == pytest.approx(here.timeline.statistic, abs=1e-5)
+        assert (recorded.timeline is None) == (expected.timeline is None)
+        if recorded.timeline is not None and expected.timeline is not None:
+            assert recorded.timeline.alarm == expected.timeline.alarm
+            assert recorded.timeline.since == expected.timeline.since
+            assert recorded.true_since == expected.true_since
+            # A likelihood ratio divides errors by small numbers.
+            assert recorded.timeline.statistic == pytest.approx(
+                expected.timeline.statistic, abs=1e-5
+            )
 
 
-def test_clients_that_draw_from_another_seed_give_other_claims(
+def test_another_seed_gives_different_claims(
     simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_by_flower(tmp_path, simulated, Seed(1), monkeypatch)
     pairs = zip(findings(tmp_path), simulated.findings, strict=True)
-    assert all(farthest(there, here) > 1e-6 for there, here in pairs)
+    assert all(largest_difference(recorded, expected) > 1e-6 for recorded, expected in pairs)

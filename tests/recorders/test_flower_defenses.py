@@ -30,7 +30,7 @@ def mechanism_of(defense: object) -> Mechanism:
     return record.mechanism
 
 
-def test_local_dp_noises_at_the_client_what_its_settings_say_in_units_of_the_clip() -> None:
+def test_local_dp_adds_the_configured_noise_at_the_client() -> None:
     (record,) = defense_records([LocalDpMod(2.0, 1.0, 10.0, 1e-5)])
     # 1 * sqrt(2 ln(1.25 / 1e-5)) / 10 = 0.48448, over a clip of 2.
     found = record.mechanism
@@ -40,20 +40,20 @@ def test_local_dp_noises_at_the_client_what_its_settings_say_in_units_of_the_cli
     assert (found.noised_at, found.bounded_at) == ("client", "client")
     assert found.covers(("server",))
     assert record.enforced_at == "client"
-    assert "whoever ships the client app" in record.switched_off_by
+    assert "the distributor of the client app" in record.switched_off_by
     assert record.settings == (
         "LocalDpMod(clipping_norm=2.0, sensitivity=1.0, epsilon=10.0, delta=1e-05)"
     )
 
 
-def test_a_tiny_sensitivity_leaves_hardly_any_noise_whatever_epsilon_is_stated() -> None:
+def test_a_small_sensitivity_means_little_noise() -> None:
     found = mechanism_of(LocalDpMod(1.0, 1e-4, 10.0, 1e-5))
     assert found.noise_multiplier == pytest.approx(4.8448e-5, rel=1e-4)
     assert found.stated == 10
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 1e-5), (1.0, 0.0), (1.0, 1.0)])
-def test_settings_that_are_no_mechanism_are_recorded_without_one(
+def test_invalid_settings_are_recorded_without_a_mechanism(
     epsilon: float, delta: float
 ) -> None:
     (record,) = defense_records([LocalDpMod(1.0, 1.0, epsilon, delta)])
@@ -68,7 +68,7 @@ def test_settings_that_are_no_mechanism_are_recorded_without_one(
         (DifferentialPrivacyClientSideFixedClipping, "client"),
     ],
 )
-def test_fixed_clipping_leaves_the_server_updates_without_noise(
+def test_fixed_clipping_adds_noise_after_the_server_reads_updates(
     strategy: type, bounded_at: str
 ) -> None:
     (record,) = defense_records([strategy(FedAvg(), 1.5, 0.5, 10)])
@@ -82,12 +82,12 @@ def test_fixed_clipping_leaves_the_server_updates_without_noise(
     assert "the server" in record.switched_off_by
 
 
-def test_without_an_accountant_nothing_keeps_a_client_from_weighing_more() -> None:
+def test_without_an_accountant_client_weights_are_unbounded() -> None:
     strategy = DifferentialPrivacyServerSideFixedClipping(FedAvg(), 1.0, 1.0, 10)
     assert "accountant" in mechanism_of(strategy).flaw
 
 
-def test_with_an_accountant_it_is_proven_for_the_relation_and_delta_that_it_counts_on() -> None:
+def test_with_an_accountant_the_guarantee_uses_its_relation_and_delta() -> None:
     pytest.importorskip("dp_accounting", reason="the extra dp is not installed")
     config = PrivacyConfig(
         1e-6,
@@ -111,24 +111,24 @@ def test_with_an_accountant_it_is_proven_for_the_relation_and_delta_that_it_coun
         DifferentialPrivacyClientSideAdaptiveClipping,
     ],
 )
-def test_adaptive_clipping_is_told_by_what_the_whole_round_releases(strategy: type) -> None:
+def test_adaptive_clipping_accounts_for_all_that_a_round_releases(strategy: type) -> None:
     made = strategy(FedAvg(), 0.8, 20, 0.3)
-    # Flower puts more noise on the mean, so that mean and count come to what was asked for.
+    # Flower adds more noise to the mean, so that mean and count together match the setting.
     assert made.noise_multiplier > 0.8
     found = mechanism_of(made)
     assert math.isclose(found.noise_multiplier, 0.8)
     assert found.clip == 0.3
 
 
-def test_adaptive_clipping_without_noise_is_told_as_that() -> None:
+def test_adaptive_clipping_without_noise_has_multiplier_0() -> None:
     strategy = DifferentialPrivacyServerSideAdaptiveClipping(FedAvg(), 0.0, 20)
     assert mechanism_of(strategy).noise_multiplier == 0
 
 
-def test_records_made_by_hand_are_taken_and_what_is_no_defense_is_warned_of(
+def test_accepts_own_records_and_warns_of_unknown_defenses(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    own = DefenseRecord("ours", "ours()", "client", "each client")
-    found = defense_records([own, fixedclipping_mod, FedAvg()])
+    custom = DefenseRecord("ours", "ours()", "client", "each client")
+    found = defense_records([custom, fixedclipping_mod, FedAvg()])
     assert [one.name for one in found] == ["ours", "fixedclipping_mod"]
     assert "FedAvg is no defense" in caplog.text

@@ -28,12 +28,12 @@ BIN = Path(sys.executable).parent
 
 NODES = 3
 
-PATIENCE = 300.0
-"""Seconds until the test gives up; some 40 are enough on two idle cores."""
+TIMEOUT = 300.0
+"""Seconds until the test fails; about 40 are enough on two idle cores."""
 
 
 class Deployment:
-    """Processes of Flower's, each with a group of its own, so that all it starts ends too."""
+    """Flower processes, each with its own process group, so that its children end with it."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -54,53 +54,53 @@ class Deployment:
         )
 
     def start(self, *command: str) -> subprocess.Popen[bytes]:
-        """Start a process that says what it says to `said` in its home."""
-        with (self.home / "said").open("ab") as said:
+        """Start a process that writes its output to the file `output`."""
+        with (self.home / "output").open("ab") as output:
             started = subprocess.Popen(
                 [str(BIN / command[0]), *command[1:]],
                 env=self.environment,
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,
             )
         self.groups.append(started)
         return started
 
     def kill(self, started: subprocess.Popen[bytes]) -> None:
-        """End a process and all that it started, at once."""
+        """Kill a process and its children."""
         with suppress(ProcessLookupError):
             os.killpg(started.pid, signal.SIGKILL)
         started.wait()
 
     def shut_down(self, started: subprocess.Popen[bytes]) -> None:
-        """End a process as its machine does that is shut down, in the midst of its work."""
+        """End a process like a shutdown of its machine."""
         started.terminate()
         with suppress(subprocess.TimeoutExpired):
             started.wait(10)
         self.kill(started)
 
     def stop(self) -> None:
-        """End them all."""
+        """Kill all processes."""
         while self.groups:
             self.kill(self.groups.pop())
 
     def until(self, is_so: Callable[[], bool], what: str) -> None:
-        """Wait for this."""
-        end = time.monotonic() + PATIENCE
+        """Wait for a condition."""
+        end = time.monotonic() + TIMEOUT
         while not is_so():
             if time.monotonic() > end:
-                pytest.fail(f"{what} did not come about:\n{self.said()}")
+                pytest.fail(f"timeout while waiting for {what}:\n{self.output()}")
             time.sleep(0.1)
 
-    def said(self) -> str:
-        """The last of what all of them said."""
-        return (self.home / "said").read_text(errors="replace")[-6000:]
+    def output(self) -> str:
+        """Return the end of the processes' output."""
+        return (self.home / "output").read_text(errors="replace")[-6000:]
 
     def received(self) -> int:
-        """How many messages nodes have received, and set to work on."""
-        return (self.home / "said").read_bytes().count(b"Receiving: train message")
+        """Return how many training messages nodes have received."""
+        return (self.home / "output").read_bytes().count(b"Receiving: train message")
 
 
 def free_port() -> int:
@@ -124,7 +124,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         deployed.stop()
 
 
-def test_a_real_run_is_recorded_and_audited_and_the_answers_of_a_node_that_dies_are_missing(
+def test_records_and_audits_a_deployment_with_a_failing_node(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = deployment.home / "recording"
@@ -146,11 +146,11 @@ def test_a_real_run_is_recorded_and_audited_and_the_answers_of_a_node_that_dies_
     deployment.until(lambda: deployment.received() == 2 * NODES, "the second round")
     deployment.shut_down(nodes[-1])
     deployment.until(lambda: run.poll() is not None, "the end of the run")
-    deployment.until(lambda: len(heard(recording)) == 3, "the last of the recording")
+    deployment.until(lambda: len(updates_by_round(recording)) == 3, "the last of the recording")
 
     manifest, messages = read_manifest(recording), open_transcript(recording).messages
     clients = set(manifest.parties) - {SERVER}
-    first, second, final = heard(recording)
+    first, second, final = updates_by_round(recording)
     assert len(clients) == NODES
     assert first == clients
     assert len(second) == NODES - 1
@@ -172,15 +172,15 @@ def test_a_real_run_is_recorded_and_audited_and_the_answers_of_a_node_that_dies_
     monkeypatch.syspath_prepend(APP)
     found = audit(read_plan(APP / "plan.toml"), deployment.home / "audit", recording=recording)
     claims = [one for one in found.findings if len(one.cell.rounds) == 2]
-    # Three attacks make claims about each client, the one that died among them.
+    # Three attacks make claims about each client, including the failed one.
     assert {one.target for one in claims} == clients
     assert len(claims) == 3 * NODES
     assert not found.refusals
     assert not any(one.is_checked for one in claims)
 
 
-def heard(recording: Path) -> list[set[str]]:
-    """Whose updates are recorded, by round."""
+def updates_by_round(recording: Path) -> list[set[str]]:
+    """Return the senders of recorded updates, by round."""
     if not manifest_path(recording / "transcript").exists():
         return []
     return [

@@ -15,7 +15,7 @@ from overheard.archive.layout import truth_path
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify
 from overheard.core.messages import Broadcast, Missing, Update
-from overheard.core.messages import Message as Said
+from overheard.core.messages import Message as TranscriptMessage
 from overheard.core.parties import SERVER
 from overheard.recorders.flower import recording_mod
 
@@ -29,18 +29,18 @@ def message(kind: str, value: float, number: int, seen: np.ndarray | None = None
     content = RecordDict(
         {"arrays": ArrayRecord({name: Array(one) for name, one in arrays.items()})}
     )
-    told = Metadata(RUN, str(number), 1, NODE, "", "", 1000.0, 60.0, kind)
-    return make_message(told, content)
+    metadata = Metadata(RUN, str(number), 1, NODE, "", "", 1000.0, 60.0, kind)
+    return make_message(metadata, content)
 
 
 def app_with(folder: Path) -> ClientApp:
-    """A client that adds 1; made anew, as in a process of its own."""
+    """Make a client that adds 1, as if in a new process."""
     mod = recording_mod(folder)
     app = ClientApp()
 
     @app.train(mods=[mod])
-    def fit(asked: Message, context: Context) -> Message:
-        arrays = {name: one.numpy() for name, one in asked.content["arrays"].items()}
+    def fit(request: Message, context: Context) -> Message:
+        arrays = {name: one.numpy() for name, one in request.content["arrays"].items()}
         arrays["w"] = arrays["w"] + 1
         if arrays["w"][0] > 100:
             raise RuntimeError("patient 7")
@@ -50,15 +50,15 @@ def app_with(folder: Path) -> ClientApp:
                 "metrics": MetricRecord({"num-examples": 7}),
             }
         )
-        return Message(content, reply_to=asked)
+        return Message(content, reply_to=request)
 
     @app.evaluate(mods=[mod])
-    def evaluate(asked: Message, context: Context) -> Message:
-        return Message(RecordDict({"m": MetricRecord({"loss": 0.5})}), reply_to=asked)
+    def evaluate(request: Message, context: Context) -> Message:
+        return Message(RecordDict({"m": MetricRecord({"loss": 0.5})}), reply_to=request)
 
     @app.query(mods=[mod])
-    def query(asked: Message, context: Context) -> Message:
-        return Message(RecordDict(), reply_to=asked)
+    def query(request: Message, context: Context) -> Message:
+        return Message(RecordDict(), reply_to=request)
 
     return app
 
@@ -67,30 +67,32 @@ def transcript(folder: Path) -> Path:
     return folder / f"run-{RUN}-node-{NODE}"
 
 
-def said(folder: Path) -> Sequence[Said]:
+def read_messages(folder: Path) -> Sequence[TranscriptMessage]:
     verify(transcript(folder))
     return open_transcript(transcript(folder)).messages
 
 
-def test_a_client_records_what_it_reads_and_sends_over_many_processes(tmp_path: Path) -> None:
-    asked = [
+def test_records_a_clients_messages_across_processes(tmp_path: Path) -> None:
+    requests = [
         message("train", 0.0, 1),
         message("evaluate", 5.0, 2),
         message("train", 5.0, 3),
         message("query", 0.0, 4),
         message("evaluate", 9.0, 5),
     ]
-    for one in asked:
+    for one in requests:
         reply = app_with(tmp_path)(one, CONTEXT)
         assert reply.metadata.reply_to_message_id == one.metadata.message_id
-    found = [(one.round, one.sender, type(one.body).__name__) for one in said(tmp_path)]
+    found = [
+        (one.round, one.sender, type(one.body).__name__) for one in read_messages(tmp_path)
+    ]
     assert found == [
         (0, SERVER, "Broadcast"), (0, ME, "Update"),
         (1, SERVER, "Broadcast"), (1, ME, "Evaluation"),
         (1, SERVER, "Broadcast"), (1, ME, "Update"),
         (2, SERVER, "Broadcast"), (2, ME, "Evaluation"),
     ]  # fmt: skip
-    update = said(tmp_path)[1]
+    update = read_messages(tmp_path)[1]
     assert update.readers == {SERVER}
     assert isinstance(update.body, Update)
     assert (update.body.examples, update.body.delta["w"].item()) == (7, 1.0)
@@ -98,49 +100,49 @@ def test_a_client_records_what_it_reads_and_sends_over_many_processes(tmp_path: 
     assert not truth_path(transcript(tmp_path)).exists()
 
 
-def test_a_counter_stays_left_out_in_the_processes_that_follow(tmp_path: Path) -> None:
+def test_omits_a_counter_in_later_processes(tmp_path: Path) -> None:
     app_with(tmp_path)(message("train", 0.0, 1, np.array(3)), CONTEXT)
     app_with(tmp_path)(message("evaluate", 1.0, 2, np.array(3.5)), CONTEXT)
     app_with(tmp_path)(message("train", 1.0, 3, np.array(3.5)), CONTEXT)
     assert read_manifest(transcript(tmp_path)).left_out == ("seen",)
-    assert [one.round for one in said(tmp_path)] == [0, 0, 1, 1, 1, 1]
+    assert [one.round for one in read_messages(tmp_path)] == [0, 0, 1, 1, 1, 1]
 
 
-def test_a_model_that_changed_after_it_was_evaluated_begins_a_round(tmp_path: Path) -> None:
+def test_a_new_model_after_evaluation_begins_a_round(tmp_path: Path) -> None:
     app_with(tmp_path)(message("evaluate", 1.0, 1), CONTEXT)
     app_with(tmp_path)(message("train", 2.0, 2), CONTEXT)
-    assert [one.round for one in said(tmp_path)] == [0, 0, 1, 1]
+    assert [one.round for one in read_messages(tmp_path)] == [0, 0, 1, 1]
 
 
-def test_an_app_that_fails_fails_as_before_and_its_answer_is_missing(tmp_path: Path) -> None:
+def test_an_error_of_the_app_is_raised_and_its_reply_is_missing(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="patient 7"):
         app_with(tmp_path)(message("train", 100.0, 1), CONTEXT)
-    assert [type(one.body) for one in said(tmp_path)] == [Broadcast, Missing]
+    assert [type(one.body) for one in read_messages(tmp_path)] == [Broadcast, Missing]
 
 
-def test_whatever_fails_in_recording_does_not_reach_the_client(
+def test_errors_of_the_recorder_do_not_reach_the_client(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
     reply = app_with(tmp_path / "file")(message("train", 0.0, 1), CONTEXT)
     assert reply.content["arrays"]["w"].numpy().tolist() == [1.0]
-    assert "the run goes on" in caplog.text
+    assert "the run continues" in caplog.text
     app_with(tmp_path)(message("train", 0.0, 1), CONTEXT)
     (transcript(tmp_path) / "transcript" / "manifest.json").write_text("{")
     reply = app_with(tmp_path)(message("train", 0.0, 1), CONTEXT)
     assert reply.content["arrays"]["w"].numpy().tolist() == [1.0]
 
 
-def test_noise_of_a_mod_behind_it_is_in_what_is_recorded(tmp_path: Path) -> None:
+def test_records_updates_after_the_noise_of_later_mods(tmp_path: Path) -> None:
     app = ClientApp()
 
     @app.train(mods=[recording_mod(tmp_path), LocalDpMod(1.0, 1.0, 1.0, 1e-5)])
-    def fit(asked: Message, context: Context) -> Message:
-        arrays = ArrayRecord({"w": Array(asked.content["arrays"]["w"].numpy() + 0.5)})
-        return Message(RecordDict({"arrays": arrays}), reply_to=asked)
+    def fit(request: Message, context: Context) -> Message:
+        arrays = ArrayRecord({"w": Array(request.content["arrays"]["w"].numpy() + 0.5)})
+        return Message(RecordDict({"arrays": arrays}), reply_to=request)
 
     reply = app(message("train", 2.0, 1), CONTEXT)
-    update = said(tmp_path)[1].body
+    update = read_messages(tmp_path)[1].body
     assert isinstance(update, Update)
     sent = reply.content["arrays"]["w"].numpy()[0]
     assert sent != 2.5

@@ -55,7 +55,7 @@ def deltas(run: Path) -> dict[tuple[int, Party], list[float]]:
     }
 
 
-def test_what_clients_send_is_what_they_changed(exported: Path, tmp_path: Path):
+def test_updates_are_differences_from_the_broadcast(exported: Path, tmp_path: Path):
     imported = import_recording(exported, tmp_path / "run")
     assert imported == Imported(rounds=2, clients=2, updates=3, missing=0, left_out=())
     # 1.25 - 1, 0.5 - 0.5; 3 - 1, 1.5 - 0.5; -2 - 2, 0.5 - 0.5
@@ -71,7 +71,7 @@ def test_what_clients_send_is_what_they_changed(exported: Path, tmp_path: Path):
     assert last.readers == {client(0), Party("client/ward.b")}
 
 
-def test_differences_are_taken_as_they_are(exported: Path, tmp_path: Path):
+def test_differences_are_imported_unchanged(exported: Path, tmp_path: Path):
     import_recording(exported, tmp_path / "run", kind="differences")
     assert deltas(tmp_path / "run")[0, client(0)] == [1.25, 0.5]
 
@@ -79,7 +79,7 @@ def test_differences_are_taken_as_they_are(exported: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     "names", [("round3", "3"), ("r0000", "R-1", "round_02"), ("1", "2", "3"), ("Round 0", "1")]
 )
-def test_rounds_may_be_called_as_is_customary(tmp_path: Path, names: tuple[str, ...]):
+def test_accepts_common_names_of_rounds(tmp_path: Path, names: tuple[str, ...]):
     if names[0] == "round3":
         names = tuple(f"round{number}" for number in range(11))
     for name in names:
@@ -87,7 +87,7 @@ def test_rounds_may_be_called_as_is_customary(tmp_path: Path, names: tuple[str, 
         put(tmp_path / "exported" / name / "3.safetensors", model(0.0))
     import_recording(tmp_path / "exported", tmp_path / "run")
     assert committed_rounds(tmp_path / "run") == len(names)
-    assert {who for _, who in deltas(tmp_path / "run")} == {client(3)}
+    assert {sender for _, sender in deltas(tmp_path / "run")} == {client(3)}
 
 
 ABOUT = {
@@ -117,13 +117,13 @@ ABOUT = {
 }
 
 
-def tell(folder: Path, **changes: object) -> None:
-    told = {key: value for key, value in (ABOUT | changes).items() if value is not None}
-    (folder / "about.json").write_text(json.dumps(told))
+def write_about(folder: Path, **changes: object) -> None:
+    content = {key: value for key, value in (ABOUT | changes).items() if value is not None}
+    (folder / "about.json").write_text(json.dumps(content))
 
 
-def test_what_is_told_beside_the_files_is_in_the_run(exported: Path, tmp_path: Path):
-    tell(exported)
+def test_imports_the_metadata_of_about(exported: Path, tmp_path: Path):
+    write_about(exported)
     imported = import_recording(exported, tmp_path / "run")
     assert (imported.clients, imported.updates, imported.missing) == (3, 3, 2)
     manifest = read_manifest(tmp_path / "run")
@@ -132,14 +132,14 @@ def test_what_is_told_beside_the_files_is_in_the_run(exported: Path, tmp_path: P
     assert manifest.recipe == Recipe(0.1, 2, 8)
     assert [one.settings for one in manifest.defenses] == ["Gaussian(0.1)"]
     assert is_complete(tmp_path / "run")
-    said = [
+    replies = [
         (m.round, m.sender, m.body.reason if isinstance(m.body, Missing) else m.body.examples)
         for m in open_transcript(tmp_path / "run").messages
         if isinstance(m.body, Missing | Update)
     ]
     ward, third = Party("client/ward.b"), Party("client/c")
-    # In round 0 not everyone was asked; in round 1 all three, and one file is there.
-    assert said == [
+    # In round 0 two clients were sampled; in round 1 all three, with one file.
+    assert replies == [
         (0, client(0), 12), (0, ward, 40),
         (1, third, "timed out"), (1, ward, "no file of an answer was saved"),
         (1, client(0), 13),
@@ -148,7 +148,7 @@ def test_what_is_told_beside_the_files_is_in_the_run(exported: Path, tmp_path: P
     assert first.readers == {client(0), ward}
 
 
-def test_the_same_can_be_told_in_toml(exported: Path, tmp_path: Path):
+def test_reads_about_in_toml(exported: Path, tmp_path: Path):
     (exported / "about.toml").write_text(
         'framework = "PySyft"\n[recipe]\nrate = 1\nepochs = 1\nbatch = 2\n'
     )
@@ -156,7 +156,7 @@ def test_the_same_can_be_told_in_toml(exported: Path, tmp_path: Path):
     assert read_manifest(tmp_path / "run").recipe == Recipe(1.0, 1, 2)
 
 
-def test_without_a_word_only_who_has_a_file_was_asked(exported: Path, tmp_path: Path):
+def test_without_about_only_clients_with_a_file_were_sampled(exported: Path, tmp_path: Path):
     import_recording(exported, tmp_path / "run")
     manifest = read_manifest(tmp_path / "run")
     assert (manifest.framework, manifest.rounds) == ("not told", None)
@@ -167,26 +167,26 @@ def test_without_a_word_only_who_has_a_file_was_asked(exported: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"unheard": 1, "rounds": "2", "recipe": {"rate": 0.1}},
-         ["unheard", "rounds", "recipe.epochs", "recipe.batch"]),
+        ({"unknown": 1, "rounds": "2", "recipe": {"rate": 0.1}},
+         ["unknown", "rounds", "recipe.epochs", "recipe.batch"]),
         ({"class_names": None, "participation": 2.0, "framework": "a\x1b"},
-         ["class_names and input_shape go together", "participation lies", "framework must"]),
-        ({"clients": ["0", "c"]}, ["ward.b has a file in round 0, and clients"]),
+         ["class_names and input_shape require", "participation must", "framework must"]),
+        ({"clients": ["0", "c"]}, ["ward.b has a file in round 0, but clients"]),
         ({"examples": {"nobody": 3}}, ["examples names client/nobody"]),
-        ({"examples": {"0": -3}}, ["examples are 0 or more, got -3"]),
+        ({"examples": {"0": -3}}, ["examples must be 0 or more", "got -3"]),
         ({"asked": [{"round": 9, "clients": []}]}, ["asked names round 9"]),
-        ({"asked": [{"round": 0, "clients": ["0"]}]}, ["in round 0, and asked"]),
-        ({"answers": [{"round": 1, "client": "c"}]}, ["has no file: say why"]),
-        ({"answers": [{"round": 0, "client": "0", "missing": "x"}]}, ["and it has a file"]),
+        ({"asked": [{"round": 0, "clients": ["0"]}]}, ["in round 0, but asked"]),
+        ({"answers": [{"round": 1, "client": "c"}]}, ["has no file: give the reason"]),
+        ({"answers": [{"round": 0, "client": "0", "missing": "x"}]}, ["but it has a file"]),
         ({"clients": ["0", "0"]}, ["clients names more than once: 0"]),
         ({"clients": ["a b"]}, ["rename the party"]),
         ({"tensors": ["nothing"]}, ["tensors names nothing", "bias, weight"]),
     ],
 )  # fmt: skip
-def test_all_that_cannot_be_true_is_told_at_once(
+def test_reports_all_contradictions_at_once(
     exported: Path, tmp_path: Path, changes: dict[str, object], words: list[str]
 ):
-    tell(exported, **changes)
+    write_about(exported, **changes)
     with pytest.raises(TranscriptError, match=r"about\.json") as refusal:
         import_recording(exported, tmp_path / "run")
     for word in words:
@@ -194,7 +194,7 @@ def test_all_that_cannot_be_true_is_told_at_once(
     assert not (tmp_path / "run").exists()
 
 
-def test_counters_are_left_out_and_named(tmp_path: Path):
+def test_omits_and_names_counters(tmp_path: Path):
     folder, counter = tmp_path / "exported", {"steps": torch.tensor(3)}
     put(folder / "0" / "global.safetensors", model(1.0) | counter)
     put(folder / "0" / "a.npz", model(2.0) | counter)
@@ -203,74 +203,72 @@ def test_counters_are_left_out_and_named(tmp_path: Path):
     assert deltas(tmp_path / "run") == {(0, Party("client/a")): [1.0, 0.0]}
 
 
-def test_the_order_of_the_model_and_what_is_no_parameter_of_it_can_be_told(
-    exported: Path, tmp_path: Path
-):
-    tell(exported, tensors=["weight"])
+def test_about_can_select_and_order_the_models_tensors(exported: Path, tmp_path: Path):
+    write_about(exported, tensors=["weight"])
     assert import_recording(exported, tmp_path / "run").left_out == ("bias",)
     (exported / "about.json").unlink()
     (exported / "about.toml").write_text('tensors = ["weight", "bias"]')
     import_recording(exported, tmp_path / "other")
     first = open_transcript(tmp_path / "other").messages[0].body
     assert isinstance(first, Broadcast)
-    # The file itself has them by their alphabet.
+    # The file has them in alphabetical order.
     assert list(first.weights) == ["weight", "bias"]
 
 
-def spoil_pickle(folder: Path) -> None:
+def damage_pickle(folder: Path) -> None:
     torch.save({}, folder / "round-0000" / "c.pt")
 
 
-def spoil_objects(folder: Path) -> None:
+def damage_objects(folder: Path) -> None:
     np.savez(folder / "round-0000" / "c.npz", weight=np.array([{}], object), bias=np.ones(1))
 
 
-def spoil_zeros(folder: Path) -> None:
+def damage_zeros(folder: Path) -> None:
     path = folder / "round-0000" / "global.safetensors"
     path.unlink()
     np.savez_compressed(path.with_suffix(".npz"), weight=np.zeros(2**25, np.float32))
 
 
-def spoil_range(folder: Path) -> None:
-    """The two are finite, and their difference is not."""
+def damage_range(folder: Path) -> None:
+    """Write finite weights whose difference overflows."""
     put(folder / "round-0000" / "global.safetensors", model(-3e38))
     put(folder / "round-0000" / "client-0.safetensors", model(3e38))
 
 
-def adding(name: str, tensors: Mapping[str, Tensor]) -> Callable[[Path], None]:
+def add_file(name: str, tensors: Mapping[str, Tensor]) -> Callable[[Path], None]:
     return lambda folder: put(folder / "round-0000" / name, tensors)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("spoil", "words"),
+    ("damage", "words"),
     [
-        (spoil_pickle, ["c.pt", "save_file(torch.load('model.pt', weights_only=True)"]),
-        (spoil_objects, ["c.npz", "'weight' holds |O", "never unpickled"]),
-        (spoil_zeros, ["global.npz", "unpacks to 134217", "numpy.savez"]),
-        (adding("c.npz", {"weight": torch.ones(1, 2)}), ["c.npz", "lacks bias"]),
-        (adding("c.npz", model(1.0) | {"x": torch.ones(1)}), ["c.npz", "has x besides"]),
-        (adding("c.npz", model(1.0) | {"bias": torch.ones(9)}), ["'bias' is of shape (9,)"]),
-        (adding("c.npz", model(float("nan"))), ["holds NaN", "take the file away"]),
-        (spoil_range, ["client-0.safetensors", "NaN or infinity", "does it hold weights?"]),
-        (adding("0.npz", model(1.0)), ["both of client/0"]),
-        (adding("a b.npz", model(1.0)), ["a b.npz", "rename the party"]),
-        (adding("server.npz", model(1.0)), ["server.npz", "rename it"]),
-        (adding("global.npz", model(1.0)), ["second global model", "keep one"]),
+        (damage_pickle, ["c.pt", "save_file(torch.load('model.pt', weights_only=True)"]),
+        (damage_objects, ["c.npz", "'weight' has dtype |O", "never unpickled"]),
+        (damage_zeros, ["global.npz", "unpacks to 134217", "numpy.savez"]),
+        (add_file("c.npz", {"weight": torch.ones(1, 2)}), ["c.npz", "missing bias"]),
+        (add_file("c.npz", model(1.0) | {"x": torch.ones(1)}), ["c.npz", "extra x"]),
+        (add_file("c.npz", model(1.0) | {"bias": torch.ones(9)}), ["'bias' has shape (9,)"]),
+        (add_file("c.npz", model(float("nan"))), ["holds NaN", "remove the file"]),
+        (damage_range, ["client-0.safetensors", "NaN or infinity", "that it contains weights"]),
+        (add_file("0.npz", model(1.0)), ["both of client/0"]),
+        (add_file("a b.npz", model(1.0)), ["a b.npz", "rename the party"]),
+        (add_file("server.npz", model(1.0)), ["server.npz", "rename it"]),
+        (add_file("global.npz", model(1.0)), ["second global model", "keep one"]),
         (lambda folder: (folder / "round-0001" / "global.npz").unlink(),
-         ["round-0001", "lacks the model that was sent out", "save it there"]),
+         ["round-0001", "does not contain the broadcast model", "save it there"]),
         (lambda folder: (folder / "round-0001").rename(folder / "round-0009"),
-         ["lacks round 1 yet has round 9"]),
+         ["has no round 1, but a round 9"]),
         (lambda folder: (folder / "round-0002").rename(folder / "r1"), ["both round 1"]),
         (lambda folder: (folder / "round-0002").rename(folder / "last"),
          ["no folder of a round"]),
-        (lambda folder: (folder / "notes.txt").touch(), ["notes.txt", "take it away"]),
+        (lambda folder: (folder / "notes.txt").touch(), ["notes.txt", "remove"]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_imported_is_refused_with_its_mend(
-    exported: Path, tmp_path: Path, spoil: Callable[[Path], None], words: list[str]
+def test_refuses_invalid_files_and_says_what_to_do(
+    exported: Path, tmp_path: Path, damage: Callable[[Path], None], words: list[str]
 ):
-    spoil(exported)
+    damage(exported)
     with pytest.raises(TranscriptError) as refusal:
         import_recording(exported, tmp_path / "run")
     assert str(exported) in str(refusal.value)
@@ -278,7 +276,7 @@ def test_what_cannot_be_imported_is_refused_with_its_mend(
         assert word in str(refusal.value)
 
 
-def test_a_folder_without_rounds_is_told_how_to_name_them(tmp_path: Path):
+def test_explains_how_to_name_folders_of_rounds(tmp_path: Path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(TranscriptError, match="name them round-0000, round-0001"):
         import_recording(tmp_path / "empty", tmp_path / "run")
@@ -289,12 +287,12 @@ def test_a_folder_without_rounds_is_told_how_to_name_them(tmp_path: Path):
         import_recording(tmp_path / "late", tmp_path / "run")
 
 
-def test_the_run_goes_elsewhere_than_into_what_is_read(exported: Path):
-    with pytest.raises(OutputError, match="choose a folder for the run elsewhere"):
+def test_refuses_to_write_into_the_imported_folder(exported: Path):
+    with pytest.raises(OutputError, match="choose a folder outside it"):
         import_recording(exported, exported / "run")
 
 
-def test_an_import_that_was_stopped_is_whole_and_goes_on(exported: Path, tmp_path: Path):
+def test_continues_an_interrupted_import(exported: Path, tmp_path: Path):
     steps = list[tuple[str, int, int]]()
 
     def stop(what: str, done: int, total: int) -> None:
@@ -317,7 +315,7 @@ def test_an_import_that_was_stopped_is_whole_and_goes_on(exported: Path, tmp_pat
         )
 
 
-def test_to_import_again_changes_nothing(exported: Path, tmp_path: Path):
+def test_importing_again_changes_nothing(exported: Path, tmp_path: Path):
     once = import_recording(exported, tmp_path / "run")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")}
     assert import_recording(exported, tmp_path / "run") == once
@@ -336,7 +334,7 @@ def test_to_import_again_changes_nothing(exported: Path, tmp_path: Path):
         lambda folder: (folder / "about.toml").write_text('model = "another"'),
     ],
 )  # fmt: skip
-def test_another_import_does_not_go_on_with_this_one(
+def test_refuses_to_continue_another_import(
     exported: Path, tmp_path: Path, change: Callable[[Path], None]
 ):
     import_recording(exported, tmp_path / "run")
@@ -345,15 +343,13 @@ def test_another_import_does_not_go_on_with_this_one(
         import_recording(exported, tmp_path / "run")
 
 
-def test_the_same_files_taken_for_something_else_are_another_import(
-    exported: Path, tmp_path: Path
-):
+def test_refuses_to_continue_with_another_kind_of_files(exported: Path, tmp_path: Path):
     import_recording(exported, tmp_path / "run")
     with pytest.raises(OutputError, match="other weights of client/0"):
         import_recording(exported, tmp_path / "run", kind="differences")
 
 
-def test_a_link_out_of_the_folder_is_not_followed(exported: Path, tmp_path: Path):
+def test_does_not_follow_links_out_of_the_folder(exported: Path, tmp_path: Path):
     path = exported / "round-0000" / "client-0.safetensors"
     path.rename(tmp_path / "private.safetensors")
     path.symlink_to(tmp_path / "private.safetensors")
@@ -362,9 +358,7 @@ def test_a_link_out_of_the_folder_is_not_followed(exported: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.float64])
-def test_numbers_of_any_width_are_subtracted_before_they_are_rounded(
-    tmp_path: Path, kind: torch.dtype
-):
+def test_subtracts_before_rounding(tmp_path: Path, kind: torch.dtype):
     folder = tmp_path / "exported"
     # As float32 the second would be 1 like the first; as float16 the difference would be -2048.
     first, second = (1.0, 1.0 + 2**-40) if kind == torch.float64 else (2.0**11, 2.0**-10)

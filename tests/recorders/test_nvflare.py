@@ -1,4 +1,4 @@
-"""A run of NVFlare is recorded as it was, at the server and at its sites, whatever fails."""
+"""Recording of NVFlare runs at the server and at sites, including failures."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def updates(transcript: Transcript, site: Party) -> Mapping[int, Update]:
     return transcript.seen_by(SERVER).updates(site)
 
 
-def test_the_server_is_heard_in_every_round_and_once_more(run: Path) -> None:
+def test_records_a_broadcast_per_round_and_a_closing_one(run: Path) -> None:
     transcript = open_transcript(run / "server")
     broadcasts = [m for m in transcript.messages if isinstance(m.body, Broadcast)]
     assert [m.round for m in broadcasts] == [0, 1, 2, 3]
@@ -48,7 +48,7 @@ def test_the_server_is_heard_in_every_round_and_once_more(run: Path) -> None:
     assert verify(run / "server") == 12
 
 
-def test_each_broadcast_is_the_one_before_and_the_mean_of_what_was_answered(run: Path) -> None:
+def test_each_broadcast_is_the_previous_one_plus_the_mean_update(run: Path) -> None:
     transcript = open_transcript(run / "server")
     broadcasts = transcript.seen_by(SERVER).broadcasts()
     for number in range(3):
@@ -62,37 +62,37 @@ def test_each_broadcast_is_the_one_before_and_the_mean_of_what_was_answered(run:
             assert torch.allclose(weight + mean[name], broadcasts[number + 1][name], atol=1e-5)
 
 
-def test_a_site_that_fails_is_missing_and_not_zero(run: Path) -> None:
+def test_a_failed_reply_is_missing_and_not_zero(run: Path) -> None:
     messages = open_transcript(run / "server").messages
     missing = [(m.round, m.sender, m.body) for m in messages if isinstance(m.body, Missing)]
     assert missing == [(1, SITES[2], Missing("return code EXECUTION_EXCEPTION"))]
 
 
-def test_what_a_site_says_in_clear_is_kept(run: Path) -> None:
-    said = updates(open_transcript(run / "server"), SITES[1])[0]
-    assert said.examples == 20
-    assert said.metrics["loss"] == 0.5
+def test_records_metadata_of_sites(run: Path) -> None:
+    update = updates(open_transcript(run / "server"), SITES[1])[0]
+    assert update.examples == 20
+    assert update.metrics["loss"] == 0.5
 
 
-def test_sites_are_told_of_each_others_sizes_and_the_transcript_says_so(run: Path) -> None:
+def test_records_the_sizes_that_sites_learn_of_each_other(run: Path) -> None:
     # FedAvg of 2.9 leaves the weight of each site in the metadata of the next broadcast.
     second = open_transcript(run / "server").seen_by(SITES[0]).during([1]).messages[0]
     assert isinstance(second.body, Broadcast)
     assert '"name": "site-2", "weight": 20.0' in second.body.config["metrics_aggregation_info"]
 
 
-def test_what_was_sent_is_what_the_filter_let_through(run: Path) -> None:
+def test_the_server_receives_the_filtered_updates(run: Path) -> None:
     server = open_transcript(run / "server")
     for site in SITES:
         after = open_transcript(run / "sites" / site.removeprefix("client/") / "after")
-        there, here = updates(after, site), updates(server, site)
-        assert there.keys() == here.keys()
-        for number, update in there.items():
+        filtered, received = updates(after, site), updates(server, site)
+        assert filtered.keys() == received.keys()
+        for number, update in filtered.items():
             for name, delta in update.delta.items():
-                assert torch.equal(delta, here[number].delta[name])
+                assert torch.equal(delta, received[number].delta[name])
 
 
-def test_before_and_after_the_filter_stand_in_pairs_that_differ(run: Path) -> None:
+def test_records_updates_before_and_after_the_filter(run: Path) -> None:
     folder = run / "sites" / "site-2"
     pair = [updates(open_transcript(folder / name), SITES[1]) for name in ("before", "after")]
     assert [tuple(one) for one in pair] == [(0, 1, 2), (0, 1, 2)]
@@ -110,11 +110,11 @@ def test_the_manifest_flags_the_sparse_vector_technique(run: Path) -> None:
     assert read_manifest(run / "sites" / "site-1" / "before").defenses == ()
 
 
-def test_tensors_that_are_no_floats_are_left_out_and_named(run: Path) -> None:
+def test_omits_and_names_tensors_that_are_not_floating_point(run: Path) -> None:
     assert read_manifest(run / "server").left_out == ("seen",)
 
 
-def test_a_recorder_that_cannot_write_stops_neither_the_run_nor_another(run: Path) -> None:
+def test_a_failing_recorder_stops_neither_the_run_nor_other_recorders(run: Path) -> None:
     assert (run / "file").read_bytes() == b""
     relative = run / "workspace" / "server" / "simulate_job" / "inside"
     assert len(open_transcript(relative).messages) == len(

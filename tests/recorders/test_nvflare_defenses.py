@@ -1,4 +1,4 @@
-"""NVFlare's filters are told as the defenses that they are, and no more."""
+"""Manifest records of NVFlare's filters."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from overheard.recorders.nvflare import RecordingFilter
 from overheard.recorders.nvflare_defenses import AT_SERVER, AT_SITES, defenses_of
 
 
-def test_filters_stand_in_order_with_their_settings() -> None:
+def test_records_filters_in_order_with_their_settings() -> None:
     percentile, excluded = defenses_of(
         [RecordingFilter("run"), PercentilePrivacy(20, 0.5), ExcludeVars("^head")]
     )
@@ -30,14 +30,14 @@ def test_filters_stand_in_order_with_their_settings() -> None:
     assert percentile.mechanism is excluded.mechanism is None
 
 
-def test_a_filter_at_the_server_is_the_servers_to_switch_off() -> None:
+def test_a_filter_at_the_server_is_enforced_there() -> None:
     (defense,) = defenses_of([SVTPrivacy()], at_server=True)
     assert (defense.enforced_at, defense.switched_off_by) == ("server", AT_SERVER)
     assert defense.mechanism is not None
     assert defense.mechanism.noised_at == defense.mechanism.bounded_at == "server"
 
 
-def test_the_epsilon_of_the_choice_is_stated_and_what_the_values_cost_is_told() -> None:
+def test_states_the_epsilon_of_the_selection_and_the_cost_of_values() -> None:
     (defense,) = defenses_of([SVTPrivacy(epsilon=0.1, noise_var=0.1)], weights=2410)
     assert defense.mechanism is not None
     assert defense.mechanism.stated == 0.1
@@ -45,8 +45,8 @@ def test_the_epsilon_of_the_choice_is_stated_and_what_the_values_cost_is_told() 
     assert "24.1 more a round (241 values of 2410)" in defense.mechanism.unproven
 
 
-def test_the_noise_is_that_which_the_filter_adds() -> None:
-    # All 40,000 values are sent, so that each is its clipped self and noise.
+def test_the_noise_agrees_with_the_filter() -> None:
+    # All 40,000 values are sent, each clipped and with noise.
     gamma, weights = 0.25, 40_000
     svt = SVTPrivacy(fraction=1.0, noise_var=2.0, gamma=gamma, replace=False)
     np.random.seed(3)  # noqa: NPY002 - the only generator that the filter draws from
@@ -61,14 +61,14 @@ def test_the_noise_is_that_which_the_filter_adds() -> None:
     assert defense.mechanism.clip == pytest.approx(gamma * math.sqrt(weights))
 
 
-def test_the_technique_goes_on_after_as_many_as_it_pays_for() -> None:
-    # That is what `unproven` says: c = 100 are paid for, and in one pass about half of 1,000
+def test_the_filter_accepts_more_values_than_its_noise_covers() -> None:
+    # As `unproven` states: the noise covers c = 100, but in one pass about half of 1,000
     # values are above the threshold, since the noise is far larger than they are.
     svt = SVTPrivacy(fraction=0.1, gamma=1.0)
-    told: list[str] = []
-    svt.log_debug = lambda _, text, **__: told.append(text)
+    logged: list[str] = []
+    svt.log_debug = lambda _, text, **__: logged.append(text)
     np.random.seed(3)  # noqa: NPY002 - the only generator that the filter draws from
     dxo = DXO(DataKind.WEIGHT_DIFF, {"w": np.zeros(1000)})
     svt.process_dxo(dxo, Shareable(), FLContext())
-    (accepted,) = re.findall(r"total (\d+)/100", " ".join(told))
+    (accepted,) = re.findall(r"total (\d+)/100", " ".join(logged))
     assert int(accepted) > 400

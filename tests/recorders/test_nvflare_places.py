@@ -1,4 +1,4 @@
-"""A recording lies where it was asked for, and never outside of its job."""
+"""Folders of recordings, which must not leave the job's folder."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from overheard.recorders.nvflare_places import is_later, last, placed
 
 
 class Engine:
-    """As much of NVFlare's engine as tells where the job lies."""
+    """The part of NVFlare's engine that gives the job's folder."""
 
     def __init__(self, root: Path) -> None:
         self.workspace = Workspace(str(root))
@@ -45,17 +45,19 @@ def context(tmp_path: Path) -> FLContext:
     return context
 
 
-def test_a_relative_folder_lies_with_the_job(context: FLContext, tmp_path: Path) -> None:
+def test_a_relative_folder_is_inside_the_jobs_folder(
+    context: FLContext, tmp_path: Path
+) -> None:
     assert placed("recording", context) == tmp_path / "simulate_job" / "recording"
     assert placed(str(tmp_path / "elsewhere"), context) == tmp_path / "elsewhere"
 
 
-def test_a_relative_folder_cannot_lead_out_of_the_job(context: FLContext) -> None:
-    with pytest.raises(ValueError, match="leads out of the job"):
+def test_refuses_a_relative_folder_outside_the_jobs_folder(context: FLContext) -> None:
+    with pytest.raises(ValueError, match="is outside the job"):
         placed("../another", context)
 
 
-def test_later_rounds_go_on_in_the_last_folder(tmp_path: Path) -> None:
+def test_finds_the_last_folder_of_a_run(tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert last(run) == run
     run.mkdir()
@@ -73,7 +75,7 @@ def test_a_round_is_later_if_it_is_not_the_first() -> None:
     assert is_later(task)
 
 
-def test_facts_survive_the_way_through_a_jobs_file() -> None:
+def test_run_info_survives_serialisation_in_a_job_file() -> None:
     facts = Facts(
         FRAMEWORK,
         "mlp",
@@ -87,9 +89,9 @@ def test_facts_survive_the_way_through_a_jobs_file() -> None:
         told('{"framework": 3}')
 
 
-def test_a_filter_lets_everything_through_even_where_nothing_else_works() -> None:
-    said = Shareable({"a": 1})
+def test_a_filter_passes_results_on_even_if_recording_fails() -> None:
+    shareable = Shareable({"a": 1})
     recorder = RecordingFilter("run", "after")
     recorder.handle_event("_after_task_data_filter", FLContext())
-    assert recorder.process(said, FLContext()) is said
-    assert said["a"] == 1
+    assert recorder.process(shareable, FLContext()) is shareable
+    assert shareable["a"] == 1

@@ -23,7 +23,7 @@ TO_SERVER = frozenset({SERVER})
 MODEL = {"weight": torch.tensor([1.0, 2.0])}
 
 
-def said(body: Body) -> Callable[[], Body]:
+def provider(body: Body) -> Callable[[], Body]:
     return partial(_give, body)
 
 
@@ -31,22 +31,22 @@ def _give(body: Body) -> Body:
     return body
 
 
-def say_round(scribe: Scribe, *answers: Body) -> None:
+def write_round(scribe: Scribe, *replies: Body) -> None:
     scribe.begin([SERVER, client(0)])
-    scribe.say(SERVER, frozenset({client(0)}), said(Broadcast(MODEL)))
-    for body in answers:
-        scribe.say(client(0), TO_SERVER, said(body))
+    scribe.say(SERVER, frozenset({client(0)}), provider(Broadcast(MODEL)))
+    for body in replies:
+        scribe.say(client(0), TO_SERVER, provider(body))
 
 
 def bodies(folder: Path) -> list[Body]:
     return [message.body for message in open_transcript(folder).messages]
 
 
-def test_what_is_said_stands_in_the_transcript_in_that_order(tmp_path: Path) -> None:
+def test_writes_messages_in_order(tmp_path: Path) -> None:
     scribe = Scribe(tmp_path / "run", FACTS)
-    say_round(scribe, Update({"weight": torch.tensor([0.5, 0.0])}, 3))
+    write_round(scribe, Update({"weight": torch.tensor([0.5, 0.0])}, 3))
     scribe.begin([SERVER, client(0)])
-    scribe.say(SERVER, frozenset(), said(Broadcast(MODEL)), times=Times(1.5))
+    scribe.say(SERVER, frozenset(), provider(Broadcast(MODEL)), times=Times(1.5))
     scribe.close()
     messages = open_transcript(tmp_path / "run").messages
     assert [(one.round, type(one.body)) for one in messages] == [
@@ -60,16 +60,16 @@ def test_what_is_said_stands_in_the_transcript_in_that_order(tmp_path: Path) -> 
     assert scribe.stopped is None
 
 
-def test_nothing_is_lost_of_one_that_is_dropped_without_being_closed(tmp_path: Path) -> None:
+def test_writes_pending_messages_if_dropped_without_close(tmp_path: Path) -> None:
     scribe = Scribe(tmp_path, FACTS)
-    say_round(scribe, Missing("late"))
+    write_round(scribe, Missing("late"))
     del scribe
     assert bodies(tmp_path)[1] == Missing("late")
 
 
-def test_what_is_committed_can_be_read_while_the_round_goes_on(tmp_path: Path) -> None:
+def test_committed_messages_are_readable_before_the_round_ends(tmp_path: Path) -> None:
     scribe = Scribe(tmp_path, FACTS)
-    say_round(scribe)
+    write_round(scribe)
     scribe.commit()
     reached = threading.Event()
     scribe.say(client(0), TO_SERVER, lambda: (reached.set(), Missing("late"))[1])
@@ -79,12 +79,12 @@ def test_what_is_committed_can_be_read_while_the_round_goes_on(tmp_path: Path) -
     assert [type(body) for body in bodies(tmp_path)] == [Broadcast, Missing]
 
 
-def test_a_folder_that_holds_a_run_is_left_alone(
+def test_does_not_overwrite_an_existing_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for reason in ("first", "second"):
         scribe = Scribe(tmp_path / "run", FACTS)
-        say_round(scribe, Missing(reason))
+        write_round(scribe, Missing(reason))
         scribe.close()
     assert scribe.folder == tmp_path / "run-2"
     assert bodies(tmp_path / "run")[1] == Missing("first")
@@ -92,25 +92,25 @@ def test_a_folder_that_holds_a_run_is_left_alone(
     assert "this run goes to" in caplog.text
 
 
-def test_a_run_may_be_gone_on_with(tmp_path: Path) -> None:
+def test_can_resume_a_run(tmp_path: Path) -> None:
     counter = {"count": torch.tensor(7)}
     for model in (MODEL | counter, MODEL):
         scribe = Scribe(tmp_path, FACTS, goes_on=True)
         scribe.begin([SERVER])
-        scribe.say(SERVER, frozenset(), said(Broadcast(model)))
+        scribe.say(SERVER, frozenset(), provider(Broadcast(model)))
         scribe.close()
     assert [one.round for one in open_transcript(tmp_path).messages] == [0, 1]
     assert read_manifest(tmp_path).left_out == ("count",)
 
 
-def test_tensors_that_are_no_floating_point_numbers_are_left_out_and_named(
+def test_omits_and_names_tensors_that_are_not_floating_point(
     tmp_path: Path,
 ) -> None:
     scribe = Scribe(tmp_path, FACTS)
     scribe.begin([SERVER])
     seen = {"seen": torch.tensor(7), "weight": torch.ones(1)}
-    scribe.say(SERVER, frozenset(), said(Broadcast(seen)))
-    scribe.say(client(0), TO_SERVER, said(Update(seen)))
+    scribe.say(SERVER, frozenset(), provider(Broadcast(seen)))
+    scribe.say(client(0), TO_SERVER, provider(Update(seen)))
     scribe.close()
     broadcast, update = bodies(tmp_path)
     assert isinstance(broadcast, Broadcast)
@@ -123,17 +123,17 @@ def fail() -> Body:
     raise RuntimeError("gone\nwrong")
 
 
-def test_what_cannot_be_recorded_is_missing_with_the_reason_and_the_rest_is_there(
+def test_records_invalid_messages_as_missing_with_the_reason(
     tmp_path: Path,
 ) -> None:
     scribe = Scribe(tmp_path, FACTS)
-    say_round(
+    write_round(
         scribe,
         Update({"weight": torch.tensor([0.0, float("nan")])}),
         Update({"weight": torch.zeros(3)}),
     )
     scribe.say(client(0), TO_SERVER, fail)
-    scribe.say(client(0), TO_SERVER, said(Update({"weight": torch.zeros(2)})))
+    scribe.say(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(2)})))
     scribe.close()
     reasons = [body.reason for body in bodies(tmp_path) if isinstance(body, Missing)]
     assert "NaN" in reasons[0]
@@ -143,17 +143,17 @@ def test_what_cannot_be_recorded_is_missing_with_the_reason_and_the_rest_is_ther
     assert scribe.stopped is None
 
 
-def test_updates_of_a_model_that_could_not_be_recorded_are_missing_too(tmp_path: Path) -> None:
+def test_updates_of_an_unrecorded_model_are_missing(tmp_path: Path) -> None:
     scribe = Scribe(tmp_path, FACTS)
     scribe.begin([SERVER, client(0)])
     broken = {"weight": torch.tensor([float("inf")])}
-    scribe.say(SERVER, frozenset({client(0)}), said(Broadcast(broken)))
-    scribe.say(client(0), TO_SERVER, said(Update({"weight": torch.zeros(1)})))
+    scribe.say(SERVER, frozenset({client(0)}), provider(Broadcast(broken)))
+    scribe.say(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(1)})))
     scribe.close()
     assert [type(body) for body in bodies(tmp_path)] == [Missing, Missing]
 
 
-def test_a_disk_that_hangs_holds_the_run_up_once_and_no_more(
+def test_a_hanging_disk_delays_the_run_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "PATIENCE", 0.05)
@@ -162,50 +162,50 @@ def test_a_disk_that_hangs_holds_the_run_up_once_and_no_more(
     scribe = Scribe(tmp_path, FACTS)
     scribe.begin([SERVER])
     scribe.say(SERVER, frozenset(), lambda: (hangs.wait(), Broadcast(MODEL))[1], size=8)
-    scribe.say(client(0), TO_SERVER, said(Missing("late")), size=8)
+    scribe.say(client(0), TO_SERVER, provider(Missing("late")), size=8)
     scribe.close()
     hangs.set()
     assert scribe.stopped is not None
     assert "0.05 s" in scribe.stopped
-    assert caplog.text.count("its recording ends here") == 1
+    assert caplog.text.count("the recording stops here") == 1
 
 
-def test_the_run_waits_for_the_disk_where_too_much_waits_to_be_written(
+def test_the_run_waits_if_too_much_is_pending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_PENDING", 10)
-    is_free, are_said = threading.Event(), threading.Event()
+    is_free, is_written = threading.Event(), threading.Event()
     scribe = Scribe(tmp_path, FACTS)
     scribe.begin([SERVER, client(0)])
     scribe.say(SERVER, frozenset(), lambda: (is_free.wait(), Broadcast(MODEL))[1], size=8)
 
     def run() -> None:
-        scribe.say(client(0), TO_SERVER, said(Missing("late")), size=8)
-        are_said.set()
+        scribe.say(client(0), TO_SERVER, provider(Missing("late")), size=8)
+        is_written.set()
 
     running = threading.Thread(target=run)
     running.start()
-    assert not are_said.wait(0.1)
+    assert not is_written.wait(0.1)
     is_free.set()
-    assert are_said.wait(10)
+    assert is_written.wait(10)
     running.join()
     scribe.close()
     assert len(bodies(tmp_path)) == 2
 
 
-def test_a_folder_that_cannot_be_made_ends_the_recording_alone(
+def test_an_unwritable_folder_ends_the_recording_only(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
     with caplog.at_level(logging.WARNING):
         scribe = Scribe(tmp_path / "file" / "run", FACTS)
-        say_round(scribe, Missing("late"))
+        write_round(scribe, Missing("late"))
         scribe.close()
     assert scribe.stopped is not None
-    assert "the run goes on" in caplog.text
+    assert "the run continues" in caplog.text
 
 
-FULL = """
+FULL_DISK = """
 import resource, signal, sys, torch
 from pathlib import Path
 from overheard.core.messages import Broadcast, Update
@@ -214,7 +214,7 @@ from overheard.recorders.facts import Facts
 from overheard.recorders.scribe import Scribe
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-# Modules that are imported from now on are not to be kept cut short.
+# Bytecode of later imports would be truncated.
 sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 scribe = Scribe(Path(sys.argv[1]), Facts("a framework"))
@@ -231,17 +231,17 @@ print(scribe.stopped)
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of POSIX")
-def test_a_full_disk_ends_the_recording_and_what_was_committed_can_be_read(
+def test_committed_rounds_are_readable_after_a_full_disk(
     tmp_path: Path,
 ) -> None:
-    done = _python(FULL, tmp_path)
+    done = _python(FULL_DISK, tmp_path)
     assert "cannot write" in done.stdout
-    assert "the run goes on" in done.stderr
+    assert "the run continues" in done.stderr
     assert verify(tmp_path) == 4
     assert [one.round for one in open_transcript(tmp_path).messages] == [0, 0, 1, 1]
 
 
-LEFT = """
+PENDING_AT_EXIT = """
 import sys, time, torch
 from pathlib import Path
 from overheard.core.messages import Broadcast
@@ -257,8 +257,8 @@ for _ in range(20):
 
 
 @pytest.mark.slow
-def test_what_still_waits_at_the_end_of_the_program_is_written_then(tmp_path: Path) -> None:
-    done = _python(LEFT, tmp_path)
+def test_writes_pending_messages_when_the_program_ends(tmp_path: Path) -> None:
+    done = _python(PENDING_AT_EXIT, tmp_path)
     assert not done.stderr
     assert verify(tmp_path) == 20
 
@@ -269,19 +269,19 @@ def _python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_whoever_waits_goes_on_only_when_the_warning_is_out(tmp_path: Path) -> None:
+def test_logs_the_warning_before_waiting_threads_continue(tmp_path: Path) -> None:
     class Slow(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             sleep(0.05)
-            said.append(record.getMessage())
+            warnings.append(record.getMessage())
 
-    said, slow = list[str](), Slow()
+    warnings, slow = list[str](), Slow()
     (tmp_path / "file").write_text("")
     logging.getLogger("overheard").addHandler(slow)
     try:
         scribe = Scribe(tmp_path / "file" / "run", FACTS)
-        say_round(scribe, Missing("late"))
+        write_round(scribe, Missing("late"))
         scribe.close()
-        assert len(said) == 1
+        assert len(warnings) == 1
     finally:
         logging.getLogger("overheard").removeHandler(slow)

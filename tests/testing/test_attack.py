@@ -1,4 +1,4 @@
-"""The contract tests of attacks let no liar through."""
+"""The contract tests of attacks find violations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,12 +23,12 @@ from overheard.testing.attack import AttackCheck, general_checks
 from overheard.testing.trial import trial_of
 from overheard.testing.truth_apart import truth_loaded_by
 
-TRUTHFUL = """
+LOADS_NO_TRUTH = """
 from overheard.questions.label_shares.attacks.decaf import Decaf
 """
 
 
-def test_an_attack_that_keeps_to_everything_passes() -> None:
+def test_accepts_a_valid_attack() -> None:
     check_attack(MeanSoftmax())
 
 
@@ -44,92 +44,97 @@ def test_an_attack_that_keeps_to_everything_passes() -> None:
         ),
     ],
 )
-def test_what_loads_the_truth_is_told(
+def test_names_the_forbidden_module_that_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, loaded: str
 ) -> None:
-    (tmp_path / "prying.py").write_text(module)
+    (tmp_path / "loads_truth.py").write_text(module)
     monkeypatch.syspath_prepend(tmp_path)
-    assert loaded in truth_loaded_by("prying")
+    assert loaded in truth_loaded_by("loads_truth")
 
 
-def test_what_loads_no_truth_is_fine_and_what_cannot_be_loaded_is_told(
+def test_accepts_other_imports_and_reports_failed_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "honest.py").write_text(TRUTHFUL)
+    (tmp_path / "loads_no_truth.py").write_text(LOADS_NO_TRUTH)
     monkeypatch.syspath_prepend(tmp_path)
-    assert truth_loaded_by("honest") == ()
+    assert truth_loaded_by("loads_no_truth") == ()
     with pytest.raises(AssertionError, match="nowhere cannot be imported"):
         truth_loaded_by("nowhere")
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Liar(Attack[LabelShares]):
-    """Asks another attack, and says of itself what it is told to say."""
+class FalseDeclaration(Attack[LabelShares]):
+    """Delegates to another attack, and declares any rehearsal."""
 
-    asks: Any
-    says: Rehearsal = "none"
+    inner: Any
+    declared: Rehearsal = "none"
 
-    name: ClassVar[str] = "liar"
+    name: ClassVar[str] = "false_declaration"
     answers: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES})
-    source: ClassVar[str] = "an attack that is made for tests"
+    source: ClassVar[str] = "an attack for tests"
 
     def rehearsal(self) -> Rehearsal:
-        return self.says
+        return self.declared
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        return self.asks.infer(view, targets, knowledge, seed)
+        return self.inner.infer(view, targets, knowledge, seed)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Adapting:
-    """Claims something else wherever defenses are known."""
+    """Claims something different if defenses are known."""
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
         shares = torch.tensor([0.4, 0.3, 0.2, 0.1] if knowledge.defenses else [0.25] * 4)
-        return {who: LabelShares(shares) for who in targets}
+        return {target: LabelShares(shares) for target in targets}
 
 
 @pytest.mark.parametrize(
-    ("liar", "words"),
+    ("attack", "words"),
     [
-        (Liar(Decaf()), "in `uses_training`"),
-        (Liar(MeanSoftmax(), "virtual clients"), "say another `rehearsal`"),
-        (Liar(Adapting()), "say 'virtual clients' or 'known users'"),
-        (Liar(Adapting(), "shadow devices"), "say 'virtual clients' or 'known users'"),
+        (FalseDeclaration(Decaf()), "`uses_training`"),
+        (FalseDeclaration(MeanSoftmax(), "virtual clients"), "declare another `rehearsal`"),
+        (FalseDeclaration(Adapting()), "declare 'virtual clients' or 'known users'"),
+        (
+            FalseDeclaration(Adapting(), "shadow devices"),
+            "declare 'virtual clients' or 'known users'",
+        ),
     ],
 )
-def test_an_attack_that_lies_about_what_it_follows_is_told(liar: Liar, words: str) -> None:
+def test_finds_wrong_declarations(attack: FalseDeclaration, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
-        _run_all(CHECKS, liar)
+        _run_all(CHECKS, attack)
 
 
-def test_an_attack_that_claims_otherwise_each_time_is_told() -> None:
+def test_finds_claims_that_depend_on_a_global_generator() -> None:
     @final
     @dataclass(frozen=True, slots=True)
-    class Fickle:
+    class Random:
         def infer(
             self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
         ) -> Mapping[Party, LabelShares]:
-            return {who: LabelShares(torch.rand(4).softmax(0)) for who in targets}
+            return {target: LabelShares(torch.rand(4).softmax(0)) for target in targets}
 
-    fickle = replace(Liar(MeanSoftmax()), asks=Fickle())
-    with pytest.raises(AssertionError, match="the same seed gives other claims"):
-        _run_all(general_checks(), fickle)
-
-
-def test_an_attack_in_a_module_that_loads_the_truth_is_told() -> None:
-    with pytest.raises(AssertionError, match=r"liar: .* loads .*overheard\.core\.truth"):
-        check_attack(Liar(MeanSoftmax()))
+    random = replace(FalseDeclaration(MeanSoftmax()), inner=Random())
+    with pytest.raises(AssertionError, match="the same seed gives different claims"):
+        _run_all(general_checks(), random)
 
 
-def _run_all(checks: Sequence[AttackCheck], liar: Liar) -> None:
-    trial = trial_of(liar)
+def test_finds_an_attack_whose_module_loads_the_ground_truth() -> None:
+    with pytest.raises(
+        AssertionError, match=r"false_declaration: .* loads .*overheard\.core\.truth"
+    ):
+        check_attack(FalseDeclaration(MeanSoftmax()))
+
+
+def _run_all(checks: Sequence[AttackCheck], attack: FalseDeclaration) -> None:
+    trial = trial_of(attack)
     for check in checks:
         check(trial)

@@ -1,4 +1,4 @@
-"""Audits made by hand: a small one whose figures are known by heart, a rich one to look at."""
+"""Audits made by hand: a small one with known scores, and a rich one for layouts."""
 
 from collections.abc import Sequence
 
@@ -32,22 +32,22 @@ def shares_finding(
     reach: float | None = None,
     size: tuple[float, float] | None = None,
 ) -> Finding:
-    """A finding on label shares with l1 and linf, beside the guess of shares all alike.
+    """Make a finding on label shares with l1 and linf, and the uniform guess.
 
     Args:
-        reach: how far the bounds lie from each claimed share; None = there are none.
-        size: what the scores of the size are; None = there are none.
+        reach: distance of the interval's ends from each claimed share; None = no intervals.
+        size: scores of the claimed size; None = no scores.
 
     """
     uniform = [1 / len(true)] * len(true)
-    held = [float(share > 0) / sum(share > 0 for share in true) for share in true]
+    support = [float(share > 0) / sum(share > 0 for share in true) for share in true]
     scores = [
         Score(
             name,
             _error(name, claimed, true),
             "lower",
             {"uniform": _error(name, uniform, true)},
-            {"uniform on the true support": _error(name, held, true)},
+            {"uniform on the true support": _error(name, support, true)},
         )
         for name in ("l1", "linf")
     ]
@@ -59,10 +59,10 @@ def shares_finding(
         low = tuple(max(0.0, share - reach) for share in claimed)
         high = tuple(min(1.0, share + reach) for share in claimed)
         ends = list(zip(low, true, high, strict=True))
-        held = sum(below <= share <= above for below, share, above in ends) / len(ends)
+        coverage = sum(below <= share <= above for below, share, above in ends) / len(ends)
         width = sum(above - below for below, _, above in ends) / len(ends)
         scores += [
-            Score("coverage", held, "higher", {}, {}),
+            Score("coverage", coverage, "higher", {}, {}),
             Score("width", width, "lower", {}, {}),
         ]
     if size is not None:
@@ -81,10 +81,10 @@ def _error(name: str, claimed: Sequence[float], true: Sequence[float]) -> float:
 def small() -> Audit:
     """Two arms, one seed, two clients, two classes; noise hides everything.
 
-    Without defenses: client/0 holds 100 % / 0 %, claimed 90 / 10, so linf = 0.10, l1 = 0.20;
-    client/1 holds 20 / 80, claimed 22 / 78, so linf = 0.02, l1 = 0.04. Means: linf 0.06, l1
-    0.12, that is 6.0 % misplaced. Guessing 50 / 50: linf 0.5 and 0.3, mean 0.40; 40 %
-    misplaced. With noise both are claimed 50 / 50, which is the guess itself: gain 0.
+    Without defenses: client/0 has 100 % / 0 %, claimed 90 / 10, so linf = 0.10, l1 = 0.20;
+    client/1 has 20 / 80, claimed 22 / 78, so linf = 0.02, l1 = 0.04. Means: linf 0.06, l1
+    0.12, which is 6.0 % misplaced. Guessing 50 / 50: linf 0.5 and 0.3, mean 0.40; 40 %
+    misplaced. With noise both claims are 50 / 50, which is the guess itself: gain 0.
     """
     true = {client(0): (1.0, 0.0), client(1): (0.2, 0.8)}
     return Audit(
@@ -109,7 +109,7 @@ def small() -> Audit:
 
 @pytest.fixture(scope="session")
 def rich() -> Audit:
-    """Four arms, two seeds, 26 clients, ten classes, hostile names, refusals, a silent arm."""
+    """Four arms, two seeds, 26 clients, ten classes, hostile names, and an arm of refusals."""
     random = np.random.default_rng(7)
     names = (
         "zero", HOSTILE, "two $x$ and $", "three with a name that does not end before long",

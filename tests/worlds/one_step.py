@@ -1,7 +1,7 @@
-"""A client of one full-batch step from a blank model, where single-gradient formulas are exact.
+"""A client with one full-batch step from zero weights, where gradient formulas are exact.
 
-Three classes; an example of class k is the k-th unit vector, which is its own feature, so that
-features sum to 1. With zero weights p = 1/3, and with n_k of K examples in class k
+Three classes; an example of class k is the k-th unit vector, so its features sum to 1. With
+zero weights p = 1/3, and with n_k of K examples in class k
     db_c = 1/3 - n_c / K        and        dW_ck = n_k / K * (1/3 - [c = k]).
 """
 
@@ -41,14 +41,14 @@ KNOWLEDGE = Knowledge(3, build, units((4, 4, 4)), RECIPE)
 
 
 def leaning(*answer: float) -> dict[str, Tensor]:
-    """A model that gives this answer to every example."""
+    """Make a model with these class probabilities for every example."""
     return {"0.weight": torch.zeros(3, 3), "0.bias": torch.tensor(answer).log()}
 
 
 def step(
     counts: Sequence[int], start: dict[str, Tensor] = BLANK, recipe: Recipe = RECIPE
 ) -> dict[str, Tensor]:
-    """What a client with these counts changes: in one step, unless the recipe has more."""
+    """Return the update of a client with these counts, in one step by default."""
     pool = units(counts)
     members = [Member("client/0", torch.arange(len(pool)))]
     (trained,) = train_cohort(build, start, pool, members, recipe, seed=Seed(0), round=0)
@@ -58,7 +58,7 @@ def step(
 def hear(
     delta: dict[str, Tensor], examples: int | None, start: dict[str, Tensor] = BLANK
 ) -> View:
-    """One round, one client, one update."""
+    """Make a view of one round with one client's update."""
     return View(
         frozenset({SERVER}),
         (
@@ -73,5 +73,5 @@ def read(attack, view: View, knowledge: Knowledge = KNOWLEDGE) -> list[float]:
 
 
 def filled(value: float) -> dict[str, Tensor]:
-    """An update of one number everywhere."""
+    """Make an update with this value everywhere."""
     return {name: torch.full_like(weight, value) for name, weight in BLANK.items()}

@@ -1,4 +1,4 @@
-"""Known users and pseudonyms whose every update is planted, so that nothing need be trained."""
+"""Known users and pseudonyms with planted updates, so that nothing is trained."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 
 DIMS = 40
-"""Numbers of an update; half of them belong to each of two values of an attribute."""
+"""Numbers in an update; each of two attribute values affects one half."""
 
 VALUES = ("left", "right")
 
@@ -25,13 +25,13 @@ def user(number: int) -> str:
 
 
 def pseudonym(number: int, of: int) -> Party:
-    """Of one user in one round."""
+    """Return the pseudonym of one user in one round."""
     return Party(f"anon/{number}-{of}")
 
 
 def said(
     number: int,
-    who: Party,
+    sender: Party,
     delta: Tensor | None = None,
     examples: int | None = None,
     metrics: Mapping[str, float] | None = None,
@@ -39,7 +39,7 @@ def said(
     body = Update(
         {"out.weight": torch.zeros(1) if delta is None else delta}, examples, metrics or {}
     )
-    return Message(number, who, frozenset({SERVER}), body)
+    return Message(number, sender, frozenset({SERVER}), body)
 
 
 def heard(*messages: Message) -> View:
@@ -52,13 +52,14 @@ def prior(examples: int) -> Examples:
 
 @dataclass(frozen=True)
 class Crowd:
-    """Users who take part, as many who do not, and shadow devices of all of them.
+    """Users who take part, as many holdout users, and a shadow device for each.
 
     Args:
-        style: how far each user's updates lie off those of others.
-        leak: how far an attribute moves them.
-        users: who take part.
-        rounds: in which everybody answers.
+        style: size of the user's effect on its updates.
+        leak: size of the attribute's effect.
+        users: number of users who take part.
+        rounds: number of rounds, with replies of all users.
+        value: attribute value of each user.
 
     """
 
@@ -69,39 +70,47 @@ class Crowd:
     value: Callable[[int], str] = field(default=lambda number: VALUES[number // 2 % 2])
 
     def view(self) -> View:
-        """Device n and, under a name of the round, client n answer for user n."""
+        """Make a view: device n, and client n under a pseudonym, reply for user n."""
         messages = []
         for number in range(self.rounds):
-            for who in range(2 * self.users):
-                messages.append(said(number, shadow(who), self._delta("device", who, number)))
-            for who in range(self.users):
-                delta = self._delta("client", who, number)
-                messages.append(said(number, pseudonym(number, who), delta))
+            for user_number in range(2 * self.users):
+                messages.append(
+                    said(
+                        number, shadow(user_number), self._delta("device", user_number, number)
+                    )
+                )
+            for user_number in range(self.users):
+                delta = self._delta("client", user_number, number)
+                messages.append(said(number, pseudonym(number, user_number), delta))
         return heard(*messages)
 
     def knowledge(self) -> Knowledge:
-        everyone = range(2 * self.users)
+        numbers = range(2 * self.users)
         people = KnownUsers(
-            {user(who): prior(4) for who in everyone[: self.users]},
-            {user(who): prior(4) for who in everyone[self.users :]},
-            {shadow(who): user(who) for who in everyone},
-            attributes={"side": {user(who): self.value(who) for who in everyone}},
+            {user(user_number): prior(4) for user_number in numbers[: self.users]},
+            {user(user_number): prior(4) for user_number in numbers[self.users :]},
+            {shadow(user_number): user(user_number) for user_number in numbers},
+            attributes={
+                "side": {user(user_number): self.value(user_number) for user_number in numbers}
+            },
         )
         return Knowledge(2, people=people)
 
     def targets(self) -> dict[Party, int]:
-        """Every pseudonym, and the user behind it."""
+        """Return the user of each pseudonym."""
         return {
-            pseudonym(number, who): who
+            pseudonym(number, user_number): user_number
             for number in range(self.rounds)
-            for who in range(self.users)
+            for user_number in range(self.users)
         }
 
-    def _delta(self, kind: str, who: int, number: int) -> Tensor:
-        own = Seed(5).child("style", who).generator()
-        noise = Seed(5).child(kind, who, number).generator()
-        delta = self.style * torch.randn(DIMS, generator=own)
-        delta += 0.3 * torch.randn(DIMS, generator=noise)
-        half = slice(DIMS // 2) if self.value(who) == VALUES[0] else slice(DIMS // 2, None)
+    def _delta(self, kind: str, user_number: int, number: int) -> Tensor:
+        style_generator = Seed(5).child("style", user_number).generator()
+        noise_generator = Seed(5).child(kind, user_number, number).generator()
+        delta = self.style * torch.randn(DIMS, generator=style_generator)
+        delta += 0.3 * torch.randn(DIMS, generator=noise_generator)
+        half = (
+            slice(DIMS // 2) if self.value(user_number) == VALUES[0] else slice(DIMS // 2, None)
+        )
         delta[half] += self.leak
         return delta

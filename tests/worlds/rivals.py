@@ -1,4 +1,4 @@
-"""Two clients who learn digits together; one of them listens, and the other may shift."""
+"""Two clients who learn digits; one is the observer, and the other may shift."""
 
 from functools import cache, partial
 from typing import Final
@@ -27,62 +27,66 @@ SIZE: Final = 200
 DIGITS = Digits().load(None)
 BUILD: BuildModel = partial(Mlp(hidden=(32,)).build, DIGITS.task)
 RECIPE = Recipe(rate=0.1, epochs=2, batch=SIZE)
-"""Whole batches: nothing but examples moves an update."""
+"""Full batches, so updates depend on the examples alone."""
 
 SOON: Final = 5
-"""As `SINCE`, in a run of `FEW` rounds."""
+"""Like `SINCE`, in a run of `FEW` rounds."""
 
 FEW: Final = 9
 
 STEPS = Recipe(rate=0.001, epochs=2, batch=20, optimizer="adam")
-"""Many steps a round, as clients take them."""
+"""Many steps a round, as in typical training."""
 
 KNOWLEDGE = Knowledge(DIGITS.task.classes, BUILD, DIGITS.test, RECIPE)
 
 LISTENERS: Final = torch.randperm(len(DIGITS.train), generator=Seed(9).generator())[:400]
-"""Rows of examples that no client ever holds."""
+"""Rows of examples that no client holds."""
 
 
 def overheard_by_rival(even: float | None, seed: int) -> View:
-    """What client/0 reads, where client/1 goes over to new examples at `SINCE`.
+    """Return the view of client/0, while client/1 gets new examples at `SINCE`.
 
     Args:
-        even: the share of even digits among them, one half before; None = it keeps the old.
-        seed: of the examples and the first weights.
+        even: share of even digits among the new examples, one half before; None = no change.
+        seed: seed of the examples and the initial weights.
 
     """
     return _run(even, seed, RECIPE, ROUNDS, SINCE).seen_by(client(0))
 
 
 def in_many_steps(even: float | None, seed: int) -> Transcript:
-    """The same in few rounds of `STEPS`, for those who imitate clients."""
+    """Return the same in few rounds of `STEPS`, for attacks that simulate clients."""
     return _run(even, seed, STEPS, FEW, SOON)
 
 
 @cache
 def _run(even: float | None, seed: int, recipe: Recipe, rounds: int, since: int) -> Transcript:
-    own = _rows(0.5, Seed(seed).child("own"), torch.tensor([], dtype=torch.long))
-    old = _rows(0.5, Seed(seed).child("old"), own)
-    new = old if even is None else _rows(even, Seed(seed).child("new"), torch.cat([own, old]))
-    both, start = (client(0), client(1)), dict(initial_weights(BUILD, Seed(seed)))
-    said = []
+    observer_rows = _rows(0.5, Seed(seed).child("own"), torch.tensor([], dtype=torch.long))
+    old = _rows(0.5, Seed(seed).child("old"), observer_rows)
+    new = (
+        old
+        if even is None
+        else _rows(even, Seed(seed).child("new"), torch.cat([observer_rows, old]))
+    )
+    clients, start = (client(0), client(1)), dict(initial_weights(BUILD, Seed(seed)))
+    messages = []
     for number in range(rounds):
-        theirs = old if number < since else new
-        said.append(Message(number, SERVER, frozenset(both), Broadcast(start)))
-        members = [Member(both[0], own), Member(both[1], theirs)]
+        target_rows = old if number < since else new
+        messages.append(Message(number, SERVER, frozenset(clients), Broadcast(start)))
+        members = [Member(clients[0], observer_rows), Member(clients[1], target_rows)]
         updates = [
             Update(dict(one.delta), SIZE)
             for one in train_cohort(
                 BUILD, start, DIGITS.train, members, recipe, seed=Seed(seed), round=number
             )
         ]
-        said += [
-            Message(number, who, frozenset({SERVER}), update)
-            for who, update in zip(both, updates, strict=True)
+        messages += [
+            Message(number, sender, frozenset({SERVER}), update)
+            for sender, update in zip(clients, updates, strict=True)
         ]
         start = moved(start, mean_update(updates).delta)
-    said.append(Message(rounds, SERVER, frozenset(both), Broadcast(start)))
-    return Transcript(tuple(said))
+    messages.append(Message(rounds, SERVER, frozenset(clients), Broadcast(start)))
+    return Transcript(tuple(messages))
 
 
 def _rows(even: float, seed: Seed, taken: Tensor) -> Tensor:

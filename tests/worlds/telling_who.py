@@ -1,4 +1,4 @@
-"""How well claims about the people of a planted run name them."""
+"""How well claims identify the users of a planted run."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,18 +14,18 @@ def claims(attack: Attack, run: Peopled, seed: int = 0) -> Mapping[Party, Identi
     return attack.infer(run.transcript.seen_by(SERVER), run.targets, run.knowledge, Seed(seed))
 
 
-def named(run: Peopled, told: Mapping[Party, Identity]) -> float:
-    """The share of the targets of known users who are given the highest score."""
+def named(run: Peopled, claims_by_target: Mapping[Party, Identity]) -> float:
+    """Return the share of known users' targets with the highest score for the true user."""
     known = run.knowledge.people.priors
     right = [
-        claim.users[int(claim.scores.argmax())] == run.truth.users[who]
-        for who, claim in told.items()
-        if run.truth.users[who] in known
+        claim.users[int(claim.scores.argmax())] == run.truth.users[target]
+        for target, claim in claims_by_target.items()
+        if run.truth.users[target] in known
     ]
     return sum(right) / len(right)
 
 
 def knowing(run: Peopled, **changes) -> Peopled:
-    """The same run, of whose people something else is known."""
-    people = replace(run.knowledge.people, **changes)
-    return replace(run, knowledge=replace(run.knowledge, people=people))
+    """Return the run with changed knowledge of its users."""
+    known_users = replace(run.knowledge.people, **changes)
+    return replace(run, knowledge=replace(run.knowledge, people=known_users))

@@ -1,1 +1,1 @@
-"""A Flower app as it is before anybody thinks of an audit, but for one line of the server."""
+"""An ordinary Flower app, except for one line of the server that records the run."""

@@ -1,17 +1,17 @@
-"""The images that no client holds, as an attacker's data set for an audit."""
+"""The images that no client holds, as the attacker's data set in an audit."""
 
-from digits_app.task import HELD, digits
+from digits_app.task import CLIENT_IMAGES, digits
 from overheard.core.examples import Examples
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
 
 SPARE = 250
-"""Of the 300 images so many are drawn from; the rest are to test on."""
+"""Number of the 300 images for the training part; the rest are the test part."""
 
 
 def nobodys() -> Dataset:
-    """Give the images after those that clients hold."""
-    inputs, labels = (part[HELD:] for part in digits())
+    """Return the images that no client holds."""
+    inputs, labels = (part[CLIENT_IMAGES:] for part in digits())
     return Dataset(
         Examples(inputs[:SPARE], labels[:SPARE]),
         Examples(inputs[SPARE:], labels[SPARE:]),

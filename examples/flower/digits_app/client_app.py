@@ -1,4 +1,4 @@
-"""What a client does: train and evaluate on what it holds."""
+"""The client app: train and evaluate on the client's data."""
 
 import json
 from pathlib import Path
@@ -9,28 +9,28 @@ from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
 
-from digits_app.noise import noise_of
+from digits_app.noise import make_noise_mod
 from digits_app.task import accuracy, build, partition, train
 
 app = ClientApp()
 
 
-def noised(message: Message, context: Context, answer: ClientAppCallable) -> Message:
-    """Add the noise that the run is configured for, if any."""
-    mod = noise_of(context.run_config)
-    return answer(message, context) if mod is None else mod(message, context, answer)
+def noised(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+    """Add the configured noise, if any."""
+    mod = make_noise_mod(context.run_config)
+    return call_next(message, context) if mod is None else mod(message, context, call_next)
 
 
 @app.train(mods=[noised])
 def fit(message: Message, context: Context) -> Message:
-    """Train the model that came, and send it back."""
+    """Train the received model, and send it back."""
     config = context.run_config
-    inputs, labels = held(context)
+    inputs, labels = load_client_data(context)
     model = build()
     model.load_state_dict(message.content["arrays"].to_torch_state_dict())
     loss = train(model, inputs, labels, config["rate"], config["epochs"], config["batch"])
     if config["counts"]:
-        leave_counts(Path(config["counts"]), context, labels)
+        write_counts(Path(config["counts"]), context, labels)
     metrics = MetricRecord({"train-loss": loss, "num-examples": len(inputs)})
     content = RecordDict({"arrays": ArrayRecord(model.state_dict()), "metrics": metrics})
     return Message(content=content, reply_to=message)
@@ -38,8 +38,8 @@ def fit(message: Message, context: Context) -> Message:
 
 @app.evaluate()
 def evaluate(message: Message, context: Context) -> Message:
-    """Say how well the model that came does here."""
-    inputs, labels = held(context)
+    """Evaluate the received model on the client's data."""
+    inputs, labels = load_client_data(context)
     model = build()
     model.load_state_dict(message.content["arrays"].to_torch_state_dict())
     metrics = MetricRecord(
@@ -48,22 +48,22 @@ def evaluate(message: Message, context: Context) -> Message:
     return Message(content=RecordDict({"metrics": metrics}), reply_to=message)
 
 
-def held(context: Context) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the node that this runs on holds, with its canaries where there are any."""
+def load_client_data(context: Context) -> tuple[torch.Tensor, torch.Tensor]:
+    """Load the client's data, including its canaries if there are any."""
     torch.set_num_threads(1)
     number = int(context.node_config["partition-id"])
     inputs, labels = partition(number, int(context.node_config["num-partitions"]))
     canaries = context.run_config["canaries"]
     if canaries:
-        with np.load(Path(canaries) / f"client-{number}.npz") as drawn:
-            inputs = torch.cat([inputs, torch.from_numpy(drawn["x"])])
-            labels = torch.cat([labels, torch.from_numpy(drawn["y"])])
+        with np.load(Path(canaries) / f"client-{number}.npz") as canary_file:
+            inputs = torch.cat([inputs, torch.from_numpy(canary_file["x"])])
+            labels = torch.cat([labels, torch.from_numpy(canary_file["y"])])
     return inputs, labels
 
 
-def leave_counts(folder: Path, context: Context, labels: torch.Tensor) -> None:
-    """Write down the truth, which no message tells, beside all messages."""
+def write_counts(folder: Path, context: Context, labels: torch.Tensor) -> None:
+    """Write the client's label counts, which are part of the ground truth, to a file."""
     folder.mkdir(parents=True, exist_ok=True)
     counts = torch.bincount(labels, minlength=10).tolist()
-    told = {"partition": context.node_config["partition-id"], "labels": counts}
-    (folder / f"{context.node_id}.json").write_text(json.dumps(told))
+    counts_of_client = {"partition": context.node_config["partition-id"], "labels": counts}
+    (folder / f"{context.node_id}.json").write_text(json.dumps(counts_of_client))

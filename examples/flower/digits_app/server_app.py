@@ -1,12 +1,12 @@
-"""What the server does: average, and record what it hears."""
+"""The server app: FedAvg, with a recording of its messages."""
 
 import torch
 from flwr.app import ArrayRecord, Context, MetricRecord
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 
-from digits_app.noise import noise_of
-from digits_app.task import HELD, accuracy, build, digits
+from digits_app.noise import make_noise_mod
+from digits_app.task import CLIENT_IMAGES, accuracy, build, digits
 from overheard.recorders.flower import RecordingGrid
 
 app = ServerApp()
@@ -21,7 +21,7 @@ def main(grid: Grid, context: Context) -> None:
         fraction_evaluate=config["fraction-evaluate"], min_available_nodes=config["nodes"]
     )
     if config["recording"]:
-        noise = noise_of(config)
+        noise = make_noise_mod(config)
         stated = [] if noise is None else [noise]
         grid = RecordingGrid(grid, config["recording"], defenses=stated)  # the one line
     learned = strategy.start(
@@ -32,12 +32,16 @@ def main(grid: Grid, context: Context) -> None:
         evaluate_fn=evaluate,
     )
     if isinstance(grid, RecordingGrid):
-        grid.finish(learned.arrays)  # where clients evaluate nothing, they are not sent it
+        grid.finish(
+            learned.arrays
+        )  # clients that do not evaluate never receive the final model
 
 
 def evaluate(number: int, arrays: ArrayRecord) -> MetricRecord:
-    """How the global model does on the images that are nobody's."""
+    """Evaluate the global model on the images that no client holds."""
     model = build()
     model.load_state_dict(arrays.to_torch_state_dict())
     inputs, labels = digits()
-    return MetricRecord({"accuracy": accuracy(model, inputs[HELD:], labels[HELD:])})
+    return MetricRecord(
+        {"accuracy": accuracy(model, inputs[CLIENT_IMAGES:], labels[CLIENT_IMAGES:])}
+    )

@@ -1,4 +1,4 @@
-"""The digits, who holds which, and the network that learns them."""
+"""The digits, their partition among clients, and the network."""
 
 import numpy as np
 import torch
@@ -6,46 +6,48 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.nn import functional
 
-HELD = 1497
-"""Images that clients hold; the 300 after them are nobody's, and an attacker's to have."""
+CLIENT_IMAGES = 1497
+"""Number of images that clients hold; the remaining 300 are the attacker's auxiliary data."""
 
 ALPHA = 0.5
-"""How evenly digits are shared out; the smaller, the more a client has of few digits only."""
+"""Concentration of the Dirichlet partition; smaller values give more skewed label shares."""
 
-DARKEST = 16.0
+MAX_LEVEL = 16.0
 
 
 def build() -> nn.Module:
-    """Give the network with fresh weights."""
+    """Build the network with initial weights."""
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
 
 
 def digits() -> tuple[Tensor, Tensor]:
-    """All images, standardised by those that clients hold, and their labels."""
+    """Load all images, standardised by those that clients hold, and their labels."""
     bunch = load_digits()
-    pixels = torch.from_numpy(bunch.images).float()[:, None] / DARKEST
-    held = pixels[:HELD]
-    return (pixels - held.mean()) / held.std(), torch.from_numpy(bunch.target).long()
+    pixels = torch.from_numpy(bunch.images).float()[:, None] / MAX_LEVEL
+    client_pixels = pixels[:CLIENT_IMAGES]
+    return (pixels - client_pixels.mean()) / client_pixels.std(), torch.from_numpy(
+        bunch.target
+    ).long()
 
 
 def partition(number: int, count: int) -> tuple[Tensor, Tensor]:
-    """What one of so many clients holds; drawn by Dirichlet, always alike."""
+    """Return the data of one of `count` clients, from a fixed Dirichlet partition."""
     inputs, labels = digits()
-    drawn = np.random.default_rng(0)
-    mine = []
+    generator = np.random.default_rng(0)
+    client_rows = []
     for digit in range(10):
-        rows = drawn.permutation(np.flatnonzero(labels[:HELD] == digit))
-        shares = drawn.dirichlet(np.full(count, ALPHA))
+        rows = generator.permutation(np.flatnonzero(labels[:CLIENT_IMAGES] == digit))
+        shares = generator.dirichlet(np.full(count, ALPHA))
         cuts = (np.cumsum(shares)[:-1] * len(rows)).astype(int)
-        mine.append(np.split(rows, cuts)[number])
-    rows = torch.from_numpy(np.concatenate(mine))
+        client_rows.append(np.split(rows, cuts)[number])
+    rows = torch.from_numpy(np.concatenate(client_rows))
     return inputs[rows], labels[rows]
 
 
 def train(
     model: nn.Module, inputs: Tensor, labels: Tensor, rate: float, epochs: int, batch: int
 ) -> float:
-    """Train in place by plain SGD; gives the mean loss of the last epoch."""
+    """Train in place by plain SGD, and return the mean loss of the last epoch."""
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     total = 0.0
     for _ in range(epochs):
@@ -60,7 +62,7 @@ def train(
 
 
 def accuracy(model: nn.Module, inputs: Tensor, labels: Tensor) -> float:
-    """Share of these that the model gets right; 0 of none."""
+    """Return the share of correct predictions; 0 without examples."""
     with torch.inference_mode():
         right = model(inputs).argmax(1) == labels
     return float(right.double().sum() / max(len(right), 1))

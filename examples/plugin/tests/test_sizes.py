@@ -1,4 +1,4 @@
-"""The parts of this package keep to Overheard's contracts, and find what is planted."""
+"""The plugins of this package satisfy Overheard's contracts and find planted leaks."""
 
 from dataclasses import dataclass, replace
 
@@ -45,7 +45,7 @@ def uneven(defense: EvenNorm | None = None) -> World:
     return Run(Transcript(tuple(messages)), run.truth, run.knowledge, run.targets)
 
 
-def test_the_attack() -> None:
+def test_the_attack_finds_the_leak() -> None:
     check_attack(UpdateNorm(), leaky=uneven(), scorer=LargerHalfScorer())
 
 
@@ -55,15 +55,15 @@ def test_the_attack_finds_nothing_behind_the_defense() -> None:
     )
 
 
-def test_the_defense() -> None:
+def test_the_defense_satisfies_its_contract() -> None:
     check_defense(EvenNorm())
 
 
-def test_the_question_and_its_scorer() -> None:
+def test_the_question_and_its_scorer_satisfy_their_contracts() -> None:
     check_question(LargerHalfQuestion())
     check_scorer(LargerHalfScorer(), LargerHalf(0.5))
 
 
-def test_a_chance_is_one() -> None:
+def test_refuses_an_invalid_probability() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         LargerHalf(1.5)

@@ -1,1 +1,1 @@
-"""What an audit found, and the one form in which it is stored."""
+"""Findings of an audit, their summaries, and the format in which they are stored."""

@@ -1,4 +1,4 @@
-"""Findings about the person behind a target, each beside those of the control."""
+"""Findings about users, grouped with the findings of their control runs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,21 +20,21 @@ NO_GUESS: Mapping[str, float] = MappingProxyType({})
 
 PAIR_MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "matching_auc": Measure("Pairs told apart", f"{SPACE}of{SPACE}100", 100.0),
+        "matching_auc": Measure("Pair matching AUC", f"{SPACE}of{SPACE}100", 100.0),
         "equal_error_rate": Measure("Equal error rate", f"{SPACE}%", 100.0),
     }
 )
-"""How the scores of `pair_rows` are told."""
+"""How the scores of `pair_rows` are displayed."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BesideControl:
-    """The findings of one attack in one place, and those of its control.
+    """Findings of one attack in one cell over all seeds, with those of its control runs.
 
     Args:
-        planned: of the runs as planned, one or more.
-        control: of the runs in which examples were dealt anew among all clients.
+        planned: findings of the planned runs, one or more.
+        control: findings of the runs in which examples were permuted among all clients.
 
     """
 
@@ -43,7 +43,7 @@ class BesideControl:
 
     @property
     def every(self) -> tuple[Finding, ...]:
-        """All of them."""
+        """The findings of the planned runs, then of the control runs."""
         return (*self.planned, *self.control)
 
     def draws(self, seed: Seed) -> Seed:
@@ -59,9 +59,9 @@ class BesideControl:
         blinds: Mapping[str, float] = NO_GUESS,
         references: Mapping[str, float] = NO_GUESS,
     ) -> Row:
-        """Return a row of a summary: the figure, and its gain over the first blind guess."""
+        """Return a summary row: the score, and its gain over the first uninformed guess."""
         cell = self.planned[0].cell
-        blind = next(iter(blinds.values()), None)
+        best_guess = next(iter(blinds.values()), None)
         return Row(
             arm=cell.arm,
             observers=cell.observers,
@@ -73,31 +73,31 @@ class BesideControl:
             value=value,
             blinds=blinds,
             references=references,
-            blind=blind,
-            gain=None if blind is None else _gain_over(value, blind, better),
+            blind=best_guess,
+            gain=None if best_guess is None else _gain_over(value, best_guess, better),
             targets=len({finding.target for finding in self.planned}),
             seeds=len({finding.cell.seed for finding in self.planned}),
         )
 
 
 def beside_controls(findings: Iterable[Finding]) -> tuple[BesideControl, ...]:
-    """Group findings that are choices by their place; controls alone are left out."""
+    """Group findings with candidates by cell over all seeds; skip groups of controls alone."""
     groups: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
         if finding.candidates:
             groups[place_of(finding.cell)].append(finding)
-    every = (
+    candidates = (
         BesideControl(
             tuple(finding for finding in members if not finding.cell.is_control),
             tuple(finding for finding in members if finding.cell.is_control),
         )
         for members in groups.values()
     )
-    return tuple(one for one in every if one.planned)
+    return tuple(group for group in candidates if group.planned)
 
 
 def mean_in_control(score: str, control: Sequence[Finding]) -> Mapping[str, float]:
-    """Return the mean of a score over the control's findings, by the control's name."""
+    """Return the mean of a score over the control's findings, under the control's name."""
     values = [one.value for finding in control for one in finding.scores if one.name == score]
     return {CONTROL: float(np.mean(values))} if values else {}
 
@@ -105,29 +105,45 @@ def mean_in_control(score: str, control: Sequence[Finding]) -> Mapping[str, floa
 def pair_rows(
     place: BesideControl, runs: Sequence[Matches], control: Sequence[Matches], seed: Seed
 ) -> list[Row]:
-    """How well pairs of one person are told from pairs of two, by one threshold.
+    """Return how well one threshold separates same-user pairs from different-user pairs.
 
-    `matching_auc` and `equal_error_rate` over the pairs compared, the mean over runs, each
-    beside a coin and beside the control; no row where there are pairs of one kind alone.
+    `matching_auc` and `equal_error_rate` over all pairs, the mean over runs, each with a coin
+    flip and the control as references. No row if all pairs are of one kind.
     """
-    told = [run for run in runs if run.has_both]
-    if not told:
+    scored = [run for run in runs if run.has_both]
+    if not scored:
         return []
-    others = [curve(run) for run in control if run.has_both]
-    areas = {CONTROL: _mean(other.area()[0] for other in others)} if others else {}
-    errors = {CONTROL: _mean(other.equal_error()[0] for other in others)} if others else {}
-    draws, coin = seed.child("pairs"), {"a coin": 0.5}
+    control_curves = [curve(run) for run in control if run.has_both]
+    control_auc = (
+        {CONTROL: _mean(curve_of_run.area()[0] for curve_of_run in control_curves)}
+        if control_curves
+        else {}
+    )
+    control_error = (
+        {CONTROL: _mean(curve_of_run.equal_error()[0] for curve_of_run in control_curves)}
+        if control_curves
+        else {}
+    )
+    interval_seed, coin = seed.child("pairs"), {"a coin": 0.5}
     return [
-        place.row("matching_auc", "higher", matching_auc(told, draws), coin, areas),
-        place.row("equal_error_rate", "lower", equal_error_rate(told, draws), coin, errors),
+        place.row(
+            "matching_auc", "higher", matching_auc(scored, interval_seed), coin, control_auc
+        ),
+        place.row(
+            "equal_error_rate",
+            "lower",
+            equal_error_rate(scored, interval_seed),
+            coin,
+            control_error,
+        ),
     ]
 
 
-def _gain_over(value: Estimate, blind: float, better: Better) -> Estimate:
+def _gain_over(value: Estimate, guess: float, better: Better) -> Estimate:
     sign = 1 if better == "higher" else -1
     ends = (value.low, value.high)[::sign]
-    low, high = (None if end is None else sign * (end - blind) for end in ends)
-    return Estimate(sign * (value.mean - blind), low, high)
+    low, high = (None if end is None else sign * (end - guess) for end in ends)
+    return Estimate(sign * (value.mean - guess), low, high)
 
 
 def _mean(values: Iterable[float]) -> float:

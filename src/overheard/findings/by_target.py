@@ -1,4 +1,4 @@
-"""What one attack got out of each target by itself."""
+"""Mean score of one attack for each target."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from overheard.findings.exposures import Case
 @final
 @dataclass(frozen=True, slots=True)
 class TargetMean:
-    """One target's figure, mean over its runs.
+    """One target's score, mean over its runs.
 
     Args:
-        value: of the figure.
-        blind: of the best guess that heard nothing; None where there is none.
+        value: the mean score.
+        blind: mean score of the best uninformed guess; None if there is none.
 
     """
 
@@ -26,16 +26,18 @@ class TargetMean:
 
 
 def by_target(case: Case, score: str) -> Mapping[Party, TargetMean]:
-    """The score of each target that has it, in the order of the findings."""
-    held: dict[Party, list[Score]] = defaultdict(list)
+    """Return the mean of a score for each target that has it, in the order of the findings."""
+    scores_by_target: dict[Party, list[Score]] = defaultdict(list)
     for finding in case.findings:
-        for one in finding.scores:
-            if one.name == score:
-                held[finding.target].append(one)
-    return {target: _mean(scores) for target, scores in held.items()}
+        for score_of_finding in finding.scores:
+            if score_of_finding.name == score:
+                scores_by_target[finding.target].append(score_of_finding)
+    return {target: _mean(scores) for target, scores in scores_by_target.items()}
 
 
 def _mean(scores: list[Score]) -> TargetMean:
     values = [score.value for score in scores]
-    blinds = [score.blind for score in scores if score.blind is not None]
-    return TargetMean(sum(values) / len(values), sum(blinds) / len(blinds) if blinds else None)
+    guesses = [score.blind for score in scores if score.blind is not None]
+    return TargetMean(
+        sum(values) / len(values), sum(guesses) / len(guesses) if guesses else None
+    )

@@ -1,4 +1,4 @@
-"""Keeps what an audit has found so far, one file a cell, so that nothing is done twice."""
+"""Cache of finished cells, one file a cell, so that no cell is computed twice."""
 
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -12,13 +12,13 @@ from overheard.archive.atomic import write_text
 from overheard.core.errors import OutputError
 from overheard.findings.finding import Cell, Finding, Refusal
 
-# "constants": the JSON of a figure that is NaN or infinite would else be null, and unreadable.
+# "constants": otherwise NaN and infinity become null in JSON, which cannot be read back.
 CONFIG = ConfigDict(extra="forbid", strict=True, ser_json_inf_nan="constants")
 
 
 @checked_dataclass(frozen=True, config=CONFIG)
 class CellResult:
-    """All that one cell gave."""
+    """The findings and refusals of one cell."""
 
     cell: Cell
     findings: tuple[Finding, ...]
@@ -31,15 +31,15 @@ RESULT = TypeAdapter(CellResult)
 @final
 @dataclass(frozen=True, slots=True)
 class CellStore:
-    """A folder of finished cells; each is written once, atomically."""
+    """A folder of cached cell results; each file is written once, atomically."""
 
     folder: Path
 
     def load(self, cell: Cell) -> CellResult | None:
-        """What the cell gave when it was run, or None if it was not.
+        """Load the cell's result; None if it is not cached.
 
         Raises:
-            OutputError: if its file is damaged.
+            OutputError: if the file is damaged.
 
         """
         path = self._path(cell)
@@ -49,14 +49,14 @@ class CellStore:
             result = RESULT.validate_json(path.read_bytes())
         except (ValidationError, OSError) as error:
             raise OutputError(
-                f"{path}: not a finished cell: delete the file, and it is computed anew"
+                f"{path}: not a valid cached result: delete the file, and it is computed again"
             ) from error
         if result.cell != cell:
-            raise OutputError(f"{path}: holds another cell: delete the file")
+            raise OutputError(f"{path}: contains another cell's result: delete the file")
         return result
 
     def save(self, result: CellResult) -> None:
-        """Keep what a cell gave."""
+        """Cache a cell's result."""
         write_text(self._path(result.cell), RESULT.dump_json(result).decode())
 
     def _path(self, cell: Cell) -> Path:

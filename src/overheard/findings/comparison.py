@@ -1,16 +1,16 @@
-"""Holds two figures against each other by their intervals."""
+"""Comparison of two scores by their intervals."""
 
 from typing import Literal
 
 from overheard.findings.row import Row
 
 Comparison = Literal["too few", "no clear difference", "reads more", "reads less"]
-"""too few: an interval is not there; no clear difference: the intervals overlap; reads more, or
-less: they do not, and the later figure reads more, or less."""
+"""too few: an interval is missing; no clear difference: the intervals overlap; reads more, or
+reads less: they do not overlap, and the second score leaks more, or less."""
 
 
 def compared(before: Row, after: Row) -> Comparison:
-    """Which way two intervals of one score lie; only those that do not meet say anything."""
+    """Compare two rows of one score; only intervals that do not overlap count as different."""
     old, new = before.value, after.value
     if old.low is None or old.high is None or new.low is None or new.high is None:
         return "too few"

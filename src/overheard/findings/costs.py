@@ -1,4 +1,4 @@
-"""What an arm costs: bytes that travel, and time."""
+"""Costs of an arm: bytes sent, and time."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from overheard.findings.exposures import Arm
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What an arm costs, means over its runs; None = not measured.
+    """Costs of an arm, as means over its runs; None = not measured.
 
     Args:
-        up: bytes that all clients sent.
-        up_each: bytes that a client sent in a round.
-        down: bytes that the server sent to all clients.
-        down_each: bytes that a client was sent in a round.
-        wall: seconds of the training.
-        cores: seconds of the training on all cores together.
+        up: bytes sent by all clients.
+        up_each: bytes sent by a client in a round.
+        down: bytes sent by the server to all clients.
+        down_each: bytes received by a client in a round.
+        wall: wall-clock seconds of the training.
+        cores: core-seconds of the training.
 
     """
 
@@ -29,21 +29,21 @@ class Costs:
 
     @property
     def sent(self) -> float | None:
-        """Bytes that travelled in a run, up and down."""
+        """Bytes sent in a run, up and down."""
         return None if self.up is None or self.down is None else self.up + self.down
 
 
 def costs_of(arm: Arm) -> Costs:
-    """What this arm costs."""
+    """Compute an arm's costs."""
     traffics = [run.traffic for run in arm.runs if run.traffic is not None]
     seconds = [run.seconds for run in arm.runs if run.seconds is not None]
     return Costs(
-        _mean(one.up for one in traffics),
-        _mean(one.up_each for one in traffics),
-        _mean(one.down for one in traffics),
-        _mean(one.down_each for one in traffics),
-        _mean(one.wall for one in seconds),
-        _mean(one.cores for one in seconds),
+        _mean(measured.up for measured in traffics),
+        _mean(measured.up_each for measured in traffics),
+        _mean(measured.down for measured in traffics),
+        _mean(measured.down_each for measured in traffics),
+        _mean(measured.wall for measured in seconds),
+        _mean(measured.cores for measured in seconds),
     )
 
 

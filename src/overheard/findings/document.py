@@ -1,7 +1,7 @@
-"""The form in which findings are written for machines: one JSON document an audit.
+"""The JSON document of an audit's findings, `findings.json`.
 
-Each entry has the fields of its dataclass as keys, in their order, but for what is said here.
-What a gate reads of it stands in `document_rows`.
+The keys of each entry are the fields of its dataclass, in order, unless stated otherwise. The
+parts that a gate reads are defined in `document_rows`.
 """
 
 import json
@@ -17,18 +17,18 @@ from overheard.findings.row import Row
 FORMAT = "overheard findings"
 
 VERSION = 1
-"""Goes up when a reader of the last version would misread a document."""
+"""Increased whenever a reader of the previous version would misread a document."""
 
 Entry = dict[str, object]
 
 
 def findings_document(audit: Audit, every: Sequence[Arm], epsilon: Iterable[Entry]) -> str:
-    """All that the audit found, as one document; a figure that is no number is null.
+    """Write the findings of an audit as JSON; NaN and infinity become null.
 
     Args:
-        audit: what to tell.
-        every: its arms, and what they gave away.
-        epsilon: an entry a mechanism and group of observers; see `document_rows.EpsilonRow`.
+        audit: the audit.
+        every: results of its arms.
+        epsilon: one entry per mechanism and group of observers; see `document_rows.EpsilonRow`.
 
     """
     document = {
@@ -39,10 +39,10 @@ def findings_document(audit: Audit, every: Sequence[Arm], epsilon: Iterable[Entr
         "class_names": audit.class_names,
         "arms": [_run(run) for run in audit.arms],
         "summary": [
-            _row(row, held.about)
+            _row(row, result.about)
             for arm in every
-            for held in arm.exposures
-            for row in held.rows
+            for result in arm.exposures
+            for row in result.rows
         ],
         "epsilon": list(epsilon),
         "findings": [_finding(finding) for finding in audit.findings],
@@ -50,12 +50,12 @@ def findings_document(audit: Audit, every: Sequence[Arm], epsilon: Iterable[Entr
         "plan": audit.plan,
         "versions": dict(audit.versions),
     }
-    parts = (f"{json.dumps(key)}: {_laid_out(value)}" for key, value in document.items())
-    return "{\n " + ",\n ".join(parts) + "\n}\n"
+    entries = (f"{json.dumps(key)}: {_laid_out(value)}" for key, value in document.items())
+    return "{\n " + ",\n ".join(entries) + "\n}\n"
 
 
 def entry_of(record: object, *left_out: str) -> Entry:
-    """A dataclass as an entry: its fields, and theirs, but for those of its own left out.
+    """Convert a dataclass to an entry, recursively, without the fields named in `left_out`.
 
     >>> from overheard.statistics.estimate import Estimate
     >>> entry_of(Estimate(0.5, float("nan"), None), "high")
@@ -67,29 +67,29 @@ def entry_of(record: object, *left_out: str) -> Entry:
 
 
 def plain(value: object) -> object:
-    """The value as JSON has it; a figure that is no number is None."""
+    """Convert a value to JSON types; NaN and infinity become None."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     return entry_of(value) if is_dataclass(value) else value
 
 
 def _laid_out(value: object) -> str:
-    """A list with a line an entry, anything else on one line.
+    """Write a list with one line an entry, and anything else on one line.
 
-    To indent every number, of 5,000 targets with 100 candidates each, takes 20 times as long.
+    Indenting every number, for 5,000 targets with 100 candidates each, takes 20 times as long.
     """
     if not isinstance(value, list) or not value:
         return json.dumps(value, allow_nan=False)
-    lines = (json.dumps(one, allow_nan=False, separators=(",", ":")) for one in value)
+    lines = (json.dumps(item, allow_nan=False, separators=(",", ":")) for item in value)
     return "[\n  " + ",\n  ".join(lines) + "\n ]"
 
 
 def _run(run: ArmRun) -> Entry:
-    """A run; what its mechanisms come to stands under `epsilon`."""
+    """Convert a run; the accounting of its mechanisms is under `epsilon`."""
     return {
         "arm": run.arm,
         "seed": run.seed,
@@ -105,7 +105,7 @@ def _run(run: ArmRun) -> Entry:
 
 
 def _row(row: Row, about: About) -> Entry:
-    """A row, and whom it is about behind its question."""
+    """Convert a row, with the target kind after its question."""
     entry: Entry = {}
     for name, value in entry_of(row).items():
         entry[name] = value
@@ -115,17 +115,17 @@ def _row(row: Row, about: About) -> Entry:
 
 
 def _finding(finding: Finding) -> Entry:
-    """A finding, with the fields of its cell in front, and its scores last."""
+    """Convert a finding, with the fields of its cell first and its scores last."""
     scores = [_score(score) for score in finding.scores]
-    own = entry_of(finding, "cell", "scores")
-    return {**entry_of(finding.cell), **own, "scores": scores}
+    fields_of_finding = entry_of(finding, "cell", "scores")
+    return {**entry_of(finding.cell), **fields_of_finding, "scores": scores}
 
 
 def _score(score: Score) -> Entry:
-    """A score, and its gain."""
+    """Convert a score, and add its gain."""
     return {**entry_of(score), "gain": plain(score.gain)}
 
 
 def _refusal(refusal: Refusal) -> Entry:
-    """A refusal, with the fields of its cell in front."""
+    """Convert a refusal, with the fields of its cell first."""
     return {**entry_of(refusal.cell), **entry_of(refusal, "cell")}

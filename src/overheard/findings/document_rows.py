@@ -1,6 +1,6 @@
-"""What is read of a document of findings, row by row: a stranger's, so types are strict.
+"""The parts of `findings.json` that a gate reads, with strict types as the file is untrusted.
 
-Each row names some of the keys that `document` and `epsilon.entry` write.
+Each row defines some of the keys that `document` and `epsilon.entry` write.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ Standing = Literal[
     "flawed", "uncovered", "overclaimed", "violated", "holds", "unasked", "refused", "unlike",
     "unchecked", "unaccounted",
 ]  # fmt: skip
-"""flawed: guarantees nothing to anybody; uncovered: these observers read what is not noised
-yet; violated: attacks prove more than is claimed; overclaimed: less is stated than the settings
-come to; holds: neither. Else nothing was held against a claim: unasked, no attack on membership
-by these observers; refused, none could run; unlike, clients' records are not alike to those of
-nobody; unchecked, nobody told which records were trained on; unaccounted, nothing is stated for
-the run and there is no accountant."""
+"""flawed: the mechanism guarantees nothing; uncovered: these observers read updates before the
+noise is added; violated: attacks prove a larger epsilon than claimed; overclaimed: the stated
+epsilon is below that of the settings; holds: neither. The others mean that no claim was tested.
+unasked: no membership attack by these observers; refused: no such attack could run; unlike:
+members and non-members are not exchangeable; unchecked: the members are unknown; unaccounted:
+no epsilon is stated for the run, and no accountant is installed."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -31,14 +31,14 @@ NotNegative = Annotated[FiniteFloat, Field(ge=0)]
 
 
 class DocumentPart(BaseModel):
-    """A part of the document. Keys that we do not know are those of a later writer."""
+    """A part of the document; unknown keys are ignored, as later versions may add some."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
 @final
 class Bounds(DocumentPart):
-    """A figure with its interval; None = no number, or no interval."""
+    """A mean with its interval; None = not finite, or no interval."""
 
     mean: float | None
     low: float | None
@@ -47,21 +47,23 @@ class Bounds(DocumentPart):
     @model_validator(mode="after")
     def _in_order(self) -> "Bounds":
         if self.low is not None and self.high is not None and self.low > self.high:
-            raise ValueError(f"the interval ends at {self.high} before it begins at {self.low}")
+            raise ValueError(
+                f"the interval's upper end {self.high} is below its lower end {self.low}"
+            )
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class RowPlace:
-    """Who asked what of whom.
+    """The key of a summary row, without the score.
 
     Args:
-        arm: name of the federation's variant.
-        observers: who pooled what they read, in the order of the alphabet.
-        attack: its name in the plan.
-        question: name of its scorer.
-        about: each client by itself, or all of them as one.
-        rounds: that were listened to.
+        arm: name of the arm.
+        observers: the observers, who pool their views, in alphabetical order.
+        attack: name of the attack in the plan.
+        question: name of the question.
+        about: whether the targets are single clients or the cohort.
+        rounds: the observed rounds.
 
     """
 
@@ -75,7 +77,7 @@ class RowPlace:
 
 @final
 class SummaryRow(DocumentPart):
-    """What one attack got out of all its targets, by one score; see `findings.row.Row`."""
+    """One score of one attack over all its targets; see `findings.row.Row`."""
 
     arm: str
     observers: tuple[str, ...]
@@ -92,7 +94,7 @@ class SummaryRow(DocumentPart):
 
     @property
     def place(self) -> RowPlace:
-        """Who asked what of whom."""
+        """The key of the row, without the score."""
         observers = tuple(sorted(self.observers))
         return RowPlace(
             self.arm, observers, self.attack, self.question, self.about, self.rounds
@@ -113,7 +115,7 @@ class RefusalRow(DocumentPart):
 
     @property
     def place(self) -> RowPlace:
-        """Who would have asked what of whom."""
+        """The key that the attack's summary rows would have."""
         observers = tuple(sorted(self.observers))
         about: About = "cohort" if self.target == COHORT else "clients"
         return RowPlace(self.arm, observers, self.attack, self.question, about, self.rounds)
@@ -121,7 +123,7 @@ class RefusalRow(DocumentPart):
 
 @final
 class Sent(DocumentPart):
-    """Bytes that travelled in a run."""
+    """Bytes sent in a run."""
 
     up: Count
     down: Count
@@ -129,16 +131,16 @@ class Sent(DocumentPart):
 
 @final
 class Took(DocumentPart):
-    """Seconds of a run."""
+    """Wall-clock seconds of a run."""
 
     wall: NotNegative | None
 
 
 @final
 class RunRow(DocumentPart):
-    """One federation: see `findings.finding.ArmRun`.
+    """One run; see `findings.finding.ArmRun`.
 
-    Earlier writers counted neither bytes nor time.
+    Files of earlier versions have neither bytes nor time.
     """
 
     arm: str
@@ -151,7 +153,7 @@ class RunRow(DocumentPart):
 
 @final
 class ProvenEpsilon(DocumentPart):
-    """What attacks prove of an epsilon; see `epsilon.bound`."""
+    """A lower bound on epsilon that an attack proves; see `epsilon.bound`."""
 
     at_least: NotNegative
     attack: str
@@ -159,21 +161,22 @@ class ProvenEpsilon(DocumentPart):
 
 @final
 class EpsilonRow(DocumentPart):
-    """How a mechanism of an arm stands towards some observers.
+    """The verdict on one mechanism of an arm, for one group of observers.
 
     See `epsilon.epsilon.EpsilonLine`.
 
     Args:
-        arm: its name.
-        defense: the settings of the one that has the mechanism.
-        observers: who pool what they read; () = whoever reads the global models alone.
+        arm: name of the arm.
+        defense: settings of the defense with the mechanism.
+        observers: the observers, who pool their views; () = an observer of the global models
+            alone.
         verdict: see `Standing`.
-        flaw: why it guarantees nothing to anybody; "" = nothing is known to be wrong with it.
-        unit: whose data an epsilon is about.
-        delta: that goes with it.
-        ceiling: the least epsilon that is stated or recomputed; None = unknown where the
-            verdict is "unaccounted", else infinite.
-        measured: the most that attacks prove; None = nothing was measured.
+        flaw: why the mechanism guarantees nothing; "" = no flaw is known.
+        unit: the unit of privacy that epsilon refers to.
+        delta: the delta of that epsilon.
+        ceiling: the smallest stated or recomputed epsilon; None = unknown if the verdict is
+            "unaccounted", else infinite.
+        measured: the largest lower bound that attacks prove; None = not measured.
 
     """
 
@@ -189,15 +192,15 @@ class EpsilonRow(DocumentPart):
 
     @property
     def mechanism(self) -> str:
-        """The name at the start of the settings, such as "LocalDp"."""
+        """The class name at the start of the settings, such as "LocalDp"."""
         return self.defense.partition("(")[0]
 
     @property
     def guaranteed(self) -> float | None:
-        """The epsilon that holds for all that is known; None where nothing is.
+        """The epsilon that holds as far as is known; None if unknown.
 
-        Infinite too where the claim is refuted, by attacks or by its own settings: a number
-        that is known to be wrong guarantees nothing.
+        Infinite also if the claim is refuted by attacks or by its own settings, as a wrong
+        number guarantees nothing.
         """
         if self.verdict == "unaccounted":
             return None
@@ -207,21 +210,23 @@ class EpsilonRow(DocumentPart):
 
     @model_validator(mode="after")
     def _bears_out_its_verdict(self) -> "EpsilonRow":
-        least = None if self.measured is None else self.measured.at_least
+        at_least = None if self.measured is None else self.measured.at_least
         match self.verdict:
             case "flawed" | "uncovered" | "unaccounted":
-                follows = self.ceiling is None
+                is_consistent = self.ceiling is None
             case "unasked" | "refused" | "unlike" | "unchecked":
-                follows = least is None
+                is_consistent = at_least is None
             case "violated":
-                follows = (
-                    least is not None and self.ceiling is not None and least > self.ceiling
+                is_consistent = (
+                    at_least is not None
+                    and self.ceiling is not None
+                    and at_least > self.ceiling
                 )
             case "holds":
-                # It may be above the ceiling: see `_is_disproved` in `epsilon.epsilon`.
-                follows = least is not None
+                # The bound may exceed the ceiling: see `_is_disproved` in `epsilon.epsilon`.
+                is_consistent = at_least is not None
             case "overclaimed":
-                follows = True
-        if not follows:
-            raise ValueError(f"{self.verdict!r} does not follow from `ceiling` and `measured`")
+                is_consistent = True
+        if not is_consistent:
+            raise ValueError(f"verdict {self.verdict!r} contradicts `ceiling` and `measured`")
         return self

@@ -1,4 +1,4 @@
-"""What observers could get out of each arm, question by question."""
+"""Results of an audit, by arm, threat, question and attack."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,23 +14,23 @@ from overheard.findings.row import Row
 About = Literal["clients", "cohort"]
 
 Verdict = Literal["leaks", "unclear", "silent", "unjudged", "unchecked", "unmeasured"]
-"""leaks: better than guessing; unclear: not told apart from it; silent: no better than it;
-unjudged: no guess or no interval to hold it against; unchecked: claims were made, and there is
-no truth to hold them against; unmeasured: no attack could run."""
+"""leaks: significantly better than guessing; unclear: not significantly different from it;
+silent: no better than it; unjudged: there is no guess or no interval to compare with;
+unchecked: claims were made, but there is no ground truth; unmeasured: no attack could run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What one attack of one group of observers got in one arm.
+    """Result of one attack by one group of observers in one arm.
 
     Args:
-        attack: its full name.
-        label: what readers see: no other attack of the exposure is called so.
-        is_adaptive: whether it adapts to the defenses of the arm.
-        headline: name of the score by which its question is told.
-        whole: its rows by score, for the most rounds that were heard together.
-        by_round: the headline's row for each round that was heard alone.
-        findings: those behind `whole`.
+        attack: full name of the attack.
+        label: name shown to readers; unique within the threat's result.
+        is_adaptive: whether the attack adapts to the defenses of the arm.
+        headline: name of the question's main score.
+        whole: summary rows by score, over the most rounds observed together.
+        by_round: the headline score's row for each round observed alone.
+        findings: the findings summarised in `whole`.
 
     """
 
@@ -44,24 +44,24 @@ class Case:
 
     @property
     def row(self) -> Row:
-        """The headline over the most rounds."""
+        """The headline score's row, over the most rounds."""
         return self.whole[self.headline]
 
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What a group of observers could get out of one arm about one question.
+    """Result of one threat in one arm, for one question.
 
     Args:
-        arm: its name.
-        observers: who pooled what they read.
-        question: name of its scorer.
-        about: whom: each client, or all of them taken as one.
-        cases: one an attack for which there is the question's headline, the best first.
-        refusals: of attacks that could not run.
-        rows: of all attacks, scores and rounds heard.
-        claims: of all attacks over the most rounds heard, where no truth is known.
-        labels: what readers see of each attack, refused ones too, by its full name.
+        arm: name of the arm.
+        observers: the observers, who pool their views.
+        question: name of the question.
+        about: whether the targets are single clients or the cohort.
+        cases: results of the attacks with a headline score, the best first.
+        refusals: refusals of attacks that could not run.
+        rows: summary rows of all attacks, scores and observed rounds.
+        claims: claims of all attacks over the most rounds, if the ground truth is unknown.
+        labels: name shown to readers for each attack, refused ones included, by full name.
 
     """
 
@@ -77,15 +77,15 @@ class Exposure:
 
     @property
     def title(self) -> str:
-        """Who asks what about whom; the same in every arm."""
-        who = together(self.observers)
-        whom = all_others(self.observers) if self.about == "cohort" else "each client"
-        what = shown(self.question).replace("_", " ")
-        return f"{who[0].upper()}{who[1:]}, about {whom}: {what}"
+        """The threat and its question in words; the same in every arm."""
+        observers = together(self.observers)
+        target = all_others(self.observers) if self.about == "cohort" else "each client"
+        question = shown(self.question).replace("_", " ")
+        return f"{observers[0].upper()}{observers[1:]}, about {target}: {question}"
 
     @property
     def verdict(self) -> Verdict:
-        """What the best attack amounts to, by the interval of its gain over a blind guess."""
+        """Verdict on the best attack, by the interval of its gain over an uninformed guess."""
         if not self.cases:
             return "unchecked" if self.claims else "unmeasured"
         gain = self.cases[0].row.gain
@@ -98,12 +98,12 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One variant of the federation over all its seeds, and what it gave away.
+    """Results of one arm over all seeds.
 
     Args:
-        name: of the arm.
-        runs: as planned, without the controls.
-        exposures: one a group of observers, question and whom they ask about.
+        name: name of the arm.
+        runs: the planned runs, without controls.
+        exposures: one result per group of observers, question and target kind.
 
     """
 
@@ -113,70 +113,73 @@ class Arm:
 
     @property
     def is_bare(self) -> bool:
-        """No defense was in force."""
+        """Whether no defense was in force."""
         return not self.runs[0].defenses
 
     @property
     def accuracy(self) -> float | None:
-        """Of the last global model that was tested, mean over seeds; None = not measured."""
+        """Accuracy of the last tested global model, mean over seeds; None = not measured."""
         by_round = self.accuracy_by_round
         return by_round[max(by_round)] if by_round else None
 
     @property
     def accuracy_by_round(self) -> Mapping[int, float]:
-        """Of the global model at each round's broadcast, mean over the seeds that tested it."""
+        """Accuracy of the global model at each broadcast, mean over seeds that tested it."""
         rounds = sorted({number for run in self.runs for number in run.accuracy})
-        held = {
+        values_by_round = {
             number: [run.accuracy[number] for run in self.runs if number in run.accuracy]
             for number in rounds
         }
-        return {number: sum(values) / len(values) for number, values in held.items()}
+        return {number: sum(values) / len(values) for number, values in values_by_round.items()}
 
 
 def bare_arm(every: Sequence[Arm]) -> Arm | None:
-    """The arm without defenses, which the others are held against."""
+    """Return the arm without defenses, which the others are compared with; None = none."""
     return next((arm for arm in every if arm.is_bare), None)
 
 
 def by_threat(every: Sequence[Arm]) -> Mapping[str, Sequence[Exposure]]:
-    """The exposures of all arms by who asked what, if anything about it was measured."""
-    gathered: dict[str, list[Exposure]] = {}
+    """Group results of all arms by threat and question, if an attack was measured."""
+    groups: dict[str, list[Exposure]] = {}
     for exposure in (exposure for arm in every for exposure in arm.exposures):
-        gathered.setdefault(exposure.title, []).append(exposure)
+        groups.setdefault(exposure.title, []).append(exposure)
     return {
-        asked: exposures
-        for asked, exposures in gathered.items()
-        if any(exposure.cases for exposure in exposures)
+        title: results
+        for title, results in groups.items()
+        if any(exposure.cases for exposure in results)
     }
 
 
 def arms_asking(every: Sequence[Arm], question: str) -> tuple[Arm, ...]:
-    """The same arms, with what could be got out of them about one question alone."""
+    """Return the arms with their results for one question only."""
     return tuple(
-        replace(arm, exposures=tuple(one for one in arm.exposures if one.question == question))
+        replace(
+            arm,
+            exposures=tuple(result for result in arm.exposures if result.question == question),
+        )
         for arm in every
     )
 
 
 def reader_labels(cells: Iterable[Cell]) -> Mapping[str, str]:
-    """What readers see of each of these attacks, by its full name.
+    """Return the name to show to readers for each attack, by its full name.
 
-    That is its label, or where others have the same one, its full name; of an attack that is
-    labelled in several ways, as in several arms, the label that says the most.
+    The name is the attack's label, or its full name if another attack has the same label. If an
+    attack has several labels, for example in different arms, the longest is used.
     """
     labels = dict[str, str]()
     for cell in cells:
         label = cell.label or cell.attack
         labels[cell.attack] = max(labels.get(cell.attack, label), label, key=len)
-    taken = Counter(labels.values())
+    uses = Counter(labels.values())
     return {
-        attack: label if taken[label] == 1 and label not in labels else attack
+        attack: label if uses[label] == 1 and label not in labels else attack
         for attack, label in labels.items()
     }
 
 
 def labels_across(exposures: Sequence[Exposure]) -> Mapping[str, str]:
-    """What readers see of each attack that got something, over all these exposures."""
+    """Return the names to show to readers for all attacks with results."""
     return reader_labels(
         finding.cell
         for exposure in exposures
@@ -186,5 +189,5 @@ def labels_across(exposures: Sequence[Exposure]) -> Mapping[str, str]:
 
 
 def headline_row(exposures: Sequence[Exposure]) -> Row:
-    """A headline of these exposures, which share a question; one of them was measured."""
+    """Return the first headline row of results that share a question; one must be measured."""
     return next(exposure.cases[0].row for exposure in exposures if exposure.cases)

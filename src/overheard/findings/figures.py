@@ -1,4 +1,4 @@
-"""How figures are written for a reader: few digits, the interval beside the mean."""
+"""Formatting of numbers, intervals and units for readers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ NO_FIGURE = "–"
 MINUS = "−"
 
 SPACE = "\u00a0"
-"""Between a figure and its unit, so that a line never breaks there."""
+"""No-break space between a number and its unit."""
 
 BYTES = (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30), ("TiB", 2.0**40))
-"""Units of what is sent, each with its bytes."""
+"""Units of data, each with its size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """How a figure of merit is told to a reader.
+    """How a score is displayed.
 
     Args:
-        title: what it is, as the head of a column or the title of an axis.
-        unit: written after a figure, with its leading space; "" for a bare number.
-        factor: from the score's own scale to the unit's.
+        title: name of the score in column heads and axis titles.
+        unit: unit after the number, with its leading space; "" = no unit.
+        factor: factor from the score's scale to the unit.
 
     """
 
@@ -35,12 +35,12 @@ class Measure:
     factor: float
 
     def tell(self, value: float | None) -> str:
-        """The value in the unit."""
+        """Format the value in the unit."""
         number = digits(None if value is None else value * self.factor)
         return number if number == NO_FIGURE else number + self.unit
 
     def span(self, estimate: Estimate | None) -> str:
-        """The 95 % interval in the unit, such as "3.1 to 5.2"."""
+        """Format the 95 % interval in the unit, such as "3.1 to 5.2"."""
         if estimate is None or estimate.low is None or estimate.high is None:
             return NO_FIGURE
         low, high = estimate.low * self.factor, estimate.high * self.factor
@@ -48,11 +48,11 @@ class Measure:
 
 
 OWN_SCALE = Measure("", "", 1.0)
-"""Tells bare numbers, as they are."""
+"""Displays numbers without a unit."""
 
 
 def digits(value: float | None) -> str:
-    """The number with as many digits as a reader can use: three, and two places at most.
+    """Format a number with few significant digits.
 
     >>> digits(21.34), digits(4.06), digits(0.0812), digits(-3.0), digits(float("nan"))
     ('21', '4.1', '0.081', '−3.0', '–')
@@ -72,7 +72,7 @@ def digits(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    r"""A share of 1 in percent, to a tenth.
+    r"""Format a share of 1 in percent, with one decimal.
 
     >>> percent(0.9134)
     '91.3\xa0%'
@@ -83,7 +83,7 @@ def percent(share: float | None) -> str:
 
 
 def data_size(count: float | None) -> str:
-    r"""So many bytes, in a unit that leaves few digits.
+    r"""Format a number of bytes in a suitable unit.
 
     >>> data_size(640.0), data_size(54_321.0), data_size(3.0 * 2**30), data_size(None)
     ('640\xa0B', '53\xa0KiB', '3.0\xa0GiB', '–')
@@ -92,7 +92,7 @@ def data_size(count: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    r"""A time, in a unit that leaves few digits.
+    r"""Format a time in a suitable unit.
 
     >>> duration(0.25), duration(90.0), duration(5400.0)
     ('0.25\xa0s', '1.5\xa0min', '1.5\xa0h')
@@ -101,9 +101,9 @@ def duration(seconds: float | None) -> str:
 
 
 def largest_unit(value: float, units: Sequence[tuple[str, float]]) -> tuple[str, float]:
-    """The last of these units, from small to large, that the value fills; else the first."""
-    filled = [unit for unit in units if value >= unit[1]]
-    return filled[-1] if filled else units[0]
+    """Return the largest unit that does not exceed the value, else the first."""
+    candidates = [unit for unit in units if value >= unit[1]]
+    return candidates[-1] if candidates else units[0]
 
 
 def _in_unit(value: float | None, units: Sequence[tuple[str, float]]) -> str:
@@ -114,7 +114,7 @@ def _in_unit(value: float | None, units: Sequence[tuple[str, float]]) -> str:
 
 
 def rounds_heard(rounds: Sequence[int]) -> str:
-    """Round numbers, in a row written as a span.
+    """Format round numbers; three or more consecutive numbers become a range.
 
     >>> rounds_heard((0, 1, 2)), rounds_heard((4,)), rounds_heard((0, 5))
     ('0 to 2', '4', '0, 5')
@@ -125,13 +125,13 @@ def rounds_heard(rounds: Sequence[int]) -> str:
 
 
 def beside(rows: Iterable[Row]) -> str:
-    """What the references of these rows are called together."""
+    """Return the common name of the references of these rows."""
     names = {name for row in rows for name in row.references}
     if CONTROL not in names:
-        return "told guess"
-    return "control" if names == {CONTROL} else "told guess or control"
+        return "informed guess"
+    return "control" if names == {CONTROL} else "informed guess or control"
 
 
 def direction(better: Better) -> str:
-    """Which way a better claim lies, in words."""
-    return "lower reads more" if better == "lower" else "higher reads more"
+    """Return the direction of a better claim, in words."""
+    return "lower leaks more" if better == "lower" else "higher leaks more"

@@ -1,4 +1,4 @@
-"""What an audit found out, what it could not, and what the runs it audited were worth."""
+"""Findings, refusals and run records of an audit."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,31 +20,30 @@ if TYPE_CHECKING:
     import pandas
 
 TIES = 5
-"""Candidates with the highest score that a table names; of more it says how many."""
+"""Most tied candidates that a table lists; of more it gives the number."""
 
 MOST_LINES = 40
-"""Of a table in a notebook; of more it says how many there are."""
+"""Most lines of a table in a notebook; of more it gives the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Where in an audit a finding or a refusal belongs.
+    """One cell of an audit: arm, seed, observers, attack and rounds.
 
     Args:
-        arm: name of the federation's variant, such as "no defense" or "local DP".
-        seed: of the simulated run.
-        observers: who listened, pooling what they read.
-        attack: its full name, unique among the threats of these observers.
-        settings: the attack's repr, its full record.
-        question: name of the scorer that holds its claims against the truth.
-        rounds: those that were listened to, in order.
-        is_control: True if the run is the control of the arm's other run of the same seed:
-            examples are exchanged as in it, and nothing shifts; or, where clients are asked who
-            they are, examples were dealt anew among all of them by chance.
-        part: the attack's own name, without settings, such as "decaf".
-        label: what readers see: only what is true of this attack in this arm.
-        is_adaptive: whether its claims change with the defenses in force, as far as the
-            attacker knows them.
+        arm: name of the arm, such as "no defense" or "local DP".
+        seed: seed of the run.
+        observers: the observers, who pool their views.
+        attack: full name of the attack, unique among the threats of these observers.
+        settings: repr of the attack, with all its settings.
+        question: name of the question, which is that of its scorer.
+        rounds: the observed rounds, in order.
+        is_control: whether the run is the control of the planned run with the same arm and
+            seed. Depending on the question, clients exchange examples without a shift, or
+            examples are permuted at random among all clients.
+        part: name of the attack in the registry, without settings, such as "decaf".
+        label: name shown to readers, with only what applies to this attack in this arm.
+        is_adaptive: whether its claims change with the defenses that the attacker knows.
 
     """
 
@@ -63,26 +62,26 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one attack got out of one target.
+    """One attack's claim about one target, with its scores.
 
     Args:
-        cell: where it belongs.
-        target: whom the claim is about.
+        cell: the cell.
+        target: the target.
         claimed: the claim as numbers (label shares: one a class).
-        true: the true answer as numbers; () where it is not known.
-        scores: the claim's figures of merit beside those of the guesses; () where the true
-            answer is not known.
-        low: lower ends of the intervals in which the claim says the numbers lie, with the
-            chance `core.claims.INTERVAL_LEVEL`; None where it does not say.
-        high: upper ends.
-        timeline: of a question about time, how the evidence went.
-        true_since: of a question about time, the first round of the change; None = none came.
-        candidates: of a question that is a choice, what each of the claimed numbers speaks for.
-        none_of_them: the chance, as claimed, that it is none of the candidates; None = unsaid.
-        true_user: who the target really is; None where it is nobody in particular.
-        is_checked: whether the true answer is known, and the claim was held against it.
-        blind: where it was not, the answers of those who heard nothing, as numbers, by the
-            guess; elsewhere each score has them.
+        true: the ground truth as numbers; () if unknown.
+        scores: scores of the claim and of the guesses; () if the ground truth is unknown.
+        low: lower ends of the claimed intervals, at level `core.claims.INTERVAL_LEVEL`; None if
+            the attack claims none.
+        high: upper ends of the claimed intervals.
+        timeline: evidence over time, for questions about time.
+        true_since: true first round of the change, for questions about time; None = no change.
+        candidates: for a choice among candidates, the candidate of each claimed number.
+        none_of_them: claimed probability that the answer is none of the candidates; None = not
+            claimed.
+        true_user: the user behind the target; None if it is no single user.
+        is_checked: whether the ground truth is known and the claim was scored.
+        blind: claims of the uninformed guesses as numbers, by name, if the claim was not
+            scored; otherwise the scores include them.
 
     """
 
@@ -103,16 +102,16 @@ class Finding:
 
     @property
     def named(self) -> str:
-        """Of a choice, whom or what the claim names first; "" where it is none."""
+        """The candidate with the highest score, or the tied ones; "" if there are none."""
         if not self.candidates:
             return ""
         best = max(self.claimed)
         pairs = zip(self.candidates, self.claimed, strict=True)
-        first = [name for name, number in pairs if number == best]
-        return "; ".join(first) if len(first) <= TIES else f"a tie of {len(first)}"
+        top = [name for name, number in pairs if number == best]
+        return "; ".join(top) if len(top) <= TIES else f"a tie of {len(top)}"
 
     def __repr__(self) -> str:
-        """Tell on one line which attack said something of whom, and how near it came."""
+        """Name the attack, the target and the first score on one line."""
         about = shown(f"{self.cell.attack} about {self.target}")
         if not self.is_checked:
             return f"<Finding: {about}, not checked>"
@@ -138,13 +137,13 @@ class Finding:
                 )
                 for one in self.scores
             ],
-            "" if self.is_checked else "The truth is not known: nothing was checked.",
+            "" if self.is_checked else "Not checked: the ground truth is unknown.",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An attack that could not run: not measured, which is not the same as no leak."""
+    """An attack that could not run. This means not measured, and not that nothing leaks."""
 
     cell: Cell
     target: Party
@@ -153,15 +152,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ArmDefense:
-    """One defense as it stood in an arm.
+    """One defense of an arm.
 
     Args:
-        settings: its repr, its full record.
-        enforced_at: at which party.
-        switched_off_by: who could leave it out unnoticed.
-        promise: what it formally promises, in words.
-        accounted: of a defense that adds noise, its mechanism and what that comes to; None = it
-            states none.
+        settings: repr of the defense, with all its settings.
+        enforced_at: where it is enforced: client, server or protocol.
+        switched_off_by: who could switch it off unnoticed.
+        promise: its formal guarantee, in words.
+        accounted: its noise mechanism and the privacy accounting; None = it states none.
 
     """
 
@@ -174,25 +172,25 @@ class ArmDefense:
 
 @dataclass(frozen=True, slots=True)
 class ArmRun:
-    """One simulated or recorded federation.
+    """One simulated or recorded run.
 
     Args:
-        arm: its name.
-        seed: of the run.
-        defenses: in force, in the order in which they act; () = none.
-        accuracy: of the global model on the test set at broadcasts, by round (0..1); empty
-            where it was not measured, as for a recording.
-        missing: how many answers of clients did not come, over all rounds.
-        answers: how many came.
-        is_control: True if nothing shifts in it: see `Cell`.
-        traffic: how many bytes travelled; None where it was not counted.
-        seconds: how long the training took; None where it was not measured, as for a
-            recording. No two runs have it alike, so it is not compared.
-        are_records_alike: whether nothing but who holds them sets the records that are asked
-            about apart from those of nobody: see `auditing.alike`.
-        canary_odds: where these are canaries, how many a client gets for one that goes nowhere,
-            on average; None = they are none.
-        has_truth: whether claims could be held against what was the case.
+        arm: name of the arm.
+        seed: seed of the run.
+        defenses: defenses in force, in the order in which they act; () = none.
+        accuracy: accuracy of the global model on the test set, by round of the broadcast
+            (0..1); empty if not measured, as for a recording.
+        missing: number of missing replies of clients, over all rounds.
+        answers: number of replies received.
+        is_control: whether it is a control run; see `Cell`.
+        traffic: bytes sent; None if not counted.
+        seconds: time of the training; None if not measured, as for a recording. It differs
+            between equal runs, so it is not compared.
+        are_records_alike: whether members and non-members among the candidate records are
+            exchangeable; see `auditing.alike`.
+        canary_odds: for canaries, the mean number that a client gets for each one held out;
+            None = the candidate records are no canaries.
+        has_truth: whether the ground truth is known, so that claims can be scored.
 
     """
 
@@ -212,17 +210,17 @@ class ArmRun:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Everything that a report tells.
+    """All results of an audit.
 
     Args:
-        title: the plan's.
+        title: title of the plan.
         subject: one sentence on what was audited: data, clients, model, training.
-        class_names: what each label means; comes from the data, hence hostile in a report.
-        arms: one entry an arm and seed.
-        findings: one entry a target of an attack that ran.
-        refusals: one entry a target of an attack that could not.
-        plan: the plan as resolved, TOML.
-        versions: of the software that took part, by name.
+        class_names: name of each label; they come from the data, so a report must escape them.
+        arms: one entry per arm and seed.
+        findings: one entry per target of an attack that ran.
+        refusals: one entry per target of an attack that could not run.
+        plan: the resolved plan, as TOML.
+        versions: versions of the software used, by name.
 
     """
 
@@ -236,12 +234,12 @@ class Audit:
     versions: Mapping[str, str]
 
     def to_frame(self) -> "pandas.DataFrame":
-        """Return a DataFrame with a row for each finding and score, as `findings.csv` has them.
+        """Return a DataFrame with a row for each finding and score, like `findings.csv`.
 
-        A finding without any score has one row. The columns and their dtypes are
-        `findings.frame.COLUMNS`: figures are float64, round numbers Int64, names string. Rounds
-        and the numbers of claims are tuples, guesses are dictionaries by name. All are as they
-        were found: no name is escaped, and no number is rounded.
+        A finding without scores has one row. The columns and their dtypes are
+        `findings.frame.COLUMNS`: scores are float64, round numbers Int64, names string. Rounds
+        and the numbers of claims are tuples; guesses are dictionaries by name. Names are not
+        escaped, and numbers are not rounded.
         """
         return typed_frame(
             [
@@ -252,7 +250,7 @@ class Audit:
         )
 
     def __repr__(self) -> str:
-        """Tell on one line how much it holds."""
+        """Give the title and the number of runs, findings and refusals on one line."""
         return f"<Audit {shown(self.title)!r}: {self._counts}>"
 
     def _repr_html_(self) -> str:
@@ -263,14 +261,14 @@ class Audit:
             self.title,
             ("arm", "observers", "attack", "score", "mean", "best guess", "findings"),
             lines[:MOST_LINES],
-            f"{self._counts}. Means over targets and seeds, controls left out.{rest}",
+            f"{self._counts}. Means over targets and seeds, without controls.{rest}",
         )
 
     @property
     def _counts(self) -> str:
         counted = (("run", self.arms), ("finding", self.findings), ("refusal", self.refusals))
         return ", ".join(
-            f"{len(held)} {what}{'' if len(held) == 1 else 's'}" for what, held in counted
+            f"{len(items)} {noun}{'' if len(items) == 1 else 's'}" for noun, items in counted
         )
 
 
@@ -301,24 +299,24 @@ def _frame_row(finding: Finding, score: Score | None) -> dict[str, object]:
 
 
 def _means(findings: Sequence[Finding]) -> Iterator[tuple[str, ...]]:
-    """Of each attack its first score, over the most rounds that were listened to at once."""
-    places = defaultdict[tuple[object, ...], list[Finding]](list)
+    """Yield a line for each attack: its first score, over the most rounds observed at once."""
+    groups = defaultdict[tuple[object, ...], list[Finding]](list)
     for one in findings:
         cell = one.cell
         if not cell.is_control:
-            places[cell.arm, cell.observers, cell.attack, cell.question].append(one)
-    for held in places.values():
-        most = max(len(one.cell.rounds) for one in held)
-        whole = [one for one in held if len(one.cell.rounds) == most]
-        scores = [one.scores[0] for one in whole if one.scores]
-        blinds = [score.blind for score in scores if score.blind is not None]
-        cell = whole[0].cell
+            groups[cell.arm, cell.observers, cell.attack, cell.question].append(one)
+    for group in groups.values():
+        most = max(len(one.cell.rounds) for one in group)
+        longest = [one for one in group if len(one.cell.rounds) == most]
+        scores = [one.scores[0] for one in longest if one.scores]
+        guesses = [score.blind for score in scores if score.blind is not None]
+        cell = longest[0].cell
         yield (
             *(cell.arm, together(cell.observers), cell.attack),
             scores[0].name if scores else "not checked",
             _number(fmean(score.value for score in scores) if scores else None),
-            _number(fmean(blinds) if blinds else None),
-            str(len(whole)),
+            _number(fmean(guesses) if guesses else None),
+            str(len(longest)),
         )
 
 

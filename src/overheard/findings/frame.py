@@ -1,4 +1,4 @@
-"""The columns of a table of findings, and the DataFrame that has them."""
+"""The columns of a table of findings, and their DataFrame."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -36,11 +36,11 @@ COLUMNS: Mapping[str, str] = {
     "none_of_them": "float64",
     "true_user": "string",
 }
-"""By column, in order: its dtype in a DataFrame. `findings.csv` has the same columns."""
+"""The dtype of each column in a DataFrame, in order. `findings.csv` has the same columns."""
 
 
 def score_cells(score: Score | None) -> dict[str, object]:
-    """The columns that tell of one score; None = there is none to tell of."""
+    """Return the columns of one score; none if there is no score."""
     if score is None:
         return {}
     return {
@@ -57,9 +57,9 @@ def score_cells(score: Score | None) -> dict[str, object]:
 def typed_frame(
     rows: Sequence[Mapping[str, object]], columns: Sequence[str] = tuple(COLUMNS)
 ) -> "pandas.DataFrame":
-    """The rows as a DataFrame with these columns, each of its dtype even if there is no row.
+    """Return a DataFrame with these columns; each has its dtype even without rows.
 
-    What a row lacks is missing: NaN in a column of floats, None in one of objects, else NA.
+    Values that a row does not have are NaN in float columns, None in object columns, else NA.
     """
     import pandas
 

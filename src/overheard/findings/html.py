@@ -1,4 +1,4 @@
-"""Small tables of HTML, for a notebook, in which no name from data acts as markup."""
+"""HTML tables for notebooks, with all text escaped."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -6,11 +6,11 @@ from html import escape
 from overheard.findings.names import shortened
 
 LONGEST = 1000
-"""Characters of a text that are shown."""
+"""Most characters of a text that are shown."""
 
 
 def html_text(text: str) -> str:
-    r"""The text as a page shows it letter by letter.
+    r"""Escape a text for HTML, and make unprintable characters visible.
 
     >>> html_text("<b>\u202e")
     '&lt;b&gt;\\u202e'
@@ -21,13 +21,13 @@ def html_text(text: str) -> str:
 def html_table(
     title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], note: str = ""
 ) -> str:
-    """A table with a line a row.
+    """Write an HTML table.
 
     Args:
-        title: above it.
-        heads: of the columns; none = the table has no head.
-        rows: texts, as they are: all of them are escaped here.
-        note: below it.
+        title: caption of the table.
+        heads: column heads; empty = no head.
+        rows: cell texts, not escaped.
+        note: text below the table.
 
     """
     head = f"<thead>{_line('th', heads)}</thead>" if heads else ""

@@ -1,4 +1,4 @@
-"""Makes names that come from data, plans and parties safe and plain to read."""
+"""Safe and readable forms of names from data, plans and parties."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -7,29 +7,28 @@ from overheard.core.parties import COHORT, SERVER, Party
 
 
 def shown(text: str) -> str:
-    r"""The text on one line, with each character that has no picture of its own spelled out.
+    r"""Return the text on one line, with unprintable characters as escape sequences.
 
-    Control characters could command a terminal, and marks of direction could turn the text
-    beside them around; spelled out they can do neither. Markup is left as it is: whoever
-    writes the text into a document escapes it for that document.
+    Control characters could command a terminal, and direction marks could reverse nearby text.
+    Markup is not escaped here; the writer of each document format escapes it.
 
     >>> shown("cat\n\u202edog")
     'cat\\n\\u202edog'
     """
-    # Most names are plain: asking once is 40 times as fast as asking character by character.
+    # Most names are printable, and one check is 40 times as fast as one per character.
     return text if text.isprintable() else "".join(map(_spelled, text))
 
 
 def _spelled(character: str) -> str:
     # C: control, format, surrogate, private, unassigned; Zl, Zp: breaks of line, paragraph.
-    hidden = unicodedata.category(character)
-    if hidden.startswith("C") or hidden in ("Zl", "Zp"):
+    category = unicodedata.category(character)
+    if category.startswith("C") or category in ("Zl", "Zp"):
         return character.encode("unicode_escape").decode("ascii")
     return character
 
 
 def shortened(text: str, length: int) -> str:
-    """The text as shown, cut to at most `length` characters.
+    """Make the text printable, and cut it to at most `length` characters.
 
     >>> shortened("bronchial carcinoma", 10)
     'bronchial…'
@@ -39,7 +38,7 @@ def shortened(text: str, length: int) -> str:
 
 
 def spoken(party: Party) -> str:
-    """How a sentence names the party.
+    """Return a party's name for use in a sentence.
 
     >>> spoken(Party("client/3"))
     'client 3'
@@ -52,7 +51,7 @@ def spoken(party: Party) -> str:
 
 
 def together(observers: Sequence[Party]) -> str:
-    """How a sentence names observers who pool what they read.
+    """Return the name of observers who pool their views, for use in a sentence.
 
     >>> together((Party("server"), Party("client/3")))
     'the server and client 3 together'
@@ -64,7 +63,7 @@ def together(observers: Sequence[Party]) -> str:
 
 
 def all_others(observers: Sequence[Party]) -> str:
-    """What all clients but the observers, taken as one, are called.
+    """Return the name of all clients but the observers, taken together.
 
     >>> all_others((Party("server"),)), all_others((Party("client/3"),))
     ('the cohort', 'the other clients')
@@ -73,7 +72,7 @@ def all_others(observers: Sequence[Party]) -> str:
 
 
 def called(target: Party, observers: Sequence[Party]) -> str:
-    """How a sentence names whom these observers ask about.
+    """Return the name of a target, as seen by these observers, for use in a sentence.
 
     >>> called(COHORT, (Party("client/3"),)), called(COHORT, (Party("server"),))
     ('the other clients together', 'all clients together')
@@ -84,7 +83,7 @@ def called(target: Party, observers: Sequence[Party]) -> str:
 
 
 def possessive(name: str) -> str:
-    """The name as the owner of something.
+    """Return the possessive form of a name.
 
     >>> possessive("the cohort"), possessive("the other clients")
     ("the cohort's", "the other clients'")
@@ -93,10 +92,9 @@ def possessive(name: str) -> str:
 
 
 def told_apart(names: Sequence[str]) -> dict[str, str]:
-    """A short form of each of these names of attacks: what all of them share is left out.
+    """Shorten attack names by dropping the parts that all of them share.
 
-    Where a name is to be found in full stands beside it: in the table under a chart, or in the
-    sentence on the attack.
+    Use it only where the full names are nearby, such as in a table under the chart.
 
     >>> told_apart(["ppa, about the cohort"])
     {'ppa, about the cohort': 'ppa'}
@@ -104,16 +102,20 @@ def told_apart(names: Sequence[str]) -> dict[str, str]:
     ['decaf', 'ppa (without recipe)']
     """
     parts = {name: _parts(name) for name in names}
-    shared = set.intersection(*(set(each[1:]) for each in parts.values())) if parts else set()
-    short = {}
+    shared = (
+        set.intersection(*(set(name_parts[1:]) for name_parts in parts.values()))
+        if parts
+        else set()
+    )
+    short_names = {}
     for name, (first, *others) in parts.items():
-        apart = [part for part in others if part not in shared]
-        short[name] = f"{first} ({', '.join(apart)})" if apart else first
-    return short
+        distinct = [part for part in others if part not in shared]
+        short_names[name] = f"{first} ({', '.join(distinct)})" if distinct else first
+    return short_names
 
 
 def _parts(name: str) -> list[str]:
-    """The name split at its commas, but for those inside of brackets."""
+    """Split a name at its commas, except for commas inside brackets."""
     parts, depth = list[str](), 0
     for piece in name.split(", "):
         if depth > 0:

@@ -1,4 +1,4 @@
-"""The contract of a question, such as who sent an update."""
+"""The interface of a question, such as which user sent an update."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,87 +16,87 @@ from overheard.findings.row import Row
 C = TypeVar("C", bound=Claim)
 
 Control = Literal["exchange", "permutation"]
-"""A run beside the planned one, in which nothing is to be found.
+"""A control run beside the planned one, in which there is nothing to find.
 
-"exchange": the same clients exchange their examples in the same rounds, and nothing shifts.
-"permutation": the examples are dealt anew among all clients by chance.
+"exchange": the same clients exchange their examples in the same rounds, without a shift.
+"permutation": examples are permuted at random among all clients.
 """
 
 
 class Question(ABC, Generic[C]):
-    """What an attacker may ask about a target: all that an audit must know of it.
+    """A question that an attack answers about a target.
 
     A concrete question is a final frozen dataclass without fields, in the folder of its name.
     """
 
     name: ClassVar[str]
     source: ClassVar[str]
-    """Where its figures of merit come from: authors, year, section or equation."""
+    """Source of its scores: authors, year, section or equation."""
     control: ClassVar[Control | None] = None
-    """The control that its attacks listen to besides; None = none."""
+    """The control that its attacks are also run on; None = none."""
     is_about_people: ClassVar[bool] = False
-    """Whether it is about the person behind a client: a cohort is no person."""
+    """Whether it is about the user behind a client; a cohort is then no valid target."""
     takes_all_rounds: ClassVar[bool] = False
-    """Whether a round alone says nothing: no round is then listened to by itself."""
+    """Whether the question needs all rounds; attacks are then not run on single rounds."""
     measures: ClassVar[Mapping[str, Measure]] = MappingProxyType({})
-    """How its scores are told to a reader, by the score's name."""
+    """How to display its scores, by the score's name."""
 
     @property
     @abstractmethod
     def scorer(self) -> Scorer[C]:
-        """What holds claims that answer the question against the truth."""
+        """The scorer that compares claims with the ground truth."""
 
     @final
     def measure(self, score: str) -> Measure:
-        """How to tell a score; one that is not listed is told on its own scale."""
+        """Return how to display a score; by default its name, without unit or factor."""
         return self.measures.get(score, Measure(score, "", 1.0))
 
     def averages(self, finding: Finding) -> bool:
-        """Whether the scores of a finding count in the means over targets and runs.
+        """Return whether a finding's scores count in means over targets and runs.
 
-        Those of a control do not, unless the question says so: see `references`.
+        Scores of a control do not count by default; see `references`.
         """
         return not finding.cell.is_control
 
     def references(
         self, score: str, planned: Sequence[Finding], control: Sequence[Finding]
     ) -> Mapping[str, float]:
-        """What stands beside the mean of a score, besides the score's own references.
+        """Return references to show with the mean of a score, besides the score's own.
 
         Args:
-            score: its name.
+            score: name of the score.
             planned: the findings that the mean is over, one or more.
-            control: those of the control in the same place.
+            control: findings of the control in the same cell.
 
         """
         return {}
 
     def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
-        """What only many findings together tell, a row for each place and figure.
+        """Return summary rows of scores that are computed from many findings together.
 
         Args:
-            findings: that answer the question, controls among them.
-            seed: of the draws behind the intervals.
+            findings: all findings on the question, including controls.
+            seed: seed of the bootstrap draws for intervals.
 
         """
         return ()
 
 
 def plain_question(scorer: Scorer[C]) -> Question[C]:
-    """Return the question of a scorer that comes without one: no control, no rows, no page."""
-    held = scorer
+    """Return a question for a scorer that has none: no control, no extra rows, no page."""
+    wrapped = scorer
 
     @final
     @dataclass(frozen=True)
     class PlainQuestion(Question[C]):
-        """A question that is all in its scorer."""
+        """A question defined by its scorer alone."""
 
-        name = held.name
-        source = held.source
+        name = wrapped.name
+        source = wrapped.source
 
         @property
         def scorer(self) -> Scorer[C]:
-            """What holds claims that answer the question against the truth."""
-            return held
+            """The scorer that compares claims with the ground truth."""
+            return wrapped
 
     return PlainQuestion()

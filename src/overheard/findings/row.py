@@ -1,4 +1,4 @@
-"""What one attack got out of all its targets, by one figure of merit."""
+"""A summary row: one score of one attack over all its targets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,29 +9,29 @@ from overheard.findings.finding import Cell
 from overheard.statistics.estimate import Estimate
 
 CONTROL = "IID control"
-"""The reference that every figure has where the control ran: what the same attack gets where
-the clients' examples were dealt anew among all of them, so that nobody is who he seems."""
+"""Name of the reference that scores have if a permutation control was run: the same attack's
+mean score where examples were permuted among all clients."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one attack got out of all its targets, by one figure of merit.
+    """One score of one attack over all its targets.
 
     Args:
-        arm: of the findings below.
-        observers: of the findings below.
-        attack: of the findings below.
-        question: of the findings below.
-        rounds: listened to.
-        score: name of the figure of merit.
-        better: its direction.
-        value: mean of the figure.
-        blinds: mean of the figure for each guess that heard nothing.
-        references: mean of the figure for each guess told a part of the truth.
-        blind: mean for the best single blind guess; None where there is none.
-        gain: how much better than that guess, taken target by target; above 0 = it leaks.
-        targets: how many different targets.
-        seeds: how many different seeds.
+        arm: arm of the summarised findings.
+        observers: observers of the summarised findings.
+        attack: attack of the summarised findings.
+        question: question of the summarised findings.
+        rounds: the observed rounds.
+        score: name of the score.
+        better: direction of better claims.
+        value: mean score.
+        blinds: mean score of each uninformed guess.
+        references: mean score of each guess that knows part of the ground truth.
+        blind: mean score of the best single uninformed guess; None if there is none.
+        gain: gain over that guess, target by target; above 0 = better than guessing.
+        targets: number of different targets.
+        seeds: number of different seeds.
 
     """
 
@@ -52,5 +52,5 @@ class Row:
 
 
 def place_of(cell: Cell) -> tuple[object, ...]:
-    """What the findings that one row sums up have in common; not whether they are controls."""
+    """Return the key of the findings behind one row; planned and control runs share it."""
     return (cell.arm, cell.observers, cell.attack, cell.question, cell.rounds)

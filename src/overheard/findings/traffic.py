@@ -1,4 +1,4 @@
-"""How many bytes travelled in a run."""
+"""Bytes sent in a run."""
 
 from dataclasses import dataclass
 from math import prod
@@ -19,23 +19,22 @@ from overheard.core.parties import SERVER, Party, is_shadow
 from overheard.core.transcript import Transcript
 
 WIDEST = 8
-"""Bytes of one number at most."""
+"""Most bytes of one number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What the tensors of all messages take, in bytes.
+    """Size of the tensors of all messages, in bytes.
 
-    Counted is every number of a tensor at its own width: whoever compresses, or sends the few
-    numbers that are not 0 with their places, sends less. What travels beside the tensors
-    (names, sizes, metrics, the encryption of a transport) is left out.
+    Every number counts at its own width. Compression or a sparse encoding would need less.
+    Names, sizes, metrics and transport encryption are not counted.
 
     Args:
-        up: all that clients sent.
-        down: all that the server sent, once for each client that could read it.
-        answers: how many times a client sent something in a round.
-        heard: how many times a client could read something of the server's in a round, the
-            closing one included.
+        up: bytes sent by clients.
+        down: bytes sent by the server, counted once for each client that could read them.
+        answers: number of client-round pairs in which the client sent something.
+        heard: number of client-round pairs in which the client could read a message of the
+            server, including the closing broadcast.
 
     """
 
@@ -46,49 +45,48 @@ class Traffic:
 
     @property
     def up_each(self) -> float | None:
-        """Bytes of a client's answer in a round, mean; None where nobody answered."""
+        """Mean bytes that a client sends in a round; None if no client sent anything."""
         return self.up / self.answers if self.answers else None
 
     @property
     def down_each(self) -> float | None:
-        """Bytes that a client hears in a round, mean; None where nobody listened."""
+        """Mean bytes that a client receives in a round; None if no client received anything."""
         return self.down / self.heard if self.heard else None
 
 
 def traffic_of(transcript: Transcript) -> Traffic:
-    """What travelled, by the messages as they were sent.
+    """Measure the traffic of a run from its messages.
 
-    The sum that a server gets behind secure aggregation was sent by nobody: each client of the
-    cohort sent a masked message as large as the sum, at least, which counts by that size where
-    the transcript does not have it. Shadow devices are the server's own: what they send and
-    hear counts as nothing.
+    With secure aggregation each client of the cohort sends a masked message at least as large
+    as the aggregate. If the transcript has only the aggregate, each client counts with that
+    size. Shadow devices belong to the server, so their messages do not count.
 
     Args:
-        transcript: as it was said; models that were rebuilt from distilled sets would count.
+        transcript: the original transcript; models derived from distilled sets would count.
 
     Raises:
-        TranscriptError: if a file of weights is damaged at its head.
+        TranscriptError: if the header of a weights file is damaged.
 
     """
-    up, sums = dict[tuple[int, Party], int](), dict[tuple[int, Party], int]()
-    down, heard = 0, set[tuple[int, Party]]()
+    up, aggregates = dict[tuple[int, Party], int](), dict[tuple[int, Party], int]()
+    down, received = 0, set[tuple[int, Party]]()
     for message in transcript.messages:
         size = _size_of(message.body)
         if message.sender == SERVER:
-            hearers = [who for who in message.readers if not is_shadow(who)]
-            down += size * len(hearers)
-            heard.update((message.round, who) for who in hearers)
+            receivers = [party for party in message.readers if not is_shadow(party)]
+            down += size * len(receivers)
+            received.update((message.round, party) for party in receivers)
         elif isinstance(message.body, Aggregate):
-            sums.update(((message.round, who), size) for who in message.body.cohort)
+            aggregates.update(((message.round, party), size) for party in message.body.cohort)
         elif size:
             place = (message.round, message.sender)
             up[place] = up.get(place, 0) + size
-    own = {place: size for place, size in (sums | up).items() if not is_shadow(place[1])}
-    return Traffic(sum(own.values()), down, len(own), len(heard))
+    sent = {place: size for place, size in (aggregates | up).items() if not is_shadow(place[1])}
+    return Traffic(sum(sent.values()), down, len(sent), len(received))
 
 
 def _size_of(body: Body) -> int:
-    """Bytes of the tensors in what was said."""
+    """Count the bytes of the tensors in a message."""
     match body:
         case Broadcast():
             weights = body.weights
@@ -105,20 +103,19 @@ def _size_of(body: Body) -> int:
 
 
 def _size_on_disk(path: Path, numbers: int) -> int:
-    """Bytes of this many numbers in a file, of which the head alone is read.
+    """Return the bytes of this many numbers in a safetensors file; reads the header only.
 
-    The safetensors format: eight bytes say how long the head is that follows them, and behind
-    it the tensors stand without a gap.
+    The first eight bytes give the length of the header, and the tensors follow without gaps.
     """
     try:
         with path.open("rb") as file:
             head = 8 + int.from_bytes(file.read(8), "little")
         size = path.stat().st_size - head
     except OSError as error:
-        raise TranscriptError(f"{path} cannot be read ({error}): copy it anew") from error
+        raise TranscriptError(f"{path} cannot be read ({error}): copy it again") from error
     if not numbers <= size <= WIDEST * numbers:
         raise TranscriptError(
-            f"{path} has no room for the {numbers} numbers that it should hold: copy the "
-            "transcript anew, whole"
+            f"{path} is too small or too large for the {numbers} numbers that it should hold: "
+            "copy the whole transcript again"
         )
     return size

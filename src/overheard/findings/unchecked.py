@@ -1,4 +1,4 @@
-"""Claims that nobody could hold against the truth, held against a guess instead."""
+"""Claims without a known ground truth, compared with a guess instead."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,30 +9,30 @@ from overheard.findings.finding import Finding
 
 
 def claiming(exposure: Exposure) -> Sequence[str]:
-    """The full names of the attacks with claims that were not checked."""
-    return list(dict.fromkeys(one.cell.attack for one in exposure.claims))
+    """Return the full names of the attacks with unchecked claims."""
+    return list(dict.fromkeys(finding.cell.attack for finding in exposure.claims))
 
 
 def claims_of(exposure: Exposure, attack: str) -> Sequence[Finding]:
-    """What one attack claims, unchecked."""
-    return [one for one in exposure.claims if one.cell.attack == attack]
+    """Return the unchecked claims of one attack."""
+    return [finding for finding in exposure.claims if finding.cell.attack == attack]
 
 
 def told_guess(finding: Finding) -> tuple[str, tuple[float, ...]] | None:
-    """The guess of the attacker's own examples where it has some, else the customary one."""
-    told = [(name, numbers) for name, numbers in finding.blind.items() if numbers]
-    return told[-1] if told else None
+    """Return the guess from the attacker's own examples if there is one, else the default."""
+    guesses = [(name, numbers) for name, numbers in finding.blind.items() if numbers]
+    return guesses[-1] if guesses else None
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How many of the intervals that an attack states leave a guess out.
+    """How many of an attack's claimed intervals exclude a guess.
 
     Args:
-        guess: its name.
-        count: of the intervals that leave it out.
-        intervals: how many there are, one or more.
+        guess: name of the guess.
+        count: number of intervals that exclude it.
+        intervals: number of intervals, one or more.
 
     """
 
@@ -42,16 +42,16 @@ class LeftOut:
 
 
 def left_out(findings: Sequence[Finding]) -> LeftOut | None:
-    """Held against `told_guess`; None where there are no intervals or no guess."""
-    count, intervals, which = 0, 0, ""
-    for one in findings:
-        guess = told_guess(one)
-        if one.low is None or one.high is None or guess is None:
+    """Count the intervals that exclude `told_guess`; None without intervals or guess."""
+    count, intervals, guess_name = 0, 0, ""
+    for finding in findings:
+        guess = told_guess(finding)
+        if finding.low is None or finding.high is None or guess is None:
             continue
-        which, numbers = guess
-        if len(numbers) != len(one.low):
+        guess_name, numbers = guess
+        if len(numbers) != len(finding.low):
             continue
-        ends = zip(one.low, numbers, one.high, strict=True)
+        ends = zip(finding.low, numbers, finding.high, strict=True)
         count += sum(not low <= number <= high for low, number, high in ends)
         intervals += len(numbers)
-    return LeftOut(which, count, intervals) if intervals else None
+    return LeftOut(guess_name, count, intervals) if intervals else None

@@ -1,4 +1,4 @@
-"""Which value of an attribute each known update bears."""
+"""Attribute values of known users' updates."""
 
 from dataclasses import dataclass
 from typing import Literal, final
@@ -13,21 +13,21 @@ from overheard.linkage.heads import UNKNOWN
 from overheard.linkage.prior_updates import KnownUpdates
 
 Told = Literal["everyone", "holdout"]
-"""Whose attribute the attacker is told. "everyone": of all of whom it has prior examples, as
-published. The very person behind a target is then among them, and to know who it is tells the
-attribute. "holdout": only of users who take no part, so that what tells an attribute is what
-people who bear it have in common."""
+"""Users whose attribute value the attacker knows. "everyone": all users with prior examples, as
+published. The target's own user is then among them, so identifying the user reveals the
+attribute. "holdout": only users who take no part, so the attack must rely on what users with
+the same value have in common."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AttributeLabels:
-    """What an attacker is told of an attribute.
+    """Attribute values that an attacker knows.
 
     Args:
-        attribute: which.
-        values: that users are known to bear, in order.
-        labels: of each known update a place in `values`; `UNKNOWN` where it is not told.
+        attribute: its name.
+        values: the known values of users, sorted.
+        labels: an index into `values` for each known update; `UNKNOWN` where it is not known.
 
     """
 
@@ -36,44 +36,44 @@ class AttributeLabels:
     labels: Int[Tensor, " updates"]
 
     def told(self) -> Int[Tensor, " _told"]:
-        """The rows whose value is told."""
+        """Return the rows with a known value."""
         return (self.labels != UNKNOWN).nonzero().flatten()
 
 
 def attribute_labels(
     known: KnownUpdates, people: KnownUsers, attribute: str | None, told: Told
 ) -> AttributeLabels:
-    """Tell the value of the attribute of each known update.
+    """Read the attribute value of each known update's user.
 
     Args:
         known: the updates.
-        people: with the values.
-        attribute: which; None = the only one that there is.
-        told: of whom it is told.
+        people: the known users, with their attribute values.
+        attribute: its name; None = the only attribute of the data.
+        told: the users whose value the attacker knows.
 
     Raises:
-        NeedsError: if nothing is known of it, or the users of whom it is told bear one value.
+        NeedsError: if no value of the attribute is known, or all known values are the same.
 
     """
-    there = ", ".join(sorted(people.attributes)) or "none, for the data have none"
+    available = ", ".join(sorted(people.attributes)) or "none, as the data have no attributes"
     chosen = attribute
     if chosen is None and len(people.attributes) == 1:
         (chosen,) = people.attributes
     if chosen is None or not people.attributes.get(chosen):
         wanted = "an attribute" if attribute is None else f"the attribute {attribute!r}"
-        raise NeedsError(f"{wanted} needs values that are known: choose one of {there}")
+        raise NeedsError(f"{wanted} needs known values: choose one of {available}")
     values_of = people.attributes[chosen]
     values = tuple(sorted(set(values_of.values())))
-    first = known.named if told == "holdout" else 0
-    by_person = torch.full((len(known.names),), UNKNOWN)
-    for place, name in enumerate(known.names):
-        if place >= first and name in values_of:
-            by_person[place] = values.index(values_of[name])
-    labels = by_person[known.people]
+    first_user = known.named if told == "holdout" else 0
+    label_by_user = torch.full((len(known.names),), UNKNOWN)
+    for user, name in enumerate(known.names):
+        if user >= first_user and name in values_of:
+            label_by_user[user] = values.index(values_of[name])
+    labels = label_by_user[known.people]
     if len(set(labels.tolist()) - {UNKNOWN}) < 2:
         whose = "users who take no part" if told == "holdout" else "known users"
         raise NeedsError(
-            f"{chosen!r} needs updates of {whose} who bear 2 values of it or more: raise "
+            f"{chosen!r} needs updates of {whose} with 2 different values or more: raise "
             "data.people.holdout, or set told = 'everyone'"
         )
     return AttributeLabels(chosen, values, labels)

@@ -1,4 +1,4 @@
-"""Where all that a crowd sent lies, in the planes of known users."""
+"""Updates of all senders, projected on the principal directions of known users' updates."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from overheard.linkage.user_evidence import UserEvidence
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CrowdPlaces:
-    """All updates of a crowd, as few numbers.
+    """Projections of all senders' updates.
 
     Args:
-        numbers: of all whose updates are read, counted from 0.
-        senders: of each update, by number.
-        rounds: of each.
-        places: of each in the plane of each layer.
+        numbers: the index of each sender, from 0.
+        senders: index of each update's sender.
+        rounds: round of each update.
+        places: projections of the updates, one tensor a layer.
 
     """
 
@@ -38,45 +38,47 @@ class CrowdPlaces:
     places: tuple[Float[Tensor, "updates _"], ...]
 
     def number(self, who: Party) -> int:
-        """Of one of them.
+        """Return the index of a sender.
 
         Raises:
-            NeedsError: if nothing of it was read.
+            NeedsError: if it has no readable update.
 
         """
         if who not in self.numbers:
-            raise NeedsError(f"no update can be read of {who}: ask about others")
+            raise NeedsError(f"no update of {who} can be read: choose other targets")
         return self.numbers[who]
 
 
 def crowd_places(view: View, besides: Collection[Party], evidence: UserEvidence) -> CrowdPlaces:
-    """Read all whose updates can be read but these, one layer after another.
+    """Project the updates of all senders but the excluded ones, layer by layer.
 
     Raises:
-        NeedsError: if nobody is left, or an update holds what is no number.
+        NeedsError: if no sender is left, or an update contains NaN or infinity.
 
     """
-    crowd = crowd_of(view, besides)
-    if not crowd:
-        raise NeedsError(f"to tell senders apart needs {UPDATES.words}")
-    numbers = {who: number for number, who in enumerate(crowd)}
-    places = []
+    senders_read = crowd_of(view, besides)
+    if not senders_read:
+        raise NeedsError(f"comparing senders needs {UPDATES.words}")
+    indices = {sender: index for index, sender in enumerate(senders_read)}
+    projections = []
     for layer, reading in zip(evidence.layers, evidence.readings, strict=True):
-        sent = sent_updates(view, crowd, layer)
-        places.append(reading.places(sent.vectors, sent.rounds))
-    senders = torch.tensor([numbers[who] for who in sent.senders])
-    return CrowdPlaces(numbers, senders, sent.rounds, tuple(places))
+        sent = sent_updates(view, senders_read, layer)
+        projections.append(reading.places(sent.vectors, sent.rounds))
+    senders = torch.tensor([indices[sender] for sender in sent.senders])
+    return CrowdPlaces(indices, senders, sent.rounds, tuple(projections))
 
 
 def layers_in(view: View) -> tuple[Layer, ...]:
-    """The layers that tell most of the model that is heard.
+    """Return the default layers of the observed model.
 
     Raises:
         NeedsError: if no update can be read.
 
     """
-    deltas = (one.body.delta for one in view.messages if isinstance(one.body, Update))
+    deltas = (
+        message.body.delta for message in view.messages if isinstance(message.body, Update)
+    )
     names = next(deltas, None)
     if names is None:
-        raise NeedsError(f"the choice of layers needs {UPDATES.words}")
+        raise NeedsError(f"choosing layers needs {UPDATES.words}")
     return telling_layers(names)

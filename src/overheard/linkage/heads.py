@@ -1,4 +1,4 @@
-"""A perceptron that answers one or several questions about updates from one hidden layer."""
+"""A multi-head perceptron: one shared hidden layer, and one softmax output a question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from overheard.learning.chance import seeded
 from overheard.learning.threads import one_thread
 
 UNKNOWN = -1
-"""The label of an update of which a head is told nothing."""
+"""The label of an update that a head does not learn from."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Heads:
-    """What was learned: a hidden layer that all heads share, and one softmax each.
+    """A trained multi-head perceptron.
 
     Args:
-        network: gives the logits of each head.
+        network: returns the logits of each head.
 
     """
 
@@ -32,7 +32,7 @@ class Heads:
     def log_probabilities(
         self, vectors: Float[Tensor, "updates dims"]
     ) -> tuple[Float[Tensor, "updates _classes"], ...]:
-        """The logarithm of what each head says of each label, in float64."""
+        """Return the log-probabilities of each head's labels, in float64."""
         with one_thread(), torch.no_grad():
             return tuple(
                 logits.double().log_softmax(1) for logits in self.network(vectors.float())
@@ -54,29 +54,32 @@ def fit_heads(
 ) -> Heads:
     """Train a perceptron with one hidden layer of ReLUs, and one softmax for each question.
 
-    The attack model of Orekondy et al. 2018 (Gradient-Leaks, section 4.3 and Fig. 3a), and with
-    a second head that of its section 6.1.3 (Fig. 3d): minibatch SGD on the sum of the heads'
-    cross-entropies, all of one weight. Weights start as Keras does (Glorot and Bengio 2010,
-    eq. 16; biases 0), in which they wrote it. They do not say how many epochs, or in what
-    batches: Keras' 32 here. An update of unknown label adds nothing to the loss of that head.
+    The attack model of Orekondy et al. 2018 (Gradient-Leaks, section 4.3 and Fig. 3a). With a
+    second head it is the model of section 6.1.3 (Fig. 3d): minibatch SGD on the unweighted sum
+    of the heads' cross-entropies. Initial weights are those of Keras, which the authors used
+    (Glorot and Bengio 2010, eq. 16; biases 0). The paper gives neither the number of epochs nor
+    the batch size; the batch size here is Keras' default of 32. An unlabelled update adds
+    nothing to the loss of that head.
 
     Args:
         vectors: one an update.
-        labels: of each head, one an update, 0 to classes - 1; `UNKNOWN` where it is not told.
-        classes: how many labels each head tells apart.
-        seed: of the fresh weights and of the batches.
+        labels: labels for each head, 0 to classes - 1, one an update; `UNKNOWN` = unlabelled.
+        classes: number of labels of each head.
+        seed: seed of the initial weights and of the batches.
         hidden: units of the shared layer.
-        rate: the learning rate of the first step.
-        momentum: of SGD.
-        decay: of the rate, as Keras has it: rate / (1 + decay * step).
+        rate: learning rate of the first step.
+        momentum: momentum of SGD.
+        decay: decay of the rate, as in Keras: rate / (1 + decay * step).
         epochs: passes over the updates.
         batch: updates a step.
 
     """
     if not classes or len(labels) != len(classes):
-        raise ValueError(f"one list of labels a head, got {len(labels)} for {len(classes)}")
+        raise ValueError(
+            f"each head needs its labels: got {len(labels)} lists for {len(classes)} heads"
+        )
     if not len(vectors) or epochs < 1 or batch < 1:
-        raise ValueError("a network is fitted to one update or more, in one epoch or more")
+        raise ValueError("fitting needs at least one update, one epoch and a batch of one")
     inputs = vectors.float()
     with one_thread():
         with seeded(seed.child("weights")):
@@ -91,24 +94,26 @@ def fit_heads(
                 for group in optimizer.param_groups:
                     group["lr"] = rate / (1 + decay * step)
                 optimizer.zero_grad()
-                told = network(inputs[rows])
-                torch.autograd.backward(_loss(told, [each[rows] for each in labels]))
+                logits = network(inputs[rows])
+                torch.autograd.backward(_loss(logits, [each[rows] for each in labels]))
                 optimizer.step()
                 step += 1
     return Heads(network.eval().requires_grad_(False))
 
 
-def _loss(told: Sequence[Tensor], labels: Sequence[Tensor]) -> Tensor:
-    """By the size of the batch, so that an update weighs alike whoever else is unknown."""
+def _loss(outputs: Sequence[Tensor], labels: Sequence[Tensor]) -> Tensor:
+    """Divide by the size of the batch, so that unlabelled updates do not change the weights."""
     total = torch.zeros(())
-    for logits, mine in zip(told, labels, strict=True):
-        total = total + cross_entropy(logits, mine, ignore_index=UNKNOWN, reduction="sum")
+    for logits, head_labels in zip(outputs, labels, strict=True):
+        total = total + cross_entropy(
+            logits, head_labels, ignore_index=UNKNOWN, reduction="sum"
+        )
     return total / len(labels[0])
 
 
 @final
 class _Network(nn.Module):
-    """A hidden layer, and one linear layer a head."""
+    """A hidden layer, and one linear output layer a head."""
 
     def __init__(self, dims: int, hidden: int, classes: Sequence[int]) -> None:
         super().__init__()

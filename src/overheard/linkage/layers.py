@@ -1,4 +1,4 @@
-"""The choice of a layer by its depth."""
+"""Selection of a model's layer by its depth."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -6,21 +6,21 @@ from typing import Literal
 from overheard.core.errors import NeedsError
 
 Layer = int | Literal["all", "last_bias"]
-"""Which part of an update is looked at: a layer by its depth, counted from the input as Python
-counts (-1 is the last); all of them; or the bias of the last layer alone."""
+"""The part of an update that is used: a layer by its depth from the input, as a Python index
+(-1 is the last layer); all layers; or the bias of the last layer alone."""
 
 
 def tensors_of(layer: Layer, names: Iterable[str]) -> tuple[str, ...]:
-    """Names of the tensors of a layer, in the order in which the model has them.
+    """Return the names of a layer's tensors, in the model's order.
 
-    A layer is a module with weights of its own, so that a normalisation counts as one.
+    A layer is a module with its own weights, so a normalisation layer counts.
 
     >>> tensors_of(-1, ("embed.weight", "lstm.weight_ih_l0", "out.weight", "out.bias"))
     ('out.weight', 'out.bias')
 
     Args:
-        layer: which.
-        names: of all tensors of the model.
+        layer: the layer.
+        names: names of all tensors of the model.
 
     Raises:
         NeedsError: if the model has no such layer.
@@ -31,26 +31,26 @@ def tensors_of(layer: Layer, names: Iterable[str]) -> tuple[str, ...]:
         layers.setdefault(name.rpartition(".")[0], []).append(name)
     in_order = list(layers.values())
     if layer == "all":
-        return tuple(name for own in in_order for name in own)
+        return tuple(name for tensors in in_order for name in tensors)
     if layer == "last_bias":
         biases = tuple(name for name in in_order[-1] if name.rpartition(".")[2] == "bias")
         if not biases:
             raise NeedsError(
-                f"layer = 'last_bias' needs a last layer with a bias, and {in_order[-1]} are "
-                "all of its weights: choose layer = -1"
+                "layer = 'last_bias' needs a last layer with a bias, but its only weights are "
+                f"{in_order[-1]}: choose layer = -1"
             )
         return biases
     if not -len(in_order) <= layer < len(in_order):
-        told = ", ".join(f"{depth} = {name!r}" for depth, name in enumerate(layers))
-        raise NeedsError(f"layer = {layer} needs a model with one there: choose one of {told}")
+        choices = ", ".join(f"{depth} = {name!r}" for depth, name in enumerate(layers))
+        raise NeedsError(f"the model has no layer {layer}: choose one of {choices}")
     return tuple(in_order[layer])
 
 
 def telling_layers(names: Iterable[str]) -> tuple[Layer, ...]:
-    """Those that are read where none is chosen: the last bias, the last layer, all of them.
+    """Return the layers that are used by default: the last bias, the last layer, all layers.
 
-    The last layer's bias tells labels, the last layer what goes with them, and all of them what
-    inputs look like. A model whose last layer has no bias is read by the two others.
+    The last bias depends mostly on the labels, the last layer also on their features, and all
+    layers together on the inputs. Without a last bias the two others are used.
 
     >>> telling_layers(("embed.weight", "out.weight", "out.bias"))
     ('last_bias', -1, 'all')

@@ -1,4 +1,4 @@
-"""Prior examples of a known user, on which the attacker trains as if they were a client's."""
+"""Virtual clients that train on the prior examples of known users."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,14 @@ from overheard.core.examples import Examples, joined
 @final
 @dataclass(frozen=True, slots=True)
 class PriorClient:
-    """A piece of a known user's prior; plain values, so that its repr is its record.
+    """A virtual client with one chunk of a known user's prior examples.
+
+    Its repr is part of cache keys.
 
     Args:
-        user: whose.
-        chunk: which piece, the earliest being 0.
-        begin: its first row among the examples of all users, one user after another.
+        user: name of the user.
+        chunk: number of the chunk; 0 is the earliest.
+        begin: its first row in the concatenated examples of all users.
         end: the row after its last.
 
     """
@@ -27,27 +29,27 @@ class PriorClient:
 
     @property
     def name(self) -> str:
-        """The party that it plays, on whose name its draws hang."""
+        """The party's name, from which its seeds are derived."""
         return f"known/{self.user}/{self.chunk}"
 
     def held(self, users: Examples) -> Examples:
-        """The piece, cut out of the examples of all users."""
+        """Select the chunk from the concatenated examples of all users."""
         rows = slice(self.begin, self.end)
         return Examples(users.inputs[rows], users.labels[rows])
 
 
 def learners_of(people: Mapping[str, Examples], chunks: int) -> tuple[PriorClient, ...]:
-    """Cut the examples of each user into so many pieces, or as many as there are examples."""
-    learners, begin = [], 0
+    """Split each user's examples into this many chunks, or one chunk an example if fewer."""
+    clients, begin = [], 0
     for user, examples in people.items():
-        pieces = min(chunks, len(examples))
-        for chunk in range(pieces):
-            ends = [begin + len(examples) * cut // pieces for cut in (chunk, chunk + 1)]
-            learners.append(PriorClient(user, chunk, *ends))
+        count = min(chunks, len(examples))
+        for chunk in range(count):
+            ends = [begin + len(examples) * cut // count for cut in (chunk, chunk + 1)]
+            clients.append(PriorClient(user, chunk, *ends))
         begin += len(examples)
-    return tuple(learners)
+    return tuple(clients)
 
 
 def together(people: Mapping[str, Examples]) -> Examples:
-    """The examples of all users, one user after another, which learners have their rows of."""
+    """Concatenate the examples of all users; `PriorClient` rows refer to the result."""
     return joined(tuple(people.values()))

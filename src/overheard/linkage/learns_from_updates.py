@@ -1,4 +1,4 @@
-"""What attacks that learn from labelled updates of known users have in common."""
+"""Base class of attacks that learn from labelled updates of known users."""
 
 from abc import ABC
 
@@ -7,13 +7,13 @@ from overheard.linkage.prior_updates import Source
 
 
 class LearnsFromUpdates(ABC):
-    """Learns from the updates of shadow devices, or of known users that the attacker trains."""
+    """Base of attacks that learn from updates of shadow devices or of simulated known users."""
 
     __slots__ = ()
 
     updates: Source
-    """Where labelled updates come from."""
+    """Source of the labelled updates."""
 
     def rehearsal(self) -> Rehearsal:
-        """Tell on whose updates it learns."""
+        """Return whose updates the attack learns from."""
         return "known users" if self.updates == "simulated" else "shadow devices"

@@ -1,4 +1,4 @@
-"""Which updates of different rounds are of one sender, by how near they lie."""
+"""Linking of updates from different rounds that come from the same sender, by similarity."""
 
 import numpy as np
 import torch
@@ -11,27 +11,27 @@ from torch import Tensor
 def linked(
     nearness: Float[Tensor, "updates updates"], rounds: Int[Tensor, " updates"], least: float
 ) -> Int[Tensor, " updates"]:
-    """Number the senders of updates: those that link have one number.
+    """Return a group number for each update; linked updates share a number.
 
-    Average linkage (Sokal and Michener 1958), cut where a mean nearness falls below `least`.
-    No two updates of one round are linked, as nobody answers twice.
+    Average linkage (Sokal and Michener 1958), cut where the mean similarity of two groups falls
+    below `least`. Updates of one round are never linked, as a client replies once a round.
 
     Args:
-        nearness: of each two, -1..1.
-        rounds: of each.
-        least: mean nearness of two groups that are linked.
+        nearness: similarity of each pair of updates, -1..1.
+        rounds: round of each update.
+        least: smallest mean similarity of two groups that are linked.
 
     """
     if len(rounds) < 2:
         return torch.zeros(len(rounds), dtype=torch.long)
     distance = (1 - (nearness + nearness.T) / 2).clamp(min=0)
-    # One such pair among the at most n^2 / 4 of two groups puts their mean at 4 or more, and
-    # other distances reach 2.
+    # Other distances are at most 2. Two groups have at most n^2 / 4 pairs, so one such pair
+    # raises their mean distance to 4 or more.
     distance[rounds[:, None] == rounds[None]] = float(len(rounds)) ** 2
     distance.fill_diagonal_(0)
     tree = linkage(squareform(distance.numpy(), checks=False), "average")
-    found = fcluster(tree, min(2.0, 1 - least), "distance")
-    return torch.from_numpy(np.unique(found, return_inverse=True)[1].astype(np.int64))
+    groups = fcluster(tree, min(2.0, 1 - least), "distance")
+    return torch.from_numpy(np.unique(groups, return_inverse=True)[1].astype(np.int64))
 
 
 def least_nearness(
@@ -39,19 +39,25 @@ def least_nearness(
     people: Int[Tensor, " updates"],
     rounds: Int[Tensor, " updates"],
 ) -> float:
-    """Where as many pairs of one person are missed as pairs of two are taken for one, in share.
+    """Return the similarity threshold at the equal error rate.
 
-    The lowest such, as spaces that were learned on these very pairs make those of one person
-    nearer than they are. Pairs of different rounds alone; infinity where no person has two of
-    them, so that nothing is linked.
+    There the share of missed same-user pairs equals the share of accepted different-user pairs.
+    The lowest such threshold is taken: the spaces were fitted to these pairs, which makes
+    same-user pairs look too similar. Only pairs from different rounds count. Infinity, so that
+    nothing is linked, if no user has such a pair.
     """
-    apart = torch.ones_like(nearness, dtype=torch.bool).triu(1)
-    apart &= rounds[:, None] != rounds[None]
-    same = people[:, None] == people[None]
-    own, others = nearness[apart & same].sort().values, nearness[apart & ~same].sort().values
-    if not len(own) or not len(others):
+    is_pair = torch.ones_like(nearness, dtype=torch.bool).triu(1)
+    is_pair &= rounds[:, None] != rounds[None]
+    is_same_user = people[:, None] == people[None]
+    same_user, different_users = (
+        nearness[is_pair & is_same_user].sort().values,
+        nearness[is_pair & ~is_same_user].sort().values,
+    )
+    if not len(same_user) or not len(different_users):
         return float("inf")
-    levels = torch.linspace(float(others[0]), float(own[-1]), 2001, dtype=nearness.dtype)
-    missed = torch.searchsorted(own, levels) / len(own)
-    taken = 1 - torch.searchsorted(others, levels) / len(others)
-    return float(levels[(missed - taken).abs().argmin()])
+    thresholds = torch.linspace(
+        float(different_users[0]), float(same_user[-1]), 2001, dtype=nearness.dtype
+    )
+    missed = torch.searchsorted(same_user, thresholds) / len(same_user)
+    accepted = 1 - torch.searchsorted(different_users, thresholds) / len(different_users)
+    return float(thresholds[(missed - accepted).abs().argmin()])

@@ -1,4 +1,4 @@
-"""Balanced pairs of known vectors, for a network that learns to match."""
+"""Balanced training pairs for a matching network."""
 
 import torch
 from jaxtyping import Int
@@ -10,76 +10,76 @@ from overheard.linkage.matcher import Pairs
 
 
 def update_pairs(people: Int[Tensor, " updates"], count: int, seed: Seed, teller: str) -> Pairs:
-    """Draw pairs of updates: in turn two of one person, and one each of two persons.
+    """Draw pairs of updates, alternately from the same user and from two users.
 
-    Persons are drawn first, all alike, and then their updates.
+    Users are drawn first, uniformly, and then their updates.
 
     Args:
-        people: whose each update is.
-        count: of pairs.
-        seed: of what is drawn.
-        teller: the attack, for the refusal.
+        people: index of each update's user.
+        count: number of pairs.
+        seed: seed of the draws.
+        teller: name of the attack, for the error message.
 
     Raises:
-        NeedsError: if no person has two updates, or all are of one.
+        NeedsError: if no user has two updates, or all updates are of one user.
 
     """
     rows = _rows_of(people)
-    several = [person for person, own in enumerate(rows) if len(own) > 1]
-    if not several or len(rows) < 2:
+    with_two = [user for user, user_rows in enumerate(rows) if len(user_rows) > 1]
+    if not with_two or len(rows) < 2:
         raise NeedsError(
-            f"{teller} needs two updates or more of one known user, and some of another, to "
-            "learn what a match is: let it hear two rounds or more"
+            f"{teller} needs two updates or more of one known user, and some of another, as "
+            "training pairs: let it observe two rounds or more"
         )
-    draw = seed.numpy()
+    generator = seed.numpy()
     left, right = [], []
     for number in range(count):
         if number % 2 == 0:
-            own = rows[several[draw.integers(len(several))]]
-            pair = draw.choice(len(own), 2, replace=False)
-            left.append(own[pair[0]])
-            right.append(own[pair[1]])
+            user_rows = rows[with_two[generator.integers(len(with_two))]]
+            pair = generator.choice(len(user_rows), 2, replace=False)
+            left.append(user_rows[pair[0]])
+            right.append(user_rows[pair[1]])
         else:
-            first, second = draw.choice(len(rows), 2, replace=False)
-            left.append(rows[first][draw.integers(len(rows[first]))])
-            right.append(rows[second][draw.integers(len(rows[second]))])
+            first, second = generator.choice(len(rows), 2, replace=False)
+            left.append(rows[first][generator.integers(len(rows[first]))])
+            right.append(rows[second][generator.integers(len(rows[second]))])
     return Pairs(torch.tensor(left), torch.tensor(right), torch.arange(count) % 2 == 0)
 
 
 def embedding_pairs(
     people: Int[Tensor, " updates"], count: int, seed: Seed, teller: str
 ) -> Pairs:
-    """Draw pairs of an update and a person: in turn its own, and another.
+    """Draw pairs of an update and a user's embedding, alternately matching and not matching.
 
     Args:
-        people: whose each update is, as a row of the embeddings of people.
-        count: of pairs.
-        seed: of what is drawn.
-        teller: the attack, for the refusal.
+        people: row of each update's user in the embeddings.
+        count: number of pairs.
+        seed: seed of the draws.
+        teller: name of the attack, for the error message.
 
     Raises:
-        NeedsError: if all updates are of one person.
+        NeedsError: if all updates are of one user.
 
     """
     rows = _rows_of(people)
     if len(rows) < 2:
         raise NeedsError(
-            f"{teller} needs updates of two persons or more whose embeddings it has, to learn "
-            "from: raise data.people.holdout, or set learn_from = 'everyone'"
+            f"{teller} needs updates of two users or more with known embeddings to learn from: "
+            "raise data.people.holdout, or set learn_from = 'everyone'"
         )
-    draw = seed.numpy()
+    generator = seed.numpy()
     left, right = [], []
     for number in range(count):
-        first, second = draw.choice(len(rows), 2, replace=False)
-        own = rows[first]
-        left.append(own[draw.integers(len(own))])
+        first, second = generator.choice(len(rows), 2, replace=False)
+        user_rows = rows[first]
+        left.append(user_rows[generator.integers(len(user_rows))])
         right.append(int(people[rows[first if number % 2 == 0 else second][0]]))
     return Pairs(torch.tensor(left), torch.tensor(right), torch.arange(count) % 2 == 0)
 
 
-def _rows_of(people: Int[Tensor, " updates"]) -> list[list[int]]:
-    """The rows of each person of whom there are any."""
+def _rows_of(users: Int[Tensor, " updates"]) -> list[list[int]]:
+    """List the rows of each user that has any."""
     rows: dict[int, list[int]] = {}
-    for row, person in enumerate(people.tolist()):
-        rows.setdefault(person, []).append(row)
-    return [rows[person] for person in sorted(rows)]
+    for row, user in enumerate(users.tolist()):
+        rows.setdefault(user, []).append(row)
+    return [rows[user] for user in sorted(rows)]

@@ -1,4 +1,4 @@
-"""Networks that say of two vectors whether they are of one person."""
+"""Siamese networks that decide whether two vectors belong to the same user."""
 
 from dataclasses import dataclass
 from typing import final
@@ -16,17 +16,17 @@ WIDTH = 128
 
 FORGETTING = 0.9
 SMALLEST = 1e-7
-"""Keras' settings of RMSProp, in which the paper's attacks were written."""
+"""Defaults of Keras' RMSProp, which the paper's attacks used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs to learn from: of each the row of a left vector, that of a right one, the answer.
+    """Training pairs of left and right vectors.
 
     Args:
         left: rows of the left vectors.
         right: rows of the right vectors.
-        match: whether both are of one person.
+        match: whether both belong to the same user.
 
     """
 
@@ -38,10 +38,10 @@ class Pairs:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Matcher:
-    """What was learned: where each side's vectors are mapped to, and how far apart is near.
+    """A trained matching network.
 
     Args:
-        network: whose last layer weighs the distances in each of `WIDTH` numbers.
+        network: its last layer weights the distance in each of `WIDTH` dimensions.
 
     """
 
@@ -50,17 +50,24 @@ class Matcher:
     def probabilities(
         self, left: Float[Tensor, "left dims"], right: Float[Tensor, "right others"]
     ) -> Float[Tensor, "left right"]:
-        """The chance that each on the left is of one person with each on the right, float64."""
+        """Return the probability of a match for each left-right pair, in float64."""
         with one_thread(), torch.no_grad():
-            one, other = self.network.left(left.float()), self.network.right(right.float())
+            left_vectors, right_vectors = (
+                self.network.left(left.float()),
+                self.network.right(right.float()),
+            )
             weight = self.network.last.weight[0]
-            logits = self.network.last.bias.double().expand(len(one), len(other))
-            # Sums of weighted distances, parted by sign so that each is a distance itself.
+            logits = self.network.last.bias.double().expand(
+                len(left_vectors), len(right_vectors)
+            )
+            # Weighted sums of distances, split by sign so that each part is an L1 distance.
             for sign in (1.0, -1.0):
-                chosen = weight * sign > 0
-                scale = weight[chosen].abs()
+                has_sign = weight * sign > 0
+                scale = weight[has_sign].abs()
                 logits = logits + sign * torch.cdist(
-                    (one[:, chosen] * scale).double(), (other[:, chosen] * scale).double(), p=1
+                    (left_vectors[:, has_sign] * scale).double(),
+                    (right_vectors[:, has_sign] * scale).double(),
+                    p=1,
                 )
             return logits.sigmoid()
 
@@ -73,24 +80,26 @@ def fit_siamese(
     batch: int = 32,
     rate: float = 1e-3,
 ) -> Matcher:
-    """A network that compares vectors of one kind, both mapped by the same two layers.
+    """Train a network that maps both vectors of a pair by the same two layers.
 
     Orekondy et al. (Gradient-Leaks), section 4.3 and Fig. 3b: two fully connected layers of 128
-    ReLUs, |e - e'| number by number, one unit with a sigmoid; binary cross-entropy, RMSProp at
-    rate 1e-3. Not told there: the batch, and how long.
+    ReLUs, |e - e'| elementwise, one unit with a sigmoid; binary cross-entropy, RMSProp at rate
+    1e-3. The paper gives neither the batch size nor the number of steps.
 
     Args:
-        vectors: which both rows of a pair are of.
-        pairs: each is learned from once, in this order.
-        seed: of the fresh weights.
+        vectors: the vectors; both rows of a pair refer to them.
+        pairs: training pairs, each used once, in this order.
+        seed: seed of the initial weights.
         batch: pairs a step.
-        rate: of RMSProp.
+        rate: learning rate of RMSProp.
 
     """
     with one_thread():
         with seeded(seed):
-            twin = nn.Sequential(_layer(vectors.shape[1]), nn.ReLU(), _layer(WIDTH), nn.ReLU())
-            network = _Network(twin, twin)
+            encoder = nn.Sequential(
+                _layer(vectors.shape[1]), nn.ReLU(), _layer(WIDTH), nn.ReLU()
+            )
+            network = _Network(encoder, encoder)
         return _fitted(network, vectors.float(), vectors.float(), pairs, batch, rate)
 
 
@@ -103,24 +112,24 @@ def fit_cross_modal(
     batch: int = 32,
     rate: float = 1e-3,
 ) -> Matcher:
-    """The same for vectors of two kinds, each mapped by one layer of its own (Fig. 3c).
+    """Train a network that maps updates and embeddings by one layer each (Fig. 3c).
 
     Args:
-        updates: which the left rows of pairs are of.
-        embeddings: which the right rows are of.
-        pairs: each is learned from once, in this order.
-        seed: of the fresh weights.
+        updates: the left vectors.
+        embeddings: the right vectors.
+        pairs: training pairs, each used once, in this order.
+        seed: seed of the initial weights.
         batch: pairs a step.
-        rate: of RMSProp.
+        rate: learning rate of RMSProp.
 
     """
     with one_thread():
         with seeded(seed):
-            sides = [
-                nn.Sequential(_layer(kind.shape[1]), nn.ReLU())
-                for kind in (updates, embeddings)
+            encoders = [
+                nn.Sequential(_layer(vectors.shape[1]), nn.ReLU())
+                for vectors in (updates, embeddings)
             ]
-            network = _Network(*sides)
+            network = _Network(*encoders)
         return _fitted(network, updates.float(), embeddings.float(), pairs, batch, rate)
 
 
@@ -140,7 +149,7 @@ def _fitted(
 
 
 def _layer(inputs: int) -> nn.Linear:
-    """Fresh as Keras has it: Glorot and Bengio 2010, eq. 16; biases 0."""
+    """Return a layer with Keras' initial weights: Glorot and Bengio 2010, eq. 16; biases 0."""
     layer = nn.Linear(inputs, WIDTH)
     nn.init.xavier_uniform_(layer.weight)
     nn.init.zeros_(layer.bias)
@@ -149,7 +158,7 @@ def _layer(inputs: int) -> nn.Linear:
 
 @final
 class _Network(nn.Module):
-    """Two sides, the distance between them, and one unit that judges it."""
+    """Two encoders, the distance between their outputs, and one unit that scores it."""
 
     def __init__(self, left: nn.Module, right: nn.Module) -> None:
         super().__init__()
@@ -159,5 +168,5 @@ class _Network(nn.Module):
         nn.init.zeros_(self.last.bias)
 
     def forward(self, left: Tensor, right: Tensor) -> Tensor:
-        told: Tensor = self.last((self.left(left) - self.right(right)).abs())
-        return told[:, 0]
+        logits: Tensor = self.last((self.left(left) - self.right(right)).abs())
+        return logits[:, 0]

@@ -1,4 +1,4 @@
-"""Updates trained on pieces of a prior, and what several pieces together would give."""
+"""Chunks of users' prior examples, and mean updates over several chunks."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from torch import Tensor
 from overheard.linkage.prior_updates import KnownUpdates
 
 PIECES = 4
-"""Into which the updates of a user are dealt where they do not come in pieces."""
+"""Number of chunks into which a user's updates are divided if they do not come in chunks."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
-    """One update a user and round.
+    """Mean updates, one a user and round.
 
     Args:
-        vectors: of each.
-        people: whose.
-        rounds: of each.
+        vectors: the mean updates.
+        people: index of each one's user.
+        rounds: round of each.
 
     """
 
@@ -32,34 +32,35 @@ class Joined:
 
 
 def pieces_of(known: KnownUpdates) -> Int[Tensor, " updates"]:
-    """Of which piece of its user each update is.
+    """Return the chunk number of each update.
 
-    Those of shadow devices, each of a whole prior, are dealt into `PIECES` in their order.
+    Shadow devices train on all prior examples, so their updates are numbered 0 to `PIECES` - 1
+    in turn.
     """
     if bool(known.chunks.any()):
         return known.chunks
-    pieces = torch.zeros_like(known.people)
-    for person in range(len(known.names)):
-        own = (known.people == person).nonzero().flatten()
-        pieces[own] = torch.arange(len(own)) % PIECES
-    return pieces
+    chunks = torch.zeros_like(known.people)
+    for user in range(len(known.names)):
+        user_rows = (known.people == user).nonzero().flatten()
+        chunks[user_rows] = torch.arange(len(user_rows)) % PIECES
+    return chunks
 
 
 def joined(
     known: KnownUpdates, pieces: Int[Tensor, " updates"], chosen: Collection[int]
 ) -> Joined:
-    """What some pieces together would have sent, by user and round.
+    """Average the updates of some chunks, by user and round.
 
-    To the first order an update adds up over the examples that it was trained on, so the mean
-    of the pieces' updates has the direction of the update on all of them.
+    To first order an update is a sum over its training examples, so the mean over chunks has
+    the direction of the update on all of them.
     """
     rows = torch.isin(pieces, torch.tensor(sorted(chosen), dtype=pieces.dtype))
     rows = rows.nonzero().flatten()
-    width = int(known.rounds.max()) + 1
-    own, place = torch.unique(
-        known.people[rows] * width + known.rounds[rows], return_inverse=True
+    round_count = int(known.rounds.max()) + 1
+    groups, group = torch.unique(
+        known.people[rows] * round_count + known.rounds[rows], return_inverse=True
     )
-    sums = known.vectors.new_zeros(len(own), known.vectors.shape[1])
-    sums.index_add_(0, place, known.vectors[rows])
-    means = sums.div_(place.bincount(minlength=len(own))[:, None])
-    return Joined(means, own // width, own % width)
+    sums = known.vectors.new_zeros(len(groups), known.vectors.shape[1])
+    sums.index_add_(0, group, known.vectors[rows])
+    means = sums.div_(group.bincount(minlength=len(groups))[:, None])
+    return Joined(means, groups // round_count, groups % round_count)

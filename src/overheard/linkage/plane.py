@@ -1,4 +1,4 @@
-"""The few directions in which updates of one round differ from each other."""
+"""Principal component analysis of updates, centred on the mean of their round."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,30 +10,30 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 MOST_DIRECTIONS = 1000
-"""Beyond it nothing was gained on blogs and WISDM, and a fit takes seconds."""
+"""More directions gained nothing on blogs and WISDM; a fit with this many takes seconds."""
 
 MOST_UPDATES = 2500
-"""From which directions are found, evenly chosen of more, as the time grows as their cube."""
+"""Most updates in a fit, evenly spaced if there are more: its time is cubic in their number."""
 
 BLOCK = 512
-"""Updates that stand in memory in float64 at once."""
+"""Updates held in memory in float64 at once."""
 
 LEAST_SPREAD = 1e-9
-"""Share of the largest variance below which a direction is rounding."""
+"""Share of the largest variance below which a direction counts as rounding error."""
 
 ROUNDING = 1e-12
-"""The most by which updates of length 1 differ that do not: float64 has 16 digits."""
+"""Largest difference that counts as rounding error in updates of length 1 (float64)."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Plane:
-    """Principal directions of updates scaled to length 1, less the mean of their round.
+    """Principal directions of updates of length 1, centred on the mean of their round.
 
-    The mean of a round is what all clients were taught in it; what is left is their own.
+    The mean of a round is common to all clients; the rest is specific to each client.
 
     Args:
-        directions: orthonormal, as columns.
+        directions: orthonormal columns.
 
     """
 
@@ -45,19 +45,24 @@ class Plane:
         rounds: Int[Tensor, " updates"],
         means: "RoundMeans",
     ) -> Float[Tensor, "updates directions"]:
-        """Where updates lie, each less the mean of its round or of the nearest."""
+        """Project updates, each centred on the mean of its round or of the nearest round."""
         blocks = _blocks(vectors, rounds)
-        return torch.cat([means.less(scaled, own) @ self.directions for scaled, own in blocks])
+        return torch.cat(
+            [
+                means.less(scaled, block_rounds) @ self.directions
+                for scaled, block_rounds in blocks
+            ]
+        )
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundMeans:
-    """The mean update of each round, every update scaled to length 1.
+    """The mean update of each round, with every update scaled to length 1.
 
     Args:
-        rounds: in order.
-        means: of each.
+        rounds: the round numbers, in order.
+        means: the mean of each round.
 
     """
 
@@ -67,7 +72,7 @@ class RoundMeans:
     def less(
         self, scaled: Float[Tensor, "updates dims"], rounds: Int[Tensor, " updates"]
     ) -> Float[Tensor, "updates dims"]:
-        """Take from each update the mean of its round; of the nearest where there is none."""
+        """Subtract the mean of each update's round, or of the nearest round with a mean."""
         nearest = (rounds[:, None] - self.rounds[None]).abs().argmin(1)  # (updates)
         return scaled - self.means[nearest]
 
@@ -75,45 +80,47 @@ class RoundMeans:
 def round_means(
     vectors: Float[Tensor, "updates dims"], rounds: Int[Tensor, " updates"]
 ) -> RoundMeans:
-    """The mean of each round that these updates are of."""
-    there, place = torch.unique(rounds, return_inverse=True)
-    sums = torch.zeros(len(there), vectors.shape[1], dtype=torch.float64)
-    for scaled, own in _blocks(vectors, place):
-        sums.index_add_(0, own, scaled)
-    return RoundMeans(there, sums / place.bincount(minlength=len(there))[:, None])
+    """Compute the mean update of each round."""
+    distinct, place = torch.unique(rounds, return_inverse=True)
+    sums = torch.zeros(len(distinct), vectors.shape[1], dtype=torch.float64)
+    for scaled, block_places in _blocks(vectors, place):
+        sums.index_add_(0, block_places, scaled)
+    return RoundMeans(distinct, sums / place.bincount(minlength=len(distinct))[:, None])
 
 
 def plane_of(vectors: Float[Tensor, "updates dims"], rounds: Int[Tensor, " updates"]) -> Plane:
-    """The leading directions of these updates, `MOST_DIRECTIONS` at most.
+    """Fit the leading principal directions of updates, `MOST_DIRECTIONS` at most.
 
-    From the inner products of updates or of their numbers, whichever are fewer. Where updates
-    of a round do not differ there is one direction, and it is 0, so that all lie in one place.
+    The eigenvectors are those of the Gram matrix or of the covariance, whichever is smaller. If
+    the updates of a round do not differ, the only direction is 0, so all projections are equal.
     """
     if len(vectors) > MOST_UPDATES:
         chosen = torch.linspace(0, len(vectors) - 1, MOST_UPDATES).round().long()
         vectors, rounds = vectors[chosen], rounds[chosen]
     means = round_means(vectors, rounds)
-    apart = torch.cat([means.less(scaled, own) for scaled, own in _blocks(vectors, rounds)])
-    updates, dims = apart.shape
-    if not bool(apart.abs().max() > ROUNDING):
-        return Plane(apart.new_zeros(dims, 1))
+    centred = torch.cat(
+        [means.less(scaled, block_rounds) for scaled, block_rounds in _blocks(vectors, rounds)]
+    )
+    updates, dims = centred.shape
+    if not bool(centred.abs().max() > ROUNDING):
+        return Plane(centred.new_zeros(dims, 1))
     if updates < dims:
-        spread, sides = torch.linalg.eigh(apart @ apart.T)
-        kept = _kept(spread)
-        return Plane((apart.T @ sides[:, kept]) / spread[kept].sqrt())
-    spread, sides = torch.linalg.eigh(apart.T @ apart)
-    return Plane(sides[:, _kept(spread)])
+        variances, eigenvectors = torch.linalg.eigh(centred @ centred.T)
+        selected = _kept(variances)
+        return Plane((centred.T @ eigenvectors[:, selected]) / variances[selected].sqrt())
+    variances, eigenvectors = torch.linalg.eigh(centred.T @ centred)
+    return Plane(eigenvectors[:, _kept(variances)])
 
 
 def _blocks(
-    vectors: Float[Tensor, "updates dims"], beside: Int[Tensor, " updates"]
+    vectors: Float[Tensor, "updates dims"], values: Int[Tensor, " updates"]
 ) -> Iterator[tuple[Float[Tensor, "_updates dims"], Int[Tensor, " _updates"]]]:
-    """Some updates at a time, scaled to length 1, each with what stands beside it."""
-    parts = zip(torch.split(vectors, BLOCK), torch.split(beside, BLOCK), strict=True)
-    return ((normalize(block.double()), own) for block, own in parts)
+    """Yield blocks of updates scaled to length 1, each with its rows of `values`."""
+    parts = zip(torch.split(vectors, BLOCK), torch.split(values, BLOCK), strict=True)
+    return ((normalize(block.double()), block_values) for block, block_values in parts)
 
 
-def _kept(spread: Float[Tensor, " directions"]) -> Int[Tensor, " kept"]:
-    """The largest first."""
-    largest = spread.argsort(descending=True)[:MOST_DIRECTIONS]
-    return largest[spread[largest] > LEAST_SPREAD * spread.max()]
+def _kept(variances: Float[Tensor, " directions"]) -> Int[Tensor, " kept"]:
+    """Select the directions with enough variance, largest first."""
+    largest = variances.argsort(descending=True)[:MOST_DIRECTIONS]
+    return largest[variances[largest] > LEAST_SPREAD * variances.max()]

@@ -1,4 +1,4 @@
-"""What known users would tell beside their weights, from training on what is known of them."""
+"""Metadata of known users' updates: from shadow devices, or from simulated training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,19 +24,19 @@ from overheard.linkage.learner import PriorClient, learners_of, together
 from overheard.linkage.told_beside import less_mean, told_beside
 
 LOSS = "loss"
-"""The metric that a client of this package's federation reports: see `learning.cohort`."""
+"""The metric that clients of Overheard's own federation report: see `learning.cohort`."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class KnownNumbers:
-    """Numbers that the users who may be named tell in clear, one row an update.
+    """Metadata of candidate users' updates, one row an update.
 
     Args:
-        names: what each number is, as `ToldBeside` has it.
-        numbers: less the mean of their round; NaN where an update does not tell it.
-        users: index into the names of `KnownUsers.priors` of who each row is of.
-        devices: which device, or piece of a prior, each row is of.
+        names: name of each column, as in `ToldBeside`.
+        numbers: values less the mean of their round; NaN = missing.
+        users: each row's user, as an index into the names of `KnownUsers.priors`.
+        devices: each row's shadow device, or chunk of prior examples.
 
     """
 
@@ -47,43 +47,47 @@ class KnownNumbers:
 
 
 def told_by_shadows(view: View, knowledge: Knowledge, *, order: bool) -> KnownNumbers:
-    """What the shadow devices of users who may be named told in the run.
+    """Read the metadata of candidate users' shadow devices in the run.
 
     Raises:
         NeedsError: if no such device took part.
 
     """
-    people = knowledge.people
-    users = tuple(people.priors)
-    playing = {who: user for who, user in people.devices.items() if user in people.priors}
-    told = told_beside(view, playing.keys(), order=order)
-    if not told.senders:
+    known_users = knowledge.people
+    users = tuple(known_users.priors)
+    user_of_device = {
+        device: user
+        for device, user in known_users.devices.items()
+        if user in known_users.priors
+    }
+    features = told_beside(view, user_of_device.keys(), order=order)
+    if not features.senders:
         raise NeedsError(
-            "metadata of shadow devices need a run in which they take part: set "
+            "no shadow device took part, so there is no metadata of them: set "
             "data.people.shadow_devices, or updates = 'simulated'"
         )
-    numbers = {who: place for place, who in enumerate(playing)}
+    device_indices = {device: index for index, device in enumerate(user_of_device)}
     return KnownNumbers(
-        told.names,
-        told.numbers,
-        torch.tensor([users.index(playing[who]) for who in told.senders]),
-        torch.tensor([numbers[who] for who in told.senders]),
+        features.names,
+        features.numbers,
+        torch.tensor([users.index(user_of_device[device]) for device in features.senders]),
+        torch.tensor([device_indices[device] for device in features.senders]),
     )
 
 
 def told_when_simulated(
     view: View, knowledge: Knowledge, *, pieces: int, most_rounds: int
 ) -> KnownNumbers:
-    """The loss that training on each prior from the broadcasts reports.
+    """Simulate the losses that known users would report, training from the broadcasts.
 
-    A prior is cut into pieces, each of which trains as a client of its own: how far the losses
-    of two pieces of one user lie apart tells how far that of other examples of the user may.
+    Prior examples are split into chunks, each trained by its own virtual client. The difference
+    between the losses of one user's chunks estimates the spread over the user's other examples.
 
     Args:
-        view: for the broadcasts.
-        knowledge: with priors, a model and a recipe.
-        pieces: of each prior, those on end together; fewer where it has not so many examples.
-        most_rounds: rounds that are imitated, evenly spaced among those with a broadcast.
+        view: the view with the broadcasts.
+        knowledge: prior examples, a model and a recipe.
+        pieces: consecutive chunks per user; fewer if the user has fewer examples.
+        most_rounds: most rounds to simulate, evenly spaced among those with a broadcast.
 
     Raises:
         NeedsError: if the model, the recipe or every broadcast is missing.
@@ -92,32 +96,32 @@ def told_when_simulated(
     broadcasts = view.broadcasts()
     if knowledge.build_model is None or knowledge.recipe is None or not broadcasts:
         raise NeedsError(
-            "simulated metadata need broadcasts, the model's architecture and the recipe: "
+            "simulated metadata needs broadcasts, the model's architecture and the recipe: "
             "grant them, or set updates = 'shadow'"
         )
     priors = knowledge.people.priors
-    learners = learners_of(priors, pieces)
+    clients = learners_of(priors, pieces)
     rounds = sorted(broadcasts)
-    spaced = torch.linspace(0, len(rounds) - 1, min(most_rounds, len(rounds))).round().int()
-    chosen = [rounds[place] for place in spaced.tolist()]
+    indices = torch.linspace(0, len(rounds) - 1, min(most_rounds, len(rounds))).round().int()
+    chosen = [rounds[place] for place in indices.tolist()]
     with one_thread():
-        losses = [_losses(broadcasts[n], knowledge, learners, n) for n in chosen]
-    told = torch.tensor(losses, dtype=torch.float64).reshape(-1, 1)
+        losses = [_losses(broadcasts[number], knowledge, clients, number) for number in chosen]
+    values = torch.tensor(losses, dtype=torch.float64).reshape(-1, 1)
     users = tuple(priors)
     return KnownNumbers(
         (LOSS,),
-        less_mean(told, torch.tensor(chosen).repeat_interleave(len(learners))),
-        torch.tensor([users.index(one.user) for one in learners]).repeat(len(chosen)),
-        torch.arange(len(learners)).repeat(len(chosen)),
+        less_mean(values, torch.tensor(chosen).repeat_interleave(len(clients))),
+        torch.tensor([users.index(client.user) for client in clients]).repeat(len(chosen)),
+        torch.arange(len(clients)).repeat(len(chosen)),
     )
 
 
 def _losses(
-    start: Weights, knowledge: Knowledge, learners: Sequence[PriorClient], number: int
+    start: Weights, knowledge: Knowledge, clients: Sequence[PriorClient], number: int
 ) -> list[float]:
-    """What each learner reports in one round, through the defenses that the attacker knows.
+    """Return the loss of each virtual client in one round, with the known defenses in force.
 
-    NaN for one that a defense leaves without examples.
+    NaN if a defense leaves a client without examples.
     """
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
@@ -125,13 +129,15 @@ def _losses(
     training = Training(knowledge.build_model, knowledge.recipe)
     for defense in knowledge.defenses or ():
         training = defense.on_training(training)
-    whole = together(knowledge.people.priors)
-    held = [_defended(one, whole, knowledge, number, seed) for one in learners]
-    pool = together({one.name: data for one, data in zip(learners, held, strict=True)})
-    ends = torch.tensor([len(data) for data in held]).cumsum(0).tolist()
+    examples = together(knowledge.people.priors)
+    client_data = [_defended(client, examples, knowledge, number, seed) for client in clients]
+    pool = together(
+        {client.name: data for client, data in zip(clients, client_data, strict=True)}
+    )
+    ends = torch.tensor([len(data) for data in client_data]).cumsum(0).tolist()
     members = [
-        Member(one.name, torch.arange(end - len(data), end))
-        for one, data, end in zip(learners, held, ends, strict=True)
+        Member(client.name, torch.arange(end - len(data), end))
+        for client, data, end in zip(clients, client_data, ends, strict=True)
         if len(data)
     ]
     trained = train_cohort(
@@ -145,23 +151,23 @@ def _losses(
         workers=knowledge.means.workers,
         device=device,
     )
-    told = {one.member.name: one.loss for one in trained}
-    return [told.get(one.name, nan) for one in learners]
+    losses = {client.member.name: client.loss for client in trained}
+    return [losses.get(client.name, nan) for client in clients]
 
 
 def _defended(
-    learner: PriorClient, whole: Examples, knowledge: Knowledge, number: int, seed: Seed
+    client: PriorClient, examples: Examples, knowledge: Knowledge, number: int, seed: Seed
 ) -> Examples:
-    """What a learner trains on, after the defenses of the data."""
-    data = whole.take(torch.arange(learner.begin, learner.end))
+    """Apply the known defenses to a virtual client's examples."""
+    data = examples.take(torch.arange(client.begin, client.end))
     for defense in knowledge.defenses or ():
-        own = seed.child("defense", defense.name)
-        moment = Moment(
+        defense_seed = seed.child("defense", defense.name)
+        context = Moment(
             number,
-            Party(learner.name),
-            own.child(number, learner.name),
+            Party(client.name),
+            defense_seed.child(number, client.name),
             background=knowledge.background,
-            lasting=own.child("lasting", learner.name),
+            lasting=defense_seed.child("lasting", client.name),
         )
-        data = defense.on_data(data, moment)
+        data = defense.on_data(data, context)
     return data

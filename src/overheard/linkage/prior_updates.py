@@ -1,4 +1,4 @@
-"""Updates of known users to learn from, and those of targets to be told apart, side by side."""
+"""Updates of known users to learn from, and updates of senders in the view."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ from overheard.linkage.simulated_updates import simulated_updates
 from overheard.linkage.sketch import sketch_for
 
 Source = Literal["shadow", "simulated"]
-"""Where labelled updates come from: shadow devices, which take part in the run with prior
-examples, as published; or the attacker's own training on them at each broadcast, for which
-nobody has to let it take part."""
+"""Source of labelled updates. "shadow": shadow devices, which take part in the run with prior
+examples, as published. "simulated": the attacker's own training on prior examples from each
+broadcast, which needs no access to the run."""
 
 MOST_ROUNDS = 24
-"""Rounds in which known users are trained, at most."""
+"""Most rounds in which known users are trained."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentUpdates:
-    """What some parties sent, one row an update, sender by sender and round by round.
+    """Updates of some senders, one row an update, ordered by sender and then round.
 
     Args:
-        vectors: the chosen layer of each, sketched where it is large.
-        senders: of each.
-        rounds: of each.
+        vectors: the chosen layer of each update; large tensors are sketched.
+        senders: sender of each update.
+        rounds: round of each update.
 
     """
 
@@ -44,26 +44,26 @@ class SentUpdates:
     rounds: Int[Tensor, " updates"]
 
     def rows(self) -> dict[Party, Int[Tensor, " _updates"]]:
-        """The rows of each sender."""
+        """Return the rows of each sender."""
         rows: dict[Party, list[int]] = {}
-        for row, who in enumerate(self.senders):
-            rows.setdefault(who, []).append(row)
-        return {who: torch.tensor(own) for who, own in rows.items()}
+        for row, sender in enumerate(self.senders):
+            rows.setdefault(sender, []).append(row)
+        return {sender: torch.tensor(sender_rows) for sender, sender_rows in rows.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class KnownUpdates:
-    """Updates of which the attacker knows the user, one row each, round by round.
+    """Updates whose user the attacker knows, one row an update, ordered by round.
 
-    A user may have none: with no example, or on a shadow device that was never asked.
+    A user without examples, or whose shadow device was never sampled, has no update.
 
     Args:
-        vectors: as `SentUpdates` has them.
-        people: whose, as a place in `names`.
-        rounds: of each.
-        chunks: which piece of the user's prior each was trained on, the earliest being 0.
-        names: users who may be named, then holdout users.
-        named: how many of them may be named.
+        vectors: as in `SentUpdates`.
+        people: each update's user, as an index into `names`.
+        rounds: round of each update.
+        chunks: chunk of prior examples that each update was trained on; 0 is the earliest.
+        names: names of the candidate users, then of the holdout users.
+        named: number of candidate users, whom the attacker may name.
 
     """
 
@@ -76,32 +76,34 @@ class KnownUpdates:
 
 
 def sent_updates(view: View, senders: Sequence[Party], layer: Layer) -> SentUpdates:
-    """Read one layer of all that these parties sent, one tensor of one update at a time.
+    """Read one layer of all updates of some senders, one tensor of one update at a time.
 
     Raises:
-        NeedsError: if the model has no such layer, nothing of a sender can be read, or what it
-            sent is no number.
+        NeedsError: if the model has no such layer, a sender has no readable update, or an
+            update contains NaN or infinity.
 
     """
-    heard: dict[Party, dict[int, Weights]] = {who: {} for who in senders}
+    deltas: dict[Party, dict[int, Weights]] = {sender: {} for sender in senders}
     for message in view.messages:
-        if isinstance(message.body, Update) and message.sender in heard:
-            heard[message.sender][message.round] = message.body.delta
-    silent = [who for who, own in heard.items() if not own]
+        if isinstance(message.body, Update) and message.sender in deltas:
+            deltas[message.sender][message.round] = message.body.delta
+    silent = [sender for sender, by_round in deltas.items() if not by_round]
     if silent:
-        raise NeedsError(f"no update can be read of {', '.join(silent)}: ask about others")
-    sent = [(who, number) for who, own in heard.items() for number in sorted(own)]
-    vectors = _vectors([heard[who][number] for who, number in sent], layer)
+        raise NeedsError(f"no update of {', '.join(silent)} can be read: choose other targets")
+    sent = [
+        (sender, number) for sender, by_round in deltas.items() for number in sorted(by_round)
+    ]
+    vectors = _vectors([deltas[sender][number] for sender, number in sent], layer)
     broken = [sent[row] for row in (~vectors.isfinite().all(1)).nonzero().flatten().tolist()]
     if broken:
-        told = ", ".join(f"{who} in round {number}" for who, number in broken)
+        listed = ", ".join(f"{sender} in round {number}" for sender, number in broken)
         raise NeedsError(
-            f"the updates of {told} hold NaN, or numbers too large to add up, and lie near to "
-            "none: leave them out of the recording"
+            f"the updates of {listed} contain NaN, or numbers too large to sum, so they cannot "
+            "be compared: leave them out of the recording"
         )
     return SentUpdates(
         vectors,
-        tuple(who for who, _ in sent),
+        tuple(sender for sender, _ in sent),
         torch.tensor([number for _, number in sent], dtype=torch.long),
     )
 
@@ -114,52 +116,58 @@ def known_updates(
     chunks: int = 1,
     most_rounds: int = MOST_ROUNDS,
 ) -> KnownUpdates:
-    """Updates of known users, heard from shadow devices or trained.
+    """Load labelled updates of known users, from shadow devices or from simulated training.
 
-    Those that are trained start from the broadcast of every round in which anybody else was
-    heard, follow the recipe and pass the defenses that the attacker knows of; they are kept on
-    the shelf of `knowledge.means`, all layers of them, so no attack trains them again.
+    Simulated training starts from the broadcast of every round with an update of somebody else.
+    It follows the recipe, and applies the defenses that the attacker knows. All layers are
+    cached in `knowledge.means`, so no attack repeats the training.
 
     Args:
-        view: for broadcasts and shadow devices.
-        knowledge: of users, and of how clients train.
-        source: where the updates come from.
-        layer: which part of each is given.
-        chunks: pieces, one after another in time and about equally large, into which a prior
-            is cut, each trained as a client of its own; a user with fewer examples has fewer.
-            Shadow devices hold their priors whole.
-        most_rounds: of which users are trained in, evenly spaced over those that there are;
-            shadow devices are heard in all.
+        view: the view with broadcasts and shadow devices.
+        knowledge: the known users, and how clients train.
+        source: source of the updates.
+        layer: the part of each update to return.
+        chunks: consecutive, about equally large chunks of a user's prior examples, each trained
+            by its own virtual client; fewer if the user has fewer examples. Shadow devices
+            train on all prior examples.
+        most_rounds: most rounds to simulate, evenly spaced over the available ones; updates of
+            shadow devices are taken from all rounds.
 
     Raises:
-        NeedsError: if something is missing for that, saying which.
-        PlanError: if a training runs away.
-        WorkerError: if workers die again and again.
+        NeedsError: if something is missing; the message names it.
+        PlanError: if a training diverges.
+        WorkerError: if workers die repeatedly.
 
     """
     if chunks < 1 or most_rounds < 1:
-        raise ValueError(f"chunks and most_rounds are 1 or more: {chunks}, {most_rounds}")
-    people = knowledge.people
-    names = tuple(people.examples())
-    if len(people.priors) < 2:
+        raise ValueError(f"chunks and most_rounds must be 1 or more: {chunks}, {most_rounds}")
+    users = knowledge.people
+    names = tuple(users.examples())
+    if len(users.priors) < 2:
         raise NeedsError(f"updates of known users need {USERS.words}")
     if source == "shadow":
         return _heard(view, knowledge, layer, names)
     broadcasts = _broadcasts(view, knowledge, most_rounds)
-    learners = learners_of(people.examples(), chunks)
-    if not learners:
-        raise NeedsError(f"updates of known users need {USERS.words}, and all are empty")
-    made = simulated_updates(
-        broadcasts, knowledge, learners, tensors_of(layer, next(iter(broadcasts.values())))
+    clients = learners_of(users.examples(), chunks)
+    if not clients:
+        raise NeedsError(
+            f"updates of known users need {USERS.words}, but no known user has an example"
+        )
+    simulated = simulated_updates(
+        broadcasts, knowledge, clients, tensors_of(layer, next(iter(broadcasts.values())))
     )
-    places = {name: place for place, name in enumerate(names)}
+    user_indices = {name: index for index, name in enumerate(names)}
     return KnownUpdates(
-        made.vectors,
-        torch.tensor([places[one.user] for one in learners], dtype=torch.long)[made.learners],
-        made.rounds,
-        torch.tensor([one.chunk for one in learners], dtype=torch.long)[made.learners],
+        simulated.vectors,
+        torch.tensor([user_indices[client.user] for client in clients], dtype=torch.long)[
+            simulated.learners
+        ],
+        simulated.rounds,
+        torch.tensor([client.chunk for client in clients], dtype=torch.long)[
+            simulated.learners
+        ],
         names,
-        len(people.priors),
+        len(users.priors),
     )
 
 
@@ -167,18 +175,20 @@ def _heard(
     view: View, knowledge: Knowledge, layer: Layer, names: tuple[str, ...]
 ) -> KnownUpdates:
     devices = knowledge.people.devices
-    there = set(view.senders())
-    heard = [device for device in devices if device in there]
-    if not heard:
+    senders = set(view.senders())
+    observed = [device for device in devices if device in senders]
+    if not observed:
         raise NeedsError(
-            "updates of shadow devices need some that were heard: let them take part "
+            "no update of a shadow device can be read: let shadow devices take part "
             "(data.people.shadow_devices = true), or train known users (updates = 'simulated')"
         )
-    sent = sent_updates(view, heard, layer)
-    places = {name: place for place, name in enumerate(names)}
+    sent = sent_updates(view, observed, layer)
+    user_indices = {name: index for index, name in enumerate(names)}
     return KnownUpdates(
         sent.vectors,
-        torch.tensor([places[devices[who]] for who in sent.senders], dtype=torch.long),
+        torch.tensor(
+            [user_indices[devices[sender]] for sender in sent.senders], dtype=torch.long
+        ),
         sent.rounds,
         torch.zeros_like(sent.rounds),
         names,
@@ -187,22 +197,22 @@ def _heard(
 
 
 def _broadcasts(view: View, knowledge: Knowledge, most_rounds: int) -> dict[int, Weights]:
-    """Those from which known users are trained, by round."""
+    """Select the broadcasts from which known users are trained, by round."""
     devices = knowledge.people.devices.keys()
-    heard = {
+    observed = {
         m.round
         for m in view.messages
         if isinstance(m.body, Update) and m.sender not in devices and not is_shadow(m.sender)
     }
-    there = {
+    broadcasts = {
         m.round: m.body.weights
         for m in view.messages
-        if isinstance(m.body, Broadcast) and m.round in heard
+        if isinstance(m.body, Broadcast) and m.round in observed
     }
     missing = [
         need.words
         for need, met in (
-            (BROADCASTS, bool(there)),
+            (BROADCASTS, bool(broadcasts)),
             (MODEL, knowledge.build_model is not None),
             (RECIPE, knowledge.recipe is not None),
         )
@@ -210,16 +220,16 @@ def _broadcasts(view: View, knowledge: Knowledge, most_rounds: int) -> dict[int,
     ]
     if missing:
         raise NeedsError(
-            f"to train known users (updates = 'simulated') needs {'; '.join(missing)}: grant "
-            "the attacker what is missing, or let it have shadow devices (updates = 'shadow')"
+            f"training known users (updates = 'simulated') needs {'; '.join(missing)}: grant "
+            "the attacker what is missing, or use shadow devices (updates = 'shadow')"
         )
-    rounds = sorted(there)
-    places = torch.linspace(0, len(rounds) - 1, min(most_rounds, len(rounds))).round().int()
-    return {rounds[place]: there[rounds[place]] for place in places.tolist()}
+    rounds = sorted(broadcasts)
+    indices = torch.linspace(0, len(rounds) - 1, min(most_rounds, len(rounds))).round().int()
+    return {rounds[index]: broadcasts[rounds[index]] for index in indices.tolist()}
 
 
 def _vectors(deltas: Sequence[Weights], layer: Layer) -> Float[Tensor, "updates dims"]:
-    """Tensor by tensor, as the draws of one sketch take more memory than what comes of it."""
+    """Sketch tensor by tensor, as the draws of one sketch take more memory than its result."""
     names = tensors_of(layer, deltas[0])
     shapes = {name: tuple(deltas[0][name].shape) for name in names}
     widths = [sketch_for(name, shapes[name]).width for name in names]

@@ -1,4 +1,4 @@
-"""Trains some known users in one round, sketches what they would send, and drops the rest."""
+"""A worker job that trains some known users in one round and sketches their updates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,29 +21,28 @@ from overheard.simulation.imitated_defenses import ImitatedDefenses
 from overheard.simulation.job_tensors import background_of, broadcast_of, examples_of
 
 SKETCH = "sketch/"
-"""Stands before the name of each tensor of which the job gives sketches."""
+"""Prefix of the names of sketched tensors in the job's result."""
 
 ANSWERED = "answered"
-"""The name under which the job gives the places of the learners whose sketches they are."""
+"""Name of the tensor with the indices of the clients that sent an update."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SimulateUsers(Job):
-    """Train, defend, sketch: some learners, one round.
+    """A job that trains, defends and sketches some virtual clients in one round.
 
-    Of the tensors it reads the broadcast, the examples "users" and, where known defenses may
-    mix in public examples, these. It gives `SKETCH` + name of every tensor of the model, one
-    row for each learner in `ANSWERED`: one whom a defense of the data leaves without an example
-    has nothing to send.
+    It reads the broadcast, the examples "users" and, for defenses that mix in public examples,
+    the background. It returns `SKETCH` + name for every tensor of the model, one row for each
+    client in `ANSWERED`. A client that a defense leaves without examples sends nothing.
 
     Args:
-        round: which.
-        learners: who.
-        build_model: gives the architecture.
+        round: number of the round.
+        learners: the virtual clients.
+        build_model: builds the model.
         recipe: how clients train.
-        defenses: through which data and updates pass.
-        seed: of all draws.
+        defenses: defenses applied to data and updates.
+        seed: seed of all draws.
         device: where to compute.
 
     """
@@ -57,32 +56,32 @@ class SimulateUsers(Job):
     device: str
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Do it on one core, so that the bits are the same wherever it is done.
+        """Run the job on one core, so that results are bit-identical on every machine.
 
         Raises:
-            PlanError: if a training runs away.
+            PlanError: if a training diverges.
 
         """
         broadcast = broadcast_of(tensors)
         sketches = {name: sketch_for(name, tuple(w.shape)) for name, w in broadcast.items()}
         users, background = examples_of(tensors, "users"), background_of(tensors)
-        imitated = ImitatedDefenses(self.defenses, self.round, self.seed)
+        simulated_defenses = ImitatedDefenses(self.defenses, self.round, self.seed)
         with one_thread():
-            held = [
-                imitated.held(learner.held(users), learner.name, background)
-                for learner in self.learners
+            client_data = [
+                simulated_defenses.held(client.held(users), client.name, background)
+                for client in self.learners
             ]
-            answered = [place for place, data in enumerate(held) if len(data)]
+            answered = [index for index, data in enumerate(client_data) if len(data)]
             pool = Examples(
-                torch.cat([data.inputs for data in held]).to(self.device),
-                torch.cat([data.labels for data in held]).to(self.device),
+                torch.cat([data.inputs for data in client_data]).to(self.device),
+                torch.cat([data.labels for data in client_data]).to(self.device),
             )
-            rows = torch.split(torch.arange(len(pool)), [len(data) for data in held])
+            rows = torch.split(torch.arange(len(pool)), [len(data) for data in client_data])
             trained = train_cohort(
                 self.build_model,
                 broadcast,
                 pool,
-                [Member(self.learners[place].name, rows[place]) for place in answered],
+                [Member(self.learners[index].name, rows[index]) for index in answered],
                 self.recipe,
                 seed=self.seed.child("training"),
                 round=self.round,
@@ -90,15 +89,15 @@ class SimulateUsers(Job):
                 workers=1,
                 device=self.device,
             )
-            # Sketched one by one, so that no two updates that are trained one by one meet.
-            rows_of = [
+            # Sketched one by one, so that only one update at a time needs to be in memory.
+            sketched = [
                 {name: sketch.of(update.delta[name]) for name, sketch in sketches.items()}
-                for update in map(imitated.sent, trained)
+                for update in map(simulated_defenses.sent, trained)
             ]
-        read = {
-            SKETCH + name: torch.stack([row[name] for row in rows_of])
-            if rows_of
+        result = {
+            SKETCH + name: torch.stack([row[name] for row in sketched])
+            if sketched
             else torch.empty(0, sketch.width)
             for name, sketch in sketches.items()
         }
-        return {ANSWERED: torch.tensor(answered, dtype=torch.long), **read}
+        return {ANSWERED: torch.tensor(answered, dtype=torch.long), **result}

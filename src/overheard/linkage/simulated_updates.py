@@ -1,4 +1,4 @@
-"""Has known users trained in each round, except for what stands on the shelf already."""
+"""Simulated updates of known users in each round, cached across attacks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ from overheard.simulation.job_tensors import background_tensors, named_examples
 from overheard.simulation.keys import broadcast_key, key_of
 
 WHAT = "known users"
-"""As what their training is told to `Means.on_progress`."""
+"""Name of this training in calls of `Means.on_progress`."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SimulatedUpdates:
-    """What learners would have sent, one row an update, round by round.
+    """Updates of virtual clients, one row an update, ordered by round.
 
     Args:
-        vectors: the tensors asked for, sketched, side by side.
-        learners: whose, as a place among the learners.
-        rounds: of each.
+        vectors: the requested tensors, sketched and concatenated.
+        learners: index of each update's virtual client.
+        rounds: round of each update.
 
     """
 
@@ -49,16 +49,16 @@ def simulated_updates(
     learners: Sequence[PriorClient],
     names: Sequence[str],
 ) -> SimulatedUpdates:
-    """What each learner would have sent in each round, as far as these tensors tell.
+    """Simulate the update of each virtual client in each round.
 
-    One piece of work is `CHUNK` learners in one round. All tensors of it are kept on the shelf
-    as soon as it is done, so that no choice of a layer has anything trained again.
+    One job trains `CHUNK` clients in one round. All its tensors are cached as soon as it is
+    done, so no other choice of a layer repeats the training.
 
     Args:
-        broadcasts: by round.
-        knowledge: with a model and a recipe.
-        learners: in the order of `knowledge.people.examples`.
-        names: of the tensors that are wanted.
+        broadcasts: the global model, by round.
+        knowledge: knowledge with a model and a recipe.
+        learners: the virtual clients, in the order of `knowledge.people.examples`.
+        names: names of the tensors to return.
 
     """
     means = knowledge.means
@@ -67,23 +67,23 @@ def simulated_updates(
     common = _common(knowledge, pool, seed)
     starts, jobs = [], []
     for number, weights in broadcasts.items():
-        part = broadcast_key(common, number, weights)
-        for begin in range(0, len(learners), CHUNK):
-            own = tuple(learners[begin : begin + CHUNK])
-            job = _job(knowledge, number, own, seed)
-            jobs.append(single_answer(number, key_of(part, repr(own)), job))
-            starts.append(begin)
+        round_key = broadcast_key(common, number, weights)
+        for first in range(0, len(learners), CHUNK):
+            job_clients = tuple(learners[first : first + CHUNK])
+            job = _job(knowledge, number, job_clients, seed)
+            jobs.append(single_answer(number, key_of(round_key, repr(job_clients)), job))
+            starts.append(first)
     parts: dict[int, SimulatedUpdates] = {}
 
-    def take(place: int, _: int, made: Answer) -> None:
-        parts[place] = SimulatedUpdates(
-            torch.cat([made[SKETCH + name] for name in names], 1),
-            starts[place] + made[ANSWERED],
-            torch.full_like(made[ANSWERED], jobs[place].round),
+    def take(index: int, _: int, result: Answer) -> None:
+        parts[index] = SimulatedUpdates(
+            torch.cat([result[SKETCH + name] for name in names], 1),
+            starts[index] + result[ANSWERED],
+            torch.full_like(result[ANSWERED], jobs[index].round),
         )
 
     do_cached(WHAT, jobs, JobInputs(lambda: _shared(knowledge, pool), broadcasts), means, take)
-    in_order = [parts[place] for place in range(len(jobs))]
+    in_order = [parts[index] for index in range(len(jobs))]
     return SimulatedUpdates(
         torch.cat([part.vectors for part in in_order]),
         torch.cat([part.learners for part in in_order]),
@@ -92,23 +92,23 @@ def simulated_updates(
 
 
 def _common(knowledge: Knowledge, pool: Examples, seed: Seed) -> str:
-    """The part of a key that all rounds share."""
+    """Return the part of the cache key that all rounds share."""
     assert knowledge.build_model is not None
     model = str(fresh(knowledge.build_model, seed))
-    known = (knowledge.recipe, knowledge.defenses or (), seed, RAW, WIDTH)
+    settings = (knowledge.recipe, knowledge.defenses or (), seed, RAW, WIDTH)
     background = knowledge.background if knowledge.defenses else None
-    given = () if background is None else (background.inputs, background.labels)
-    return key_of(repr(known), model, pool.inputs, pool.labels, *given)
+    public = () if background is None else (background.inputs, background.labels)
+    return key_of(repr(settings), model, pool.inputs, pool.labels, *public)
 
 
 def _job(
-    knowledge: Knowledge, number: int, learners: tuple[PriorClient, ...], seed: Seed
+    knowledge: Knowledge, number: int, clients: tuple[PriorClient, ...], seed: Seed
 ) -> SimulateUsers:
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
     return SimulateUsers(
         number,
-        learners,
+        clients,
         knowledge.build_model,
         knowledge.recipe,
         knowledge.defenses or (),
@@ -118,5 +118,5 @@ def _job(
 
 
 def _shared(knowledge: Knowledge, pool: Examples) -> tuple[Bundle, ...]:
-    """What the jobs of all rounds read."""
+    """Bundle the tensors that the jobs of all rounds read."""
     return (Bundle(named_examples("users", pool)), Bundle(background_tensors(knowledge)))

@@ -1,4 +1,4 @@
-"""Few numbers in place of a large tensor, between which distances are about the same."""
+"""Count sketches, which reduce large tensors and approximately preserve distances."""
 
 from dataclasses import dataclass
 from math import prod
@@ -11,27 +11,27 @@ from torch import Tensor
 from overheard.core.seeds import Seed
 
 RAW = 8192
-"""Numbers up to which a tensor is kept as it is."""
+"""Tensors with up to this many numbers are not sketched."""
 
 WIDTH = 2048
-"""Numbers of the sketch of a larger one: an inner product of two vectors of length 1 then has
-a standard error of at most (2 / WIDTH)^(1/2) = 0.03."""
+"""Numbers in the sketch of a larger tensor. The inner product of two vectors of length 1 then
+has a standard error of at most (2 / WIDTH)^(1/2) = 0.03."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Sketch:
-    """Sums the numbers of one tensor in few buckets, each with a sign of its own.
+    """A count sketch: sums a tensor's numbers, with random signs, in a few buckets.
 
     Charikar, Chen and Farach-Colton 2002 (Finding Frequent Items in Data Streams), one row:
-    y_b = sum over the i in bucket b of s_i x_i. It is linear, and inner products of sketches
-    are those of the tensors in the mean over buckets and signs. 5,000 updates of a million
-    numbers take 20 s of one core and 0.4 GB of memory, read from the disk's cache.
+    y_b = sum over the i in bucket b of s_i x_i. It is linear. The expected inner product of two
+    sketches, over buckets and signs, is that of the tensors. 5,000 updates of a million numbers
+    take 20 s of one core and 0.4 GB of memory, read from the disk's cache.
 
     Args:
-        buckets: of each number; None = the tensor is kept as it is.
-        signs: of each number, 1 or -1.
-        width: how many numbers come out.
+        buckets: bucket of each number; None = the tensor is not sketched.
+        signs: sign of each number, 1 or -1.
+        width: length of the sketch.
 
     """
 
@@ -40,7 +40,7 @@ class Sketch:
     width: int
 
     def of(self, tensor: Shaped[Tensor, "..."]) -> Float[Tensor, " dims"]:
-        """The sketch of one tensor of the shape that this was made for, in float32."""
+        """Sketch one tensor of the expected shape; returns float32."""
         flat = tensor.detach().to("cpu", torch.float32).flatten()
         if self.buckets is None:
             return flat.clone()
@@ -48,7 +48,7 @@ class Sketch:
 
 
 def sketch_for(name: str, shape: tuple[int, ...]) -> Sketch:
-    """The sketch of all tensors of this name and shape, on which alone its draws hang."""
+    """Make the sketch of all tensors with this name and shape, which alone seed its draws."""
     size = prod(shape)
     if size <= RAW:
         return Sketch(None, torch.empty(0), size)

@@ -1,4 +1,4 @@
-"""The chance that a sender is none of the known users, by how much speaks for the likeliest."""
+"""Open-set model: the probability that a sender is none of the known users."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from torch.nn.functional import softplus
 from overheard.linkage.logit import Logit, fit_logit
 
 WORSE = 1.25
-"""Times the log loss of the largest evidence, up to which how it stands out is preferred."""
+"""Largest ratio of normalised evidence's log loss to raw evidence's at which it is used."""
 
 OTHERS = 8
-"""As many values as which the spread of all senders' evidence counts beside a sender's own."""
+"""Weight of the variance pooled over senders, in values of a sender's own evidence."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """A logistic fit of the largest evidence, or of how far it stands out.
+    """A logistic model of the largest evidence, raw or normalised by the other users' evidence.
 
     Args:
-        logit: the chance by the statistic.
-        stands_out: which one.
+        logit: probability of an unknown sender, given the statistic.
+        stands_out: whether the statistic is the normalised evidence.
 
     """
 
@@ -33,14 +33,14 @@ class Stranger:
     stands_out: bool
 
     def chances(self, scores: Float[Tensor, "senders users"]) -> Float[Tensor, " senders"]:
-        """The chance for each sender, by the evidence for all who may be named."""
-        able = torch.ones_like(scores, dtype=torch.bool)
-        told = standing_out(scores, able) if self.stands_out else scores.amax(1)
-        return torch.tensor([self.logit.chance(float(one)) for one in told])
+        """Return each sender's probability of being unknown, given all candidates' evidence."""
+        is_candidate = torch.ones_like(scores, dtype=torch.bool)
+        statistic = standing_out(scores, is_candidate) if self.stands_out else scores.amax(1)
+        return torch.tensor([self.logit.chance(float(value)) for value in statistic])
 
 
 UNKNOWN = Stranger(Logit(0.0, 0.0), stands_out=False)
-"""Where nothing is known to calibrate on: 1/2."""
+"""The model without calibration data: a probability of 1/2."""
 
 
 def fit_stranger(
@@ -48,45 +48,52 @@ def fit_stranger(
         tuple[Float[Tensor, "_cases users"], Int[Tensor, " _cases"], Bool[Tensor, " users"]]
     ],
 ) -> Stranger:
-    """Learn it from updates of known users, seen and unseen alike.
+    """Fit the model to updates of known users, each used as a known and as an unknown sender.
 
-    Whole updates speak louder than the parts of them in the trials, for the right user and for
-    wrong ones. So a chance learned from how loudly the largest evidence speaks is too low for
-    real strangers, and how far it stands out is preferred: unless it tells the trials apart
-    worse (`WORSE`), as it does where known users differ in few directions, and the evidence for
-    wrong ones is no noise.
+    Real updates are based on more examples than the chunks in `trials`, so all their evidence
+    is larger. A model of the raw evidence then underestimates the probability of unknown
+    senders, so the normalised evidence is preferred. The raw evidence is used if normalising
+    raises the log loss by more than a factor of `WORSE`. This happens if known users differ in
+    few directions, as the evidence for wrong users is then not noise.
 
     Args:
-        trials: evidence for each user, who it really is (-1 = a user who is not among them),
-            and whom the evidence is of. An update plays an unseen user's besides, with its own
-            user left out.
+        trials: triples of the evidence for each user, the index of the true user (-1 = none of
+            them), and which users are candidates. With its own user left out, each update also
+            serves as one of an unknown user.
 
     """
-    loud, far, are_strangers = [], [], []
-    for scores, users, known in trials:
-        able, own = known.expand(len(scores), -1), users >= 0
-        others = able.clone()
-        others[own, users[own]] = False
-        for some, among in ((scores[own], able[own]), (scores, others)):
-            loud.append(some.masked_fill(~among, -torch.inf).amax(1))
-            far.append(standing_out(some, among))
-        are_strangers += [torch.zeros(int(own.sum())).bool(), torch.ones(len(scores)).bool()]
-    holds = torch.cat(are_strangers)
-    by_far, by_loud = fit_logit(torch.cat(far), holds), fit_logit(torch.cat(loud), holds)
-    told = by_far.slope < 0 and _loss(by_far, torch.cat(far), holds) <= WORSE * _loss(
-        by_loud, torch.cat(loud), holds
+    raw, normalised, are_unknown = [], [], []
+    for scores, users, candidates in trials:
+        is_candidate, is_known = candidates.expand(len(scores), -1), users >= 0
+        others = is_candidate.clone()
+        others[is_known, users[is_known]] = False
+        for evidence, is_allowed in (
+            (scores[is_known], is_candidate[is_known]),
+            (scores, others),
+        ):
+            raw.append(evidence.masked_fill(~is_allowed, -torch.inf).amax(1))
+            normalised.append(standing_out(evidence, is_allowed))
+        are_unknown += [torch.zeros(int(is_known.sum())).bool(), torch.ones(len(scores)).bool()]
+    holds = torch.cat(are_unknown)
+    by_normalised, by_raw = (
+        fit_logit(torch.cat(normalised), holds),
+        fit_logit(torch.cat(raw), holds),
     )
-    return Stranger(by_far if told else by_loud, stands_out=told)
+    use_normalised = by_normalised.slope < 0 and _loss(
+        by_normalised, torch.cat(normalised), holds
+    ) <= WORSE * _loss(by_raw, torch.cat(raw), holds)
+    return Stranger(by_normalised if use_normalised else by_raw, stands_out=use_normalised)
 
 
 def standing_out(
     scores: Float[Tensor, "senders users"], able: Bool[Tensor, "senders users"]
 ) -> Float[Tensor, " senders"]:
-    """How far the largest evidence for able users is above that for the others.
+    """Return how far the largest evidence of the candidates exceeds the mean of the others.
 
-    In standard deviations of the others' (the normalisation by a cohort of Reynolds, Quatieri
-    and Dunn 2000, whose cohort are the other known users), drawn to that of all senders by
-    `OTHERS`: of few users it is hardly known. -inf where nobody is able.
+    In standard deviations of the others' evidence: the cohort normalisation of Reynolds,
+    Quatieri and Dunn 2000, with the other known users as cohort. The variance is shrunk towards
+    that pooled over senders (weight `OTHERS`), as few users estimate it poorly. -inf where
+    there is no candidate.
     """
     largest, best = scores.masked_fill(~able, -torch.inf).max(1)
     rest = able.clone()
@@ -102,8 +109,8 @@ def standing_out(
 def _loss(
     logit: Logit, statistic: Float[Tensor, " cases"], holds: Bool[Tensor, " cases"]
 ) -> float:
-    """The mean log loss, both outcomes weighed alike."""
+    """Return the log loss, with equal weight of both outcomes."""
     power = (logit.level + logit.slope * statistic) * torch.where(holds, -1.0, 1.0)
     finite = statistic.isfinite()
-    lost = [softplus(power[finite & one]).mean() for one in (holds, ~holds)]
-    return float(torch.stack(lost).mean())
+    losses = [softplus(power[finite & outcome]).mean() for outcome in (holds, ~holds)]
+    return float(torch.stack(losses).mean())

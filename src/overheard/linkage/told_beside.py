@@ -1,4 +1,4 @@
-"""What travels in clear beside the weights, as numbers that can be held against each other."""
+"""Metadata that travels in clear with updates, as comparable numbers."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from overheard.core.parties import Party
 from overheard.core.view import View
 
 PLACE = "place"
-"""The name of the place of a reply among those of its round, 0 to 1."""
+"""Name of the feature for a reply's order in its round: 0 for the first, 1 for the last."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ToldBeside:
-    """Numbers told in clear, one row an update.
+    """Metadata of updates, one row an update.
 
     Args:
-        sizes: log(1 + examples); NaN where the protocol hides them.
-        names: what each further number is: a metric's name, or `PLACE`.
-        numbers: less the mean of their round, since a loss falls from round to round, whoever
-            reports it; NaN where an update does not tell it.
-        senders: who sent each update.
-        rounds: in which.
+        sizes: log(1 + examples); NaN if the protocol hides them.
+        names: name of each column of values: a metric's name, or `PLACE`.
+        numbers: values less the mean of their round, as losses of all clients fall from round
+            to round; NaN = missing.
+        senders: sender of each update.
+        rounds: round of each update.
 
     """
 
@@ -40,35 +40,37 @@ class ToldBeside:
     rounds: Int[Tensor, " updates"]
 
     def is_silent(self) -> bool:
-        """Whether no update tells anything."""
+        """Return whether no update has any metadata."""
         return not bool(self.sizes.isfinite().any() | self.numbers.isfinite().any())
 
     def rows(self, senders: Sequence[Party]) -> dict[Party, Int[Tensor, " _updates"]]:
-        """The rows of each of them.
+        """Return the rows of each of these senders.
 
         Raises:
-            NeedsError: if one of them is not of the crowd that was read.
+            NeedsError: if one of them has no row.
 
         """
-        rows: dict[Party, list[int]] = {who: [] for who in senders}
-        for row, who in enumerate(self.senders):
-            if who in rows:
-                rows[who].append(row)
-        silent = [who for who, own in rows.items() if not own]
-        if silent:
-            raise NeedsError(f"no update can be read of {', '.join(silent)}: ask about others")
-        return {who: torch.tensor(own) for who, own in rows.items()}
+        rows: dict[Party, list[int]] = {sender: [] for sender in senders}
+        for row, sender in enumerate(self.senders):
+            if sender in rows:
+                rows[sender].append(row)
+        missing = [sender for sender, sender_rows in rows.items() if not sender_rows]
+        if missing:
+            raise NeedsError(
+                f"no update of {', '.join(missing)} can be read: choose other targets"
+            )
+        return {sender: torch.tensor(sender_rows) for sender, sender_rows in rows.items()}
 
     def named(self, names: Sequence[str]) -> Float[Tensor, "updates numbers"]:
-        """These of the numbers, in this order; NaN throughout for one that nobody tells."""
+        """Return the columns with these names, in this order; a missing column is all NaN."""
         unknown = torch.full((len(self.senders),), nan, dtype=torch.float64)
-        told = dict(zip(self.names, self.numbers.T, strict=True))
-        columns = [told.get(name, unknown) for name in names]
+        by_name = dict(zip(self.names, self.numbers.T, strict=True))
+        columns = [by_name.get(name, unknown) for name in names]
         return torch.stack(columns, 1) if columns else self.numbers[:, :0]
 
 
 def crowd_of(view: View, besides: Collection[Party] = ()) -> tuple[Party, ...]:
-    """All whose updates can be read but the observers, and but these."""
+    """List the senders of readable updates, without observers and the excluded parties."""
     return tuple(
         sender
         for sender in view.senders()
@@ -77,12 +79,12 @@ def crowd_of(view: View, besides: Collection[Party] = ()) -> tuple[Party, ...]:
 
 
 def told_beside(view: View, crowd: Collection[Party], *, order: bool) -> ToldBeside:
-    """Read what a crowd told beside its weights; reads no weight.
+    """Read the metadata of some senders' updates; weights are not read.
 
     Args:
-        view: what is read.
-        crowd: whose updates; the mean of a round is that of theirs.
-        order: whether the place of a reply among those of the crowd is one of the numbers.
+        view: the view to read.
+        crowd: the senders; the mean of a round is the mean over their updates.
+        order: whether to add the order of each reply among those of the senders.
 
     """
     sent = list(_answers(view, frozenset(crowd)))
@@ -104,13 +106,15 @@ def told_beside(view: View, crowd: Collection[Party], *, order: bool) -> ToldBes
 def less_mean(
     numbers: Float[Tensor, "updates numbers"], rounds: Int[Tensor, " updates"]
 ) -> Float[Tensor, "updates numbers"]:
-    """Less the mean of those that tell it in the round; NaN for one who alone does."""
-    left = numbers.clone()
+    """Subtract the mean of each round; NaN if only one update of the round has the value."""
+    centred = numbers.clone()
     for number in sorted(set(rounds.tolist())):
-        mine = rounds == number
-        told = numbers[mine]
-        left[mine] = torch.where(told.isfinite().sum(0) > 1, told - told.nanmean(0), nan)
-    return left
+        in_round = rounds == number
+        values = numbers[in_round]
+        centred[in_round] = torch.where(
+            values.isfinite().sum(0) > 1, values - values.nanmean(0), nan
+        )
+    return centred
 
 
 def _answers(view: View, crowd: frozenset[Party]) -> Iterator[tuple[Message, Update]]:
@@ -124,12 +128,12 @@ def _size(update: Update) -> float:
 
 
 def _places(rounds: Sequence[int]) -> list[float]:
-    """Of each reply among those of its round, in which they stand as they came."""
-    met = dict[int, int]()
+    """Return the order of each reply within its round, 0 to 1; replies are in arrival order."""
+    counts = dict[int, int]()
     places = []
     for number in rounds:
-        places.append(met.get(number, 0))
-        met[number] = places[-1] + 1
+        places.append(counts.get(number, 0))
+        counts[number] = places[-1] + 1
     return [
-        place / max(1, met[number] - 1) for place, number in zip(places, rounds, strict=True)
+        place / max(1, counts[number] - 1) for place, number in zip(places, rounds, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""How strongly an update speaks for each known user, calibrated on what is known alone."""
+"""Evidence for each known user, calibrated on known users' updates alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,24 +20,24 @@ from overheard.linkage.stranger import UNKNOWN, Stranger, fit_stranger
 from overheard.linkage.user_space import UserSpace, mean_by, turn_within
 
 SHRINKAGES = (0.1, 0.3)
-"""Weights of the mean variance in the covariance within a user: each makes a space."""
+"""Shrinkage weights of the within-user covariance; each gives one WCCN space."""
 
 FOLDS = 6
-"""Ways at most to halve the pieces, one half to learn from and the other to be told apart."""
+"""Most splits of the chunks into a training half and a test half."""
 
 WARMTH = 20.0
-"""The weight of a cosine where nothing is known to calibrate on."""
+"""Sum of the weights of all cosines where there is no data to calibrate them."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class UserReading:
-    """One layer of updates, by the directions in which they differ.
+    """The evidence model of one layer.
 
     Args:
-        plane: the directions.
-        means: of whole updates, by round.
-        spaces: users as points, one space a shrinkage.
+        plane: principal component analysis of the layer's updates.
+        means: mean update of each round, over updates averaged across chunks.
+        spaces: WCCN spaces, one a shrinkage.
 
     """
 
@@ -48,7 +48,7 @@ class UserReading:
     def places(
         self, vectors: Float[Tensor, "updates dims"], rounds: Int[Tensor, " updates"]
     ) -> Float[Tensor, "updates directions"]:
-        """Where updates lie in the plane."""
+        """Project updates on the principal directions."""
         return self.plane.of(vectors, rounds, self.means)
 
 
@@ -58,14 +58,14 @@ class UserEvidence:
     """Evidence for known users: a weighted sum of cosines, one a layer and space.
 
     Args:
-        layers: that are read.
-        readings: of each layer.
-        heard: which users an update is known of, of those who may be named.
-        of_one: weights of the cosines where one update is heard.
-        of_many: the same where as many are heard as known users have.
-        many: how many these are.
-        stranger: the chance that it is none of the known users.
-        least: nearness above which two updates of different rounds are taken for one sender's.
+        layers: the layers that are used.
+        readings: the evidence model of each layer.
+        heard: which candidate users have a known update.
+        of_one: weights of the cosines for a single update.
+        of_many: weights for a mean of as many updates as known users have.
+        many: number of updates in such a mean.
+        stranger: the open-set model.
+        least: similarity above which two updates of different rounds are linked.
 
     """
 
@@ -81,15 +81,20 @@ class UserEvidence:
     def scores(
         self, places: Sequence[Float[Tensor, "senders _"]], counts: Int[Tensor, " senders"]
     ) -> Float[Tensor, "senders users"]:
-        """Evidence for each user, from the mean places of senders with so many updates.
+        """Return the evidence for each user, from the senders' mean projections.
 
-        A log-likelihood up to a number a sender, as far as the calibration holds.
+        A log-likelihood up to a constant per sender, if the calibration holds.
+
+        Args:
+            places: mean projection of each sender's updates, one tensor a layer.
+            counts: number of updates of each sender.
+
         """
         cosines = torch.stack(
             [
-                space.cosines(own)
-                for reading, own in zip(self.readings, places, strict=True)
-                for space in reading.spaces
+                space.cosines(layer_projections)
+                for layer, layer_projections in zip(self.readings, places, strict=True)
+                for space in layer.spaces
             ],
             2,
         )  # (senders, users, spaces)
@@ -98,63 +103,63 @@ class UserEvidence:
     def nearness(
         self, places: Sequence[Float[Tensor, "updates _"]]
     ) -> Float[Tensor, "updates updates"]:
-        """How near updates are to each other: their mean cosine by the weights, -1..1."""
+        """Return the weighted mean cosine of each pair of updates, -1..1."""
         return _nearness(self.readings, places, self.of_one)
 
     def _weights(self, counts: Int[Tensor, " senders"]) -> Float[Tensor, "senders spaces"]:
-        """As the error of a mean falls: from `of_one` to `of_many`, by 1 / count."""
+        """Interpolate from `of_one` to `of_many` by 1 / count, as the error of a mean falls."""
         if self.many < 2:
             return self.of_one.expand(len(counts), -1)
-        told = (1 - 1 / counts.double()) / (1 - 1 / self.many)
-        return torch.lerp(self.of_one, self.of_many, told.clamp(max=1)[:, None])
+        fraction = (1 - 1 / counts.double()) / (1 - 1 / self.many)
+        return torch.lerp(self.of_one, self.of_many, fraction.clamp(max=1)[:, None])
 
 
 def learn_evidence(known: Mapping[Layer, KnownUpdates]) -> UserEvidence:
-    """Learn spaces and weights from updates of known users, the same ones by several layers.
+    """Fit spaces and weights to updates of known users, given by several layers.
 
-    Pieces of each prior are halved in up to `FOLDS` ways: spaces that are learned on one half
-    tell the users of the other half apart, and the weights are those that make the true users
-    likeliest. So what is chosen is chosen on the prior alone, and a layer that tells nothing
-    has a weight of 0.
+    The chunks of each user's prior examples are halved in up to `FOLDS` ways. Spaces fitted to
+    one half score the updates of the other half, and the weights maximise the likelihood of the
+    true users. All choices thus depend on prior examples alone, and an uninformative layer gets
+    a weight of 0.
     """
-    layers, some = tuple(known), next(iter(known.values()))
-    pieces = pieces_of(some)
-    every = sorted(set(pieces.tolist()))
+    layers, first_layer = tuple(known), next(iter(known.values()))
+    chunks = pieces_of(first_layer)
+    all_chunks = sorted(set(chunks.tolist()))
     planes = [plane_of(one.vectors, one.rounds) for one in known.values()]
     readings = tuple(
-        _reading(one, pieces, every, plane)
+        _reading(one, chunks, all_chunks, plane)
         for one, plane in zip(known.values(), planes, strict=True)
     )
-    trials = [
-        trial
-        for half in list(combinations(every, len(every) // 2))[:FOLDS]
-        if half and (trial := _trial(tuple(known.values()), planes, pieces, half)) is not None
+    folds = [
+        fold
+        for half in list(combinations(all_chunks, len(all_chunks) // 2))[:FOLDS]
+        if half and (fold := _trial(tuple(known.values()), planes, chunks, half)) is not None
     ]
-    heard = torch.zeros(some.named, dtype=torch.bool)
-    heard[some.people[some.people < some.named]] = True
-    count, many = len(layers) * len(SHRINKAGES), len(set(some.rounds.tolist()))
+    has_updates = torch.zeros(first_layer.named, dtype=torch.bool)
+    has_updates[first_layer.people[first_layer.people < first_layer.named]] = True
+    count, many = len(layers) * len(SHRINKAGES), len(set(first_layer.rounds.tolist()))
     of_one = of_many = torch.full((count,), WARMTH / count, dtype=torch.float64)
     stranger = UNKNOWN
-    if trials:
-        of_one = fit_weights([(t.of_one, t.users, t.able) for t in trials])
-        of_many = fit_weights([(t.of_many, t.users_of_many, t.able) for t in trials])
+    if folds:
+        of_one = fit_weights([(t.of_one, t.users, t.able) for t in folds])
+        of_many = fit_weights([(t.of_many, t.users_of_many, t.able) for t in folds])
         stranger = fit_stranger(
             (cosines @ weights, users, t.able)
-            for t in trials
+            for t in folds
             for cosines, users, weights in (
                 (t.of_one, t.users, of_one),
                 (t.of_many, t.users_of_many, of_many),
             )
         )
-    wholes = [joined(one, pieces, every) for one in known.values()]
-    places = [
-        reading.places(whole.vectors, whole.rounds)
-        for reading, whole in zip(readings, wholes, strict=True)
+    averaged = [joined(one, chunks, all_chunks) for one in known.values()]
+    projections = [
+        reading.places(mean_updates.vectors, mean_updates.rounds)
+        for reading, mean_updates in zip(readings, averaged, strict=True)
     ]
     least = least_nearness(
-        _nearness(readings, places, of_one), wholes[0].people, wholes[0].rounds
+        _nearness(readings, projections, of_one), averaged[0].people, averaged[0].rounds
     )
-    return UserEvidence(layers, readings, heard, of_one, of_many, many, stranger, least)
+    return UserEvidence(layers, readings, has_updates, of_one, of_many, many, stranger, least)
 
 
 def _nearness(
@@ -162,21 +167,21 @@ def _nearness(
     places: Sequence[Float[Tensor, "updates _"]],
     weights: Float[Tensor, " spaces"],
 ) -> Float[Tensor, "updates updates"]:
-    turned = [
-        normalize(own @ space.turn)
-        for reading, own in zip(readings, places, strict=True)
+    normalised = [
+        normalize(projections @ space.turn)
+        for reading, projections in zip(readings, places, strict=True)
         for space in reading.spaces
     ]
-    near = torch.zeros(len(turned[0]), len(turned[0]), dtype=torch.float64)
-    for weight, coordinates in zip(weights, turned, strict=True):
-        near += weight * (coordinates @ coordinates.T)
-    return near / weights.sum().clamp(min=1e-12)
+    similarity = torch.zeros(len(normalised[0]), len(normalised[0]), dtype=torch.float64)
+    for weight, coordinates in zip(weights, normalised, strict=True):
+        similarity += weight * (coordinates @ coordinates.T)
+    return similarity / weights.sum().clamp(min=1e-12)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Trial:
-    """Cosines of one half's updates with the users of the other; holdout users count as -1."""
+    """Cosines of one half's updates with the users of the other; holdout users are -1."""
 
     able: Bool[Tensor, " users"]
     of_one: Float[Tensor, "updates users spaces"]
@@ -188,16 +193,16 @@ class _Trial:
 def _reading(
     known: KnownUpdates, pieces: Int[Tensor, " updates"], chosen: Sequence[int], plane: Plane
 ) -> UserReading:
-    """What is learned from some pieces."""
+    """Fit one layer's evidence model to some chunks."""
     rows = torch.isin(pieces, torch.tensor(chosen, dtype=pieces.dtype))
     vectors, rounds = known.vectors[rows], known.rounds[rows]
-    apart = plane.of(vectors, rounds, round_means(vectors, rounds))
-    whole = joined(known, pieces, chosen)
-    means = round_means(whole.vectors, whole.rounds)
+    centred = plane.of(vectors, rounds, round_means(vectors, rounds))
+    averaged = joined(known, pieces, chosen)
+    means = round_means(averaged.vectors, averaged.rounds)
     users = mean_by(
-        plane.of(whole.vectors, whole.rounds, means), whole.people, len(known.names)
+        plane.of(averaged.vectors, averaged.rounds, means), averaged.people, len(known.names)
     )[: known.named]
-    turns = [turn_within(apart, known.people[rows], shrinkage) for shrinkage in SHRINKAGES]
+    turns = [turn_within(centred, known.people[rows], shrinkage) for shrinkage in SHRINKAGES]
     return UserReading(plane, means, tuple(UserSpace(turn, users @ turn) for turn in turns))
 
 
@@ -207,34 +212,40 @@ def _trial(
     pieces: Int[Tensor, " updates"],
     half: Sequence[int],
 ) -> _Trial | None:
-    """Tell users apart who were learned from one half of the pieces; None = nobody can be."""
+    """Score one half's updates with spaces fitted to the other; None = too few users."""
     others = sorted(set(pieces.tolist()) - set(half))
     of_one, of_many = [], []
-    asked: Joined | None = None
+    test_updates: Joined | None = None
     for one, plane in zip(known, planes, strict=True):
         reading = _reading(one, pieces, half, plane)
-        asked = joined(one, pieces, others)
-        places = plane.of(asked.vectors, asked.rounds, round_means(asked.vectors, asked.rounds))
-        means = mean_by(places, asked.people, len(one.names))
+        test_updates = joined(one, pieces, others)
+        places = plane.of(
+            test_updates.vectors,
+            test_updates.rounds,
+            round_means(test_updates.vectors, test_updates.rounds),
+        )
+        means = mean_by(places, test_updates.people, len(one.names))
         of_one += [space.cosines(places) for space in reading.spaces]
         of_many += [space.cosines(means) for space in reading.spaces]
-    assert asked is not None
+    assert test_updates is not None
     named, total = known[0].named, len(known[0].names)
-    able = torch.zeros(total, dtype=torch.bool)
-    able[known[0].people[torch.isin(pieces, torch.tensor(half, dtype=pieces.dtype))]] = True
-    there = torch.zeros(total, dtype=torch.bool)
-    there[asked.people] = True
-    able = able[:named]
-    if int((able & there[:named]).sum()) < 2:
+    is_candidate = torch.zeros(total, dtype=torch.bool)
+    is_candidate[
+        known[0].people[torch.isin(pieces, torch.tensor(half, dtype=pieces.dtype))]
+    ] = True
+    is_tested = torch.zeros(total, dtype=torch.bool)
+    is_tested[test_updates.people] = True
+    is_candidate = is_candidate[:named]
+    if int((is_candidate & is_tested[:named]).sum()) < 2:
         return None
-    # Who is in the other half alone could not have been named.
-    label = torch.where(able, torch.arange(named), -2)
+    # A user who is only in the test half cannot be identified.
+    label = torch.where(is_candidate, torch.arange(named), -2)
     label = torch.cat([label, torch.full((total - named,), -1)])
-    kept, people = label[asked.people] > -2, there & (label > -2)
+    is_used, tested_users = label[test_updates.people] > -2, is_tested & (label > -2)
     return _Trial(
-        able,
-        torch.stack(of_one, 2)[kept],
-        label[asked.people][kept],
-        torch.stack(of_many, 2)[people],
-        label[people],
+        is_candidate,
+        torch.stack(of_one, 2)[is_used],
+        label[test_updates.people][is_used],
+        torch.stack(of_many, 2)[tested_users],
+        label[tested_users],
     )

@@ -1,1 +1,1 @@
-"""Recorders of runs that other frameworks make; each framework is an extra."""
+"""Recorders for runs of other frameworks, each of which is an optional extra."""

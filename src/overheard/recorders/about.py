@@ -1,4 +1,4 @@
-"""What a user tells of an exported run beside its files."""
+"""Metadata of an exported run, from `about.toml` or `about.json`."""
 
 import json
 import tomllib
@@ -19,12 +19,12 @@ from overheard.core.task import Task
 from overheard.recorders.exported_rounds import ABOUT
 
 LONGEST_TEXT = 1000
-"""Characters of a text at most; it is shown in reports and on terminals."""
+"""Most characters of a text, as texts are shown in reports and on terminals."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedClients:
-    """Who was asked for an answer in a round, where that was not everyone."""
+    """The clients that were sampled in a round, if not all of them."""
 
     round: int
     clients: tuple[str, ...]
@@ -32,14 +32,14 @@ class AskedClients:
 
 @dataclass(frozen=True, slots=True)
 class ClientAnswer:
-    """What travelled beside the weights of one answer, or why none came.
+    """Metadata of one client's reply, or the reason why it is missing.
 
     Args:
-        round: as its folder is called.
-        client: as its file is called.
-        examples: how many it said it trained on; None = as in the table `examples`.
-        metrics: in clear, by name.
-        missing: why no answer came; "" = one did.
+        round: round number, as in the name of its folder.
+        client: client's name, as in the name of its file.
+        examples: reported number of training examples; None = as in the table `examples`.
+        metrics: reported metrics, by name.
+        missing: why the reply is missing; "" = there is one.
 
     """
 
@@ -52,25 +52,25 @@ class ClientAnswer:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """All that the files themselves do not say; each may be left out.
+    """Metadata that the exported files do not contain; all of it is optional.
 
     Args:
-        framework: that ran it, with its version.
+        framework: framework of the run, with its version.
         model: the architecture, in words.
-        class_names: in order of the labels; goes with `input_shape`.
+        class_names: class names in the order of labels; requires `input_shape`.
         input_shape: (channels, height, width), (columns,) or, for texts, (tokens,).
-        vocabulary: number of tokens, padding included, where inputs are texts.
+        vocabulary: number of tokens, including padding, if inputs are texts.
         recipe: how clients trained.
-        defenses: in the order in which they acted.
-        rounds: how many were planned.
-        participation: share of the clients asked in a round (0..1).
-        tensors: names of the model's parameters in its order; what else stands in the files
-            is left out. None = all that are floating-point numbers, in the first file's order.
-        clients: who takes part, as the files are called; whoever of them has no file in a round
-            was asked and did not answer. None = whoever has a file was asked.
-        asked: the rounds in which not all of `clients` were asked.
-        examples: how many examples a client says it has in each round, by client.
-        answers: what one answer says besides.
+        defenses: defenses, in the order in which they acted.
+        rounds: number of planned rounds.
+        participation: share of the clients sampled in a round (0..1).
+        tensors: names of the model's parameters in its order; other tensors in the files are
+            omitted. None = all floating-point tensors, in the order of the first file.
+        clients: all clients, named like their files. A client without a file in a round was
+            sampled and did not reply. None = only clients with a file were sampled.
+        asked: the rounds in which not all of `clients` were sampled.
+        examples: number of examples that each client reports in every round, by client.
+        answers: metadata of single replies.
 
     """
 
@@ -94,45 +94,47 @@ class About:
     answers: tuple[ClientAnswer, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse all contradictions at once."""
+        """Report all contradictions in one error."""
         flaws = "; ".join(_flaws(self))
         if flaws:
             raise ValueError(flaws)
 
     @property
     def task(self) -> Task | None:
-        """What is learned; None where it is not told."""
+        """The learning task; None if unknown."""
         if self.class_names is None or self.input_shape is None:
             return None
         return Task(self.input_shape, self.class_names, self.vocabulary)
 
 
 def read_about(folder: Path) -> tuple[Path, About]:
-    """What `about.toml` or `about.json` in this folder says, and the file; none says nothing.
+    """Read `about.toml` or `about.json` in this folder; empty metadata if there is neither.
 
     Raises:
-        TranscriptError: if there are both, or the file is damaged or holds what is not known;
-            all mistakes are told at once, each with its place.
+        TranscriptError: if there are both, or the file is damaged or has unknown keys; all
+            mistakes are listed, each with its location.
 
     """
-    there = [folder / name for name in ABOUT if is_there(folder / name)]
-    if len(there) > 1:
-        raise TranscriptError(f"{there[0]} and {there[1].name} say the same: keep one of them")
-    if not there:
+    found = [folder / name for name in ABOUT if is_there(folder / name)]
+    if len(found) > 1:
+        raise TranscriptError(
+            f"there are both {found[0]} and {found[1].name}: keep one of them"
+        )
+    if not found:
         return folder / ABOUT[0], About()
-    path = there[0]
+    path = found[0]
     content = read_inside(path, folder)
     try:
         if path.suffix == ".toml":
-            # Through JSON, as there an array may stand for a tuple and yet all else is strict.
+            # Through JSON, where strict mode accepts an array for a tuple.
             content = json.dumps(tomllib.loads(content.decode("utf-8"))).encode()
         return path, _PARSER.validate_json(content)
     except ValidationError as error:
-        raise TranscriptError(f"{path}: {told(error)}: mend it there") from error
-    # TypeError: a date, which JSON has none of; UnicodeDecodeError is a ValueError.
+        raise TranscriptError(f"{path}: {told(error)}: correct the file") from error
+    # TypeError: a date, which JSON does not have; UnicodeDecodeError is a ValueError.
     except (ValueError, TypeError, RecursionError) as error:
         raise TranscriptError(
-            f"{path} cannot be read ({spelled(str(error))}): mend it there"
+            f"{path} cannot be read ({spelled(str(error))}): correct the file"
         ) from error
 
 
@@ -141,26 +143,29 @@ _PARSER = TypeAdapter(About)
 
 def _flaws(about: About) -> Iterator[str]:
     if (about.class_names is None) != (about.input_shape is None):
-        yield "class_names and input_shape go together: give both, or neither"
+        yield "class_names and input_shape require each other: give both, or neither"
     if about.vocabulary is not None and about.input_shape is None:
-        yield "vocabulary goes with class_names and input_shape: give all, or none"
+        yield "vocabulary requires class_names and input_shape: give all, or none"
     if about.rounds is not None and about.rounds < 0:
-        yield f"rounds is 0 or more, got {about.rounds}"
+        yield f"rounds must be 0 or more, got {about.rounds}"
     if about.participation is not None and not 0 < about.participation <= 1:
-        yield f"participation lies above 0 and up to 1, got {about.participation}"
+        yield f"participation must be above 0 and at most 1, got {about.participation}"
     if about.asked and about.clients is None:
-        yield "asked goes with clients: name all who take part, too"
-    for what, names in _named_once(about):
+        yield "asked requires clients: list all clients there"
+    for key, names in _named_once(about):
         repeated = sorted({name for name, count in _counted(names).items() if count > 1})
         if repeated:
-            yield f"{what} names more than once: {', '.join(repeated)}"
-    for what, text in _texts(about):
+            yield f"{key} names more than once: {', '.join(repeated)}"
+    for key, text in _texts(about):
         if not text.isprintable() or len(text) > LONGEST_TEXT:
-            yield f"{what} must print and have {LONGEST_TEXT} characters at most, is {text!r}"
+            yield (
+                f"{key} must be printable and have at most {LONGEST_TEXT} characters, got "
+                f"{text!r}"
+            )
     sizes = [*about.examples.values(), *(answer.examples or 0 for answer in about.answers)]
     for size in sizes:
         if not 0 <= size < MOST_EXAMPLES:
-            yield f"examples are 0 or more, got {size}"
+            yield f"examples must be 0 or more, and below {MOST_EXAMPLES}, got {size}"
 
 
 def _named_once(about: About) -> Iterator[tuple[str, Iterable[str]]]:

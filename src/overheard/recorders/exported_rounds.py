@@ -1,4 +1,4 @@
-"""Finds the models and answers of a run in a folder, by round and client."""
+"""The files of an exported run in a folder, by round and client."""
 
 import os
 import re
@@ -12,15 +12,15 @@ from overheard.core.parties import SHADOW, Party, party
 from overheard.recorders.exported_weights import SUFFIXES
 
 GLOBAL = "global"
-"""What the file is called of the model that a round began with."""
+"""File name, without suffix, of the global model of a round."""
 
 ABOUT = ("about.toml", "about.json")
 
 TAKEN = frozenset({"server", "cohort", "aggregate", SHADOW})
-"""Names that mean something else here than a client."""
+"""Names that are reserved for other parties than clients."""
 
 PICKLED = frozenset({".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin", ".joblib", ".npy"})
-"""What models are often saved as, and what might run a stranger's program when it is opened."""
+"""Suffixes of common model files that may execute code when they are opened."""
 
 _ROUND = re.compile(r"(?:(?:round|rnd|r)[-_ ]?)?([0-9]{1,9})", re.IGNORECASE)
 _CLIENT = re.compile(r"client(?:[-_/](?=.)|(?=[0-9]))", re.IGNORECASE)
@@ -32,9 +32,9 @@ class RoundFiles:
     """The files of one round.
 
     Args:
-        number: as its folder is called.
-        model: the file of the model that was sent out.
-        answers: the file of each client that answered, in order of their names.
+        number: round number, as in the folder's name.
+        model: file of the broadcast model.
+        answers: file of each client that replied, sorted by client.
 
     """
 
@@ -44,24 +44,24 @@ class RoundFiles:
 
 
 def exported_rounds(folder: Path) -> tuple[Path, ...]:
-    """The folders of the rounds, in order; `files_of` looks into them.
+    """List the folders of the rounds, in order; `files_of` lists their files.
 
     Raises:
-        TranscriptError: if there are none, one is missing, stands there twice, or something
-            else does.
+        TranscriptError: if there are none, or a round is missing or duplicated, or there is
+            another file or folder.
 
     """
     found = dict[int, Path]()
     for entry in _entries(folder):
-        said = _ROUND.fullmatch(entry.name)
-        if said is None or not entry.is_dir():
+        match = _ROUND.fullmatch(entry.name)
+        if match is None or not entry.is_dir():
             if entry.name in ABOUT:
                 continue
             raise TranscriptError(
-                f"{_told(entry)} is no folder of a round, such as round-0003: take it away, "
-                "or rename it"
+                f"{_told(entry)} is no folder of a round, such as round-0003: remove or rename "
+                "it"
             )
-        number = int(said[1])
+        number = int(match[1])
         if number in found:
             raise TranscriptError(
                 f"{_told(entry)} and {found[number].name!r} are both round {number}: keep one"
@@ -69,38 +69,37 @@ def exported_rounds(folder: Path) -> tuple[Path, ...]:
         found[number] = entry
     if not found:
         raise TranscriptError(
-            f"{_told(folder)} holds no folder of a round: name them round-0000, round-0001, "
-            "... each with global.safetensors (or .npz) and a file for each client"
+            f"{_told(folder)} has no folder of a round: name them round-0000, round-0001, "
+            "..., each with global.safetensors (or .npz) and a file for each client"
         )
     first, last = min(found), max(found)
     if first > 1:
         raise TranscriptError(
-            f"{_told(folder)} begins with round {first}: rounds count from 0 or 1; rename "
-            "them, or add those before"
+            f"{_told(folder)} begins with round {first}: rounds must start at 0 or 1: rename "
+            "them, or add the earlier ones"
         )
     gaps = (number for number in range(first, last) if number not in found)
     gap = next(gaps, None)
     if gap is not None:
         raise TranscriptError(
-            f"{_told(folder)} lacks round {gap} yet has round {last}: add it, or take later "
-            "ones away"
+            f"{_told(folder)} has no round {gap}, but a round {last}: add it, or remove the "
+            "later rounds"
         )
     return tuple(found[number] for number in range(first, last + 1))
 
 
 def number_of(round_: Path) -> int:
-    """The number in the name of a round's folder."""
-    said = _ROUND.fullmatch(round_.name)
-    assert said is not None, "exported_rounds gives no other folders"
-    return int(said[1])
+    """Return the number in the name of a round's folder."""
+    match = _ROUND.fullmatch(round_.name)
+    assert match is not None, "exported_rounds returns no other folders"
+    return int(match[1])
 
 
 def files_of(round_: Path) -> RoundFiles:
-    """The files of one round; reads names only.
+    """List the files of one round, from their names only.
 
     Raises:
-        TranscriptError: if the model that was sent out is missing, or a file is none of a
-            client's weights.
+        TranscriptError: if the broadcast model is missing, or a file is no client's weights.
 
     """
     models, answers = list[Path](), dict[Party, Path]()
@@ -109,36 +108,37 @@ def files_of(round_: Path) -> RoundFiles:
         if entry.stem.lower() == GLOBAL:
             models.append(entry)
             continue
-        who = client_called(entry.stem, entry)
-        if who in answers:
+        sender = client_called(entry.stem, entry)
+        if sender in answers:
             raise TranscriptError(
-                f"{_told(entry)} and {answers[who].name!r} are both of {who}: keep one"
+                f"{_told(entry)} and {answers[sender].name!r} are both of {sender}: keep one"
             )
-        answers[who] = entry
+        answers[sender] = entry
     if len(models) > 1:
         raise TranscriptError(f"{_told(models[1])} is a second global model: keep one")
     if not models:
         raise TranscriptError(
-            f"{_told(round_)} lacks the model that was sent out in that round, without which "
-            "answers say nothing: save it there as global.safetensors (or .npz)"
+            f"{_told(round_)} does not contain the broadcast model, which is needed to compute "
+            "updates: save it there as global.safetensors (or .npz)"
         )
     order = sorted(answers, key=in_order)
-    return RoundFiles(number_of(round_), models[0], {who: answers[who] for who in order})
+    return RoundFiles(
+        number_of(round_), models[0], {sender: answers[sender] for sender in order}
+    )
 
 
 def client_called(name: str, place: Path) -> Party:
-    """The party that a client's name stands for: `client-3`, `client3` and `3` are `client/3`.
+    """Return a client's party: `client-3`, `client3` and `3` are `client/3`.
 
     Raises:
-        TranscriptError: if it is no fit name.
+        TranscriptError: if the name is invalid.
 
     """
-    said = _CLIENT.match(name)
-    short = name if said is None else name[said.end() :]
+    match = _CLIENT.match(name)
+    short = name if match is None else name[match.end() :]
     if short.lower() in TAKEN:
         raise TranscriptError(
-            f"{_told(place)}: {short!r} is no name for a client, as it means something else "
-            "in a transcript: rename it"
+            f"{_told(place)}: {short!r} is a reserved name and cannot be a client's: rename it"
         )
     try:
         return party(f"client/{short}")
@@ -146,21 +146,21 @@ def client_called(name: str, place: Path) -> Party:
         raise TranscriptError(f"{_told(place)}: {spelled(str(error))}") from error
 
 
-def in_order(who: Party) -> tuple[tuple[int, str], ...]:
-    """What to sort clients by, so that `client/10` stands behind `client/9`."""
+def in_order(client: Party) -> tuple[tuple[int, str], ...]:
+    """Return a sort key that puts `client/10` after `client/9`."""
     return tuple(
-        (int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(who)
+        (int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(client)
     )
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """All that stands there but what is hidden, sorted."""
+    """List the folder's entries, sorted, without hidden ones."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise TranscriptError(
-            f"{_told(folder)} cannot be read ({error.strerror}): name the folder that holds "
-            "the rounds, and check the permissions"
+            f"{_told(folder)} cannot be read ({error.strerror}): give the folder with the "
+            "rounds, and check its permissions"
         ) from error
     return (folder / name for name in names if not name.startswith("."))
 
@@ -168,15 +168,14 @@ def _entries(folder: Path) -> Iterator[Path]:
 def _refuse_other_files(entry: Path) -> None:
     if entry.suffix.lower() in PICKLED:
         raise TranscriptError(
-            f"{_told(entry)} may run a program when it is opened, so it is not: convert it "
-            "where you trust it, by `from safetensors.torch import save_file; "
+            f"{_told(entry)} may execute code when it is opened, so it is not read: convert it "
+            "on a machine where you trust it, by `from safetensors.torch import save_file; "
             "save_file(torch.load('model.pt', weights_only=True), 'model.safetensors')` "
             "(numpy: `numpy.savez('model.npz', **arrays)`)"
         )
     if entry.suffix not in SUFFIXES:
         raise TranscriptError(
-            f"{_told(entry)} is neither a .safetensors nor an .npz file: take it away, or "
-            "convert it"
+            f"{_told(entry)} is neither a .safetensors nor an .npz file: remove or convert it"
         )
 
 

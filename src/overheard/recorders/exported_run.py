@@ -1,4 +1,4 @@
-"""Who sent what in a run that another framework saved, told from names and `about`."""
+"""A run that another framework saved, from its file names and `about`."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,22 +23,22 @@ from overheard.recorders.exported_rounds import (
 from overheard.recorders.exported_weights import read_exported
 
 NO_FILE = "no file of an answer was saved"
-"""Why a client counts as one that did not answer, where nothing else is told."""
+"""Default reason for a missing reply; stored in transcripts."""
 
 MOST_FLAWS = 12
-"""Told of an `about` at most; how many more there are is counted."""
+"""Most contradictions that an error lists; of more it gives the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedPart:
-    """One client's part in a round.
+    """One client's reply in a round, or a missing reply.
 
     Args:
         who: the client.
-        path: of its weights; None = no answer came.
-        missing: why none came.
-        examples: how many it said it trained on; None = it did not say.
-        metrics: that it sent in clear.
+        path: file of its weights; None = the reply is missing.
+        missing: why the reply is missing.
+        examples: reported number of training examples; None = not reported.
+        metrics: reported metrics.
 
     """
 
@@ -51,13 +51,13 @@ class ExportedPart:
 
 @dataclass(frozen=True, slots=True)
 class ExportedRound:
-    """One round as it went.
+    """One round of an exported run.
 
     Args:
-        number: as its folder is called.
-        model: the file of the model that was sent out.
-        readers: to whom it was sent.
-        parts: of each client that was asked, those without an answer first.
+        number: round number, as in the folder's name.
+        model: file of the broadcast model.
+        readers: receivers of the broadcast.
+        parts: the replies of all sampled clients, missing ones first.
 
     """
 
@@ -69,19 +69,19 @@ class ExportedRound:
 
 @dataclass(frozen=True, slots=True)
 class ExportedRun:
-    """A run in a folder; its tensors stay there.
+    """An exported run in a folder; its tensors are not loaded.
 
     Args:
-        folder: which holds it.
-        about: what its user tells of it.
-        place: the file where that is told, for errors.
-        rounds: the folder of each, in order.
-        clients: all who take part, in order of their names.
-        updates: how many answers came.
-        missing: how many did not.
-        shapes: of the model's tensors, in its order.
-        left_out: the files' other tensors.
-        is_closed: whether the last round holds the final model and no answers.
+        folder: folder of the run.
+        about: its metadata.
+        place: file of the metadata, for error messages.
+        rounds: folder of each round, in order.
+        clients: all clients, sorted by name.
+        updates: number of replies.
+        missing: number of missing replies.
+        shapes: shapes of the model's tensors, in its order.
+        left_out: names of the files' other tensors.
+        is_closed: whether the last round has only the final model, and no replies.
 
     """
 
@@ -99,42 +99,42 @@ class ExportedRun:
 
     @property
     def messages(self) -> int:
-        """How many there are: the models that were sent out and what came of each."""
+        """Number of messages: broadcasts, replies and missing replies."""
         return len(self.rounds) + self.updates + self.missing
 
     def round(self, index: int) -> ExportedRound:
-        """One round, counted from 0; reads the names of its files."""
+        """Return one round, counted from 0; reads file names only."""
         files = files_of(self.rounds[index])
         if self.is_closed and index == len(self.rounds) - 1:
             return ExportedRound(files.number, files.model, frozenset(self.clients), ())
-        parts = self._told.parts(files)
+        answers = self._told.parts(files)
         return ExportedRound(
-            files.number, files.model, frozenset(part.who for part in parts), parts
+            files.number, files.model, frozenset(answer.who for answer in answers), answers
         )
 
 
 def exported_run(folder: Path) -> ExportedRun:
-    """The run in this folder; reads all names, `about`, and the first model.
+    """Read a run's file names, `about` and its first model.
 
     Raises:
-        TranscriptError: naming what cannot be, and the mend.
+        TranscriptError: if something is invalid; the message says what to do.
 
     """
     rounds = exported_rounds(folder)
     place, about = read_about(folder)
-    told = _told(about, place)
-    # The names of one round at a time: a long run of many clients has millions of files.
-    clients, is_closed = set(told.clients or ()), False
+    client_info = _told(about, place)
+    # One round at a time, as a long run with many clients has millions of files.
+    clients, is_closed = set(client_info.clients or ()), False
     for round_ in rounds:
         files = files_of(round_)
         clients.update(files.answers)
         is_closed = not files.answers
-    _refuse_flaws(place, _flaws(told, rounds, is_closed, clients))
+    _refuse_flaws(place, _flaws(client_info, rounds, is_closed, clients))
     updates = missing = 0
     for round_ in rounds[: len(rounds) - is_closed]:
-        parts = told.parts(files_of(round_))
-        updates += sum(part.path is not None for part in parts)
-        missing += sum(part.path is None for part in parts)
+        answers = client_info.parts(files_of(round_))
+        updates += sum(answer.path is not None for answer in answers)
+        missing += sum(answer.path is None for answer in answers)
     shapes, left_out = _tensors(folder, files_of(rounds[0]).model, about, place)
     return ExportedRun(
         folder,
@@ -147,13 +147,13 @@ def exported_run(folder: Path) -> ExportedRun:
         shapes,
         left_out,
         is_closed,
-        told,
+        client_info,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What `about` says of clients, under the names of parties."""
+    """Metadata of clients from `about`, by party."""
 
     clients: tuple[Party, ...] | None
     asked: Mapping[int, frozenset[Party]]
@@ -164,99 +164,104 @@ class _Told:
         return self.answers.get(number, {})
 
     def parts(self, files: RoundFiles) -> tuple[ExportedPart, ...]:
-        everyone = self.asked.get(files.number, frozenset(self.clients or ()))
-        names = everyone | files.answers.keys() | self.of(files.number).keys()
-        parts = [self._part(files, who) for who in names]
+        sampled = self.asked.get(files.number, frozenset(self.clients or ()))
+        names = sampled | files.answers.keys() | self.of(files.number).keys()
+        answers = [self._part(files, client) for client in names]
         return tuple(
-            sorted(parts, key=lambda part: (part.path is not None, in_order(part.who)))
+            sorted(answers, key=lambda answer: (answer.path is not None, in_order(answer.who)))
         )
 
-    def _part(self, files: RoundFiles, who: Party) -> ExportedPart:
-        path, answer = files.answers.get(who), self.of(files.number).get(who)
+    def _part(self, files: RoundFiles, client: Party) -> ExportedPart:
+        path, answer = files.answers.get(client), self.of(files.number).get(client)
         if path is None:
             return ExportedPart(
-                who, None, NO_FILE if answer is None else answer.missing or NO_FILE
+                client, None, NO_FILE if answer is None else answer.missing or NO_FILE
             )
-        size = self.sizes.get(who)
+        default_examples = self.sizes.get(client)
         if answer is None:
-            return ExportedPart(who, path, examples=size)
-        told = size if answer.examples is None else answer.examples
-        return ExportedPart(who, path, examples=told, metrics=answer.metrics)
+            return ExportedPart(client, path, examples=default_examples)
+        examples = default_examples if answer.examples is None else answer.examples
+        return ExportedPart(client, path, examples=examples, metrics=answer.metrics)
 
 
 def _told(about: About, place: Path) -> _Told:
-    called = partial(client_called, place=place)
-    clients = None if about.clients is None else tuple(map(called, about.clients))
+    parse_name = partial(client_called, place=place)
+    clients = None if about.clients is None else tuple(map(parse_name, about.clients))
     answers = defaultdict[int, dict[Party, ClientAnswer]](dict)
     for answer in about.answers:
-        answers[answer.round][called(answer.client)] = answer
+        answers[answer.round][parse_name(answer.client)] = answer
     return _Told(
         clients,
-        {one.round: frozenset(map(called, one.clients)) for one in about.asked},
-        {called(name): size for name, size in about.examples.items()},
+        {one.round: frozenset(map(parse_name, one.clients)) for one in about.asked},
+        {parse_name(name): size for name, size in about.examples.items()},
         dict(answers),
     )
 
 
 def _flaws(
-    told: _Told, rounds: Sequence[Path], is_closed: bool, clients: set[Party]
+    client_info: _Told, rounds: Sequence[Path], is_closed: bool, clients: set[Party]
 ) -> Iterator[str]:
-    """Where `about` and the files contradict each other."""
+    """Yield the contradictions between `about` and the files."""
     numbers = {number_of(round_): round_ for round_ in rounds[: len(rounds) - is_closed]}
-    known = clients if told.clients is None else set(told.clients)
-    for who in sorted(told.sizes.keys() - clients):
-        yield f"examples names {who}, which has no file in any round"
-    for number, names in told.asked.items():
+    known_clients = clients if client_info.clients is None else set(client_info.clients)
+    for client in sorted(client_info.sizes.keys() - clients):
+        yield f"examples names {client}, which has no file in any round"
+    for number, names in client_info.asked.items():
         if number not in numbers:
-            yield f"asked names round {number}, in which nobody answers"
-        for who in sorted(names - known):
-            yield f"asked names {who} in round {number}, and clients does not"
-    for number, answers in told.answers.items():
+            yield f"asked names round {number}, which has no reply of any client"
+        for client in sorted(names - known_clients):
+            yield f"asked names {client} in round {number}, but clients does not"
+    for number, answers in client_info.answers.items():
         if number not in numbers:
-            yield f"answers names round {number}, in which nobody answers"
-        for who in sorted(answers.keys() - known):
-            yield f"answers names {who} in round {number}, who does not take part"
+            yield f"answers names round {number}, which has no reply of any client"
+        for client in sorted(answers.keys() - known_clients):
+            yield f"answers names {client} in round {number}, which is no client of the run"
     for round_ in numbers.values():
-        yield from _flaws_of_round(told, files_of(round_), known)
+        yield from _flaws_of_round(client_info, files_of(round_), known_clients)
 
 
-def _flaws_of_round(told: _Told, files: RoundFiles, known: set[Party]) -> Iterator[str]:
-    answered, there = files.answers.keys(), f"has a file in round {files.number}"
-    for who in sorted(answered - known):
-        yield f"{who} {there}, and clients does not name it"
-    for who in sorted(answered - told.asked.get(files.number, answered)):
-        yield f"{who} {there}, and asked does not name it"
-    for who, answer in told.of(files.number).items():
-        if answer.missing and who in answered:
-            yield f"answers says why {who} is missing, and it {there}"
-        elif not answer.missing and who not in answered:
-            yield f"answers tells of {who} in round {files.number}, which has no file: say why"
+def _flaws_of_round(
+    client_info: _Told, files: RoundFiles, known_clients: set[Party]
+) -> Iterator[str]:
+    answered, has_file = files.answers.keys(), f"has a file in round {files.number}"
+    for client in sorted(answered - known_clients):
+        yield f"{client} {has_file}, but clients does not name it"
+    for client in sorted(answered - client_info.asked.get(files.number, answered)):
+        yield f"{client} {has_file}, but asked does not name it"
+    for client, answer in client_info.of(files.number).items():
+        if answer.missing and client in answered:
+            yield f"answers says why the reply of {client} is missing, but it {has_file}"
+        elif not answer.missing and client not in answered:
+            yield (
+                f"answers names {client} in round {files.number}, which has no file: give the "
+                "reason in missing"
+            )
 
 
-def _refuse_flaws(place: Path, flaws: Iterator[str]) -> None:
-    found = list(flaws)
+def _refuse_flaws(place: Path, contradictions: Iterator[str]) -> None:
+    found = list(contradictions)
     if not found:
         return
     more = [f"and {len(found) - MOST_FLAWS} more"] if len(found) > MOST_FLAWS else []
     raise TranscriptError(
         f"{place} and the files contradict each other: {'; '.join(found[:MOST_FLAWS] + more)}: "
-        "mend the one or the other"
+        "correct one of them"
     )
 
 
 def _tensors(
     folder: Path, model: Path, about: About, place: Path
 ) -> tuple[Shapes, tuple[str, ...]]:
-    """The model's tensors in its order, and the others that stand in its file."""
+    """Return the shapes of the model's tensors in its order, and the names of all others."""
     exported = read_exported(model, folder)
     shapes = shapes_of(exported.weights)
     if about.tensors is None:
         return shapes, exported.left_out
-    strange = [name for name in about.tensors if name not in shapes]
-    if strange or not about.tensors:
+    unknown = [name for name in about.tensors if name not in shapes]
+    if unknown or not about.tensors:
         raise TranscriptError(
-            f"{place}: tensors names {spelled(', '.join(strange)) or 'none'}, and {model} "
-            f"holds the tensors {spelled(', '.join(shapes))}: name some of them"
+            f"{place}: tensors names {spelled(', '.join(unknown)) or 'none'}, but {model} "
+            f"contains {spelled(', '.join(shapes))}: name some of these"
         )
     rest = tuple(name for name in shapes if name not in about.tensors)
     return {name: shapes[name] for name in about.tensors}, (*exported.left_out, *rest)

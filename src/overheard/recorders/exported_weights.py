@@ -1,4 +1,4 @@
-"""Reads a model's tensors out of a `.safetensors` or `.npz` file that nobody vouches for."""
+"""Safe reading of a model's tensors from an untrusted `.safetensors` or `.npz` file."""
 
 import re
 import zipfile
@@ -20,7 +20,7 @@ from overheard.core.errors import TranscriptError
 SUFFIXES = (".safetensors", ".npz")
 
 LONGEST_NAME = 200
-"""Characters of a tensor's name at most."""
+"""Most characters of a tensor's name."""
 
 _NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")
 
@@ -30,11 +30,11 @@ _WHOLE = re.compile(r"[IU][0-9]+|BOOL")
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What stands in a file.
+    """The tensors of a file.
 
     Args:
-        weights: the tensors of floating-point numbers.
-        left_out: names of the others, such as counters of a batch norm.
+        weights: the floating-point tensors.
+        left_out: names of the others, such as the counters of a batch norm.
 
     """
 
@@ -48,18 +48,18 @@ def read_exported(
     shapes: Shapes | None = None,
     left_out: Collection[str] = (),
 ) -> Exported:
-    """The tensors of one file, each finite; nothing in it is ever unpickled.
+    """Read the tensors of one file, which must be finite; nothing is unpickled.
 
     Args:
-        path: of the file.
-        folder: which it must not lead out of.
-        shapes: of the tensors that must stand there and are to be read; None = all that are
-            floating-point numbers.
-        left_out: names of what else may stand there.
+        path: the file.
+        folder: folder that the path must not leave.
+        shapes: shapes of the required tensors, which alone are read; None = all floating-point
+            tensors.
+        left_out: names of other tensors that the file may contain.
 
     Raises:
-        TranscriptError: naming file and mend, before memory is taken for what a file of this
-            size cannot honestly hold.
+        TranscriptError: if the file is invalid, with what to do. Sizes are checked before
+            memory is allocated.
 
     """
     size_inside(path, folder)
@@ -69,22 +69,22 @@ def read_exported(
     except (*ZIP_FAILURES, SafetensorError) as error:
         raise TranscriptError(
             f"{path} cannot be read ({spelled(str(error) or type(error).__name__)}): export it "
-            "anew, whole"
+            "again"
         ) from error
     if not exported.weights:
-        raise TranscriptError(f"{path} holds no floating-point tensor: export the weights")
+        raise TranscriptError(f"{path} has no floating-point tensor: export the weights")
     for name, tensor in exported.weights.items():
         flaw = flaw_of(tensor)
         if flaw:
             raise TranscriptError(
-                f"{path}: {name!r} {flaw}: export it anew, or take the file away, and the "
-                "client counts as one that did not answer"
+                f"{path}: {name!r} {flaw}: export it again, or remove the file, so that the "
+                "client's reply counts as missing"
             )
     return exported
 
 
 def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
-    """Mapped, not read: the pages come when they are looked at, and go again."""
+    """Map the tensors of a safetensors file; pages are loaded on access."""
     weights, left_out = dict[str, Tensor](), list[str]()
     with safe_open(path, framework="pt") as file:
         found = list(file.keys())
@@ -104,7 +104,7 @@ def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> E
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What an array in an `.npz` says of itself, and the zip bears out."""
+    """An array in an `.npz` file, with its validated header."""
 
     entry: zipfile.ZipInfo
     kind: np.dtype[np.generic]
@@ -115,7 +115,7 @@ def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
     with zipfile.ZipFile(path) as archive:
         entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
         if len(entries) != len(archive.infolist()):
-            raise ValueError("it holds two arrays of one name")
+            raise ValueError("it has two arrays with the same name")
         _refuse_names(path, list(entries), shapes, spare)
         heads = {
             name: _head(path, name, archive, entries[name])
@@ -138,18 +138,18 @@ def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
 
 def _head(path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> _Head:
     if not entry.filename.endswith(".npy"):
-        raise ValueError(f"it holds {name!r}, which is no array")
+        raise ValueError(f"it contains {name!r}, which is no array")
     with archive.open(entry) as stream:
         try:
-            told = read_header(stream.read)
+            header = read_header(stream.read)
         except ValueError as error:
             raise ValueError(f"{name!r}: {error}") from error
-    if not _NUMBERS.fullmatch(told.kind):
-        raise _no_weights(path, name, told.kind)
-    kind = np.dtype(told.kind)
-    if told.start + told.count * kind.itemsize != entry.file_size:
-        raise ValueError(f"{name!r} is not as long as its header says")
-    return _Head(entry, kind, told)
+    if not _NUMBERS.fullmatch(header.kind):
+        raise _no_weights(path, name, header.kind)
+    kind = np.dtype(header.kind)
+    if header.start + header.count * kind.itemsize != entry.file_size:
+        raise ValueError(f"the length of {name!r} differs from that in its header")
+    return _Head(entry, kind, header)
 
 
 def _tensor(archive: zipfile.ZipFile, head: _Head) -> Tensor:
@@ -157,7 +157,7 @@ def _tensor(archive: zipfile.ZipFile, head: _Head) -> Tensor:
         stream.read(head.told.start)
         numbers = read_content(stream.read, head.told, head.kind)
     native = np.ascontiguousarray(numbers, head.kind.newbyteorder("="))
-    # An array without axes would come back with one.
+    # `ascontiguousarray` adds an axis to a scalar.
     return torch.from_numpy(native).reshape(head.told.shape)
 
 
@@ -167,25 +167,26 @@ def _refuse_names(
     for name in found:
         if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
             raise TranscriptError(
-                f"{path}: {spelled(repr(name))} is no name of a tensor, which prints and has 1 "
-                f"to {LONGEST_NAME} characters: rename it"
+                f"{path}: {spelled(repr(name))} is no valid name of a tensor: use 1 to "
+                f"{LONGEST_NAME} printable characters"
             )
     if shapes is None:
         return
-    lacks, has = sorted(shapes.keys() - set(found)), sorted(set(found) - {*shapes, *spare})
-    if lacks or has:
+    missing = sorted(shapes.keys() - set(found))
+    extra = sorted(set(found) - {*shapes, *spare})
+    if missing or extra:
         raise TranscriptError(
-            f"{path} holds other tensors than the model of the first round: lacks "
-            f"{spelled(', '.join(lacks)) or 'none'}, has {spelled(', '.join(has)) or 'none'} "
-            "besides: export the same tensors of every model"
+            f"{path} has other tensors than the model of the first round: missing "
+            f"{spelled(', '.join(missing)) or 'none'}, extra "
+            f"{spelled(', '.join(extra)) or 'none'}: export the same tensors of every model"
         )
 
 
 def _refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes | None) -> None:
     if shapes is not None and shape != shapes[name]:
         raise TranscriptError(
-            f"{path}: {name!r} is of shape {spelled(str(shape))}, that of the model that was "
-            f"sent out of {shapes[name]}: export answers to the model of the same round"
+            f"{path}: {name!r} has shape {spelled(str(shape))}, but {shapes[name]} in the "
+            "broadcast model: export replies to the model of the same round"
         )
 
 
@@ -195,12 +196,12 @@ def _refuse_bomb(path: Path, heads: Mapping[str, _Head]) -> None:
     if is_bomb(unpacked, size):
         raise TranscriptError(
             f"{path} has {size} bytes and unpacks to {unpacked}: if that is your model, save "
-            "it by numpy.savez, not savez_compressed"
+            "it with numpy.savez, not savez_compressed"
         )
 
 
 def _no_weights(path: Path, name: str, kind: str) -> TranscriptError:
     return TranscriptError(
-        f"{path}: {name!r} holds {spelled(kind)}, no floating-point numbers of 16 to 64 bits: "
-        "export it as float32 (Python objects are never unpickled)"
+        f"{path}: {name!r} has dtype {spelled(kind)}, not floating-point numbers of 16 to 64 "
+        "bits: export it as float32 (Python objects are never unpickled)"
     )

@@ -1,4 +1,4 @@
-"""What is known of a run before it is recorded."""
+"""Metadata of a run that is known before it is recorded."""
 
 from dataclasses import dataclass
 
@@ -9,16 +9,16 @@ from overheard.core.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What no message tells; all but the framework may be left out.
+    """Metadata of a run that messages do not contain; all but the framework is optional.
 
     Args:
-        framework: that runs it, with its version, such as "flwr 1.41.0".
-        model: the architecture, in words; "" = not told.
+        framework: framework of the run, with its version, such as "flwr 1.41.0".
+        model: the architecture, in words; "" = unknown.
         task: shape of an input and names of the classes.
         recipe: how clients train.
-        defenses: in the order in which they act.
-        rounds: how many are planned.
-        participation: share of the clients asked in a round (0..1).
+        defenses: defenses, in the order in which they act.
+        rounds: number of planned rounds.
+        participation: share of the clients sampled in a round (0..1).
 
     """
 

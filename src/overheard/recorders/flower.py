@@ -1,4 +1,4 @@
-"""Records a Flower run on its server: a grid that hands on what it is given, and notes it."""
+"""Recording of a Flower run on its server, by a grid that forwards and records messages."""
 
 import logging
 import threading
@@ -33,32 +33,32 @@ _LOG = logging.getLogger("overheard")
 # Where flwr is not installed, mypy knows nothing of it.
 @final
 class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
-    """A grid that writes all that a server sends and is sent to a transcript.
+    """A grid that records all messages that a server sends and receives in a transcript.
 
-    Use it in place of the grid that a `ServerApp` is handed, and change nothing else:
+    Use it in place of the grid that a `ServerApp` receives, and change nothing else:
 
         strategy.start(grid=RecordingGrid(grid, "recording"), ...)
 
-    Messages and replies go through unchanged, the same objects in the same order. Whatever
-    goes wrong in recording ends the recording with a warning (`stopped` says which), never the
-    run. Weights are written on another thread while the run goes on; what still waits when the
-    app ends is written then.
+    Messages and replies pass unchanged, as the same objects in the same order. An error in
+    recording ends the recording with a warning (see `stopped`), but never the run. Weights are
+    written by another thread while the run continues. Pending writes finish when the app ends.
 
-    A node is the party `client/<node id>`. Node ids last for a run and differ in the next.
+    A node is the party `client/<node id>`. Node ids are fixed within a run, and differ between
+    runs.
 
     Args:
-        grid: that does the work.
-        folder: for the run. If it holds a transcript, the run goes to `NAME-2` beside it.
-        model: the architecture, in words; "" = not told.
+        grid: the wrapped grid.
+        folder: folder for the run. If it has a transcript, the run goes to `NAME-2` beside it.
+        model: the architecture, in words; "" = unknown.
         task: shape of an input and names of the classes.
         recipe: how clients train.
-        defenses: in force: Flower's strategies and mods, or records made by hand.
-        rounds: how many are planned.
-        participation: share of the clients asked in a round (0..1).
-        examples_key: under which name clients tell how many examples they trained on, if it is
-            not Flower's "num-examples".
-        keep_error_texts: whether to record what clients' errors say, which may quote their
-            data, and not only of which kind they are.
+        defenses: defenses in force: Flower's strategies and mods, or your own records.
+        rounds: number of planned rounds.
+        participation: share of the clients sampled in a round (0..1).
+        examples_key: metric with the number of training examples, if it is not Flower's
+            "num-examples".
+        keep_error_texts: whether to record the texts of clients' errors, which may quote their
+            data, and not only the error codes.
 
     """
 
@@ -76,46 +76,46 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         examples_key: str = "",
         keep_error_texts: bool = False,
     ) -> None:
-        """Begin a recording; the folder is made with the first message."""
-        facts = Facts(
+        """Begin a recording; the folder is created with the first message."""
+        run_info = Facts(
             FLOWER, model, task, recipe, defense_records(defenses), rounds, participation
         )
         self._grid = grid
-        self._scribe = Scribe(Path(folder), facts)
+        self._scribe = Scribe(Path(folder), run_info)
         self._rounds = FlowerRounds(
             self._scribe,
             sizes=(examples_key, *SIZES) if examples_key else SIZES,
             keep_error_texts=keep_error_texts,
         )
         # A custom loop may push and pull on several threads.
-        self._alone = threading.Lock()
+        self._lock = threading.Lock()
 
     @property
     def folder(self) -> Path:
-        """Where the run is written, as far as is known before its first message."""
+        """Folder of the recording; it may change until the first message."""
         return self._scribe.folder
 
     @property
     def stopped(self) -> str | None:
-        """Why nothing more is recorded; None while all is well."""
+        """Why the recording stopped; None = it has not."""
         return self._scribe.stopped
 
     def finish(self, arrays: ArrayRecord | None = None) -> None:
-        """Write all that waits, and end the recording; the grid goes on working.
+        """Finish pending writes and end the recording; the grid keeps working.
 
         Args:
-            arrays: the model that the run came to (`Result.arrays`), for a run whose clients
-                evaluate nothing, and so are never sent it.
+            arrays: the final model (`Result.arrays`), for runs whose clients do not evaluate it
+                and so never receive it.
 
         """
         if arrays is not None:
             content = RecordDict({"arrays": arrays})
-            self._note(lambda: self._rounds.end_with(parts_of(content)))
-        self._note(self._rounds.over)
+            self._record(lambda: self._rounds.end_with(parts_of(content)))
+        self._record(self._rounds.over)
         self._scribe.close()
 
     def __enter__(self) -> "RecordingGrid":
-        """Give this grid back."""
+        """Return this grid."""
         return self
 
     def __exit__(
@@ -124,23 +124,23 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End the recording, whatever happened."""
+        """End the recording, also after an error."""
         self.finish()
 
-    # What a user finds on the grid beneath, whatever grid it is.
+    # Other attributes of the wrapped grid, of any class.
     def __getattr__(self, name: str) -> Any:
-        """Whatever else the grid beneath has."""
+        """Return an attribute of the wrapped grid."""
         if name.startswith("__") or name == "_grid":
             raise AttributeError(name)
         return getattr(self._grid, name)
 
     def set_run(self, run: Run) -> None:
-        """Set the run that the grid beneath works in."""
+        """Set the run of the wrapped grid."""
         self._grid.set_run(run)
 
     @property
     def run(self) -> Run:
-        """The run that the grid beneath works in."""
+        """The run of the wrapped grid."""
         return self._grid.run
 
     def create_message(
@@ -151,56 +151,56 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         group_id: str,
         ttl: float | None = None,
     ) -> Message:
-        """Make a message with the grid beneath."""
+        """Create a message with the wrapped grid."""
         return self._grid.create_message(content, message_type, dst_node_id, group_id, ttl)
 
     def get_node_ids(self) -> Iterable[int]:
-        """The nodes that the grid beneath knows; those of the start go to the manifest."""
+        """Return the known nodes; those known at the start are written to the manifest."""
         found = self._grid.get_node_ids()
         nodes = found if isinstance(found, Collection) else list(found)
-        self._note(lambda: self._rounds.known(nodes))
+        self._record(lambda: self._rounds.known(nodes))
         return nodes
 
     def get_nodes(self) -> Iterable[NodeInfo]:
-        """What the grid beneath knows of its nodes."""
+        """Return the wrapped grid's information on its nodes."""
         found: Iterable[NodeInfo] = self._grid.get_nodes()
         return found
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Note and send messages whose answers are pulled later."""
+        """Record and send messages whose replies are pulled later."""
         sent = list(messages)
-        self._note(lambda: self._rounds.asked(sent))
+        self._record(lambda: self._rounds.asked(sent))
         numbers: Iterable[str] = self._grid.push_messages(sent)
         return numbers
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Take and note the answers that came."""
+        """Pull and record replies."""
         replies = list(self._grid.pull_messages(message_ids))
         if replies:
-            self._note(lambda: self._rounds.came(replies))
+            self._record(lambda: self._rounds.came(replies))
         return replies
 
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: int | float | None = None
     ) -> Iterable[Message]:
-        """Note and send messages, and note the answers that came in time."""
+        """Record and send messages, and record the replies that arrive in time."""
         sent = list(messages)
-        self._note(lambda: self._rounds.asked(sent))
+        self._record(lambda: self._rounds.asked(sent))
         try:
             replies = list(self._grid.send_and_receive(sent, timeout=timeout))
-            self._note(lambda: self._rounds.came(replies))
+            self._record(lambda: self._rounds.came(replies))
         finally:
             if sent:
-                self._note(self._rounds.over)
+                self._record(self._rounds.over)
         return replies
 
-    def _note(self, call: Callable[[], None]) -> None:
-        """Do this for the recording, which must not reach the run, whatever comes of it."""
+    def _record(self, call: Callable[[], None]) -> None:
+        """Call a function of the recorder; its errors end the recording, but not the run."""
         if self._scribe.stopped is not None:
             return
         try:
-            with self._alone:
+            with self._lock:
                 call()
         except Exception as error:
-            _LOG.debug("overheard: at recording", exc_info=error)
+            _LOG.debug("overheard: error while recording", exc_info=error)
             self._scribe.stop(error)

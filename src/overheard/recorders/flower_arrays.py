@@ -1,4 +1,4 @@
-"""Arrays as Flower sends them, turned into tensors without unpickling anything."""
+"""Decoding of Flower's arrays into tensors, without unpickling."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from numpy.lib import format as npy
 from torch import Tensor
 
 SERIALIZED = "numpy.ndarray"
-"""How Flower says that an array's bytes are those of an .npy file."""
+"""Flower's name for arrays that are serialised as .npy files."""
 
 BFLOAT16 = "bfloat16"
-"""NumPy has no such numbers: an .npy file holds them as two bytes without a meaning."""
+"""NumPy has no bfloat16, so an .npy file stores such numbers as two opaque bytes."""
 
-# Numbers of any kind; which, only the file says.
+# Any: the file determines the dtype.
 _Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """One array as it travelled."""
+    """A serialised array."""
 
     dtype: str
     stype: str
@@ -35,116 +35,118 @@ Parts = Mapping[str, Packed]
 
 
 def parts_of(content: RecordDict) -> dict[str, Packed]:
-    """The arrays in a message, as they are now: strategies put others in their place later.
+    """Extract the arrays of a message now, as strategies may replace them later.
 
-    Names are those of the one record of arrays; where there are several, `record/name`.
+    Names are those in the array record, or `record/name` if there are several records.
     """
     records: Mapping[str, ArrayRecord] = content.array_records
-    alone = len(records) == 1
+    is_single = len(records) == 1
     return {
-        name if alone else f"{key}/{name}": Packed(array.dtype, array.stype, array.data)
+        name if is_single else f"{key}/{name}": Packed(array.dtype, array.stype, array.data)
         for key, record in records.items()
         for name, array in record.items()
     }
 
 
 def size_of(parts: Parts) -> int:
-    """Bytes that these arrays take."""
+    """Count the bytes of these arrays."""
     return sum(len(part.data) for part in parts.values())
 
 
 @final
 class Decoder:
-    """Turns the arrays of one run into tensors.
+    """Decodes the arrays of one run into tensors.
 
-    A tensor that is no floating-point number the first time that it is sent is left out from
-    then on: Flower's averages make floats of counters such as `num_batches_tracked`.
+    A tensor that is not floating-point when it is first sent is omitted from then on, as
+    Flower's averages turn counters such as `num_batches_tracked` into floats.
 
     Args:
-        left_out: names of tensors that were, for a run that is gone on with.
+        left_out: names of tensors already omitted, for a resumed run.
 
     """
 
     def __init__(self, left_out: Iterable[str] = ()) -> None:
-        """Begin with a run of which nothing else was sent."""
+        """Begin a run."""
         self._is_kept = dict.fromkeys(left_out, False)
 
     def model(self, parts: Parts) -> dict[str, Tensor]:
-        """The model that was sent.
+        """Decode a broadcast model.
 
-        What is left out is told once, by a tensor of whole numbers under its name.
+        An omitted tensor is reported once, by an empty integer tensor under its name.
 
         Raises:
-            ValueError: if it holds what is no plain array of numbers.
+            ValueError: if an array does not contain plain numbers.
 
         """
-        held = {}
+        tensors = {}
         for name, part in parts.items():
             numbers = _unpacked(name, part)
             is_new = name not in self._is_kept
             if self._is_kept.setdefault(name, _is_floating(numbers)):
-                held[name] = _tensor(np.array(numbers, numbers.dtype.newbyteorder("=")), part)
+                tensors[name] = _tensor(
+                    np.array(numbers, numbers.dtype.newbyteorder("=")), part
+                )
             elif is_new:
-                held[name] = torch.empty(0, dtype=torch.int64)
-        return held
+                tensors[name] = torch.empty(0, dtype=torch.int64)
+        return tensors
 
     def change(self, sent: Parts, start: Parts) -> dict[str, Tensor]:
-        """What a sender changed of the model that it had been sent.
+        """Decode a reply, and return its difference from the broadcast model.
 
-        In the precision in which it was sent back: nearby floats are subtracted exactly.
+        In the precision of the reply, where differences of nearby floats are exact.
 
         Raises:
-            ValueError: if it sent other tensors back, or what is no plain array of numbers.
+            ValueError: if the reply has other tensors, or an array without plain numbers.
 
         """
         if sent.keys() != start.keys():
             raise ValueError(
-                f"it sent {_told(set(sent) - set(start))} that it was not sent, and not "
-                f"{_told(set(start) - set(sent))}"
+                f"it has other tensors than the broadcast model: extra "
+                f"{_told(set(sent) - set(start))}, missing {_told(set(start) - set(sent))}"
             )
-        held = {}
+        tensors = {}
         for name, part in start.items():
             if not self._is_kept.get(name, True):
                 continue
             before, after = _unpacked(name, part), _unpacked(name, sent[name])
             if before.shape != after.shape:
                 raise ValueError(
-                    f"{name!r} came back as {after.shape} and was sent as {before.shape}"
+                    f"{name!r} has shape {after.shape}, but {before.shape} in the broadcast"
                 )
             if not _is_floating(before) and not _is_floating(after):
                 continue
-            # Of infinities the difference is NaN, which is refused where it is stored.
+            # The difference of infinities is NaN, which is refused when it is stored.
             with np.errstate(all="ignore"):
                 change = np.subtract(after, before)
-                exact = after if _is_floating(after) else before
-                change = np.asarray(change, exact.dtype.newbyteorder("="))
-            held[name] = _tensor(change, sent[name] if exact is after else part)
-        return held
+                reference = after if _is_floating(after) else before
+                change = np.asarray(change, reference.dtype.newbyteorder("="))
+            tensors[name] = _tensor(change, sent[name] if reference is after else part)
+        return tensors
 
 
 def _unpacked(name: str, part: Packed) -> _Numbers:
-    """The numbers, of which nothing is copied but bfloat16, which is widened to float32.
+    """Return the array without copying; bfloat16 is widened to float32.
 
-    `numpy.load` would copy all. Nothing here can unpickle: an array of objects is refused.
+    `numpy.load` would copy. Nothing is unpickled: arrays of objects are refused.
     """
     if part.stype != SERIALIZED:
         raise ValueError(f"{name!r} is serialized as {part.stype[:40]!r}, not {SERIALIZED!r}")
     file = BytesIO(part.data)
-    # The header is text from outside, and its parsers raise what they like.
+    # The header is untrusted text, and its parsers may raise any error.
     try:
         version = npy.read_magic(file)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, is_column_major, dtype = read(file)
     except Exception as error:
-        raise ValueError(f"{name!r} holds no .npy file") from error
+        raise ValueError(f"{name!r} is no valid .npy file") from error
     if dtype.hasobject:
-        raise ValueError(f"{name!r} holds Python objects, which are never unpickled")
+        raise ValueError(f"{name!r} contains Python objects, which are never unpickled")
     count = 1
     for length in shape:
         count *= length
     offset = file.tell()
     if min(shape, default=0) < 0 or len(part.data) - offset != count * dtype.itemsize:
-        raise ValueError(f"{name!r} holds {len(part.data) - offset} bytes for {shape} {dtype}")
+        raise ValueError(f"{name!r} has {len(part.data) - offset} bytes for {shape} {dtype}")
     numbers: _Numbers = np.frombuffer(part.data, dtype, count, offset)
     if _is_bfloat16(part) and dtype.itemsize == 2:
         numbers = (numbers.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
@@ -152,7 +154,7 @@ def _unpacked(name: str, part: Packed) -> _Numbers:
 
 
 def _tensor(numbers: _Numbers, part: Packed) -> Tensor:
-    """These numbers, which are ours to give away, in the kind in which the part was sent."""
+    """Make a tensor of an array that is not shared, with the dtype of the serialised array."""
     if not numbers.flags.c_contiguous:
         numbers = np.ascontiguousarray(numbers).reshape(numbers.shape)
     tensor = torch.from_numpy(numbers)
@@ -168,7 +170,7 @@ def _is_floating(numbers: _Numbers) -> bool:
 
 
 def _told(names: set[str]) -> str:
-    """A few of the names, which come from outside."""
+    """List a few of the names, which are untrusted."""
     if not names:
         return "none"
     first = ", ".join(repr(name[:60]) for name in sorted(names)[:3])

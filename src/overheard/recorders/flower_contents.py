@@ -1,4 +1,4 @@
-"""What travels beside the arrays of a Flower message, in clear."""
+"""Metadata of Flower messages, which travels in clear beside the arrays."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -8,20 +8,20 @@ from math import isfinite
 from flwr.app import RecordDict
 
 SIZES = ("num-examples", "num_examples")
-"""Under which names Flower's strategies, today's and those before, look for a size."""
+"""Names under which Flower's current and earlier strategies look for the number of examples."""
 
 LONGEST = 200
-"""Characters of a name or a text from outside that are kept."""
+"""Most characters of an untrusted name or text that are recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an answer tells beside its arrays.
+    """Metadata of a reply.
 
     Args:
-        examples: how many it says it used; None where it says none that can be.
-        metrics: all other finite numbers, by name; `name[0]`, ... where they are a list.
-        unrecorded: names of what a transcript has no place for: texts, NaN and infinities.
+        examples: reported number of examples; None if there is no valid one.
+        metrics: all other finite numbers, by name; `name[0]`, ... for lists.
+        unrecorded: names of values that a transcript cannot store: texts, NaN and infinities.
 
     """
 
@@ -31,23 +31,23 @@ class Told:
 
 
 def told_in(content: RecordDict, sizes: tuple[str, ...] = SIZES) -> Told:
-    """The numbers in an answer's metrics and configuration.
+    """Read the numbers in a reply's metrics and configuration.
 
     Args:
-        content: of the answer.
-        sizes: under which names it tells how many examples it used; the first that it has.
+        content: content of the reply.
+        sizes: names of the number of examples; the first valid one is used.
 
     """
-    found = list(_values(content))
+    values = list(_values(content))
     examples, size = None, ""
     for name in sizes:
-        number = next((value for held, value in found if held == name), None)
-        whole = _number(number)
-        if whole is not None and whole >= 0 and whole == int(whole):
-            examples, size = int(whole), name
+        number = next((value for key, value in values if key == name), None)
+        candidate = _number(number)
+        if candidate is not None and candidate >= 0 and candidate == int(candidate):
+            examples, size = int(candidate), name
             break
     metrics, unrecorded = dict[str, float](), list[str]()
-    for name, value in found:
+    for name, value in values:
         if name == size:
             continue
         number = _number(value)
@@ -59,7 +59,7 @@ def told_in(content: RecordDict, sizes: tuple[str, ...] = SIZES) -> Told:
 
 
 def config_in(content: RecordDict) -> dict[str, str]:
-    """All that travels in clear with a model, as text; of bytes only how many."""
+    """Read all metadata of a broadcast as text; bytes are replaced by their number."""
     return {
         name: f"<{len(value)} bytes>" if isinstance(value, bytes) else plain(str(value))
         for name, value in _values(content)
@@ -67,21 +67,21 @@ def config_in(content: RecordDict) -> dict[str, str]:
 
 
 def plain(text: str, longest: int = LONGEST) -> str:
-    """A text from outside without what could move a cursor or break a line, cut short."""
+    """Cut an untrusted text, and replace unprintable characters by "?"."""
     cut = text if len(text) <= longest else f"{text[:longest]}..."
     return "".join(one if one.isprintable() else "?" for one in cut)
 
 
 def _values(content: RecordDict) -> Iterator[tuple[str, object]]:
-    """Every value with its name, which is `record/name` where two records have it."""
+    """Yield every value with its name, or with `record/name` if two records have the name."""
     records: dict[str, Mapping[str, object]] = {
         **content.metric_records,
         **content.config_records,
     }
-    often = Counter(name for record in records.values() for name in record)
+    counts = Counter(name for record in records.values() for name in record)
     for key, record in records.items():
         for name, value in record.items():
-            label = plain(name if often[name] == 1 else f"{key}/{name}")
+            label = plain(name if counts[name] == 1 else f"{key}/{name}")
             if isinstance(value, list):
                 yield from ((f"{label}[{place}]", one) for place, one in enumerate(value))
             else:
@@ -89,7 +89,7 @@ def _values(content: RecordDict) -> Iterator[tuple[str, object]]:
 
 
 def _number(value: object) -> float | None:
-    """The value, if it is a finite number."""
+    """Return the value if it is a finite number, else None."""
     if not isinstance(value, int | float):
         return None
     try:

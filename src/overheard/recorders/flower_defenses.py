@@ -1,4 +1,4 @@
-"""Flower's own defenses, as they stand in a manifest."""
+"""Manifest records of Flower's own defenses."""
 
 import logging
 import math
@@ -16,44 +16,45 @@ from overheard.archive.manifest import DefenseRecord
 from overheard.core.mechanism import Mechanism
 
 DELTA = 1e-5
-"""At which epsilon is reckoned where Flower is not told any delta."""
+"""Delta for the accounting if none is configured in Flower."""
 
-SERVER = "the server, which may leave out the noise and the clipping"
+SERVER = "the server, which may omit the noise and the clipping"
 MOD = (
-    "whoever ships the client app, in which the mod rides; each client, if it runs another app"
+    "the distributor of the client app, which contains the mod; each client, by running "
+    "another app"
 )
-SERVER_AND_MOD = f"the server, which may leave out the noise; the clipping: {MOD}"
+SERVER_AND_MOD = f"the server, which may omit the noise; the clipping: {MOD}"
 
 WEIGHED = (
-    "its noise is calibrated to clip / clients, but clients weigh by the number of examples "
-    "that they say they have, and one could weigh up to 1: an `accountant` has Flower refuse "
+    "its noise is calibrated to clip / clients, but clients are weighted by their reported "
+    "number of examples, so a weight may be up to 1: with an `accountant` Flower refuses "
     "unequal weights"
 )
-"""Why Flower's noise covers nothing where nobody has it check the weights."""
+"""Why Flower's noise gives no guarantee unless Flower checks the weights."""
 
 _LOG = logging.getLogger("overheard")
 
 
 def defense_records(defenses: Iterable[object]) -> tuple[DefenseRecord, ...]:
-    """How these defenses stand in a manifest; warns of one that is none of Flower's.
+    """Return the manifest records of these defenses; warn about unknown ones.
 
     Args:
-        defenses: strategies that add differential privacy, mods of a client app, or records
-            made by hand.
+        defenses: strategies that add differential privacy, mods of a client app, or your own
+            records.
 
     """
-    made = []
+    records = []
     for defense in defenses:
         record = _record(defense)
         if record is None:
             _LOG.warning(
-                "overheard: %s is no defense of Flower's, and the recording does not tell of "
-                "it: name it by an overheard.archive.manifest.DefenseRecord",
+                "overheard: %s is no defense of Flower, so it is not in the recording: pass an "
+                "overheard.archive.manifest.DefenseRecord for it",
                 type(defense).__name__,
             )
         else:
-            made.append(record)
-    return tuple(made)
+            records.append(record)
+    return tuple(records)
 
 
 def _record(defense: object) -> DefenseRecord | None:
@@ -66,17 +67,17 @@ def _record(defense: object) -> DefenseRecord | None:
     if isinstance(defense, DifferentialPrivacyAdaptiveBase):
         return _adaptive(defense)
     if defense in (fixedclipping_mod, adaptiveclipping_mod):
-        # Clips; whoever adds the noise is told by the strategy that it needs.
+        # It only clips; the noise is in the record of its strategy.
         name = "fixedclipping_mod" if defense is fixedclipping_mod else "adaptiveclipping_mod"
         return DefenseRecord(name, name, "client", MOD)
     return None
 
 
 def _local(mod: LocalDpMod) -> DefenseRecord:
-    """Clips, then adds sensitivity * sqrt(2 ln(1.25 / delta)) / epsilon to every weight.
+    """Record clipping and noise of deviation sensitivity * sqrt(2 ln(1.25 / delta)) / epsilon.
 
-    That is the classical Gaussian mechanism (Dwork and Roth 2014, theorem A.1), proven for
-    epsilon below 1, once a message. The `sensitivity` is as its user says, whatever the clip.
+    The classical Gaussian mechanism (Dwork and Roth 2014, theorem A.1), proven for epsilon
+    below 1, applied to each message. The user sets `sensitivity` independently of the clip.
     """
     settings = (
         f"LocalDpMod(clipping_norm={mod.clipping_norm!r}, sensitivity={mod.sensitivity!r}, "
@@ -98,7 +99,7 @@ def _local(mod: LocalDpMod) -> DefenseRecord:
 
 
 def _fixed(strategy: DifferentialPrivacyFixedClippingBase) -> DefenseRecord:
-    """Adds noise_multiplier * clipping_norm / num_sampled_clients to the weighted mean."""
+    """Record noise of deviation noise_multiplier * clipping_norm / num_sampled_clients."""
     config = None if strategy.accountant is None else strategy.accountant.config
     is_by_server = isinstance(strategy, DifferentialPrivacyServerSideFixedClipping)
     mechanism = Mechanism(
@@ -107,7 +108,7 @@ def _fixed(strategy: DifferentialPrivacyFixedClippingBase) -> DefenseRecord:
         DELTA if config is None else config.target_delta,
         "server",
         "server" if is_by_server else "client",
-        # What Flower's accountant counts on where it draws no advantage from who was asked.
+        # Flower's accountant assumes a sensitivity of 1 clip if it uses no subsampling.
         moves=2.0 if config is None else 1.0,
         stated=None if config is None else config.max_epsilon,
         unproven=WEIGHED if config is None else "",
@@ -127,17 +128,21 @@ def _fixed(strategy: DifferentialPrivacyFixedClippingBase) -> DefenseRecord:
 
 
 def _adaptive(strategy: DifferentialPrivacyAdaptiveBase) -> DefenseRecord:
-    """As `_fixed`, with a clip that moves towards a quantile of the updates' norms.
+    """Record adaptive clipping, whose clip tracks a quantile of the updates' norms.
 
-    The multiplier is that of all that a round releases, the mean and the noisy count of who was
-    clipped: 1 / sqrt(z_mean^-2 + (2 s_count)^-2) (Andrew et al. 2021, theorem 1). The clip is
-    the first; noise is always in proportion to the one in force.
+    The multiplier covers all that a round releases, the mean and the noisy count of clipped
+    clients: 1 / sqrt(z_mean^-2 + (2 s_count)^-2) (Andrew et al. 2021, theorem 1). The clip is
+    the initial one; the noise is proportional to the current clip.
     """
-    mean, count = strategy.noise_multiplier, strategy.clipped_count_stddev
-    whole = 0.0 if not mean or not count else (mean**-2 + (2 * count) ** -2) ** -0.5
+    mean_multiplier, count_deviation = strategy.noise_multiplier, strategy.clipped_count_stddev
+    multiplier = (
+        0.0
+        if not mean_multiplier or not count_deviation
+        else (mean_multiplier**-2 + (2 * count_deviation) ** -2) ** -0.5
+    )
     is_by_server = isinstance(strategy, DifferentialPrivacyServerSideAdaptiveClipping)
     mechanism = Mechanism(
-        whole,
+        multiplier,
         strategy.clipping_norm,
         DELTA,
         "server",
@@ -145,11 +150,11 @@ def _adaptive(strategy: DifferentialPrivacyAdaptiveBase) -> DefenseRecord:
         unproven=WEIGHED,
     )
     settings = (
-        f"{type(strategy).__name__}(noise_multiplier={whole!r}, "
+        f"{type(strategy).__name__}(noise_multiplier={multiplier!r}, "
         f"initial_clipping_norm={strategy.clipping_norm!r}, "
         f"num_sampled_clients={strategy.num_sampled_clients!r}, "
         f"target_clipped_quantile={strategy.target_clipped_quantile!r}, "
-        f"clip_norm_lr={strategy.clip_norm_lr!r}, clipped_count_stddev={count!r})"
+        f"clip_norm_lr={strategy.clip_norm_lr!r}, clipped_count_stddev={count_deviation!r})"
     )
     return DefenseRecord(
         type(strategy).__name__,

@@ -1,4 +1,4 @@
-"""Records what one Flower client reads and sends, for whoever listens there."""
+"""Recording of the messages that one Flower client receives and sends."""
 
 import logging
 from collections.abc import Iterable
@@ -38,49 +38,48 @@ def recording_mod(
     examples_key: str = "",
     keep_error_texts: bool = False,
 ) -> Mod:
-    """A mod that records what this client reads and sends: the view of a curious participant.
+    """Return a mod that records this client's messages: the view of a curious participant.
 
     Each node of each run has its own transcript, `FOLDER/run-<run id>-node-<node id>`, whose
-    parties are the server and the node. It goes on over processes, of which Flower may start
-    one a message. As the first mod of a function it records what leaves the client; what stands
-    behind it, such as noise, has acted by then.
+    parties are the server and the node. The transcript continues across processes, as Flower
+    may start one per message. As the first mod of a function it records what leaves the client,
+    after later mods such as noise have acted.
 
-    Whatever goes wrong in recording is logged, and the client answers as it would without. The
-    answer waits until it is on the disk, since Flower may end the process right after.
+    Errors in recording are logged and do not change the reply. The reply is delayed until it is
+    on the disk, since Flower may end the process right after it.
 
     Args:
-        folder: for the transcripts.
-        model: the architecture, in words; "" = not told.
-        defenses: in force: Flower's strategies and mods, or records made by hand.
-        examples_key: under which name clients tell how many examples they trained on, if it is
-            not Flower's "num-examples".
-        keep_error_texts: whether to record what errors say, and not only of which kind they
-            are.
+        folder: folder for the transcripts.
+        model: the architecture, in words; "" = unknown.
+        defenses: defenses in force: Flower's strategies and mods, or your own records.
+        examples_key: metric with the number of training examples, if it is not Flower's
+            "num-examples".
+        keep_error_texts: whether to record the texts of errors, and not only their codes.
 
     """
-    facts = Facts(f"flwr {version('flwr')}", model, defenses=defense_records(defenses))
+    run_info = Facts(f"flwr {version('flwr')}", model, defenses=defense_records(defenses))
     sizes = (examples_key, *SIZES) if examples_key else SIZES
 
     def record(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         if not is_recorded(message):
             return call_next(message, context)
-        told = message.metadata
-        home = Path(folder) / f"run-{told.run_id:d}-node-{told.dst_node_id:d}"
-        note = _Note(home, facts, sizes, keep_error_texts=keep_error_texts)
+        metadata = message.metadata
+        run_folder = Path(folder) / f"run-{metadata.run_id:d}-node-{metadata.dst_node_id:d}"
+        recorder = _Note(run_folder, run_info, sizes, keep_error_texts=keep_error_texts)
         try:
-            note.asked(message)
+            recorder.asked(message)
             reply = call_next(message, context)
-            note.came(reply)
+            recorder.came(reply)
             return reply
         finally:
-            note.close()
+            recorder.close()
 
     return record
 
 
 @final
 class _Note:
-    """One message and its answer, written down; never raises."""
+    """Records one message and its reply; never raises."""
 
     def __init__(
         self, folder: Path, facts: Facts, sizes: tuple[str, ...], *, keep_error_texts: bool
@@ -92,7 +91,7 @@ class _Note:
         self._rounds: FlowerRounds | None = None
 
     def asked(self, message: Message) -> None:
-        """Have the model written while the client trains it."""
+        """Record the request; the model is written while the client trains."""
         try:
             rounds = FlowerRounds(
                 self._scribe,
@@ -108,7 +107,7 @@ class _Note:
             self._stop(error)
 
     def came(self, reply: Message) -> None:
-        """Note what the client is about to send."""
+        """Record the client's reply before it is sent."""
         try:
             if self._rounds is not None:
                 self._rounds.came((reply,))
@@ -116,7 +115,7 @@ class _Note:
             self._stop(error)
 
     def close(self) -> None:
-        """Wait until all is on the disk."""
+        """Wait until everything is on the disk."""
         try:
             if self._rounds is not None:
                 self._rounds.over()
@@ -125,30 +124,32 @@ class _Note:
             self._stop(error)
 
     def _go_on(self, rounds: FlowerRounds, parts: Parts) -> None:
-        """Open the last round anew if nobody trained in it yet and it is about this model."""
+        """Reopen the last round if it has this model and no update yet."""
         count = committed_rounds(self._folder)
         if not count:
             return
-        said = read_round(self._folder, count - 1)
-        models = [one.body.weights for one in said if isinstance(one.body, Broadcast)]
-        if not models or any(isinstance(one.body, Update) for one in said):
+        messages = read_round(self._folder, count - 1)
+        models = [
+            message.body.weights for message in messages if isinstance(message.body, Broadcast)
+        ]
+        if not models or any(isinstance(message.body, Update) for message in messages):
             return
-        here = Decoder(_left_out(self._folder)).model(parts)
-        if here.keys() != models[0].keys() or not all(
-            torch.equal(weight, models[0][name]) for name, weight in here.items()
+        sent = Decoder(_left_out(self._folder)).model(parts)
+        if sent.keys() != models[0].keys() or not all(
+            torch.equal(weight, models[0][name]) for name, weight in sent.items()
         ):
             return
-        # From here on the round counts as unsaid, until it is said again and more.
+        # From here on the round is not committed, until its messages are written again.
         messages_path(transcript_folder(self._folder), count - 1).unlink()
-        rounds.say_again(parts, said)
+        rounds.say_again(parts, messages)
 
     def _stop(self, error: Exception) -> None:
-        _LOG.debug("overheard: at recording", exc_info=error)
+        _LOG.debug("overheard: error while recording", exc_info=error)
         self._scribe.stop(error)
 
 
 def _left_out(folder: Path) -> tuple[str, ...]:
-    """Tensors that the run's first model had and its transcript has not."""
+    """Return the names of the tensors that the transcript omits."""
     if not is_there(manifest_path(transcript_folder(folder))):
         return ()
     return read_manifest(folder).left_out

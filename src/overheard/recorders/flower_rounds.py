@@ -1,4 +1,4 @@
-"""Makes rounds of a transcript out of what a Flower server asks and what it is answered."""
+"""Rounds of a transcript from the requests and replies of a Flower server."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,14 +19,14 @@ from overheard.recorders.flower_contents import SIZES, Told, config_in, plain, t
 from overheard.recorders.scribe import Scribe
 
 LONGEST_ERROR = 10_000
-"""Characters of an error's text that are kept."""
+"""Most characters of an error's text that are recorded."""
 
 RECORDED = (MessageType.TRAIN, MessageType.EVALUATE)
-"""The kinds of messages that a transcript has a place for."""
+"""The kinds of messages that a transcript can store."""
 
 
 def is_recorded(message: Message) -> bool:
-    """Whether a transcript has a place for messages of its kind."""
+    """Return whether a transcript can store messages of this kind."""
     return _kind(message) in RECORDED
 
 
@@ -37,20 +37,20 @@ _LOG = logging.getLogger("overheard")
 
 @final
 class FlowerRounds:
-    """Tells a scribe of a Flower run, one round after the other.
+    """Records a Flower run, round by round.
 
-    A round begins with the model that nodes are to train. The model that they are to evaluate
-    begins one too, since it is what the round before came to; if they then train the same, that
-    is the same round. A node is the party `client/<node id>`.
+    A round begins with a model to train. A model to evaluate also begins a round, as it is the
+    result of the previous one; if nodes then train the same model, that is the same round. A
+    node is the party `client/<node id>`.
 
-    Not safe for several threads at once.
+    Not thread-safe.
 
     Args:
-        scribe: who writes it down.
-        sizes: under which names nodes tell how many examples they used.
-        keep_error_texts: whether to record what errors say, which may quote a client's data,
-            and not their kind alone.
-        decoder: of a run that is gone on with; None = of a new one.
+        scribe: writes the messages.
+        sizes: names under which nodes report the number of examples.
+        keep_error_texts: whether to record the texts of errors, which may quote a client's
+            data, and not only their codes.
+        decoder: decoder of a resumed run; None = a new run.
 
     """
 
@@ -62,7 +62,7 @@ class FlowerRounds:
         keep_error_texts: bool = False,
         decoder: Decoder | None = None,
     ) -> None:
-        """Begin with a run in which nothing was asked."""
+        """Begin a run without requests."""
         self._scribe = scribe
         self._sizes = sizes
         self._keeps_error_texts = keep_error_texts
@@ -72,68 +72,68 @@ class FlowerRounds:
         self._warned = set[str]()
 
     def say_again(self, parts: Parts, messages: Sequence[TranscriptMessage]) -> None:
-        """Begin with a round in which this was said before, and nobody trained yet.
+        """Write a round again that has no update yet, to continue it.
 
         Args:
-            parts: the model of the round, which its broadcasts hold.
-            messages: those of the round.
+            parts: the broadcast model of the round.
+            messages: the messages of the round.
 
         """
         self._begin(parts)
-        for one in messages:
-            said = one.body
-            if isinstance(said, Broadcast):
+        for message in messages:
+            old_body = message.body
+            if isinstance(old_body, Broadcast):
                 body: Callable[[], Body] = partial(
-                    _broadcast, self._decoder, parts, said.config
+                    _broadcast, self._decoder, parts, old_body.config
                 )
             else:
-                body = partial(replace, said)
-            self._scribe.say(one.sender, one.readers, body, times=one.times)
+                body = partial(replace, old_body)
+            self._scribe.say(message.sender, message.readers, body, times=message.times)
 
     def known(self, nodes: Iterable[int]) -> None:
-        """Note that these nodes take part, though nobody asked them yet."""
+        """Add nodes that take part, even if they were not sampled yet."""
         self._nodes.update(map(client, nodes))
 
     def asked(self, messages: Sequence[Message]) -> None:
-        """Note what is about to be sent to nodes."""
+        """Record requests before they are sent to nodes."""
         for kind in RECORDED:
-            these = [one for one in messages if _kind(one) == kind]
-            if these:
-                self._ask(kind, these)
+            of_kind = [one for one in messages if _kind(one) == kind]
+            if of_kind:
+                self._ask(kind, of_kind)
         for other in sorted({_kind(one) for one in messages}.difference(RECORDED)):
             self._warn(f"messages of the kind {plain(other)!r} are not recorded")
 
     def announce(self) -> None:
-        """Have the model written down that was last sent out; else it waits for an answer."""
+        """Record the last broadcast now, and not with its first reply."""
         if self._open is not None and self._open.unannounced:
             self._announce(self._open)
             self._open.unannounced.clear()
 
     def came(self, replies: Sequence[Message]) -> None:
-        """Note the answers that just came, in this order."""
+        """Record replies that just arrived, in this order."""
         received = time()
         self.announce()
-        by = [None] * len(replies) if self._open is None else self._open.answered(replies)
-        for asked, reply in zip(by, replies, strict=True):
-            if asked is not None:
-                self._answer(asked, reply, received)
+        requests = [None] * len(replies) if self._open is None else self._open.answered(replies)
+        for request, reply in zip(requests, replies, strict=True):
+            if request is not None:
+                self._answer(request, reply, received)
             elif is_recorded(reply):
-                self._warn("answers that came after their round was over are not recorded")
+                self._warn("replies that arrived after the end of their round are not recorded")
 
     def over(self) -> None:
-        """Note that nobody is waited for any more."""
+        """End the round; outstanding replies count as missing."""
         if self._open is None:
             return
         self.announce()
-        for asked in self._open.waiting:
+        for request in self._open.waiting:
             self._scribe.say(
-                asked.node, _TO_SERVER, partial(Missing, f"no answer to {asked.kind}")
+                request.node, _TO_SERVER, partial(Missing, f"no answer to {request.kind}")
             )
         self._open.end()
         self._scribe.commit()
 
     def end_with(self, parts: Parts) -> None:
-        """Note the model that the run came to, if nobody was sent it."""
+        """Record the final model, unless it was broadcast."""
         self.over()
         if self._open is None or self._open.is_trained:
             self._begin(parts)
@@ -141,65 +141,71 @@ class FlowerRounds:
             self._scribe.commit()
 
     def _ask(self, kind: str, messages: Sequence[Message]) -> None:
-        asked = _sent(kind, messages)
+        requests = _sent(kind, messages)
         groups = list[list[_Asked]]()
-        for one in asked:
-            group = next((held for held in groups if held[0].parts == one.parts), None)
+        for one in requests:
+            group = next((members for members in groups if members[0].parts == one.parts), None)
             if group is None:
                 groups.append([one])
             else:
                 group.append(one)
         if len(groups) > 1:
             self._warn(
-                "nodes were sent different models: the one that most were sent is recorded, "
-                "and each update relative to the one that its node was sent"
+                "nodes received different models: the most frequent one is recorded as the "
+                "broadcast, and each update is relative to its node's model"
             )
         parts = max(groups, key=len)[0].parts
-        self._nodes.update(one.node for one in asked)
+        self._nodes.update(one.node for one in requests)
         if self._open is None or not self._open.takes(kind, parts):
             self.over()
             self._begin(parts)
         assert self._open is not None
-        self._open.add(kind, asked)
+        self._open.add(kind, requests)
 
     def _begin(self, parts: Parts) -> None:
         self._scribe.begin((SERVER, *sorted(self._nodes)))
         self._open = _Round(parts)
 
     def _announce(self, begun: "_Round") -> None:
-        asked = begun.unannounced
-        first = next((one for one in asked if one.parts == begun.parts), asked[0])
+        requests = begun.unannounced
+        first = next(
+            (request for request in requests if request.parts == begun.parts), requests[0]
+        )
         self._scribe.say(
             SERVER,
-            frozenset(one.node for one in asked),
+            frozenset(request.node for request in requests),
             partial(_broadcast, self._decoder, begun.parts, first.config),
             times=Times(_seconds(first.metadata)),
         )
 
-    def _answer(self, asked: "_Asked", reply: Message, received: float) -> None:
-        def say(body: Callable[[], Body], size: int = 0) -> None:
+    def _answer(self, request: "_Asked", reply: Message, received: float) -> None:
+        def write(body: Callable[[], Body], size: int = 0) -> None:
             times = Times(_seconds(reply.metadata), received)
-            self._scribe.say(asked.node, _TO_SERVER, body, times=times, size=size)
+            self._scribe.say(request.node, _TO_SERVER, body, times=times, size=size)
 
         if reply.has_error():
-            return say(partial(Missing, self._reason(asked, reply)))
+            return write(partial(Missing, self._reason(request, reply)))
         try:
-            told, sent = told_in(reply.content, self._sizes), parts_of(reply.content)
-        # Whatever is wrong with it is its sender's doing.
+            metadata, sent = told_in(reply.content, self._sizes), parts_of(reply.content)
+        # Any error here comes from the sender's content.
         except Exception as error:
-            return say(partial(Missing, f"not recorded: {type(error).__name__} at reading it"))
-        if told.unrecorded:
-            self._warn(
-                "answers tell what a transcript has no place for: texts, NaN and infinities "
-                "are left out"
+            return write(
+                partial(Missing, f"not recorded: {type(error).__name__} at reading it")
             )
-        if asked.kind == MessageType.EVALUATE:
-            return say(partial(Evaluation, told.metrics, told.examples))
-        return say(partial(_update, self._decoder, sent, asked.parts, told), size_of(sent))
+        if metadata.unrecorded:
+            self._warn(
+                "replies contain values that a transcript cannot store: texts, NaN and "
+                "infinities are omitted"
+            )
+        if request.kind == MessageType.EVALUATE:
+            return write(partial(Evaluation, metadata.metrics, metadata.examples))
+        return write(
+            partial(_update, self._decoder, sent, request.parts, metadata), size_of(sent)
+        )
 
-    def _reason(self, asked: "_Asked", reply: Message) -> str:
+    def _reason(self, request: "_Asked", reply: Message) -> str:
         name = _CODES.get(reply.error.code, f"error {reply.error.code}")
-        reason = name if asked.kind == MessageType.TRAIN else f"{asked.kind}: {name}"
+        reason = name if request.kind == MessageType.TRAIN else f"{request.kind}: {name}"
         if self._keeps_error_texts and reply.error.reason:
             return f"{reason}: {plain(reply.error.reason, LONGEST_ERROR)}"
         return reason
@@ -212,7 +218,7 @@ class FlowerRounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """What one node was asked; its message gets a number only when it is sent."""
+    """A request to one node; its message gets an id only when it is sent."""
 
     node: Party
     kind: str
@@ -223,7 +229,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Round:
-    """The round that goes on; what the next message is taken for hangs on it."""
+    """The open round, which determines how the next message is recorded."""
 
     parts: Parts
     is_trained: bool = False
@@ -232,68 +238,68 @@ class _Round:
     unannounced: list[_Asked] = field(default_factory=list)
 
     def takes(self, kind: str, parts: Parts) -> bool:
-        """Whether the model, sent to be trained or evaluated, is this round's."""
+        """Return whether a model to train or evaluate belongs to this round."""
         is_over = self.is_trained and (kind == MessageType.EVALUATE or self.is_answered)
         return not is_over and self.parts == parts
 
-    def add(self, kind: str, asked: Sequence[_Asked]) -> None:
-        """Wait for these."""
+    def add(self, kind: str, requests: Sequence[_Asked]) -> None:
+        """Add requests whose replies are outstanding."""
         if kind == MessageType.TRAIN:
             self.is_trained = True
-        self.waiting.extend(asked)
-        self.unannounced.extend(asked)
+        self.waiting.extend(requests)
+        self.unannounced.extend(requests)
 
     def answered(self, replies: Sequence[Message]) -> list[_Asked | None]:
-        """Whom of those waited for each comes from; they are waited for no more."""
-        by_number = {one.metadata.message_id: one for one in self.waiting}
-        by_number.pop("", None)
+        """Return the request of each reply, and remove it from the outstanding ones."""
+        by_id = {one.metadata.message_id: one for one in self.waiting}
+        by_id.pop("", None)
         by_node = {one.node: one for one in self.waiting if not one.metadata.message_id}
         found = list[_Asked | None]()
         for reply in replies:
-            one = by_number.pop(reply.metadata.reply_to_message_id, None) or by_node.pop(
+            one = by_id.pop(reply.metadata.reply_to_message_id, None) or by_node.pop(
                 client(reply.metadata.src_node_id), None
             )
             found.append(one)
             self.is_answered |= one is not None and one.kind == MessageType.TRAIN
-        gone = {id(one) for one in found}
-        self.waiting = [one for one in self.waiting if id(one) not in gone]
+        matched = {id(one) for one in found}
+        self.waiting = [one for one in self.waiting if id(one) not in matched]
         return found
 
     def end(self) -> None:
-        """Wait for nobody any more."""
+        """Drop the outstanding requests."""
         self.waiting.clear()
         self.is_answered = True
 
 
 def _sent(kind: str, messages: Sequence[Message]) -> list[_Asked]:
-    """What is sent to each; most often the same content to all, which is read once."""
+    """Read the request to each node; content shared by several nodes is read once."""
     read = dict[int, tuple[Parts, Mapping[str, str]]]()
-    asked = []
+    requests = []
     for one in messages:
         content = one.content
         if id(content) not in read:
             read[id(content)] = parts_of(content), config_in(content)
         parts, config = read[id(content)]
         node = client(one.metadata.dst_node_id)
-        asked.append(_Asked(node, kind, one.metadata, parts, config))
-    return asked
+        requests.append(_Asked(node, kind, one.metadata, parts, config))
+    return requests
 
 
 def _broadcast(decoder: Decoder, parts: Parts, config: Mapping[str, str]) -> Broadcast:
     return Broadcast(decoder.model(parts), config)
 
 
-def _update(decoder: Decoder, sent: Parts, start: Parts, told: Told) -> Update:
-    return Update(decoder.change(sent, start), told.examples, told.metrics)
+def _update(decoder: Decoder, sent: Parts, broadcast: Parts, metadata: Told) -> Update:
+    return Update(decoder.change(sent, broadcast), metadata.examples, metadata.metrics)
 
 
 def _kind(message: Message) -> str:
-    """Such as "train", also of "train.my_action"."""
+    """Return the kind of a message, such as "train" for "train" and "train.my_action"."""
     kind: str = message.metadata.message_type.partition(".")[0]
     return kind
 
 
 def _seconds(metadata: Metadata) -> float | None:
-    """When a message says that it was made; None where it says what cannot be."""
-    made = metadata.created_at
-    return float(made) if isinstance(made, int | float) and isfinite(made) else None
+    """Return when a message was created; None if its value is invalid."""
+    created = metadata.created_at
+    return float(created) if isinstance(created, int | float) and isfinite(created) else None

@@ -1,4 +1,4 @@
-"""Makes a run's folder of a folder of weights by round and client, from any framework."""
+"""Import of a run that any framework exported as weights by round and client."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,24 +25,24 @@ from overheard.recorders.exported_run import (
 from overheard.recorders.exported_weights import read_exported
 
 Kind = Literal["weights", "differences"]
-"""What a client's file holds: its weights, or what it would add to those it was sent."""
+"""Content of clients' files: their weights, or differences from the broadcast weights."""
 
 TO_SERVER = frozenset({SERVER})
 
 OnFile = Callable[[str, int, int], None]
-"""Told of each message: what it is, how many are written, and how many there are."""
+"""Called for each message with its description, the number written, and the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What a folder came to.
+    """Summary of an import.
 
     Args:
-        rounds: with answers; the closing one is not counted.
-        clients: who take part.
-        updates: answers with weights.
-        missing: answers that did not come.
-        left_out: tensors that are not in the transcript.
+        rounds: number of rounds with replies, without the closing one.
+        clients: number of clients.
+        updates: number of replies with weights.
+        missing: number of missing replies.
+        left_out: names of the tensors that the transcript omits.
 
     """
 
@@ -58,19 +58,19 @@ def import_recording(
 ) -> Imported:
     """Write the transcript of a run whose weights another framework saved.
 
-    One message is in memory at a time. All names are looked at before anything is written;
-    what was written when an import is stopped, or meets a file that cannot be read, is a whole
-    transcript of the rounds before, and the same import goes on there.
+    One message is in memory at a time. All names are checked before anything is written. If an
+    import is stopped or fails, its output is a complete transcript of the earlier rounds, and
+    the same import continues from there.
 
     Args:
-        folder: holds a folder for each round, as `docs/import.md` tells.
-        out: for the run.
-        kind: what clients' files hold; the global models are weights always.
-        on_file: told how far it has come.
+        folder: folder with a subfolder for each round; see `docs/import.md`.
+        out: folder for the run.
+        kind: content of clients' files; global models are always weights.
+        on_file: called with the progress.
 
     Raises:
-        TranscriptError: naming the file that cannot be imported, and the mend.
-        OutputError: if `out` holds another run, or cannot be written to.
+        TranscriptError: if a file cannot be imported, with what to do.
+        OutputError: if `out` has another run, or cannot be written to.
 
     """
     _refuse_nested(folder, out)
@@ -83,8 +83,8 @@ def import_recording(
         _refuse_another_import(run, index, kind, out)
         ticker.tick(f"round {index}", 1 + len(run.round(index).parts))
     for index in range(done, len(run.rounds)):
-        with recorder.round() as said:
-            _say(run, index, kind, said, ticker)
+        with recorder.round() as open_round:
+            _say(run, index, kind, open_round, ticker)
     answered = len(run.rounds) - run.is_closed
     return Imported(answered, len(run.clients), run.updates, run.missing, run.left_out)
 
@@ -104,64 +104,73 @@ def _manifest(run: ExportedRun) -> Manifest:
             left_out=run.left_out,
         )
     except ValueError as error:
-        raise TranscriptError(f"{run.place}: {spelled(str(error))}: mend it there") from error
+        raise TranscriptError(f"{run.place}: {spelled(str(error))}: correct it") from error
 
 
-def _say(run: ExportedRun, index: int, kind: Kind, said: OpenRound, ticker: "_Ticker") -> None:
-    now = run.round(index)
-    start = _model(run, now)
-    said.send(Message(index, SERVER, now.readers, Broadcast(start)))
-    ticker.tick(f"round {now.number}")
-    for part in now.parts:
-        message = Message(index, part.who, TO_SERVER, _body(run, part, kind, start))
+def _say(
+    run: ExportedRun, index: int, kind: Kind, open_round: OpenRound, ticker: "_Ticker"
+) -> None:
+    exported = run.round(index)
+    start = _model(run, exported)
+    open_round.send(Message(index, SERVER, exported.readers, Broadcast(start)))
+    ticker.tick(f"round {exported.number}")
+    for answer in exported.parts:
+        message = Message(index, answer.who, TO_SERVER, _body(run, answer, kind, start))
         try:
-            said.send(message)
+            open_round.send(message)
         except ValueError as error:
             raise TranscriptError(
-                f"{part.path}: {spelled(str(error))}: export it anew; does it hold {kind}?"
+                f"{answer.path}: {spelled(str(error))}: export it again, and check that it "
+                f"contains {kind}"
             ) from error
-        ticker.tick(f"round {now.number}")
+        ticker.tick(f"round {exported.number}")
 
 
-def _model(run: ExportedRun, now: ExportedRound) -> Weights:
-    return read_exported(now.model, run.folder, run.shapes, run.left_out).weights
+def _model(run: ExportedRun, exported: ExportedRound) -> Weights:
+    return read_exported(exported.model, run.folder, run.shapes, run.left_out).weights
 
 
-def _body(run: ExportedRun, part: ExportedPart, kind: Kind, start: Weights) -> Update | Missing:
-    if part.path is None:
-        return Missing(part.missing)
-    delta = read_exported(part.path, run.folder, run.shapes, run.left_out).weights
+def _body(
+    run: ExportedRun, answer: ExportedPart, kind: Kind, start: Weights
+) -> Update | Missing:
+    if answer.path is None:
+        return Missing(answer.missing)
+    delta = read_exported(answer.path, run.folder, run.shapes, run.left_out).weights
     if kind == "weights":
         delta = {name: _wide(tensor) - _wide(start[name]) for name, tensor in delta.items()}
-    return Update(delta, part.examples, part.metrics)
+    return Update(delta, answer.examples, answer.metrics)
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """So that the difference of two numbers of 16 bits loses nothing."""
+    """Widen 16-bit numbers to 32 bits, so that differences are not rounded."""
     return tensor.float() if tensor.element_size() < 4 else tensor
 
 
 def _refuse_another_import(run: ExportedRun, index: int, kind: Kind, out: Path) -> None:
-    """See that a round that stands there already was made of these files.
+    """Refuse to continue if a round that is already imported does not match these files.
 
-    All that travelled in clear is compared and, lest it takes as long as to import anew, of the
-    weights those of the broadcast and of the first update.
+    All metadata is compared, but only the weights of the broadcast and of the first update, as
+    comparing all would take as long as a new import.
     """
-    now, (first, *others) = run.round(index), read_round(out, index)
-    if not isinstance(first.body, Broadcast) or first.readers != now.readers:
-        raise _another_import(out, f"round {now.number} was sent to others")
-    start = _model(run, now)
+    exported, (first, *others) = run.round(index), read_round(out, index)
+    if not isinstance(first.body, Broadcast) or first.readers != exported.readers:
+        raise _another_import(
+            out, f"the broadcast of round {exported.number} has other receivers"
+        )
+    start = _model(run, exported)
     if not _are_equal(first.body.weights, start):
-        raise _another_import(out, f"round {now.number} has another global model")
-    if [_in_clear(message) for message in others] != [_announced(part) for part in now.parts]:
-        raise _another_import(out, f"round {now.number} has other answers")
-    for message, part in zip(others, now.parts, strict=True):
+        raise _another_import(out, f"round {exported.number} has another global model")
+    if [_in_clear(message) for message in others] != [
+        _announced(answer) for answer in exported.parts
+    ]:
+        raise _another_import(out, f"round {exported.number} has other replies")
+    for message, answer in zip(others, exported.parts, strict=True):
         if isinstance(message.body, Update):
-            body = _body(run, part, kind, start)
-            assert isinstance(body, Update), "as announced"
+            body = _body(run, answer, kind, start)
+            assert isinstance(body, Update), "compared above"
             if not _are_equal(message.body.delta, body.delta):
                 raise _another_import(
-                    out, f"round {now.number} has other weights of {part.who}"
+                    out, f"round {exported.number} has other weights of {answer.who}"
                 )
             break
 
@@ -177,35 +186,35 @@ def _in_clear(message: Message) -> InClear:
     return message.sender, None, body.examples, body.metrics
 
 
-def _announced(part: ExportedPart) -> InClear:
-    missing = part.missing if part.path is None else None
-    return part.who, missing, part.examples, part.metrics
+def _announced(answer: ExportedPart) -> InClear:
+    missing = answer.missing if answer.path is None else None
+    return answer.who, missing, answer.examples, answer.metrics
 
 
-def _are_equal(there: Weights, here: Weights) -> bool:
-    return shapes_of(there) == shapes_of(here) and all(
-        torch.equal(there[name], tensor.float()) for name, tensor in here.items()
+def _are_equal(stored: Weights, weights: Weights) -> bool:
+    return shapes_of(stored) == shapes_of(weights) and all(
+        torch.equal(stored[name], tensor.float()) for name, tensor in weights.items()
     )
 
 
 def _another_import(out: Path, why: str) -> OutputError:
     return OutputError(
-        f"{out} holds another import ({why}): choose another folder, or remove this one to "
-        "start anew"
+        f"{out} contains another import ({why}): choose another folder, or remove this one to "
+        "start again"
     )
 
 
 def _refuse_nested(folder: Path, out: Path) -> None:
-    here, there = folder.resolve(), out.resolve()
-    if there.is_relative_to(here):
+    import_path, out_path = folder.resolve(), out.resolve()
+    if out_path.is_relative_to(import_path):
         raise OutputError(
-            f"{out} lies in {folder}, which is read: choose a folder for the run elsewhere"
+            f"{out} is inside {folder}, from which is imported: choose a folder outside it"
         )
 
 
 @final
 class _Ticker:
-    """Counts messages, for whoever is to be told."""
+    """Counts messages, and reports the progress."""
 
     def __init__(self, on_file: OnFile | None, total: int) -> None:
         self._on_file, self._total, self._done = on_file, total, 0

@@ -1,4 +1,4 @@
-"""Records runs of NVFlare: at the server, or at a site before and after its filters."""
+"""Recording of NVFlare runs: at the server, or at a site before and after its filters."""
 
 import logging
 import threading
@@ -30,7 +30,7 @@ from overheard.recorders.scribe import Scribe
 FRAMEWORK = f"nvflare {version('nvflare')}"
 
 Where = Literal["before", "after", "server"]
-"""Before or after the other filters of a site's results; or at the server, as they come in."""
+"""Before or after the other filters of a site's results, or at the server as they arrive."""
 
 _FACTS: TypeAdapter[Facts] = TypeAdapter(Facts)
 
@@ -39,21 +39,21 @@ _LOG = logging.getLogger("overheard")
 
 @final
 class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no types
-    """Records what the server says and hears, as an ordinary transcript.
+    """Records the messages that the server sends and receives, as an ordinary transcript.
 
-    To be added to the server of a job, `job.to_server(RecordingWidget(folder))`. It listens to
-    the events of task and result; whatever fails in it ends the recording with a warning,
-    never the run. Sites become parties: `site-1` is `client/site-1`.
+    Add it to the server of a job by `job.to_server(RecordingWidget(folder))`. It handles events
+    of tasks and results. Its errors end the recording with a warning, but never the run. Sites
+    become parties: `site-1` is `client/site-1`.
 
     Args:
-        folder: for the run. One that is relative lies in the job's own folder at the server,
-            with what else the job leaves there, and may not lead out of it.
-        facts: what no message tells. A job is written to a file before it runs, so it is kept
-            as text.
-        task: the task that trains; no other is recorded.
-        sizes: the metadata under which a site says how many examples it has; "" = nowhere.
-        keep_error_texts: whether return codes are kept that are none of NVFlare's own; left
-            out by default, as such a text may speak about data.
+        folder: folder for the run. A relative folder is inside the job's folder at the server,
+            and must not leave it.
+        facts: metadata that messages do not contain. It is stored as text, as NVFlare writes
+            jobs to files.
+        task: name of the training task; other tasks are not recorded.
+        sizes: metadata key under which a site reports its number of examples; "" = none.
+        keep_error_texts: whether to record return codes that are not NVFlare's own; omitted by
+            default, as such a text may quote data.
 
     """
 
@@ -66,37 +66,38 @@ class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no type
         keep_error_texts: bool = False,
     ) -> None:
         super().__init__()
-        # NVFlare writes a component's arguments to the job from attributes of these names.
+        # NVFlare writes a component's arguments to job files from attributes of these names.
         self.folder = str(folder)
         self.facts = told(facts)
         self.task = task
         self.sizes = sizes
         self.keep_error_texts = keep_error_texts
-        self._ear = _Ear(self.folder, self.facts, task, sizes, keep_error_texts, SERVER)
+        self._recorder = _Ear(self.folder, self.facts, task, sizes, keep_error_texts, SERVER)
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
-        """Listen; NVFlare calls it."""
-        self._ear.hear(event_type, fl_ctx)
+        """Handle an event; called by NVFlare."""
+        self._recorder.hear(event_type, fl_ctx)
         if event_type == EventType.AFTER_TASK_RESULT_FILTER:
-            self._ear.answered(fl_ctx.get_prop(FLContextKey.TASK_RESULT), fl_ctx)
+            self._recorder.answered(fl_ctx.get_prop(FLContextKey.TASK_RESULT), fl_ctx)
 
 
 @final
 class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
-    """Records results at its place in a chain of filters, and lets them through as they are.
+    """Records results at its place in a chain of filters, and passes them on unchanged.
 
-    At a site, `recipe.add_client_output_filter(RecordingFilter(folder, "before"))`, then the
-    privacy filters, then `RecordingFilter(folder, "after")`: two transcripts of that site with
-    the same rounds, the updates before and after those filters. In the first the server is
-    said to read what it would have read without them.
+    At a site, add `recipe.add_client_output_filter(RecordingFilter(folder, "before"))`, then
+    the privacy filters, then `RecordingFilter(folder, "after")`. This gives two transcripts of
+    the site with the same rounds, with updates before and after the filters. In the first the
+    server is listed as a reader of updates that it would read without the filters.
 
-    Each site has a folder of its own in `folder`, named for it, and in it `before` and `after`.
-    At the server, where `server` is told, it is the run's folder, as of `RecordingWidget`.
+    Each site has its own folder in `folder`, named like the site, with `before` and `after`.
+    With `where="server"`, `folder` is the run's folder, as in `RecordingWidget`.
 
     Args:
-        folder: see there; one that is relative lies in the job's folder at the site.
+        folder: folder for the transcripts; a relative one is inside the job's folder at the
+            site.
         where: its place.
-        facts, task, sizes, keep_error_texts: as of `RecordingWidget`.
+        facts, task, sizes, keep_error_texts: as in `RecordingWidget`.
 
     """
 
@@ -111,7 +112,7 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
     ) -> None:
         super().__init__()
         if where not in ("before", "after", "server"):
-            raise ValueError(f"where is 'before', 'after' or 'server', got {where!r}")
+            raise ValueError(f"where must be 'before', 'after' or 'server', got {where!r}")
         self.folder = str(folder)
         self.where = where
         self.facts = told(facts)
@@ -119,23 +120,25 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
         self.sizes = sizes
         self.keep_error_texts = keep_error_texts
         seat = SERVER if where == "server" else None
-        self._ear = _Ear(self.folder, self.facts, task, sizes, keep_error_texts, seat, where)
+        self._recorder = _Ear(
+            self.folder, self.facts, task, sizes, keep_error_texts, seat, where
+        )
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
-        """Listen; NVFlare calls it."""
-        self._ear.hear(event_type, fl_ctx)
+        """Handle an event; called by NVFlare."""
+        self._recorder.hear(event_type, fl_ctx)
 
     def process(self, shareable: Shareable, fl_ctx: FLContext) -> Shareable:
-        """Give back what came, having written it down."""
-        self._ear.answered(shareable, fl_ctx)
+        """Record a result, and return it unchanged."""
+        self._recorder.answered(shareable, fl_ctx)
         return shareable
 
 
 def told(facts: Facts | str) -> str:
-    """Facts as text, as they stand in a job's file; "" where nothing is told.
+    """Return the metadata as text, as in a job's file; "" = none.
 
     Raises:
-        ValueError: if a text is none of facts.
+        ValueError: if a text is not valid metadata.
 
     """
     text = _FACTS.dump_json(facts).decode() if isinstance(facts, Facts) else facts
@@ -146,12 +149,12 @@ def told(facts: Facts | str) -> str:
 
 @final
 class _Ear:
-    """What both components do: they hear of tasks and results, and have them written down.
+    """Records tasks and results, for both components.
 
     Args:
-        folder, facts, task, sizes, keep_error_texts: as of `RecordingWidget`.
-        seat: who listens; None = the site that it runs at.
-        where: the place of a filter.
+        folder, facts, task, sizes, keep_error_texts: as in `RecordingWidget`.
+        seat: the observer; None = the site on which it runs.
+        where: place of a filter.
 
     """
 
@@ -172,16 +175,16 @@ class _Ear:
         self._keep_error_texts = keep_error_texts
         self._seat = seat
         self._where = where
-        # Made when the run has begun: until then the component may be copied and written down.
+        # Created when the run begins, as the component may be copied and serialised before.
         self._rounds: NvflareRounds | None = None
         self._scribe: Scribe | None = None
         self._last: Path | None = None
-        self._is_deaf = False
-        # Several sites may fetch their first task at once.
-        self._beginning = threading.Lock()
+        self._has_failed = False
+        # Several sites may fetch their first task at the same time.
+        self._begin_lock = threading.Lock()
 
     def hear(self, event_type: str, fl_ctx: FLContext) -> None:
-        """Take up an event, unless it is one of a result."""
+        """Record an event that is not the event of a result."""
         match event_type:
             case EventType.AFTER_TASK_DATA_FILTER:
                 self._try(lambda: self._asked(fl_ctx))
@@ -191,20 +194,20 @@ class _Ear:
                 self._try(lambda: self._became(fl_ctx))
             case EventType.END_RUN:
                 self._try(self._close)
-            # The simulator may run each task of a site in a process of its own, and kills it
-            # when the result is sent.
+            # The simulator may run each task of a site in its own process, and kills it when
+            # the result is sent.
             case EventType.AFTER_SEND_TASK_RESULT if self._seat != SERVER:
                 self._try(self._close)
 
     def answered(self, result: object, fl_ctx: FLContext) -> None:
-        """Take up a result."""
+        """Record a result."""
 
-        def take_up() -> None:
+        def record() -> None:
             rounds, task = self._rounds, fl_ctx.get_prop(FLContextKey.TASK_ID)
             if rounds is not None and isinstance(result, Shareable):
                 rounds.answered(str(task), result)
 
-        self._try(take_up)
+        self._try(record)
 
     def _asked(self, fl_ctx: FLContext) -> None:
         data = fl_ctx.get_prop(FLContextKey.TASK_DATA)
@@ -213,37 +216,41 @@ class _Ear:
         if not isinstance(data, Shareable):
             return
         if self._seat == SERVER:
-            who = site(fl_ctx.get_peer_context().get_identity_name())
+            sender_site = site(fl_ctx.get_peer_context().get_identity_name())
             clients = fl_ctx.get_engine().get_clients()
-            known = tuple(sorted({who, *(site(client.name) for client in clients)}))
+            known_sites = tuple(
+                sorted({sender_site, *(site(client.name) for client in clients)})
+            )
         else:
-            who = site(fl_ctx.get_identity_name())
-            known = (who,)
-        with self._beginning:
+            sender_site = site(fl_ctx.get_identity_name())
+            known_sites = (sender_site,)
+        with self._begin_lock:
             if self._rounds is None:
-                self._rounds = self._begin(who, data, fl_ctx)
-        self._rounds.asked(str(fl_ctx.get_prop(FLContextKey.TASK_ID)), who, data, known)
+                self._rounds = self._begin(sender_site, data, fl_ctx)
+        self._rounds.asked(
+            str(fl_ctx.get_prop(FLContextKey.TASK_ID)), sender_site, data, known_sites
+        )
 
-    def _begin(self, who: Party, data: Shareable, fl_ctx: FLContext) -> NvflareRounds:
-        facts = _FACTS.validate_json(self._facts) if self._facts else Facts(FRAMEWORK)
-        folder, goes_on = placed(self._folder, fl_ctx), False
+    def _begin(self, sender_site: Party, data: Shareable, fl_ctx: FLContext) -> NvflareRounds:
+        run_info = _FACTS.validate_json(self._facts) if self._facts else Facts(FRAMEWORK)
+        folder, is_resumed = placed(self._folder, fl_ctx), False
         if self._seat == SERVER:
             rounds = data.get_header(AppConstants.NUM_ROUNDS)
-            if facts.rounds is None and isinstance(rounds, int) and rounds > 0:
-                facts = replace(facts, rounds=rounds)
+            if run_info.rounds is None and isinstance(rounds, int) and rounds > 0:
+                run_info = replace(run_info, rounds=rounds)
         else:
-            # A site hears nothing of the model that the last round comes to.
-            facts = replace(facts, rounds=None)
-            folder = folder / who.removeprefix("client/") / self._where
-            goes_on = self._last is not None or is_later(data)
-            if goes_on:
+            # A site does not receive the final model.
+            run_info = replace(run_info, rounds=None)
+            folder = folder / sender_site.removeprefix("client/") / self._where
+            is_resumed = self._last is not None or is_later(data)
+            if is_resumed:
                 folder = last(folder) if self._last is None else self._last
-        self._scribe = Scribe(folder, facts, goes_on=goes_on)
-        if not goes_on:
+        self._scribe = Scribe(folder, run_info, goes_on=is_resumed)
+        if not is_resumed:
             _LOG.info("overheard: this run is recorded in %s", folder)
         return NvflareRounds(
             self._scribe,
-            self._seat or who,
+            self._seat or sender_site,
             sizes=self._sizes,
             keep_error_texts=self._keep_error_texts,
         )
@@ -260,20 +267,20 @@ class _Ear:
         if rounds is not None and scribe is not None:
             self._rounds = self._scribe = None
             rounds.close()
-            self._last, self._is_deaf = scribe.folder, scribe.stopped is not None
+            self._last, self._has_failed = scribe.folder, scribe.stopped is not None
 
-    def _tell(self, what: Callable[[NvflareRounds], None]) -> None:
+    def _tell(self, call: Callable[[NvflareRounds], None]) -> None:
         if self._rounds is not None:
-            what(self._rounds)
+            call(self._rounds)
 
-    def _try(self, what: Callable[[], None]) -> None:
-        """Do it; if it fails, hear nothing more, and let the run go on."""
-        if self._is_deaf:
+    def _try(self, call: Callable[[], None]) -> None:
+        """Call a function; if it fails, stop recording and let the run continue."""
+        if self._has_failed:
             return
         try:
-            what()
-        # Whatever it is, it must not reach the run.
+            call()
+        # No error may reach the run.
         except Exception as error:
-            self._is_deaf = True
+            self._has_failed = True
             why = spelled(str(error)) or type(error).__name__
-            _LOG.warning("overheard: the run goes on, its recording ends here: %s", why)
+            _LOG.warning("overheard: the recording stops here, the run continues: %s", why)

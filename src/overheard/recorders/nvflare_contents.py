@@ -1,4 +1,4 @@
-"""What a `Shareable` of NVFlare says, in the words of a transcript."""
+"""Conversion of NVFlare's `Shareable` objects to messages of a transcript."""
 
 import json
 import re
@@ -19,31 +19,31 @@ from overheard.archive.spelled import spelled
 from overheard.core.messages import Body, Broadcast, Evaluation, Missing, Update, Weights
 
 STEPS = str(MetaKey.NUM_STEPS_CURRENT_ROUND)
-"""Where a site says by how much its update counts: what FedAvg weighs it by."""
+"""Metadata key of a site's weight in FedAvg."""
 
 MOST_METRICS = 1000
-"""Numbers that are kept of one answer: a site may send any number of them."""
+"""Most metrics of one reply that are recorded, as a site may send any number."""
 
 MOST_EXAMPLES = 2**53
-"""No site has as many."""
+"""Larger numbers of examples are not plausible."""
 
 DEEPEST = 4
-"""Levels of nested metadata that are looked into."""
+"""Most levels of nested metadata that are read."""
 
 _LEGIBLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,99}")
 
 
 class UnreadableError(ValueError):
-    """What travelled holds no weights that anybody could read here."""
+    """A message has no readable weights."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Tensors that nobody changes any more, by name.
+    """A private copy of weights.
 
     Args:
-        held: each tensor, or what reads it from the disk where NVFlare left it there.
+        held: each tensor, or a function that reads it if NVFlare stored it on the disk.
         size: bytes in memory.
 
     """
@@ -52,7 +52,7 @@ class Copied:
     size: int
 
     def read(self) -> dict[str, Tensor]:
-        """All of them in memory."""
+        """Load all tensors into memory."""
         return {
             name: one if isinstance(one, Tensor) else one() for name, one in self.held.items()
         }
@@ -61,11 +61,11 @@ class Copied:
 @final
 @dataclass(frozen=True, slots=True)
 class SiteAnswer:
-    """What a site answered.
+    """A site's reply.
 
     Args:
-        body: what it says, given the weights that the site was sent (None = none were).
-        size: bytes that it keeps in memory until it is asked.
+        body: makes the message, given the weights that the site received (None = none).
+        size: bytes kept in memory until then.
 
     """
 
@@ -74,20 +74,22 @@ class SiteAnswer:
 
 
 def copied(values: object) -> Copied:
-    """Weights as they are now, whatever the run does with them afterwards.
+    """Copy weights, as the run may change them afterwards.
 
     Raises:
-        UnreadableError: if these are none, such as where they are encrypted.
+        UnreadableError: if the values are no weights, for example if they are encrypted.
 
     """
     if not isinstance(values, Mapping) or not values:
-        raise UnreadableError("it holds no weights")
-    held = {str(name): _copy(value) for name, value in values.items()}
-    return Copied(held, sum(one.nbytes for one in held.values() if isinstance(one, Tensor)))
+        raise UnreadableError("it has no weights")
+    tensors = {str(name): _copy(value) for name, value in values.items()}
+    return Copied(
+        tensors, sum(one.nbytes for one in tensors.values() if isinstance(one, Tensor))
+    )
 
 
 def weights_in(task: Shareable) -> Mapping[str, object]:
-    """The weights that a task brings, as they are, uncopied; empty where it brings none."""
+    """Return a task's weights without copying them; empty if there are none."""
     dxo = _dxo(task)
     if dxo is None or dxo.data_kind != DataKind.WEIGHTS or not isinstance(dxo.data, dict):
         return {}
@@ -95,37 +97,37 @@ def weights_in(task: Shareable) -> Mapping[str, object]:
 
 
 def broadcast(weights: Copied | None, config: Mapping[str, str]) -> Body:
-    """The global model; missing where nobody here can read it."""
+    """Make the broadcast of a global model; a missing message if it cannot be read."""
     if weights is None:
         return Missing("not recorded: the task's weights cannot be read (none, or encrypted)")
     return Broadcast(weights.read(), config)
 
 
 def config_in(task: Shareable) -> dict[str, str]:
-    """What else a task tells in clear, as text, by name: headers and metadata.
+    """Read a task's headers and metadata as text, by name.
 
-    NVFlare's own headers of transport, whose names begin with an underscore, are left out.
+    NVFlare's transport headers, whose names begin with an underscore, are omitted.
     """
     headers = task.get(ReservedHeaderKey.HEADERS)
     dxo = _dxo(task)
-    # The metadata may be left from the round before, as FedAvg leaves them.
-    told = {**_metadata(dxo), **(headers if isinstance(headers, dict) else {})}
-    apart = {str(ReservedHeaderKey.CONTENT_TYPE), str(ReservedHeaderKey.AUDIT_EVENT_ID)}
+    # FedAvg may keep the metadata of the previous round.
+    metadata = {**_metadata(dxo), **(headers if isinstance(headers, dict) else {})}
+    excluded = {str(ReservedHeaderKey.CONTENT_TYPE), str(ReservedHeaderKey.AUDIT_EVENT_ID)}
     return {
         name: _text(value)
-        for name, value in told.items()
+        for name, value in metadata.items()
         if isinstance(name, str) and _LEGIBLE.fullmatch(name) and name[0] != "_"
-        if name not in apart and value is not None
+        if name not in excluded and value is not None
     }
 
 
 def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteAnswer:
-    """What a site answered, its arrays copied.
+    """Read a site's reply, and copy its arrays.
 
     Args:
-        result: as it came.
-        sizes: the metadata under which a site says how many examples it has; "" = nowhere.
-        keep_error_texts: whether a return code is kept that is none of NVFlare's own.
+        result: the reply.
+        sizes: metadata key under which a site reports its number of examples; "" = none.
+        keep_error_texts: whether to record a return code that is not NVFlare's own.
 
     """
     code = result.get_return_code(ReturnCode.OK)
@@ -135,19 +137,21 @@ def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteA
     if dxo is None:
         return SiteAnswer(lambda _: Missing("not recorded: the answer is no DXO"))
     examples = _examples(_metadata(dxo).get(sizes)) if sizes else None
-    told = {name: value for name, value in _metadata(dxo).items() if name != sizes}
-    metrics = dict(_few(_numbers(told, "", DEEPEST)))
+    other_metadata = {name: value for name, value in _metadata(dxo).items() if name != sizes}
+    metrics = dict(_few(_numbers(other_metadata, "", DEEPEST)))
     if dxo.data_kind == DataKind.METRICS:
-        said = Evaluation({**metrics, **dict(_few(_numbers(dxo.data, "", DEEPEST)))}, examples)
-        return SiteAnswer(lambda _: said)
+        evaluation = Evaluation(
+            {**metrics, **dict(_few(_numbers(dxo.data, "", DEEPEST)))}, examples
+        )
+        return SiteAnswer(lambda _: evaluation)
     if dxo.data_kind not in (DataKind.WEIGHTS, DataKind.WEIGHT_DIFF):
         kind = spelled(str(dxo.data_kind))[:40]
         return SiteAnswer(lambda _: Missing(f"not recorded: it is data of the kind {kind!r}"))
     try:
         weights = copied(dxo.data)
     except UnreadableError as error:
-        why = f"not recorded: {error}"
-        return SiteAnswer(lambda _: Missing(why))
+        reason = f"not recorded: {error}"
+        return SiteAnswer(lambda _: Missing(reason))
     is_difference = dxo.data_kind == DataKind.WEIGHT_DIFF
     return SiteAnswer(partial(_update, weights, is_difference, examples, metrics), weights.size)
 
@@ -174,13 +178,13 @@ def _update(
 
 
 def _difference(name: str, local: Tensor | None, start: Tensor, is_difference: bool) -> Tensor:
-    # A tensor that was kept back tells no more than that nothing changed.
+    # A tensor that was not sent counts as unchanged.
     if local is None:
         return torch.zeros_like(start)
     if local.shape != start.shape:
         raise UnreadableError(
-            f"{spelled(name)!r} came as {tuple(local.shape)} and was sent as "
-            f"{tuple(start.shape)}"
+            f"{spelled(name)!r} has shape {tuple(local.shape)}, but {tuple(start.shape)} in "
+            "the broadcast"
         )
     return local if is_difference else local - start
 
@@ -193,18 +197,18 @@ def _copy(value: object) -> Tensor | Callable[[], Tensor]:
             return torch.from_numpy(np.array(value))
         except (TypeError, ValueError) as error:
             kind = getattr(value, "dtype", type(value).__name__)
-            raise UnreadableError(f"a tensor holds {kind}, which torch has not") from error
-    # NVFlare's reference to a tensor that it left on the disk: its class is private to it.
+            raise UnreadableError(f"torch does not support the dtype {kind}") from error
+    # NVFlare's reference to a tensor on the disk, whose class is private to NVFlare.
     read = getattr(value, "materialize", None)
     if callable(read):
         return partial(_read, read)
-    raise UnreadableError(f"a tensor is a {type(value).__name__}: no array, or encrypted")
+    raise UnreadableError(f"a {type(value).__name__} is no array, or is encrypted")
 
 
 def _read(reader: Callable[[], object]) -> Tensor:
-    read = _copy(reader())
-    assert isinstance(read, Tensor), "what was read from the disk is no reference to it"
-    return read
+    tensor = _copy(reader())
+    assert isinstance(tensor, Tensor), "a tensor read from the disk is no reference"
+    return tensor
 
 
 def _dxo(shareable: Shareable) -> DXO | None:
@@ -228,12 +232,12 @@ def _examples(value: object) -> int | None:
     return int(value)
 
 
-def _numbers(value: object, name: str, deep: int) -> Iterator[tuple[str, float]]:
-    """All finite numbers in nested metadata, each under the names that lead to it."""
-    if isinstance(value, Mapping) and deep:
-        for key, held in value.items():
+def _numbers(value: object, name: str, depth: int) -> Iterator[tuple[str, float]]:
+    """Yield all finite numbers in nested metadata, each under its dotted path."""
+    if isinstance(value, Mapping) and depth:
+        for key, child in value.items():
             if isinstance(key, str):
-                yield from _numbers(held, f"{name}.{key}" if name else key, deep - 1)
+                yield from _numbers(child, f"{name}.{key}" if name else key, depth - 1)
     elif isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
         try:
             number = float(value)
@@ -249,27 +253,27 @@ def _few(numbers: Iterator[tuple[str, float]]) -> Iterator[tuple[str, float]]:
 
 
 def _text(value: object) -> str:
-    """Plain values as JSON, on one line and no longer than an error message."""
+    """Format a plain value as JSON, on one line and with limited length."""
     return spelled(value if isinstance(value, str) else json.dumps(_plain(value, DEEPEST)))
 
 
-def _plain(value: object, deep: int) -> object:
+def _plain(value: object, depth: int) -> object:
     match value:
         case None | bool() | int() | float() | str():
             return value
         case np.generic():
             return value.item()
-        case Mapping() if deep:
-            return {str(key): _plain(held, deep - 1) for key, held in value.items()}
-        case list() | tuple() if deep:
-            return [_plain(held, deep - 1) for held in value]
+        case Mapping() if depth:
+            return {str(key): _plain(child, depth - 1) for key, child in value.items()}
+        case list() | tuple() if depth:
+            return [_plain(child, depth - 1) for child in value]
         case _:
             return f"<{type(value).__name__}>"
 
 
 def _reason(code: object, keep_error_texts: bool) -> str:
-    """The return code, if it is one of NVFlare's: a site may write there what it likes."""
+    """Return the return code if it is one of NVFlare's, as a site may send any text."""
     known = {value for name, value in vars(ReturnCode).items() if not name.startswith("_")}
     if keep_error_texts or code in known:
         return f"return code {spelled(str(code))}"
-    return "another return code than NVFlare has (its text was left out)"
+    return "a return code that is not NVFlare's (its text was omitted)"

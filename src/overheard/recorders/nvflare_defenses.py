@@ -1,4 +1,4 @@
-"""The defenses that NVFlare's filters are, as a manifest states them."""
+"""Manifest records of the defenses in NVFlare's filters."""
 
 import math
 import re
@@ -14,13 +14,13 @@ from overheard.core.mechanism import Mechanism
 from overheard.recorders.nvflare import RecordingFilter
 
 AT_SITES = (
-    "whoever submits the job, in which the filter rides; only what a site's own privacy.json "
-    "asks for is the site's to keep"
+    "the submitter of the job, which contains the filter; a site controls only the filters in "
+    "its own privacy.json"
 )
-AT_SERVER = "the server, and whoever submits the job, in which the filter rides"
+AT_SERVER = "the server, and the submitter of the job, which contains the filter"
 
 DELTA = 1e-5
-"""At which Gaussian noise of the same deviation is accounted; Laplace's own guarantee has 0."""
+"""Delta of the accounting as Gaussian noise of equal deviation; Laplace noise has delta 0."""
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -28,14 +28,13 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 def defenses_of(
     filters: Sequence[Filter], *, weights: int | None = None, at_server: bool = False
 ) -> tuple[DefenseRecord, ...]:
-    """What these filters state, in the order in which they act.
+    """Return the manifest records of these filters, in the order in which they act.
 
     Args:
-        filters: those of the job that act on results, as they were handed to it; recorders
-            among them are passed over.
-        weights: how many numbers the model has; without it nobody can say by how much the
-            values that `SVTPrivacy` lets through are noised together.
-        at_server: whether they act when a result has come to the server.
+        filters: the job's filters of results; recording filters are skipped.
+        weights: number of parameters of the model; without it the total noise on the values
+            that `SVTPrivacy` releases is unknown.
+        at_server: whether the filters act on results at the server.
 
     """
     return tuple(
@@ -52,11 +51,11 @@ def defenses_of(
 
 
 def settings_of(one: Filter) -> str:
-    """Its class and what it was made with, as far as it kept that."""
-    held = vars(one)
+    """Return a filter's class and its arguments, as far as it stores them."""
+    attributes = vars(one)
     settings = []
     for name in list(signature(type(one).__init__).parameters)[1:]:
-        value = held.get(name, held.get(f"_{name}"))
+        value = attributes.get(name, attributes.get(f"_{name}"))
         if value is not None:
             settings.append(f"{name}={_plain(value)!r}")
     return f"{type(one).__name__}({', '.join(settings)})"
@@ -75,13 +74,13 @@ def _plain(value: object) -> object:
 
 
 def _svt(svt: SVTPrivacy, weights: int | None, at_server: bool) -> Mechanism:
-    """The noise on the values that `SVTPrivacy` lets through.
+    """Describe the noise on the values that `SVTPrivacy` releases.
 
-    As `SVTPrivacy.process_dxo` and `_compute_release_epsilon` of NVFlare 2.9.0 have it: c =
-    ceil(fraction * weights) values are sent, each clipped to [-gamma, gamma] (a step), with
-    Laplace noise of scale 2 gamma c / epsilon_release and so of a deviation sqrt(2) as large;
-    epsilon_release is c noise_var where it is not set. All c may move at once, by 2 gamma
-    each: in the L2 norm, by 2 gamma sqrt(c). Where the number of weights is not known, c = 1.
+    From `SVTPrivacy.process_dxo` and `_compute_release_epsilon` of NVFlare 2.9.0: c =
+    ceil(fraction * weights) values are sent, each clipped to [-gamma, gamma] (per step), with
+    Laplace noise of scale 2 gamma c / epsilon_release, so its deviation is sqrt(2) times that.
+    epsilon_release is c noise_var if it is not set. All c values may change at once, by 2 gamma
+    each, which is 2 gamma sqrt(c) in the L2 norm. If the number of weights is unknown, c = 1.
     """
     sent = 1 if weights is None else max(1, min(math.ceil(weights * svt.fraction), weights))
     released = sent * svt.noise_var if svt.epsilon_release is None else svt.epsilon_release
@@ -99,23 +98,24 @@ def _svt(svt: SVTPrivacy, weights: int | None, at_server: bool) -> Mechanism:
 
 
 def _unproven(svt: SVTPrivacy, weights: int | None, sent: int, released: float) -> str:
-    """Why no accounting covers it.
+    """Explain why no privacy accounting covers the filter.
 
     Lyu, Su and Li 2017 (PVLDB 10(6)), Algorithm 1: noise of scale 2 c Delta / epsilon_2 on
-    each query pays for c answers above the threshold, so it stops at the c-th. `process_dxo`
-    has that noise, fresh for each value at each pass, and one noisy threshold a call, as
-    Algorithm 1 asks; yet a pass does not stop at the c-th, and about half of all pass it.
+    each query covers c answers above the threshold, so the algorithm stops at the c-th.
+    `process_dxo` draws that noise for each value at each pass, and one noisy threshold a call,
+    as in Algorithm 1. However, a pass does not stop at the c-th value above the threshold, and
+    about half of all values exceed it.
     """
     if weights is None:
-        cost = f"{svt.noise_var:g} more for each value that is sent"
+        cost = f"{svt.noise_var:g} more for each value sent"
         if svt.epsilon_release is not None:
             cost = f"{released:g} more"
     else:
         cost = f"{released:g} more a round ({sent} values of {weights}), by its own accountant"
     return (
         "the sparse vector technique stops at the c-th value above its threshold (Lyu, Su and "
-        "Li 2017, Algorithm 1), and its noise pays for c: SVTPrivacy tries all values at every "
-        "pass and draws the c that it sends from all that passed. The epsilon that is stated "
-        f"is for the choice alone; the values cost {cost}. Scalars pass without noise, and "
-        "steps, metrics and the number of passes travel in clear"
+        "Li 2017, Algorithm 1), and its noise covers c values. SVTPrivacy tests all values at "
+        "every pass, and draws the c values to send from all above the threshold. The stated "
+        f"epsilon covers the selection alone; the values cost {cost}. Scalars are sent without "
+        "noise, and steps, metrics and the number of passes are sent in clear"
     )

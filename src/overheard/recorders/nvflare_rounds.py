@@ -1,4 +1,4 @@
-"""Puts the tasks and results of an NVFlare run into the rounds of a transcript."""
+"""Rounds of a transcript from the tasks and results of an NVFlare run."""
 
 import threading
 import time
@@ -28,14 +28,14 @@ from overheard.recorders.nvflare_contents import (
 from overheard.recorders.scribe import Scribe
 
 NO_ANSWER = "no answer before the round was over"
-"""Why an answer is missing that was awaited; one that comes later is not recorded."""
+"""Reason for a missing reply; replies that arrive later are not recorded."""
 
 MOST_HELD = 2**28
-"""Bytes of answers that wait for the end of their round."""
+"""Most bytes of replies that wait for the end of their round."""
 
 
 def site(name: object) -> Party:
-    """A site's party: `client/` and its name or, where that is unfit for a file, its digest.
+    """Return a site's party: `client/` and its name, or a digest if that is no file name.
 
     >>> site("site-1"), site("a/../b")
     ('client/site-1', 'client/renamed-7324bee3')
@@ -52,16 +52,15 @@ def site(name: object) -> Party:
 @final
 @dataclass(slots=True)
 class _Model:
-    """What one or more sites were sent, all of them the same.
+    """A model that one or more sites received.
 
     Args:
-        source: the arrays as NVFlare holds them: another task that brings these very objects
-            brings the same.
-        weights: a copy; None where they cannot be read.
-        config: what travelled beside them.
-        moment: seconds since 1970.
-        readers: who was sent it.
-        told: those of them of whom the transcript says so.
+        source: NVFlare's own arrays; another task with the same objects has the same model.
+        weights: a copy; None if they cannot be read.
+        config: metadata of the task.
+        moment: when it was sent, in seconds since 1970.
+        readers: sites that received it.
+        told: sites among these that the transcript already lists as readers.
 
     """
 
@@ -73,26 +72,26 @@ class _Model:
     told: frozenset[Party] = frozenset()
 
     def brings(self, source: Mapping[str, object]) -> bool:
-        """Whether a task with these arrays brings the same model."""
+        """Return whether a task with these arrays has the same model."""
         if self.source.keys() != source.keys():
             return False
-        if all(source[name] is held for name, held in self.source.items()):
+        if all(source[name] is array for name, array in self.source.items()):
             return True
         try:
-            here = None if self.weights is None else self.weights.read()
-            return here is not None and _are_alike(here, copied(source).read())
+            weights = None if self.weights is None else self.weights.read()
+            return weights is not None and _are_alike(weights, copied(source).read())
         except UnreadableError:
             return False
 
     def sent(self) -> Weights | None:
-        """The weights, to hold an answer against."""
+        """Load the weights, to compute a reply's update."""
         return None if self.weights is None else self.weights.read()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """An answer that came at a moment, in seconds since 1970."""
+    """A reply that is not written yet, with its arrival time in seconds since 1970."""
 
     who: Party
     model: _Model
@@ -103,15 +102,15 @@ class _Held:
 @final
 @dataclass(slots=True)
 class _Round:
-    """A round that is not over.
+    """The open round.
 
     Args:
-        number: as NVFlare counts; None where it does not say.
-        models: what was sent in it, mostly one.
-        asked: by task, who was asked and with which model.
-        open: the tasks that were not answered.
-        held: answers that the scribe was not told yet.
-        size: bytes of all answers so far.
+        number: NVFlare's round number; None if it gives none.
+        models: the models sent in the round, usually one.
+        asked: site and model of each task.
+        open: tasks without a reply.
+        held: replies that are not written yet.
+        size: bytes of all replies so far.
 
     """
 
@@ -125,19 +124,20 @@ class _Round:
 
 @final
 class NvflareRounds:
-    """Tells a scribe what is said in a run, round by round.
+    """Records the messages of an NVFlare run, round by round.
 
-    A round begins with the first task of another number, and ends with `finish` or with the
-    next one. Sites fetch the global model one by one, and a fast one answers before a slow one
-    has fetched. So answers of up to `MOST_HELD` bytes wait until the round ends and it is known
-    who was sent the model. Beyond that it is told at once, and again at the end for those who
-    fetched it later.
+    A round begins with the first task of a new number, and ends with `finish` or with the next
+    round. Sites fetch the global model one by one, and a fast site may reply before a slow one
+    has fetched it. So up to `MOST_HELD` bytes of replies wait for the end of the round, when
+    all readers of the model are known. Beyond that the broadcast is written at once, and again
+    at the end for later readers.
 
     Args:
-        scribe: writes it down, and is closed at the end.
-        seat: who listens: its clock is the sender's where it sends.
-        sizes: the metadata under which a site says how many examples it has.
-        keep_error_texts: whether return codes are kept that are none of NVFlare's own.
+        scribe: writes the messages; it is closed at the end.
+        seat: the observer; times of messages that it sends are send times, others are arrival
+            times.
+        sizes: metadata key under which a site reports its number of examples.
+        keep_error_texts: whether to record return codes that are not NVFlare's own.
 
     """
 
@@ -152,57 +152,57 @@ class NvflareRounds:
         self._round: _Round | None = None
         self._final: Mapping[str, object] | None = None
 
-    def asked(self, task: str, who: Party, data: Shareable, known: Sequence[Party]) -> None:
-        """A task was sent to a site, maybe again.
+    def asked(self, task: str, client: Party, data: Shareable, known: Sequence[Party]) -> None:
+        """Record a task that was sent to a site; repeated calls have no effect.
 
         Args:
-            task: its id.
-            who: the site.
-            data: what is sent.
-            known: who takes part, as far as is known.
+            task: id of the task.
+            client: the site.
+            data: content of the task.
+            known: the sites known to take part.
 
         """
         with self._lock:
             number = data.get_header(AppConstants.CURRENT_ROUND)
             number = number if isinstance(number, int) else None
-            here = self._round
-            if here is not None and task in here.asked:
+            current = self._round
+            if current is not None and task in current.asked:
                 return
-            if here is None or self._is_another(here, number, who):
+            if current is None or self._is_new_round(current, number, client):
                 self._finish()
-                here = self._round = _Round(number)
+                current = self._round = _Round(number)
                 self._scribe.begin((SERVER, *known))
-            model = self._model(here, data)
-            model.readers.add(who)
-            here.asked[task] = who, model
-            here.open.add(task)
+            model = self._model(current, data)
+            model.readers.add(client)
+            current.asked[task] = client, model
+            current.open.add(task)
 
     def answered(self, task: str, result: Shareable) -> None:
-        """A result came, or is about to be sent; one that nobody waits for is passed over."""
+        """Record a result that arrived or will be sent; ignore results without an open task."""
         with self._lock:
-            here = self._round
-            if here is None or task not in here.open:
+            current = self._round
+            if current is None or task not in current.open:
                 return
-            here.open.remove(task)
-            who, model = here.asked[task]
+            current.open.remove(task)
+            sender, model = current.asked[task]
             answer = self._read(result)
-            here.held.append(_Held(who, model, answer, time.time()))
-            here.size += answer.size
-            if here.size > MOST_HELD:
-                self._release(here)
+            current.held.append(_Held(sender, model, answer, time.time()))
+            current.size += answer.size
+            if current.size > MOST_HELD:
+                self._release(current)
 
     def became(self, model: Mapping[str, object]) -> None:
-        """The server arrived at this global model."""
+        """Note the server's new global model."""
         with self._lock:
             self._final = model
 
     def finish(self) -> None:
-        """No more answers are awaited in this round."""
+        """End the round."""
         with self._lock:
             self._finish()
 
     def close(self) -> None:
-        """The run is over: the model that it came to closes the transcript, if it is known."""
+        """End the run with a closing broadcast of the final model, if it is known."""
         with self._lock:
             self._finish()
             if self._final is not None:
@@ -230,16 +230,16 @@ class NvflareRounds:
             kind = type(error).__name__
             return SiteAnswer(lambda _: Missing(f"not recorded: it cannot be read ({kind})"))
 
-    def _is_another(self, here: _Round, number: int | None, who: Party) -> bool:
-        if number is not None or here.number is not None:
-            return number != here.number
-        return any(who == asked for asked, _ in here.asked.values())
+    def _is_new_round(self, current: _Round, number: int | None, client: Party) -> bool:
+        if number is not None or current.number is not None:
+            return number != current.number
+        return any(client == other for other, _ in current.asked.values())
 
-    def _model(self, here: _Round, data: Shareable) -> _Model:
-        # Whatever the server arrived at before, it is this that it sent.
+    def _model(self, current: _Round, data: Shareable) -> _Model:
+        # The broadcast model replaces an earlier final model.
         self._final = None
         source = weights_in(data)
-        for model in here.models:
+        for model in current.models:
             if model.brings(source):
                 return model
         try:
@@ -247,43 +247,43 @@ class NvflareRounds:
         except UnreadableError:
             weights = None
         model = _Model(source, weights, config_in(data), time.time())
-        here.models.append(model)
+        current.models.append(model)
         return model
 
     def _finish(self) -> None:
-        here = self._round
-        if here is None:
+        current = self._round
+        if current is None:
             return
-        self._release(here)
-        for model in here.models:
+        self._release(current)
+        for model in current.models:
             self._tell(model, again=True)
-        # In the order in which they were asked.
-        for task in [task for task in here.asked if task in here.open]:
-            who, _ = here.asked[task]
-            self._scribe.say(who, frozenset({SERVER}), lambda: Missing(NO_ANSWER))
-        here.open.clear()
+        # In the order of the tasks.
+        for task in [task for task in current.asked if task in current.open]:
+            sender, _ = current.asked[task]
+            self._scribe.say(sender, frozenset({SERVER}), lambda: Missing(NO_ANSWER))
+        current.open.clear()
         self._scribe.commit()
 
-    def _release(self, here: _Round) -> None:
-        for held in here.held:
-            self._tell(held.model)
+    def _release(self, current: _Round) -> None:
+        for answer in current.held:
+            self._tell(answer.model)
             self._scribe.say(
-                held.who,
+                answer.who,
                 frozenset({SERVER}),
-                partial(_body, held.answer.body, held.model),
-                times=self._times(held.who, held.moment),
-                size=held.answer.size,
+                partial(_body, answer.answer.body, answer.model),
+                times=self._times(answer.who, answer.moment),
+                size=answer.answer.size,
             )
-        here.held.clear()
+        current.held.clear()
 
     def _tell(self, model: _Model, *, again: bool = False) -> None:
-        untold = frozenset(model.readers - model.told)
-        if not untold or (model.told and not again):
+        new_readers = frozenset(model.readers - model.told)
+        if not new_readers or (model.told and not again):
             return
-        model.told |= untold
+        model.told |= new_readers
         self._scribe.say(
             SERVER,
-            untold,
+            new_readers,
             partial(broadcast, model.weights, model.config),
             times=self._times(SERVER, model.moment),
         )
@@ -292,16 +292,16 @@ class NvflareRounds:
         return Times(sent=moment) if sender == self._seat else Times(received=moment)
 
 
-def _body(said: Callable[[Weights | None], Body], model: _Model) -> Body:
+def _body(make_body: Callable[[Weights | None], Body], model: _Model) -> Body:
     try:
-        return said(model.sent())
+        return make_body(model.sent())
     # As above.
     except Exception as error:
         return Missing(f"not recorded: it cannot be read ({type(error).__name__})")
 
 
-def _are_alike(here: Mapping[str, Tensor], there: Mapping[str, Tensor]) -> bool:
+def _are_alike(weights: Mapping[str, Tensor], other_weights: Mapping[str, Tensor]) -> bool:
     return all(
-        there[name].dtype == one.dtype and torch.equal(there[name], one)
-        for name, one in here.items()
+        other_weights[name].dtype == one.dtype and torch.equal(other_weights[name], one)
+        for name, one in weights.items()
     )

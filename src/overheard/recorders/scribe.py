@@ -1,4 +1,4 @@
-"""Writes down somebody else's run as it goes on, and never stops it."""
+"""Asynchronous writing of a transcript, which never interrupts the recorded run."""
 
 import logging
 import threading
@@ -30,65 +30,64 @@ from overheard.core.parties import Party
 from overheard.recorders.facts import Facts
 
 MOST_PENDING = 2**30
-"""Bytes of weights that may wait to be written; beyond them the run waits for the disk."""
+"""Most bytes of weights that may wait to be written; beyond that the run waits for the disk."""
 
 PATIENCE = 120.0
-"""Seconds without a message written after which a disk is taken for dead."""
+"""Seconds without a written message after which the disk counts as unresponsive."""
 
 LAST = 1.0
-"""Seconds that the writing thread has to end in when all is written, or the disk is dead."""
+"""Seconds to wait for the end of the writer thread."""
 
 _LOG = logging.getLogger("overheard")
 
 
 @final
 class Scribe:
-    """Writes what it is told to a run's folder, on a thread of its own.
+    """Writes messages to a run's folder, on its own thread.
 
-    Each call comes back at once, unless more than `MOST_PENDING` bytes wait. Whatever goes
-    wrong - a full disk, a folder that cannot be written to - ends the recording with a warning
-    (`stopped` says which), never the run. What was committed before then can be read. A disk
-    that does not answer holds the run up for `PATIENCE` once, and no more.
+    Each call returns at once, unless more than `MOST_PENDING` bytes wait. Any error, such as a
+    full disk, ends the recording with a warning (see `stopped`), but never the run. Committed
+    rounds stay readable. An unresponsive disk delays the run by `PATIENCE` seconds once.
 
-    A message that cannot be recorded as it is, such as weights that are NaN or of another model
-    than was broadcast, is recorded as missing, with the reason.
+    A message that cannot be recorded, for example with NaN or with tensors of another model
+    than the broadcast, is recorded as missing, with the reason.
 
-    Dropped without `close`, or at the end of the program, it writes all that waits first.
+    If it is dropped without `close`, or the program ends, pending messages are written first.
 
     Args:
-        folder: for the run. If it holds a transcript already, the run goes to a new folder
+        folder: folder for the run. If it has a transcript already, the run goes to a new folder
             beside it: `NAME-2`, `NAME-3`, ...
-        facts: about the run.
-        goes_on: whether a transcript in this folder is of this very run, and is gone on with.
+        facts: metadata of the run.
+        goes_on: whether to continue a transcript of the same run in this folder.
 
     """
 
     def __init__(self, folder: Path, facts: Facts, *, goes_on: bool = False) -> None:
-        self._desk = _Desk(folder, facts, goes_on=goes_on)
-        # A daemon, since a disk that hangs must not keep the program from ending. It knows the
-        # desk alone, so that this object can be dropped.
-        writer = threading.Thread(target=self._desk.work, name="overheard-scribe", daemon=True)
+        self._queue = _Desk(folder, facts, goes_on=goes_on)
+        # A daemon, so that a hanging disk does not keep the program from ending. The thread
+        # refers to the queue only, so that this object can be garbage-collected.
+        writer = threading.Thread(target=self._queue.work, name="overheard-scribe", daemon=True)
         writer.start()
-        self._leave = weakref.finalize(self, self._desk.leave, writer)
+        self._leave = weakref.finalize(self, self._queue.leave, writer)
 
     @property
     def folder(self) -> Path:
-        """Where the run is written, as far as is known before its first message."""
-        return self._desk.folder
+        """Folder of the recording; it may change until the first message."""
+        return self._queue.folder
 
     @property
     def stopped(self) -> str | None:
-        """Why nothing more is recorded; None while all is well."""
-        return self._desk.stopped
+        """Why the recording stopped; None = it has not."""
+        return self._queue.stopped
 
     def begin(self, parties: Sequence[Party]) -> None:
-        """Open the next round; the one before is closed.
+        """Begin the next round, and close the previous one.
 
         Args:
-            parties: who is known to take part; those of the first round go to the manifest.
+            parties: parties known to take part; the manifest lists those of the first round.
 
         """
-        self._desk.put(partial(self._desk.begin, tuple(parties)), 0)
+        self._queue.put(partial(self._queue.begin, tuple(parties)), 0)
 
     def say(
         self,
@@ -99,46 +98,46 @@ class Scribe:
         times: Times | None = None,
         size: int = 0,
     ) -> None:
-        """Put down a message of the open round.
+        """Write a message of the open round.
 
         Args:
-            sender: who said it.
-            readers: who else can read it.
-            body: gives what was said; called on the writing thread, so that to turn arrays
-                into tensors costs the run nothing. What it holds must not change any more.
-            times: when.
-            size: bytes that the call of `body` keeps in memory until it is made.
+            sender: the sender.
+            readers: other parties that can read it.
+            body: makes the message body; called on the writer thread, so that conversions do
+                not delay the run. The data that it refers to must not change any more.
+            times: times of the message.
+            size: bytes that `body` keeps in memory until it is called.
 
         """
-        self._desk.put(partial(self._desk.say, sender, readers, body, times), size)
+        self._queue.put(partial(self._queue.say, sender, readers, body, times), size)
 
     def commit(self) -> None:
-        """Have what was said so far count, though more may be said in this round."""
-        self._desk.put(self._desk.commit, 0)
+        """Commit the messages so far; more messages of the round may follow."""
+        self._queue.put(self._queue.commit, 0)
 
     def stop(self, error: Exception) -> None:
-        """Record nothing more because of this, and warn; what was committed stays."""
-        self._desk.stop(_told(error))
+        """Stop the recording because of an error, with a warning; keep what was committed."""
+        self._queue.stop(_told(error))
 
     def close(self) -> None:
-        """Write all that waits, and end."""
+        """Write pending messages, and end."""
         self._leave()
 
 
 def unused(folder: Path) -> Path:
-    """The folder itself or, if it holds a run, the first beside it that does not."""
+    """Return the folder or, if it has a run, the first free `NAME-2`, `NAME-3`, ..."""
     number, free = 1, folder
     while is_there(manifest_path(free / "transcript")):
         number += 1
         free = folder.with_name(f"{folder.name}-{number}")
     if free != folder:
-        _LOG.warning("overheard: %s holds a recording; this run goes to %s", folder, free)
+        _LOG.warning("overheard: %s has a recording already; this run goes to %s", folder, free)
     return free
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Something to write, and the bytes of weights that wait for it."""
+    """A call for the writer thread, and the bytes that it keeps in memory."""
 
     call: Callable[[], None]
     size: int
@@ -146,7 +145,7 @@ class _Task:
 
 @final
 class _Desk:
-    """What the run's threads and the writing one share."""
+    """State shared by the run's threads and the writer thread."""
 
     def __init__(self, folder: Path, facts: Facts, *, goes_on: bool) -> None:
         self.folder = folder
@@ -159,7 +158,7 @@ class _Desk:
         self._is_left = False
         self._is_over = False
         self._changed = threading.Condition()
-        # Used by the writing thread alone.
+        # Used by the writer thread alone.
         self._recorder: Recorder | None = None
         self._parties: tuple[Party, ...] = ()
         self._said: OpenRound | None = None
@@ -167,7 +166,7 @@ class _Desk:
 
     def put(self, call: Callable[[], None], size: int) -> None:
         with self._changed:
-            # One that is larger than all that may wait goes when nothing else does.
+            # A call above the limit is accepted when nothing else waits.
             self._await(lambda: not self._pending or self._pending + size <= MOST_PENDING)
             if self._is_left or self._is_over:
                 return
@@ -179,11 +178,11 @@ class _Desk:
         with self._changed:
             self._is_left = True
             self._changed.notify_all()
-            # Garbage may be collected on any thread, also on the writing one.
+            # Garbage may be collected on any thread, including the writer thread.
             if threading.current_thread() is writer:
                 return
             self._await(lambda: False)
-        # A thread that the end of the program finds letting go of tensors aborts it.
+        # A thread that frees tensors while the program ends would abort it.
         writer.join(LAST)
 
     def stop(self, why: str) -> None:
@@ -192,8 +191,8 @@ class _Desk:
                 return
             self.stopped = why
             self._tasks.clear()
-        # Before anybody who waits goes on, and perhaps ends the program.
-        _LOG.warning("overheard: the run goes on, its recording ends here: %s", why)
+        # Logged before waiting threads continue, as they may end the program.
+        _LOG.warning("overheard: the recording stops here, the run continues: %s", why)
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -206,11 +205,11 @@ class _Desk:
                     self._pending -= task.size
                     self._done += 1
                     self._changed.notify_all()
-                # Not held while the next is waited for: what it holds may be large.
+                # Freed before waiting for the next call, as its data may be large.
                 del task
             if self.stopped is None:
                 self._open.close()
-        # Whatever it is, it must not reach the run.
+        # No error may reach the run.
         except Exception as error:
             self.stop(_told(error))
         finally:
@@ -230,12 +229,12 @@ class _Desk:
         times: Times | None,
     ) -> None:
         try:
-            said, left_out = _floating(body())
-        # What came from outside is at fault, not the recording.
+            content, left_out = _floating(body())
+        # The error comes from the content, not from the recording.
         except Exception as error:
-            said, left_out = Missing(f"not recorded: {_told(error)}"), ()
+            content, left_out = Missing(f"not recorded: {_told(error)}"), ()
         round_ = self._round(left_out)
-        message = Message(self._number(), sender, readers, said, times)
+        message = Message(self._number(), sender, readers, content, times)
         try:
             round_.send(message)
         except ValueError as error:
@@ -245,40 +244,40 @@ class _Desk:
         if self._said is not None:
             self._said.close()
 
-    def _await(self, is_so: Callable[[], bool]) -> None:
-        """Wait until it is so, the recording is over, or the disk is taken for dead."""
+    def _await(self, is_met: Callable[[], bool]) -> None:
+        """Wait for a condition, the end of the recording, or an unresponsive disk."""
         done = -1
-        while not (self._is_over or is_so()):
+        while not (self._is_over or is_met()):
             if done == self._done:
                 self.stop(f"nothing could be written to {self.folder} for {PATIENCE:g} s")
                 return
             done = self._done
             self._changed.wait_for(
-                lambda: self._is_over or is_so() or self._done != done,  # noqa: B023
+                lambda: self._is_over or is_met() or self._done != done,  # noqa: B023
                 PATIENCE,
             )
 
     def _round(self, left_out: tuple[str, ...]) -> OpenRound:
-        """The open round; the first message opens it, and the very first the folder."""
+        """Return the open round; its first message opens it, and the run's first the folder."""
         if self._recorder is None:
-            facts = self._facts
+            run_info = self._facts
             manifest = Manifest(
-                facts.task,
-                facts.model,
-                facts.recipe,
-                facts.defenses,
+                run_info.task,
+                run_info.model,
+                run_info.recipe,
+                run_info.defenses,
                 self._parties,
-                facts.rounds,
-                participation=facts.participation,
-                framework=facts.framework,
+                run_info.rounds,
+                participation=run_info.participation,
+                framework=run_info.framework,
                 left_out=left_out,
             )
             if not self._goes_on:
                 self.folder = unused(self.folder)
             elif is_there(manifest_path(self.folder / "transcript")):
-                # What is left out was told by the run's first model.
-                there = read_manifest(self.folder)
-                manifest = replace(manifest, left_out=there.left_out, parties=there.parties)
+                # The tensors to omit were determined by the run's first model.
+                stored = read_manifest(self.folder)
+                manifest = replace(manifest, left_out=stored.left_out, parties=stored.parties)
             self._recorder = Recorder(self.folder, manifest, past_cache=PastCache())
         if self._said is None:
             self._said = self._open.enter_context(self._recorder.round())
@@ -289,7 +288,7 @@ class _Desk:
         return self._recorder.committed()
 
     def _next(self) -> _Task | None:
-        """The next task; None when all is done and nobody is left to give any."""
+        """Return the next call; None when no more calls will come."""
         with self._changed:
             self._changed.wait_for(lambda: self._tasks or self._is_left or self._is_over)
             if self._is_over or not self._tasks:
@@ -298,15 +297,15 @@ class _Desk:
 
 
 def _told(error: Exception) -> str:
-    """What went wrong, on one line."""
-    what = " ".join(str(error).split())
+    """Describe an error on one line."""
+    text = " ".join(str(error).split())
     if isinstance(error, AuditError | ValueError):
-        return what
-    return f"{type(error).__name__}: {what}" if what else type(error).__name__
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _floating(body: Body) -> tuple[Body, tuple[str, ...]]:
-    """The same with its tensors at hand, without those that are no floating-point numbers."""
+    """Load a message's tensors, and drop those that are not floating-point."""
     match body:
         case Broadcast():
             weights, left_out = _split(body.weights)
@@ -319,6 +318,6 @@ def _floating(body: Body) -> tuple[Body, tuple[str, ...]]:
 
 
 def _split(weights: Weights) -> tuple[Weights, tuple[str, ...]]:
-    held = dict(weights)
-    floating = {name: one for name, one in held.items() if one.is_floating_point()}
-    return floating, tuple(name for name in held if name not in floating)
+    tensors = dict(weights)
+    floating = {name: one for name, one in tensors.items() if one.is_floating_point()}
+    return floating, tuple(name for name in tensors if name not in floating)

@@ -1,7 +1,7 @@
-"""The contract tests that all parts are held to, for parts of other packages too.
+"""Contract tests for plugins, including those of other packages.
 
-Each function takes a part, with its settings, and raises an AssertionError that says what the
-part does not keep to. No test runner is needed.
+Each function takes a plugin with its settings, and raises an AssertionError that names the
+violated rule. No test runner is needed.
 """
 
 from overheard.testing.attack import check_attack

@@ -1,4 +1,4 @@
-"""Whether an attack adapts to defenses as it says."""
+"""Checks that an attack adapts to defenses and training as it declares."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,33 +16,33 @@ from overheard.testing.require import require
 from overheard.testing.trial import Trial, claim_anew, claims_of, told
 
 KNOWN = (ClassBalanced(), LocalDp(clip=1.0, noise_multiplier=1.0))
-"""They act on data and on updates, so strongly that nothing of small runs stays as it was."""
+"""Defenses of data and of updates, strong enough to change every update of a small run."""
 
 
 def learns_behind_known_defenses_as_it_says(trial: Trial) -> None:
-    """See that known defenses change its claims if it trains clients, and only then."""
+    """Check that known defenses change the claims if and only if the attack trains clients."""
     attack = trial.attack
     changes = _changes(trial, replace(trial.world.knowledge, defenses=KNOWN))
     match attack.rehearsal():
         case "virtual clients" | "known users":
             require(
                 changes,
-                f"{attack.name} says that it trains {attack.rehearsal()}, and its claims stay "
-                "where it knows of defenses that act on data and updates: put the defenses of "
-                "`knowledge.defenses` on what it trains, or say another `rehearsal`",
+                f"{attack.name} declares that it trains {attack.rehearsal()}, but its claims "
+                "do not change with known defenses of data and updates: apply "
+                "`knowledge.defenses` in its training, or declare another `rehearsal`",
             )
         case "shadow devices" | "none":
             require(
                 not changes,
-                f"{attack.name} says of its rehearsal {attack.rehearsal()!r}, and its claims "
-                "change with `knowledge.defenses`: say 'virtual clients' or 'known users'",
+                f"{attack.name} declares `rehearsal` {attack.rehearsal()!r}, but its claims "
+                "change with `knowledge.defenses`: declare 'virtual clients' or 'known users'",
             )
 
 
 def uses_the_training_as_it_says(trial: Trial) -> None:
-    """See that its claims change with the known model and recipe if it uses them.
+    """Check that the claims change with the known model and recipe if the attack uses them.
 
-    One that trains clients puts their training into its claims anyway.
+    Attacks that train clients always depend on them, and are not checked.
     """
     attack, knowledge = trial.attack, trial.world.knowledge
     if attack.rehearsal() != "none":
@@ -52,14 +52,14 @@ def uses_the_training_as_it_says(trial: Trial) -> None:
         if part in attack.uses_training():
             require(
                 changes,
-                f"{attack.name} says that it uses the {part} of the training, and its "
-                f"claims stay where that is another: leave {part!r} out of `uses_training`",
+                f"{attack.name} declares that it uses the {part} of the training, but its "
+                f"claims do not depend on it: remove {part!r} from `uses_training`",
             )
         else:
             require(
                 not changes,
-                f"{attack.name} does not say that it uses the {part} of the training, "
-                f"and its claims change with that: name {part!r} in `uses_training`",
+                f"{attack.name} does not declare that it uses the {part} of the training, but "
+                f"its claims depend on it: add {part!r} to `uses_training`",
             )
 
 
@@ -67,10 +67,10 @@ CHECKS = (learns_behind_known_defenses_as_it_says, uses_the_training_as_it_says)
 
 
 def _changes(trial: Trial, knowledge: Knowledge) -> bool:
-    before, world = claims_of(trial.attack, trial.world), trial.world
-    view = world.transcript.seen_by(SERVER)
-    after = claim_anew(trial.attack, view, world.targets, knowledge)
-    return any(told(before[who]) != told(after[who]) for who in before)
+    before, run = claims_of(trial.attack, trial.world), trial.world
+    view = run.transcript.seen_by(SERVER)
+    after = claim_anew(trial.attack, view, run.targets, knowledge)
+    return any(told(before[target]) != told(after[target]) for target in before)
 
 
 def _with_dropout(knowledge: Knowledge) -> Knowledge:

@@ -1,4 +1,4 @@
-"""What every attack must keep to."""
+"""Contract tests for attacks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,20 +33,20 @@ def check_attack(
     leaky: World | None = None,
     silent: World | None = None,
 ) -> None:
-    """Hold an attack to the contract of attacks.
+    """Check that an attack satisfies the contract of attacks.
 
-    It is tried on planted runs, which answer its question or do not. For a question of your own
-    give runs of your own; without them it is tried on a run of four clients, each with one
-    label above all, and nobody sees whether it is any good.
+    It is tried on planted runs that leak the answer to its question, and on runs that do not.
+    For your own question pass your own runs. Without them the attack is tried on a run of four
+    clients with skewed labels, and its accuracy is not checked.
 
     Args:
-        attack: with its settings.
-        scorer: that of the question which takes its claims, if left out.
+        attack: the attack, with its settings.
+        scorer: scorer of its claims; by default that of the installed question.
         leaky: a run that leaks the answer.
-        silent: a run that does not.
+        silent: a run that does not leak it.
 
     Raises:
-        AssertionError: saying what it does not keep to.
+        AssertionError: naming the violated rule.
 
     """
     keeps_apart_from_the_truth(attack)
@@ -56,33 +56,33 @@ def check_attack(
 
 
 def attack_checks(claim: type[Claim]) -> tuple[AttackCheck, ...]:
-    """Return what an attack with such claims is held to, but for what it imports."""
+    """Return all checks for an attack with such claims, except that of its imports."""
     return (*general_checks(), *gain_checks(claim))
 
 
 def general_checks() -> tuple[AttackCheck, ...]:
-    """Return what every attack is held to, however good its claims are."""
+    """Return the checks for every attack, which do not depend on its accuracy."""
     return (*_EVERY, *adapting.CHECKS)
 
 
 def gain_checks(claim: type[Claim]) -> tuple[AttackCheck, ...]:
-    """Return what the claims of an attack are held to."""
+    """Return the checks of an attack's claims."""
     return _BY_CLAIM.get(claim, (gains.finds_the_leak, gains.finds_nothing_in_silence))
 
 
 def keeps_apart_from_the_truth(attack: Attack[Any]) -> None:
-    """See that its module loads neither the truth nor the whole transcript."""
+    """Check that its module loads neither the ground truth nor the whole transcript."""
     module = type(attack).__module__
     loaded = truth_loaded_by(module)
     require(
         not loaded,
-        f"{attack.name}: {module} loads {', '.join(loaded)}: an attack must not import what "
-        "knows the truth, nor stand in a package that does",
+        f"{attack.name}: {module} loads {', '.join(loaded)}: neither the module of an attack "
+        "nor its package may import the ground truth",
     )
 
 
 def is_a_value_that_says_its_source(trial: Trial) -> None:
-    """See that it is a final frozen dataclass with a name and a source."""
+    """Check that it is a final frozen dataclass with a name and a source."""
     require_part(trial.attack)
     require(
         len(trial.attack.source) > 10,
@@ -91,74 +91,76 @@ def is_a_value_that_says_its_source(trial: Trial) -> None:
 
 
 def answers_a_question_that_a_scorer_knows(trial: Trial) -> None:
-    """See that somebody can hold its claims against the truth."""
+    """Check that there is a scorer for its claims."""
     attack = trial.attack
     require(
         trial.scorer is not None and trial.scorer.claim is attack.answers,
-        f"{attack.name} claims {attack.answers.__name__}, and no scorer takes such claims: "
-        "give the scorer, or install the package that has it",
+        f"{attack.name} claims {attack.answers.__name__}, but no scorer takes such claims: "
+        "pass the scorer, or install the package that has it",
     )
 
 
 def claims_the_same_for_the_same_seed(trial: Trial) -> None:
-    """See that it draws by its seed alone, and leaves the view as it was."""
-    attack, world = trial.attack, trial.world
-    first = claims_of(attack, world)
-    again = claim_anew(attack, world.transcript.seen_by(SERVER), world.targets, world.knowledge)
+    """Check that claims depend on the seed alone, and that the view is not changed."""
+    attack, run = trial.attack, trial.world
+    first = claims_of(attack, run)
+    again = claim_anew(attack, run.transcript.seen_by(SERVER), run.targets, run.knowledge)
     require(
-        first.keys() == set(world.targets),
-        f"{attack.name} claims something of {sorted(first)}, asked about {world.targets}",
+        first.keys() == set(run.targets),
+        f"{attack.name} returns claims about {sorted(first)} for the targets {run.targets}",
     )
     require(
-        all(told(first[who]) == told(again[who]) for who in first),
-        f"{attack.name}: the same seed gives other claims: draw from the seed alone",
+        all(told(first[target]) == told(again[target]) for target in first),
+        f"{attack.name}: the same seed gives different claims: draw from the seed alone",
     )
 
 
 def claims_the_same_of_a_target_whoever_else_is_asked_about(trial: Trial) -> None:
-    """See that a claim does not depend on the other targets."""
-    attack, world = trial.attack, trial.world
-    together, who = claims_of(attack, world), world.targets[2]
-    view = world.transcript.seen_by(SERVER)
-    alone = claim_anew(attack, view, (who,), world.knowledge)
+    """Check that a claim does not depend on the other targets."""
+    attack, run = trial.attack, trial.world
+    together, target = claims_of(attack, run), run.targets[2]
+    view = run.transcript.seen_by(SERVER)
+    alone = claim_anew(attack, view, (target,), run.knowledge)
     gaps = [
         abs(one - other)
-        # Relative as well: a statistic may be large.
-        for one, other in zip(told(alone[who]), told(together[who]), strict=True)
+        # Also relative, as a statistic may be large.
+        for one, other in zip(told(alone[target]), told(together[target]), strict=True)
         if one != other and not abs(one - other) <= max(1e-4, 1e-6 * abs(other))
     ]
-    require(not gaps, f"{attack.name}: asked about {who} alone it claims something else")
     require(
-        alone[who].candidates() == together[who].candidates(),
-        f"{attack.name}: asked about {who} alone it chooses among others",
+        not gaps, f"{attack.name}: its claim about {target} changes if it is the only target"
+    )
+    require(
+        alone[target].candidates() == together[target].candidates(),
+        f"{attack.name}: its candidates for {target} change if it is the only target",
     )
 
 
 def is_refused_with_the_name_of_each_missing_need(trial: Trial) -> None:
-    """See that where all is missing, a refusal says what."""
-    attack, deaf = trial.attack, View(frozenset({client(9)}), ())
+    """Check that with an empty view the refusal lists all missing needs."""
+    attack, empty_view = trial.attack, View(frozenset({client(9)}), ())
     try:
-        check_needs(attack, deaf, trial.world.targets[0], Knowledge(4))
+        check_needs(attack, empty_view, trial.world.targets[0], Knowledge(4))
     except NeedsError as refusal:
-        said = str(refusal)
+        message = str(refusal)
     else:
-        raise AssertionError(f"{attack.name} runs where nothing is heard: say what it `needs`")
-    # What was not heard at all is told as missing updates; broadcasts go without saying, and a
-    # loss of which nothing is known may be the one. Needs of others have checks of their own.
+        raise AssertionError(f"{attack.name} runs on an empty view: declare what it `needs`")
+    # Without any update, broadcasts are not reported as missing. An unknown loss may be the
+    # cross-entropy. Needs of other packages have their own checks.
     expected = attack.needs & set(NEEDS) - {BROADCASTS, CROSS_ENTROPY}
-    silent = [need.words for need in expected if need.words not in said]
-    require(attack.name in said, f"{attack.name}: the refusal does not name it: {said}")
-    require(not silent, f"{attack.name}: the refusal does not name {silent}: {said}")
+    missing = [need.words for need in expected if need.words not in message]
+    require(attack.name in message, f"{attack.name}: the refusal does not name it: {message}")
+    require(not missing, f"{attack.name}: the refusal does not name {missing}: {message}")
 
 
 def is_not_refused_where_all_is_there(trial: Trial) -> None:
-    """See that its needs can be met."""
-    world = trial.world
-    view = world.transcript.seen_by(SERVER)
+    """Check that its needs can be met."""
+    run = trial.world
+    view = run.transcript.seen_by(SERVER)
     try:
-        check_needs(trial.attack, view, world.targets[0], world.knowledge)
+        check_needs(trial.attack, view, run.targets[0], run.knowledge)
     except NeedsError as refusal:
-        raise AssertionError(f"refused where it should run: {refusal}") from refusal
+        raise AssertionError(f"refused although all needs are met: {refusal}") from refusal
 
 
 _EVERY: tuple[AttackCheck, ...] = (

@@ -1,4 +1,4 @@
-"""What every data source must keep to."""
+"""Contract tests for data sources."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,19 +10,19 @@ from overheard.data.dataset import Dataset, DataSource
 from overheard.testing.require import require, require_part
 
 MANY = 1000
-"""Labels of which some may be rare enough to be missing in a part."""
+"""With this many labels, some may be missing in the training or the test part."""
 
 
 def check_dataset(source: DataSource, folder: Path | None = None) -> None:
-    """Hold a data source to the contract of data sources.
+    """Check that a data source satisfies the contract of data sources.
 
     Args:
-        source: to be loaded.
-        folder: where its files lie, if it reads any.
+        source: the source to load.
+        folder: folder of its files, if it reads any.
 
     Raises:
-        AssertionError: saying what it does not keep to.
-        DataError: if its files are absent or damaged.
+        AssertionError: naming the violated rule.
+        DataError: if its files are missing or damaged.
 
     """
     require_part(source)
@@ -32,7 +32,7 @@ def check_dataset(source: DataSource, folder: Path | None = None) -> None:
 
 
 def examples_fit_the_task(dataset: Dataset) -> None:
-    """See that examples are standardised, and each label can be learned and tested."""
+    """Check shapes, types and values of examples, and that each label occurs in both parts."""
     task = dataset.task
     for part, examples in (("training", dataset.train), ("test", dataset.test)):
         require(len(examples) > 0, f"the {part} part has no examples")
@@ -42,7 +42,7 @@ def examples_fit_the_task(dataset: Dataset) -> None:
         wanted = torch.float32 if task.vocabulary is None else torch.int64
         require(examples.inputs.dtype == wanted, f"{part} inputs must be {wanted}")
         if task.classes < MANY:
-            # Every label is there to be learned, and to be tested.
+            # Every label must occur in the training and in the test part.
             rarest = int(examples.counts(task.classes).min())
             require(rarest > 0, f"a label has no example in the {part} part")
     if task.vocabulary is not None:
@@ -58,60 +58,69 @@ def examples_fit_the_task(dataset: Dataset) -> None:
 
 
 def users_and_what_is_told_of_them_are_of_one_number(dataset: Dataset) -> None:
-    """See that each user has a name, examples, and a value of each attribute."""
+    """Check that each user has a name, examples, and a value of each attribute."""
     if dataset.users is None:
-        require(not dataset.attributes, "attributes are of users, and there are none")
+        require(not dataset.attributes, "there are attributes, but no users")
         return
-    require(len(dataset.users) == len(dataset.train), "each training example has one user")
+    require(
+        len(dataset.users) == len(dataset.train), "each training example must have one user"
+    )
     require(int(dataset.users.bincount().min()) > 0, "a user has no examples")
     users = len(set(dataset.users.tolist()))
-    require(len(dataset.user_names) == users, f"{users} users need as many names")
+    require(len(dataset.user_names) == users, f"{users} users must have as many names")
     for attribute, values in dataset.attributes.items():
-        require(attribute and all(values), "an attribute, or a value of one, has no name")
-        require(len(values) == users, f"{attribute}: each user has one value")
-        require(2 <= len(set(values)) < len(values), f"{attribute} must tell groups of users")
+        require(attribute and all(values), "an attribute, or one of its values, has no name")
+        require(len(values) == users, f"{attribute}: each user must have one value")
+        require(
+            2 <= len(set(values)) < len(values),
+            f"{attribute} must have 2 values or more, and fewer than there are users",
+        )
 
 
 def times_order_the_examples_of_each_user(dataset: Dataset) -> None:
-    """See that what is cut out of one record is of one user and time, and nothing else is."""
+    """Check that each record has one user and time, and no two records share both."""
     if dataset.times is None:
         return
-    require(len(dataset.times) == len(dataset.train), "each training example has one time")
+    require(
+        len(dataset.times) == len(dataset.train), "each training example must have one time"
+    )
     users = torch.zeros_like(dataset.times) if dataset.users is None else dataset.users
     records = torch.arange(len(users)) if dataset.records is None else dataset.records
-    told = torch.unique(torch.stack([records, users, dataset.times], dim=1), dim=0)
+    distinct = torch.unique(torch.stack([records, users, dataset.times], dim=1), dim=0)
     count = len(set(records.tolist()))
-    require(len(told) == count, "a record is of two users or times")
-    times = len(torch.unique(told[:, 1:], dim=0))
-    require(times == len(told), "two records of a user are of one time")
+    require(len(distinct) == count, "a record has two users or times")
+    times = len(torch.unique(distinct[:, 1:], dim=0))
+    require(times == len(distinct), "two records of a user have the same time")
 
 
 def each_record_has_an_embedding_that_the_inputs_do_not_hold(dataset: Dataset) -> None:
-    """See that embeddings are of another modality than the inputs."""
+    """Check that each record has an embedding, and that embeddings are not copied inputs."""
     if dataset.embeddings is None:
         return
     require(bool(dataset.embeddings.isfinite().all()), "embeddings hold NaN or infinity")
     if dataset.records is None:
-        require(len(dataset.embeddings) == len(dataset.train), "each record has an embedding")
+        require(
+            len(dataset.embeddings) == len(dataset.train), "each record must have an embedding"
+        )
     else:
         last = int(dataset.records.max())
-        require(last < len(dataset.embeddings), "each record has an embedding")
+        require(last < len(dataset.embeddings), "each record must have an embedding")
     if dataset.train.inputs.is_floating_point():
         columns = dataset.train.inputs.flatten(1).T
         for column in dataset.embeddings.T:
-            held = bool((columns == column).all(1).any())
-            require(not held, "a number of the embedding is a number of the inputs")
+            is_copied = bool((columns == column).all(1).any())
+            require(not is_copied, "a column of the embeddings is a column of the inputs")
 
 
 def the_background_shares_no_content_with_anyone(dataset: Dataset) -> None:
-    """See that public examples are nobody's."""
+    """Check that no background example is in the training or test part."""
     if dataset.background is None:
         return
     shape = tuple(dataset.background.inputs.shape[1:])
-    require(shape == dataset.task.shape, f"the background has inputs of {shape}")
+    require(shape == dataset.task.shape, f"the background has inputs of shape {shape}")
     private = content_keys(torch.cat([dataset.train.inputs, dataset.test.inputs]))
     shared = bool(torch.isin(content_keys(dataset.background.inputs), private).any())
-    require(not shared, "the background holds an example of the training or test part")
+    require(not shared, "the background contains an example of the training or test part")
 
 
 DATASET_CHECKS: tuple[Callable[[Dataset], None], ...] = (

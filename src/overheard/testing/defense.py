@@ -1,4 +1,4 @@
-"""What every defense must keep to."""
+"""Contract tests for defenses."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,14 +18,14 @@ from overheard.testing.require import is_same, require, require_part
 HOOKS = ("on_data", "on_training", "on_update", "on_aggregate")
 
 PARTIES = ("client/1", "prior/a user/3", "virtual/0", "shadow/2")
-"""Those whose data may be changed: clients, and whom an attacker trains in their place."""
+"""Parties whose data a defense may change: clients, and those that an attacker simulates."""
 
 
 def check_defense(defense: Defense) -> None:
-    """Hold a defense to the contract of defenses.
+    """Check that a defense satisfies the contract of defenses.
 
     Raises:
-        AssertionError: saying what it does not keep to.
+        AssertionError: naming the violated rule.
 
     """
     for check in DEFENSE_CHECKS:
@@ -33,10 +33,13 @@ def check_defense(defense: Defense) -> None:
 
 
 def says_what_it_does_and_who_could_leave_it_out(defense: Defense) -> None:
-    """See that it is a frozen value with a source, and says where it is enforced."""
+    """Check that it is a frozen dataclass with a source, and declares where it is enforced."""
     require_part(defense)
     name = defense.name
-    require(defense.switched_off_by.strip(), f"{name}: say who could leave it out")
+    require(
+        defense.switched_off_by.strip(),
+        f"{name}: `switched_off_by` must say who could switch it off",
+    )
     require(
         defense.enforced_at in get_args(Site),
         f"{name}: enforced_at is {defense.enforced_at!r}, choose one of {get_args(Site)}",
@@ -49,13 +52,13 @@ def says_what_it_does_and_who_could_leave_it_out(defense: Defense) -> None:
 
 
 def acts_somewhere(defense: Defense) -> None:
-    """See that it changes something."""
+    """Check that it overrides at least one hook."""
     acts = any(_acts(defense, hook) for hook in HOOKS)
     require(acts or defense.masks_updates, f"{defense.name} does nothing: override a hook")
 
 
 def changes_of_the_training_what_it_says(defense: Defense) -> None:
-    """See that `changes_training` names what `on_training` changes, and no more."""
+    """Check that `changes_training` names exactly what `on_training` changes."""
     before = Training(build_model, Recipe(rate=0.1, epochs=1, batch=2))
     after = defense.on_training(before)
     same = replace(
@@ -69,75 +72,75 @@ def changes_of_the_training_what_it_says(defense: Defense) -> None:
     found = frozenset(part for part, is_changed in changed.items() if is_changed)
     require(
         found == defense.changes_training,
-        f"{defense.name} changes {sorted(found)} of the training and says "
-        f"{sorted(defense.changes_training)}: mend `changes_training`",
+        f"{defense.name} changes {sorted(found)} of the training but declares "
+        f"{sorted(defense.changes_training)}: correct `changes_training`",
     )
 
 
 def hands_back_the_same_object_where_it_does_not_act(defense: Defense) -> None:
-    """See that a hook which is not its own costs nothing."""
+    """Check that hooks which are not overridden return the same object."""
     data = Examples(torch.zeros(2, 4), torch.tensor([0, 1]))
     training = Training(build_model, Recipe(rate=0.1, epochs=1, batch=2))
     update = Update(delta(), examples=2)
     aggregate = Aggregate(delta(), frozenset({client(0), client(1)}), examples=4)
-    handed_back = (
+    are_same_objects = (
         _acts(defense, "on_data") or defense.on_data(data, moment(0)) is data,
         _acts(defense, "on_training") or defense.on_training(training) is training,
         _acts(defense, "on_update") or defense.on_update(update, moment(0)) is update,
         _acts(defense, "on_aggregate")
         or defense.on_aggregate(aggregate, Moment(3, SERVER, Seed(0))) is aggregate,
     )
-    for hook, kept in zip(HOOKS, handed_back, strict=True):
-        require(kept, f"{defense.name}.{hook} copies what it does not change")
+    for hook, is_same_object in zip(HOOKS, are_same_objects, strict=True):
+        require(is_same_object, f"{defense.name}.{hook} copies what it does not change")
 
 
 def says_the_same_for_the_same_seed(defense: Defense) -> None:
-    """See that it draws by the moment's seed alone."""
-    message = f"{defense.name}: the same seed gives another"
-    said = [defense.on_update(Update(delta()), moment(1)).delta for _ in range(2)]
-    require(is_same(*said), f"{message} update: draw from the moment's seed alone")
+    """Check that updates depend on the context's seed alone."""
+    message = f"{defense.name}: the same seed gives a different"
+    updates = [defense.on_update(Update(delta()), moment(1)).delta for _ in range(2)]
+    require(is_same(*updates), f"{message} update: draw from the context's seed alone")
     aggregate = Aggregate(delta(), frozenset({client(0)}))
-    used = [defense.on_aggregate(aggregate, moment(1)).delta for _ in range(2)]
-    require(is_same(*used), f"{message} aggregate: draw from the moment's seed alone")
+    aggregates = [defense.on_aggregate(aggregate, moment(1)).delta for _ in range(2)]
+    require(is_same(*aggregates), f"{message} aggregate: draw from the context's seed alone")
 
 
 def leaves_the_global_generator_alone(defense: Defense) -> None:
-    """See that it neither reads nor moves torch's global generator."""
+    """Check that it neither reads nor advances torch's global generator."""
     torch.manual_seed(0)
     before = torch.get_rng_state()
     one = defense.on_update(Update(delta()), moment(1)).delta
-    moved = not torch.equal(torch.get_rng_state(), before)
-    require(not moved, f"{defense.name}.on_update moves torch's global generator")
+    has_advanced = not torch.equal(torch.get_rng_state(), before)
+    require(not has_advanced, f"{defense.name}.on_update advances torch's global generator")
     torch.manual_seed(1)
     other = defense.on_update(Update(delta()), moment(1)).delta
     require(is_same(one, other), f"{defense.name}.on_update reads torch's global generator")
 
 
 def changes_data_by_the_seed_of_the_moment_alone(defense: Defense) -> None:
-    """See that changed data are the same for the same moment."""
-    for when in (moment(1), exchanged(1)):
+    """Check that changed data depend on the context's seed alone."""
+    for context in (moment(1), exchanged(1)):
         torch.manual_seed(0)
         before = torch.get_rng_state()
-        one, other = (defense.on_data(held(), when) for _ in range(2))
-        moved = not torch.equal(torch.get_rng_state(), before)
-        require(not moved, f"{defense.name}.on_data moves torch's global generator")
+        one, other = (defense.on_data(held(), context) for _ in range(2))
+        has_advanced = not torch.equal(torch.get_rng_state(), before)
+        require(not has_advanced, f"{defense.name}.on_data advances torch's global generator")
         require(
             torch.equal(one.inputs, other.inputs) and torch.equal(one.labels, other.labels),
-            f"{defense.name}.on_data: the same seed gives other data",
+            f"{defense.name}.on_data: the same seed gives different data",
         )
 
 
 def changes_data_for_whoever_asks(defense: Defense) -> None:
-    """See that an attacker who imitates clients can put it on whom it trains."""
+    """Check that an attacker can apply it to the clients that it simulates."""
     for name in PARTIES:
         changed = defense.on_data(held(), replace(moment(1), party=Party(name)))
         require(
-            len(changed) >= len(held()), f"{defense.name}.on_data takes examples from {name}"
+            len(changed) >= len(held()), f"{defense.name}.on_data removes examples of {name}"
         )
 
 
 def gives_nothing_to_a_client_without_examples(defense: Defense) -> None:
-    """See that no examples stay none."""
+    """Check that a client without examples gets none."""
     nothing = held().take(torch.arange(0))
     require(
         len(defense.on_data(nothing, moment(1))) == 0,
@@ -146,17 +149,17 @@ def gives_nothing_to_a_client_without_examples(defense: Defense) -> None:
 
 
 def keeps_the_shape_of_an_example_and_the_old_ones(defense: Defense) -> None:
-    """See that changed data are of the same form, and what it is handed stays."""
-    for when in (moment(1), exchanged(1)):
+    """Check that data keep their shape and type, and that no argument is changed in place."""
+    for context in (moment(1), exchanged(1)):
         data = held()
-        changed = defense.on_data(data, when)
+        changed = defense.on_data(data, context)
         message = f"{defense.name}.on_data changes"
         require(torch.equal(data.inputs, held().inputs), f"{message} inputs in place")
         require(torch.equal(data.labels, held().labels), f"{message} labels in place")
-        if when.background is not None:
+        if context.background is not None:
             require(
-                torch.equal(when.background.inputs, public().inputs)
-                and torch.equal(when.background.labels, public().labels),
+                torch.equal(context.background.inputs, public().inputs)
+                and torch.equal(context.background.labels, public().labels),
                 f"{message} the background in place",
             )
         require(
@@ -169,28 +172,31 @@ def keeps_the_shape_of_an_example_and_the_old_ones(defense: Defense) -> None:
 
 
 def leaves_what_it_is_handed_as_it_was(defense: Defense) -> None:
-    """See that it copies an update before it changes it."""
-    handed = delta()
-    defense.on_update(Update(handed), moment(1))
-    defense.on_aggregate(Aggregate(handed, frozenset({client(0)})), moment(1))
-    require(is_same(handed, delta()), f"{defense.name} changes an update in place")
+    """Check that it copies an update before changing it."""
+    original = delta()
+    defense.on_update(Update(original), moment(1))
+    defense.on_aggregate(Aggregate(original, frozenset({client(0)})), moment(1))
+    require(is_same(original, delta()), f"{defense.name} changes an update in place")
 
 
 def keeps_the_form_of_an_update(defense: Defense) -> None:
-    """See that an update keeps names, shapes, types and metrics, and tells no false size."""
+    """Check that names, shapes, types and metrics stay, and that no wrong size is sent."""
     update = Update(delta(), examples=5, metrics={"loss": 0.25})
-    said = defense.on_update(update, moment(1))
+    changed = defense.on_update(update, moment(1))
     message = f"{defense.name}.on_update changes"
-    require(list(said.delta) == list(update.delta), f"{message} the names of tensors")
+    require(list(changed.delta) == list(update.delta), f"{message} the names of tensors")
     for name, part in update.delta.items():
-        require(said.delta[name].shape == part.shape, f"{message} the shape of {name}")
-        require(said.delta[name].dtype == part.dtype, f"{message} the type of {name}")
-    require(said.examples in (5, None), f"{message} the number of examples: tell it or hide it")
-    require(said.metrics == {"loss": 0.25}, f"{message} the metrics")
+        require(changed.delta[name].shape == part.shape, f"{message} the shape of {name}")
+        require(changed.delta[name].dtype == part.dtype, f"{message} the type of {name}")
+    require(
+        changed.examples in (5, None),
+        f"{message} the number of examples: report the true number, or None",
+    )
+    require(changed.metrics == {"loss": 0.25}, f"{message} the metrics")
 
 
 def keeps_the_parameters_of_a_model(defense: Defense) -> None:
-    """See that a defended model has the same parameters, and no buffers."""
+    """Check that a defended model has the same parameters, and no buffers."""
     training = Training(build_model, Recipe(rate=0.1, epochs=1, batch=2))
     defended = defense.on_training(training).build_model()
     require(
@@ -199,21 +205,21 @@ def keeps_the_parameters_of_a_model(defense: Defense) -> None:
     )
     require(
         not list(defended.named_buffers()),
-        f"{defense.name}.on_training adds buffers, which do not travel",
+        f"{defense.name}.on_training adds buffers, which are not sent",
     )
 
 
 def promises_in_one_sentence(defense: Defense) -> None:
-    """See that it says what it promises, with all that an epsilon depends on."""
+    """Check that its promise is one line and includes all that its epsilon depends on."""
     promise = defense.promise(Run(rounds=3, participation=0.5))
-    require(promise.strip(), f"{defense.name} promises nothing in words: say 'no ...'")
+    require(promise.strip(), f"{defense.name}: its promise is empty: write 'no ...'")
     require("\n" not in promise, f"{defense.name}: its promise has more than one line")
     if "epsilon" in promise and "no formal promise" not in promise:
         for word in (
             *("mechanism", "user", "clip", "noise multiplier", "sampling rate"),
             *("3 rounds", "delta", "accountant"),
         ):
-            require(word in promise, f"{defense.name}: its promise does not tell the {word}")
+            require(word in promise, f"{defense.name}: its promise does not state the {word}")
 
 
 DEFENSE_CHECKS: tuple[Callable[[Defense], None], ...] = (
@@ -235,12 +241,12 @@ DEFENSE_CHECKS: tuple[Callable[[Defense], None], ...] = (
 
 
 def build_model() -> nn.Module:
-    """Give a small net."""
+    """Build a small network."""
     return nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
 
 
 def delta() -> dict[str, Tensor]:
-    """Give an update with tensors of several shapes and types."""
+    """Return an update with tensors of several shapes and types."""
     generator = Seed(7).generator()
     return {
         "0.weight": torch.randn(3, 4, generator=generator),
@@ -250,13 +256,13 @@ def delta() -> dict[str, Tensor]:
 
 
 def public() -> Examples:
-    """Give examples that everyone has."""
+    """Return public background examples."""
     generator = Seed(9).generator()
     return Examples(torch.randn(12, 4, generator=generator), torch.arange(12) % 4)
 
 
 def held() -> Examples:
-    """Give what a client holds."""
+    """Return a client's examples."""
     generator = Seed(8).generator()
     return Examples(
         torch.randn(9, 4, generator=generator), torch.tensor([0, 1, 1, 1, 1, 3, 3, 1, 1])
@@ -264,20 +270,20 @@ def held() -> Examples:
 
 
 def moment(seed: int) -> Moment:
-    """Give round 3 of a client."""
+    """Return the context of a client in round 3."""
     return Moment(3, client(1), Seed(seed), background=public(), lasting=Seed(seed).child("l"))
 
 
 def exchanged(seed: int) -> Moment:
-    """Give round 3 of a client that got what it holds in round 2."""
-    former = Examples(torch.ones(9, 4), torch.full((9,), 2))
-    return replace(moment(seed), former=Former(former, 2))
+    """Return the context of a client in round 3 whose examples were replaced in round 2."""
+    old_examples = Examples(torch.ones(9, 4), torch.full((9,), 2))
+    return replace(moment(seed), former=Former(old_examples, 2))
 
 
 def _acts(defense: Defense, hook: str) -> bool:
     # Any: the four hooks differ in what they take.
-    own: Any = getattr(type(defense), hook)
-    return own is not getattr(Defense, hook)
+    method: Any = getattr(type(defense), hook)
+    return method is not getattr(Defense, hook)
 
 
 def _shapes(model: nn.Module) -> Mapping[str, tuple[int, ...]]:

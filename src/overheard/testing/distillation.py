@@ -1,4 +1,4 @@
-"""What every way to distil must keep to."""
+"""Contract tests for distillation methods."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,10 +29,10 @@ MEMBERS = [Member("client/0", torch.arange(20)), Member("client/1", torch.arange
 
 
 def check_distillation(distillation: Distillation) -> None:
-    """Hold a way to distil to the contract of distillations.
+    """Check that a distillation method satisfies the contract of distillations.
 
     Raises:
-        AssertionError: saying what it does not keep to.
+        AssertionError: naming the violated rule.
 
     """
     for check in DISTILLATION_CHECKS:
@@ -40,55 +40,60 @@ def check_distillation(distillation: Distillation) -> None:
 
 
 def is_a_value_that_says_its_source(distillation: Distillation) -> None:
-    """See that it is a final frozen dataclass, and starts with its full rates."""
+    """Check that it is a final frozen dataclass, and that its rates start unscaled."""
     require_part(distillation)
     require(distillation.scale(0) == 1, f"{distillation.name}.scale(0) is not 1")
 
 
 def gives_each_member_a_set_of_the_same_form(distillation: Distillation) -> None:
-    """See that each member gets a set of its own, and the same each time."""
-    how = _small(distillation)
-    done, again = _distil(how), _distil(how)
-    held, name = done.examples, distillation.name
-    shapes = (held.inputs.shape, held.labels.shape, held.rates.shape, done.losses.shape)
+    """Check that each client gets its own set, and the same set for the same seed."""
+    method = _small(distillation)
+    done, again = _distil(method), _distil(method)
+    sets, name = done.examples, distillation.name
+    shapes = (sets.inputs.shape, sets.labels.shape, sets.rates.shape, done.losses.shape)
     wanted = ((2, 6, 4), (2, 6, 3), (2, 6), (2,))
-    require(shapes == wanted, f"{name} gives tensors of {shapes}, expected {wanted}")
-    require(held.is_finite(), f"{name} gives numbers that are not finite")
-    same = all(one.equal(other) for one, other in zip(held, again.examples, strict=True))
-    require(same, f"{name}: the same seed gives another set")
-    require(not held.inputs[0].equal(held.inputs[1]), f"{name} gives both members the same set")
+    require(shapes == wanted, f"{name} returns tensors of shapes {shapes}, expected {wanted}")
+    require(sets.is_finite(), f"{name} returns NaN or infinity")
+    same = all(one.equal(other) for one, other in zip(sets, again.examples, strict=True))
+    require(same, f"{name}: the same seed gives a different set")
+    require(
+        not sets.inputs[0].equal(sets.inputs[1]), f"{name} returns the same set for two clients"
+    )
 
 
 def teaches_each_member_by_itself_from_the_first_weights(distillation: Distillation) -> None:
-    """See that weights follow from the first weights and one set alone."""
-    how, name = _small(distillation), distillation.name
-    distiller = how.distiller(BUILD, START)
-    sets = [noise(TASK, 2, how.first_rate, Seed(n)) for n in (5, 6)]
+    """Check that trained weights depend on the initial weights and one set alone."""
+    method, name = _small(distillation), distillation.name
+    distiller = method.distiller(BUILD, START)
+    sets = [noise(TASK, 2, method.first_rate, Seed(n)) for n in (5, 6)]
     both = distiller.train(stack(sets))
-    (second,) = distiller.train(stack(sets[1:]))
-    require(list(second) == list(START), f"{name} teaches weights of other names")
-    for key, one in second.items():
+    (alone,) = distiller.train(stack(sets[1:]))
+    require(list(alone) == list(START), f"{name} returns weights with other names")
+    for key, one in alone.items():
         require(
             one.allclose(both[1][key], atol=1e-6),
-            f"{name}: what a set teaches depends on the other sets",
+            f"{name}: the weights trained on one set depend on the other sets",
         )
-        require(not one.equal(START[key]), f"{name} teaches nothing to {key}")
+        require(not one.equal(START[key]), f"{name} does not train {key}")
     require(
         distiller.bytes_kept(6, 2) >= distiller.bytes_kept(6, 1) > 0,
-        f"{name}: more members take less memory, or none",
+        f"{name}: `bytes_kept` is 0, or smaller for more clients",
     )
 
 
 def refuses_texts(distillation: Distillation) -> None:
-    """See that what cannot be distilled is a mistake of the plan."""
+    """Check that texts are refused with a PlanError."""
     build = partial(Lstm().build, Task((5,), ("a", "b"), vocabulary=9))
     try:
         distillation.distiller(build, initial_weights(build, Seed(0)))
     except PlanError as error:
-        says = "take images or tables" in str(error)
-        require(says, f"{distillation.name} must refuse texts by 'take images or tables'")
+        has_words = "take images or tables" in str(error)
+        require(
+            has_words,
+            f"{distillation.name} must refuse texts with the words 'take images or tables'",
+        )
     else:
-        raise AssertionError(f"{distillation.name} takes texts: raise a PlanError")
+        raise AssertionError(f"{distillation.name} accepts texts: raise a PlanError")
 
 
 DISTILLATION_CHECKS: tuple[Callable[[Distillation], None], ...] = (
@@ -100,18 +105,18 @@ DISTILLATION_CHECKS: tuple[Callable[[Distillation], None], ...] = (
 
 
 def _small(distillation: Distillation) -> Distillation:
-    # Any: a dataclass, which the contract cannot say of itself.
+    # Any: every part is a dataclass, but its interface does not state it.
     part: Any = distillation
     small: Distillation = replace(part, samples=2)
     return small
 
 
-def _distil(how: Distillation, members: Sequence[Member] = MEMBERS) -> Distilled:
-    shared = noise(TASK, how.samples, how.first_rate, Seed(1))
+def _distil(method: Distillation, members: Sequence[Member] = MEMBERS) -> Distilled:
+    shared = noise(TASK, method.samples, method.first_rate, Seed(1))
     before = shared.map(torch.clone)
-    done = how.distiller(BUILD, START).distil(
+    done = method.distiller(BUILD, START).distil(
         shared, POOL, members, forgotten(shared, len(members)), round=0, scale=1.0, seed=Seed(2)
     )
-    kept = all(one.equal(other) for one, other in zip(shared, before, strict=True))
-    require(kept, f"{how.name} changes the shared set in place: copy it first")
+    is_unchanged = all(one.equal(other) for one, other in zip(shared, before, strict=True))
+    require(is_unchanged, f"{method.name} changes the shared set in place: copy it first")
     return done

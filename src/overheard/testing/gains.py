@@ -1,4 +1,4 @@
-"""Whether an attack finds what is there, and nothing where nothing is."""
+"""Checks that an attack finds planted leaks, and nothing in runs that do not leak."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,14 +29,14 @@ T = TypeVar("T")
 
 
 def finds_the_leak(trial: Trial) -> None:
-    """See that it beats the blind guess on the run that was given as leaky."""
+    """Check that it beats the uninformed guess on the leaky run."""
     if trial.is_gain_known:
         gain = mean_gain(trial, trial.leaky[0])
         require(gain > 0, _tells(trial, gain, "more than 0 where the answer leaks"))
 
 
 def finds_nothing_in_silence(trial: Trial) -> None:
-    """See that it gains less than half as much on the run that was given as silent."""
+    """Check that it gains less than half as much on the leak-free run."""
     if trial.is_gain_known and trial.silent:
         most = mean_gain(trial, trial.leaky[0]) / 2
         gain = mean_gain(trial, trial.silent[0])
@@ -44,95 +44,96 @@ def finds_nothing_in_silence(trial: Trial) -> None:
 
 
 def finds_planted_shares(trial: Trial) -> None:
-    """See that it beats the blind guess on a planted leak."""
+    """Check that it beats the uninformed guess on a planted leak."""
     gain = mean_gain(trial, trial.leaky[0])
     require(gain > 0.1, _tells(trial, gain, "more than 0.1 where label shares leak"))
 
 
 def finds_no_shares_where_nothing_leaks(trial: Trial) -> None:
-    """See that it does not beat the blind guess where no update has anything of its data."""
-    for world in trial.silent:
-        gain = mean_gain(trial, world)
+    """Check that it does not beat the uninformed guess if updates do not depend on the data."""
+    for run in trial.silent:
+        gain = mean_gain(trial, run)
         require(gain <= 0.05, _tells(trial, gain, "at most 0.05 where nothing leaks"))
 
 
 def relabels_its_shares_with_the_classes(trial: Trial) -> None:
-    """See that other numbers for the classes number its claims otherwise, and no more."""
+    """Check that permuting the classes merely permutes its claims."""
     if trial.leaky[0] is not skewed():
         return
     if not trial.attack.orderless:
-        # Another numbering makes another network, which must find the leak all the same.
+        # A permutation changes its networks, which must find the leak all the same.
         gain = mean_gain(trial, relabelled())
-        require(gain > 0.1, _tells(trial, gain, "more than 0.1 where classes are renumbered"))
+        require(gain > 0.1, _tells(trial, gain, "more than 0.1 where classes are permuted"))
         return
     before = _all(trial, skewed(), LabelShares)
     after = _all(trial, relabelled(), LabelShares)
     for one, other in zip(before, after, strict=True):
         require(
             torch.allclose(other.shares, one.shares[ORDER], atol=1e-3, rtol=0),
-            f"{trial.attack.name}: other numbers for the classes change its claims: say "
-            "`orderless = False` if its draws hang on the numbers",
+            f"{trial.attack.name}: permuting the classes changes its claims: set "
+            "`orderless = False` if its draws depend on the order of classes",
         )
 
 
 @cache
 def relabelled() -> planted.Overheard:
-    """The skewed run, where new class i is old class `ORDER[i]`."""
-    leaky = skewed()
-    auxiliary = leaky.knowledge.auxiliary
+    """Return the skewed run with permuted classes: new class i is old class `ORDER[i]`."""
+    run = skewed()
+    auxiliary = run.knowledge.auxiliary
     assert auxiliary is not None
     return planted.hold(
-        _renumbered(leaky.start),
-        [_renumbered(delta) for delta in leaky.deltas],
-        [leaky.truth.counts[0, who][ORDER].tolist() for who in leaky.targets],
+        _renumbered(run.start),
+        [_renumbered(delta) for delta in run.deltas],
+        [run.truth.counts[0, target][ORDER].tolist() for target in run.targets],
         Examples(auxiliary.inputs, ORDER.argsort()[auxiliary.labels]),
-        [replace(one, labels=one.labels[:, ORDER]) for one in leaky.sets],
+        [replace(one, labels=one.labels[:, ORDER]) for one in run.sets],
     )
 
 
 @cache
 def renumbered_shifts() -> tuple[ShiftingRun, ...]:
-    """The shifting runs, where new class i is old class `ORDER[i]`."""
+    """Return the runs with a shift, with permuted classes: new class i is `ORDER[i]`."""
     return tuple(renumbered(run, ORDER) for run in shifting())
 
 
 def finds_most_of_the_planted_shifts(trial: Trial) -> None:
-    """See that its statistic peaks soon after most of the shifts."""
+    """Check that its statistic peaks soon after most of the shifts."""
     share = _share_of_peaks(trial, trial.leaky)
     require(share > 0.5, f"{trial.attack.name} finds {share:.0%} of shifts, expected over 50 %")
 
 
 def finds_no_shift_where_nothing_changes(trial: Trial) -> None:
-    """See that its statistic does not peak there without a shift."""
+    """Check that its statistic rarely peaks there without a shift."""
     share = _share_of_peaks(trial, trial.silent)
     require(
         share < 0.5,
-        f"{trial.attack.name} finds shifts in {share:.0%} of runs without any, expected less "
-        "than 50 %",
+        f"{trial.attack.name} finds shifts for {share:.0%} of targets without one, expected "
+        "less than 50 %",
     )
 
 
 def tells_of_rounds_that_were_heard(trial: Trial) -> None:
-    """See that its evidence speaks of rounds that were heard."""
-    world = trial.world
-    heard = world.transcript.seen_by(SERVER).rounds()
-    for claim in _all(trial, world, Shift):
+    """Check that its evidence is about observed rounds only."""
+    run = trial.world
+    observed = run.transcript.seen_by(SERVER).rounds()
+    for claim in _all(trial, run, Shift):
         require(
-            set(claim.evidence.rounds) <= set(heard) and claim.evidence.since in heard,
-            f"{trial.attack.name} tells of rounds that were not heard",
+            set(claim.evidence.rounds) <= set(observed) and claim.evidence.since in observed,
+            f"{trial.attack.name} claims something about rounds that were not observed",
         )
 
 
 def moves_no_evidence_with_the_numbers_of_classes(trial: Trial) -> None:
-    """See that other numbers for the classes change no statistic."""
+    """Check that permuting the classes does not change its statistic."""
     if trial.leaky[0] is not shifting()[0]:
         return
     if not trial.attack.orderless:
-        # Another numbering makes other virtual clients, who must show the shift as well.
+        # A permutation changes its virtual clients, which must reveal the shift as well.
         share = _share_of_peaks(trial, renumbered_shifts())
         require(
             share > 0.5,
-            f"{trial.attack.name} finds {share:.0%} of shifts where classes are renumbered",
+            f"{trial.attack.name} finds {share:.0%} of shifts where classes are permuted, "
+            "expected over 50 %",
         )
         return
     before = _all(trial, shifting()[0], Shift)
@@ -147,75 +148,80 @@ def moves_no_evidence_with_the_numbers_of_classes(trial: Trial) -> None:
         ]
         require(
             max(gaps) <= 1e-4 * largest,
-            f"{trial.attack.name}: other numbers for the classes move its evidence: say "
-            "`orderless = False` if its draws hang on the numbers",
+            f"{trial.attack.name}: permuting the classes changes its evidence: set "
+            "`orderless = False` if its draws depend on the order of classes",
         )
 
 
 def finds_records_learned_by_heart(trial: Trial) -> None:
-    """See that it beats the blind guess where records were learned by heart."""
+    """Check that it beats the uninformed guess where records were memorised."""
     gain = mean_gain(trial, trial.leaky[0])
-    require(gain > 0.2, _tells(trial, gain, "more than 0.2 where records are learned by heart"))
+    require(gain > 0.2, _tells(trial, gain, "more than 0.2 where records are memorised"))
 
 
 def finds_no_records_that_nobody_saw(trial: Trial) -> None:
-    """See that it does not beat the blind guess where nobody saw the records."""
-    for world in trial.silent:
-        gain = mean_gain(trial, world)
-        require(abs(gain) <= 0.06, _tells(trial, gain, "0 within 0.06 where nobody saw them"))
+    """Check that it does not beat the uninformed guess where no client saw the records."""
+    for run in trial.silent:
+        gain = mean_gain(trial, run)
+        require(
+            abs(gain) <= 0.06,
+            _tells(trial, gain, "0 within 0.06 where no client saw the records"),
+        )
 
 
 def speaks_of_every_record(trial: Trial) -> None:
-    """See that it has a score for every record that is asked about."""
+    """Check that it has a score for every candidate record."""
     candidates = trial.world.knowledge.candidates
     assert candidates is not None
     for claim in _all(trial, trial.world, Membership):
         require(
             len(claim.scores) == len(candidates),
-            f"{trial.attack.name} scores {len(claim.scores)} records of {len(candidates)}",
+            f"{trial.attack.name} returns {len(claim.scores)} scores for {len(candidates)} "
+            "candidate records",
         )
 
 
 def names_people(trial: Trial) -> None:
-    """See that it beats the blind guess where people differ."""
+    """Check that it beats the uninformed guess where users differ."""
     gain = mean_gain(trial, trial.leaky[0])
-    require(gain > 0.25, _tells(trial, gain, "more than 0.25 where people differ"))
+    require(gain > 0.25, _tells(trial, gain, "more than 0.25 where users differ"))
 
 
 def names_nobody_where_all_are_alike(trial: Trial) -> None:
-    """See that it does not beat the blind guess where people are alike."""
-    for world in trial.silent:
-        gain = mean_gain(trial, world)
-        require(gain <= 0.15, _tells(trial, gain, "at most 0.15 where all people are alike"))
+    """Check that it does not beat the uninformed guess where users are identical."""
+    for run in trial.silent:
+        gain = mean_gain(trial, run)
+        require(gain <= 0.15, _tells(trial, gain, "at most 0.15 where users are identical"))
 
 
 def ranks_all_whom_it_may_name(trial: Trial) -> None:
-    """See that it ranks every known user, and nobody else."""
+    """Check that it ranks every candidate user, and nobody else."""
     known = set(trial.world.knowledge.people.priors)
     for claim in _all(trial, trial.world, Identity):
         require(
             set(claim.users) == known,
-            f"{trial.attack.name} ranks {sorted(claim.users)}, may name {sorted(known)}",
+            f"{trial.attack.name} ranks {sorted(claim.users)}, expected {sorted(known)}",
         )
 
 
 def compares_with_others_of_the_crowd(trial: Trial) -> None:
-    """See that it compares a sender with other senders alone."""
-    crowd = set(trial.world.targets)
-    for who, claim in claims_of(trial.attack, trial.world).items():
+    """Check that it compares a sender with other senders only."""
+    senders = set(trial.world.targets)
+    for target, claim in claims_of(trial.attack, trial.world).items():
         require(
-            isinstance(claim, SameSender) and set(claim.others) <= crowd - {who},
-            f"{trial.attack.name} compares {who} with somebody outside of the crowd",
+            isinstance(claim, SameSender) and set(claim.others) <= senders - {target},
+            f"{trial.attack.name} compares {target} with a party that is not another sender",
         )
 
 
 def tells_an_attribute_by_its_values(trial: Trial) -> None:
-    """See that it tells an attribute that is known of others, by the values that they have."""
+    """Check that it claims a known attribute, with the values known of other users."""
     known = trial.world.knowledge.people.attributes
     for claim in _all(trial, trial.world, Attribute):
         require(
             set(claim.values) == set(known.get(claim.attribute, {}).values()),
-            f"{trial.attack.name} tells {claim.attribute!r} by {claim.values}",
+            f"{trial.attack.name} claims {claim.attribute!r} with the values {claim.values}, "
+            "which are not the known ones",
         )
 
 
@@ -224,22 +230,22 @@ def _renumbered(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {key: w[ORDER] if key in last else w for key, w in weights.items()}
 
 
-def _all(trial: Trial, world: World, kind: type[T]) -> list[T]:
-    """The claims about a run, in the order of its targets."""
-    claims = claims_of(trial.attack, world)
+def _all(trial: Trial, run: World, kind: type[T]) -> list[T]:
+    """Return the claims about a run, in the order of its targets."""
+    claims = claims_of(trial.attack, run)
     for claim in claims.values():
         require(
             isinstance(claim, kind),
-            f"{trial.attack.name} claims {type(claim).__name__}, answers {kind.__name__}",
+            f"{trial.attack.name} returns {type(claim).__name__}, expected {kind.__name__}",
         )
-    return [claims[who] for who in world.targets]
+    return [claims[target] for target in run.targets]
 
 
-def _share_of_peaks(trial: Trial, worlds: Sequence[World]) -> float:
-    """Of targets whose statistic soon after `SINCE` tops all that came before."""
+def _share_of_peaks(trial: Trial, runs: Sequence[World]) -> float:
+    """Return the share of targets whose statistic soon after `SINCE` exceeds all before."""
     peaks = list[bool]()
-    for world in worlds:
-        for claim in _all(trial, world, Shift):
+    for run in runs:
+        for claim in _all(trial, run, Shift):
             by_round = dict(zip(claim.evidence.rounds, claim.evidence.statistic, strict=True))
             earlier = [value for number, value in by_round.items() if number < SINCE]
             peaks.append(max(by_round[number] for number in SOON) > max(earlier))
@@ -248,6 +254,6 @@ def _share_of_peaks(trial: Trial, worlds: Sequence[World]) -> float:
 
 def _tells(trial: Trial, gain: float, expected: str) -> str:
     return (
-        f"{trial.attack.name}: its gain over the best blind guess is {gain:.3f}, expected "
+        f"{trial.attack.name}: its gain over the best uninformed guess is {gain:.3f}, expected "
         f"{expected}"
     )

@@ -1,4 +1,4 @@
-"""What every architecture must keep to."""
+"""Contract tests for model architectures."""
 
 from functools import partial
 
@@ -21,39 +21,41 @@ TASKS = (
     Task((14,), ("<=50K", ">50K")),
     Task((40,), TEN[:4], vocabulary=1000),
 )
-"""Images in grey and in colour, a table, texts."""
+"""Grey and colour images, a table, and texts."""
 
 
 def check_model(model: Model, task: Task | None = None) -> None:
-    """Hold an architecture to the contract of architectures.
+    """Check that an architecture satisfies the contract of architectures.
 
     Args:
-        model: to be tried.
-        task: what it is for; left out: images, a table and texts, of which it must take some,
-            and must refuse the others by a PlanError.
+        model: the architecture.
+        task: its task; by default images, a table and texts. It must accept some of these, and
+            refuse the others with a PlanError.
 
     Raises:
-        AssertionError: saying what it does not keep to.
+        AssertionError: naming the violated rule.
 
     """
     require_part(model)
-    taken = 0
+    accepted = 0
     for one in TASKS if task is None else (task,):
         try:
             model.build(one)
         except PlanError as error:
             require(
                 str(error).strip() and task is None,
-                f"{model.name} refuses the task that it is for: {error}",
+                f"{model.name} refuses its task: {error}",
             )
             continue
-        taken += 1
+        accepted += 1
         fits_a_task(model, one)
-    require(taken, f"{model.name} takes neither images nor tables nor texts: give its task")
+    require(
+        accepted, f"{model.name} accepts neither images nor tables nor texts: pass its task"
+    )
 
 
 def fits_a_task(model: Model, task: Task) -> None:
-    """See that what it builds for a task can be trained, sent and read."""
+    """Check that the network for a task can be trained and sent, and its last layer read."""
     build, name = partial(model.build, task), model.name
     network = build().eval()
     inputs = torch.zeros(2, *task.shape, dtype=torch.float32)
@@ -61,13 +63,18 @@ def fits_a_task(model: Model, task: Task) -> None:
         inputs = inputs.long() + 1
     with torch.no_grad():
         shape = tuple(network(inputs).shape)
-    require(shape == (2, task.classes), f"{name} answers 2 examples by {shape}")
-    require(not list(network.buffers()), f"{name} has buffers, which do not travel")
+    require(
+        shape == (2, task.classes),
+        f"{name} returns logits of shape {shape} for 2 examples of {task.classes} classes",
+    )
+    require(not list(network.buffers()), f"{name} has buffers, which are not sent")
     softmax = any(isinstance(part, nn.Softmax | nn.LogSoftmax) for part in network.modules())
-    require(not softmax, f"{name} ends in a softmax: the loss has its own")
+    require(not softmax, f"{name} has a softmax: remove it, as the loss includes one")
     weight = dict(network.named_parameters())[last_layer(network).weight]
-    require(len(weight) == task.classes, f"{name}: its last layer has not one output a class")
+    require(
+        len(weight) == task.classes, f"{name}: its last layer must have one output per class"
+    )
     first, again = initial_weights(build, Seed(0)), initial_weights(build, Seed(0))
-    require(is_same(first, again), f"{name}: the same seed gives other first weights")
+    require(is_same(first, again), f"{name}: the same seed gives different initial weights")
     other = initial_weights(build, Seed(1))
-    require(not is_same(first, other), f"{name}: another seed gives the same first weights")
+    require(not is_same(first, other), f"{name}: another seed gives the same initial weights")

@@ -1,4 +1,4 @@
-"""Fails a contract test with a message that stands without a test runner."""
+"""Requirements that fail with a readable message, with or without a test runner."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -9,18 +9,21 @@ from torch import Tensor
 
 
 def require(holds: object, failure: str) -> None:
-    """Raise an AssertionError with these words unless something holds."""
-    # Not `assert`: it would vanish under `python -O`.
+    """Raise an AssertionError with this message unless the condition holds."""
+    # Not `assert`, which `python -O` removes.
     if not holds:
         raise AssertionError(failure)
 
 
 # Any: a part of any kind.
 def require_part(part: Any) -> None:
-    """See that a part is a final frozen dataclass that says what it is and where from."""
+    """Check that a plugin is a final frozen dataclass with a name, a source and a docstring."""
     kind = type(part)
-    require(is_dataclass(part), f"{kind.__name__} is no dataclass: its fields are its settings")
-    require(getattr(kind, "__final__", False), f"{kind.__name__} lacks the mark @final")
+    require(
+        is_dataclass(part),
+        f"{kind.__name__} is no dataclass: declare its settings as dataclass fields",
+    )
+    require(getattr(kind, "__final__", False), f"{kind.__name__} needs the decorator @final")
     require(
         kind.__dataclass_params__.frozen,
         f"{kind.__name__} can be changed: write @dataclass(frozen=True)",
@@ -31,20 +34,20 @@ def require_part(part: Any) -> None:
     )
     require(
         len(str(getattr(part, "source", "")).strip()) > 3,
-        f"{part.name}: `source` must say where the idea comes from",
+        f"{part.name}: `source` must name the origin of the method",
     )
-    # The parent's text says nothing about the part.
+    # Not an inherited docstring.
     require((kind.__doc__ or "").strip(), f"{part.name} has no docstring")
-    twin = replace(part)
-    require(twin == part, f"{part.name}: a copy with the same settings is not equal to it")
-    require(hash(twin) == hash(part), f"{part.name}: a copy has another hash")
+    copy = replace(part)
+    require(copy == part, f"{part.name}: a copy with the same settings is not equal to it")
+    require(hash(copy) == hash(part), f"{part.name}: a copy has another hash")
     settings = ", ".join(f"{one.name}={getattr(part, one.name)!r}" for one in fields(part))
     require(
         repr(part) == f"{kind.__name__}({settings})",
-        f"{part.name}: its repr must name all its settings: leave it to the dataclass",
+        f"{part.name}: its repr must list all its settings: do not override it",
     )
 
 
 def is_same(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
-    """Whether two sets of weights are the same bit for bit."""
+    """Return whether two sets of weights are equal bit for bit."""
     return one.keys() == other.keys() and all(torch.equal(one[n], other[n]) for n in one)

@@ -1,4 +1,4 @@
-"""What every scorer and every question must keep to."""
+"""Contract tests for scorers and questions."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
@@ -40,22 +40,22 @@ ASKED: Mapping[type[Claim], Claim] = {
     Membership: Membership(torch.zeros(6)),
     Attribute: Attribute("age", ("old", "young"), torch.tensor([0.5, 0.5])),
 }
-"""A claim of each kind, of which only what it is about is looked at."""
+"""An example claim of each type; its values are not used."""
 
 ORDER_DEPENDENT: Mapping[type[Claim], Collection[str]] = {LabelShares: ("wasserstein",)}
-"""Figures that say of themselves that they depend on the order of labels."""
+"""Scores that depend on the order of labels."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ScorerTrial:
-    """A scorer, and what it is asked.
+    """A scorer under test.
 
     Args:
-        scorer: to be tried.
-        asked: a claim, of which only what it is about is looked at.
+        scorer: the scorer.
+        asked: an example claim; its values are not used.
         order_dependent: names of scores that depend on the order of labels.
-        is_across_runs: whether the headline takes many runs, so that no single claim has it.
+        is_across_runs: whether the headline score needs many runs, so a single claim has none.
 
     """
 
@@ -76,20 +76,19 @@ def check_scorer(
     order_dependent: Collection[str] = (),
     is_across_runs: bool = False,
 ) -> None:
-    """Hold a scorer to the contract of scorers.
+    """Check that a scorer satisfies the contract of scorers.
 
-    It is tried on the truth of a run of two rounds with five labels and three clients, of whom
+    It is tried on the ground truth of a run of two rounds with five labels and three clients;
     client/0 is the target.
 
     Args:
-        scorer: to be tried.
-        asked: a claim, of which only what it is about is looked at; may be left out for claims
-            of ours.
+        scorer: the scorer.
+        asked: an example claim, whose values are not used; optional for Overheard's claims.
         order_dependent: names of scores that depend on the order of labels.
-        is_across_runs: whether the headline takes many runs, so that no single claim has it.
+        is_across_runs: whether the headline score needs many runs, so a single claim has none.
 
     Raises:
-        AssertionError: saying what it does not keep to.
+        AssertionError: naming the violated rule.
 
     """
     trial = scorer_trial(scorer, asked, order_dependent, is_across_runs)
@@ -103,10 +102,10 @@ def scorer_trial(
     order_dependent: Collection[str] = (),
     is_across_runs: bool = False,
 ) -> ScorerTrial:
-    """Choose what a scorer is asked, where that is left out."""
+    """Set up the test of a scorer, with default values for omitted arguments."""
     claim = asked or ASKED.get(scorer.claim)
     if claim is None:
-        raise AssertionError(f"{scorer.name}: give a {scorer.claim.__name__} to ask about")
+        raise AssertionError(f"{scorer.name}: pass an example {scorer.claim.__name__}")
     return ScorerTrial(
         scorer,
         claim,
@@ -116,70 +115,77 @@ def scorer_trial(
 
 
 def says_what_it_measures(trial: ScorerTrial) -> None:
-    """See that it says what it measures, and that the truth answers its question."""
+    """Check that it has no settings, and that its true claim has the right type."""
     scorer = trial.scorer
     require_part(scorer)
-    require(not fields(scorer), f"{scorer.name}: a scorer has no settings")  # type: ignore[arg-type]
+    require(not fields(scorer), f"{scorer.name}: a scorer must not have settings")  # type: ignore[arg-type]
     truth, _ = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
     require(
         isinstance(truth, scorer.claim),
-        f"{scorer.name}: the truth is no {scorer.claim.__name__}",
+        f"{scorer.name}: the true claim is no {scorer.claim.__name__}",
     )
 
 
 def its_headline_is_scored_and_can_be_guessed_blindly(trial: ScorerTrial) -> None:
-    """See that one score tells the question in one sentence, beside a blind guess."""
+    """Check that the headline is a score with an uninformed guess to compare with."""
     scorer = trial.scorer
     truth, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
     for claim in (truth, *guesses.blind.values()):
         scores = _by_name(scorer, scorer.score(claim, truth, guesses))
         if trial.is_across_runs:
-            require(scorer.headline not in scores, f"{scorer.name} scores its headline alone")
+            require(
+                scorer.headline not in scores,
+                f"{scorer.name}: a single claim has the headline score, although "
+                "`is_across_runs` is set",
+            )
             require(
                 any(score.blinds for score in scores.values()),
-                f"{scorer.name}: no score stands beside a blind guess",
+                f"{scorer.name}: no score has an uninformed guess",
             )
         else:
             require(
                 scorer.headline in scores and scores[scorer.headline].blinds,
-                f"{scorer.name}: its headline {scorer.headline!r} is not scored, or stands "
-                "beside no blind guess",
+                f"{scorer.name}: its headline score {scorer.headline!r} is missing, or has no "
+                "uninformed guess",
             )
 
 
 def a_blind_guess_is_the_same_whatever_the_truth(trial: ScorerTrial) -> None:
-    """See that a guess of one who heard nothing does not know the truth."""
+    """Check that uninformed guesses do not depend on the ground truth."""
     scorer = trial.scorer
     one, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
     other, others = truth_and_guesses(trial, COUNTS, BEFORE[ORDER], AUXILIARY)
     if scorer.claim in (LabelShares, Shift):
-        require(one.numbers() != other.numbers(), f"{scorer.name}: every truth is the same")
+        require(
+            one.numbers() != other.numbers(),
+            f"{scorer.name}: different ground truths give the same true claim",
+        )
     knowledge = Knowledge(classes=5, auxiliary=Examples(torch.zeros(8, 2), AUXILIARY))
-    unasked = scorer.blind(trial.asked, knowledge)
-    message = f"{scorer.name}: a blind guess changes with the truth"
+    guesses_from_claim = scorer.blind(trial.asked, knowledge)
+    message = f"{scorer.name}: an uninformed guess depends on the ground truth"
     require(guesses.blind.keys() == others.blind.keys(), message)
     for name, guess in guesses.blind.items():
         require(guess.numbers() == others.blind[name].numbers(), message)
-        # What was claimed in place of the truth makes no difference either.
-        if name in unasked:
+        # It must not depend on the values of the passed claim either.
+        if name in guesses_from_claim:
             require(
-                len(unasked[name].numbers()) == len(guess.numbers())
+                len(guesses_from_claim[name].numbers()) == len(guess.numbers())
                 and all(
                     isclose(left, right, rel_tol=1e-6, abs_tol=1e-6)
                     for left, right in zip(
-                        unasked[name].numbers(), guess.numbers(), strict=True
+                        guesses_from_claim[name].numbers(), guess.numbers(), strict=True
                     )
                 ),
-                f"{scorer.name}: the blind guess {name!r} changes with the claim",
+                f"{scorer.name}: the uninformed guess {name!r} depends on the claim",
             )
 
 
 def nothing_scores_better_than_the_truth(trial: ScorerTrial) -> None:
-    """See that the truth, as a claim, gets the best of all scores."""
+    """Check that the true claim gets the best of all scores."""
     scorer = trial.scorer
     truth, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
     for score in scorer.score(truth, truth, guesses):
-        message = f"{scorer.name}: by {score.name!r} a guess is better than the truth"
+        message = f"{scorer.name}: a guess has a better {score.name!r} than the true claim"
         require(score.gain is None or score.gain >= 0, message)
         for other in (*score.blinds.values(), *score.references.values()):
             better = score.better == "lower"
@@ -187,28 +193,28 @@ def nothing_scores_better_than_the_truth(trial: ScorerTrial) -> None:
 
 
 def a_blind_value_is_what_the_guess_scores_as_a_claim(trial: ScorerTrial) -> None:
-    """See that guesses are scored as claims are."""
+    """Check that guesses are scored like claims."""
     scorer = trial.scorer
     truth, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
     scores = _by_name(scorer, scorer.score(truth, truth, guesses))
-    for held, kind in ((guesses.blind, "blinds"), (guesses.told, "references")):
-        for name, guess in held.items():
+    for guesses_of_kind, kind in ((guesses.blind, "blinds"), (guesses.told, "references")):
+        for name, guess in guesses_of_kind.items():
             as_claim = _by_name(scorer, scorer.score(guess, truth, guesses))
             for score in scores.values():
-                beside: Mapping[str, float] = getattr(score, kind)
+                values: Mapping[str, float] = getattr(score, kind)
                 require(
-                    name not in beside or as_claim[score.name].value == beside[name],
-                    f"{scorer.name}: {name!r} gets another {score.name!r} as a claim than it "
-                    "has as a guess",
+                    name not in values or as_claim[score.name].value == values[name],
+                    f"{scorer.name}: {name!r} has a different {score.name!r} as a claim than "
+                    "as a guess",
                 )
 
 
 def other_names_for_the_labels_change_no_figure(trial: ScorerTrial) -> None:
-    """See that the order of labels does not matter, unless a score says so of itself."""
+    """Check that permuting the labels changes no score, except order-dependent ones."""
     scorer = trial.scorer
-    # Label i of the second world is label ORDER[i] of the first.
+    # Label i of the second run is label ORDER[i] of the first.
     renamed = torch.argsort(ORDER)[AUXILIARY]
-    worlds = (
+    runs = (
         truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY),
         truth_and_guesses(trial, BEFORE[ORDER], COUNTS[ORDER], renamed),
     )
@@ -219,9 +225,9 @@ def other_names_for_the_labels_change_no_figure(trial: ScorerTrial) -> None:
             for score in scorer.score(guess, truth, guesses)
             if score.name not in trial.order_dependent
         }
-        for truth, guesses in worlds
+        for truth, guesses in runs
     )
-    message = f"{scorer.name}: other names for the labels change a figure"
+    message = f"{scorer.name}: permuting the labels changes a score"
     require(before.keys() == after.keys(), message)
     for key, value in before.items():
         same = isclose(after[key], value, rel_tol=1e-6, abs_tol=1e-12)
@@ -239,43 +245,46 @@ SCORER_CHECKS: tuple[ScorerCheck, ...] = (
 
 
 def check_question(question: Question[Any]) -> None:
-    """Hold a question to the contract of questions; its scorer to its own by `check_scorer`.
+    """Check that a question satisfies the contract of questions; see also `check_scorer`.
 
     Raises:
-        AssertionError: saying what it does not keep to.
+        AssertionError: naming the violated rule.
 
     """
     require_part(question)
     scorer = question.scorer
-    require(not fields(question), f"{question.name}: a question has no settings")  # type: ignore[arg-type]
+    require(not fields(question), f"{question.name}: a question must not have settings")  # type: ignore[arg-type]
     require(
         scorer.name == question.name,
-        f"{question.name}: its scorer is named {scorer.name!r}: both take the same name",
+        f"{question.name}: its scorer is named {scorer.name!r}: give both the same name",
     )
     require(
         question.control is None or question.control in get_args(Control),
-        f"{question.name}: no run is a control by the name of {question.control!r}",
+        f"{question.name}: unknown control {question.control!r}: choose one of "
+        f"{get_args(Control)}",
     )
     require(
         tuple(question.rows((), Seed(0))) == (),
-        f"{question.name}: it makes rows out of no findings",
+        f"{question.name}: `rows` must return nothing for no findings",
     )
 
 
 def truth_and_guesses(
     trial: ScorerTrial, before: Tensor, counts: Tensor, labels: Tensor
 ) -> tuple[Any, Guesses[Any]]:
-    """The true answer about client/0, and the guesses at it.
+    """Return the true claim about client/0, and the guesses at it.
 
     Args:
-        trial: whom to ask.
-        before: its label counts in round 0.
-        counts: in round 1.
-        labels: of the attacker's auxiliary examples.
+        trial: the scorer under test.
+        before: label counts of client/0 in round 0.
+        counts: its label counts in round 1.
+        labels: labels of the attacker's auxiliary examples.
 
     """
-    others = {(number, client(who)): BEFORE for number in ROUNDS for who in (1, 2)}
-    held = GroundTruth(
+    others = {
+        (number, client(client_number)): BEFORE for number in ROUNDS for client_number in (1, 2)
+    }
+    ground_truth = GroundTruth(
         {(0, client(0)): before, (1, client(0)): counts, **others},
         accuracy={1: 0.5},
         shifts={client(0): (1,)},
@@ -284,13 +293,13 @@ def truth_and_guesses(
         members={client(0): (1, 4), client(1): (0,)},
     )
     auxiliary = Examples(torch.zeros(len(labels), 2), labels)
-    people = KnownUsers(dict.fromkeys(AGES, auxiliary), attributes={"age": AGES})
-    truth = trial.scorer.truth(held, client(0), ROUNDS, trial.asked)
-    knowledge = Knowledge(classes=5, auxiliary=auxiliary, people=people)
+    known_users = KnownUsers(dict.fromkeys(AGES, auxiliary), attributes={"age": AGES})
+    truth = trial.scorer.truth(ground_truth, client(0), ROUNDS, trial.asked)
+    knowledge = Knowledge(classes=5, auxiliary=auxiliary, people=known_users)
     return truth, trial.scorer.guesses(truth, knowledge)
 
 
 def _by_name(scorer: Scorer[Any], scores: tuple[Score, ...]) -> dict[str, Score]:
     named = {score.name: score for score in scores}
-    require(len(named) == len(scores), f"{scorer.name}: two scores have one name")
+    require(len(named) == len(scores), f"{scorer.name}: two scores have the same name")
     return named

@@ -1,4 +1,4 @@
-"""What every split must keep to."""
+"""Contract tests for splits."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,19 +14,19 @@ LABELS = torch.arange(960) % CLASSES
 USERS = torch.arange(960) // 4 % 8
 
 SplitOf = Callable[[int], Split]
-"""Gives the split for a number of clients: most are the same for all."""
+"""Returns the split for a number of clients; most splits are the same for every number."""
 
 SIZES = ((4,), (40,), (4, 40), (17, 5, 29), (40,) * 8, (4, 9, 16, 25, 36, 7, 11, 23))
 
 
 def check_split(split: Split | SplitOf) -> None:
-    """Hold a split to the contract of splits.
+    """Check that a split satisfies the contract of splits.
 
     Args:
-        split: the split, or what gives it for a number of clients.
+        split: the split, or a function that returns it for a number of clients.
 
     Raises:
-        AssertionError: saying what it does not keep to.
+        AssertionError: naming the violated rule.
 
     """
     split_of: SplitOf = (lambda _: split) if isinstance(split, Split) else split
@@ -40,44 +40,50 @@ def check_split(split: Split | SplitOf) -> None:
 def gives_each_client_its_size_and_no_row_twice(
     split_of: SplitOf, sizes: Sequence[int], seed: Seed
 ) -> None:
-    """See that each client gets as many rows as it is to hold, and nobody the same."""
+    """Check that each client gets its number of rows, and no row is assigned twice."""
     rows, name = _assigned(split_of, sizes, seed), split_of(len(sizes)).name
-    counts = [len(held) for held in rows]
-    require(counts == list(sizes), f"{name} gives clients {counts} rows, not {list(sizes)}")
+    counts = [len(client_rows) for client_rows in rows]
+    require(
+        counts == list(sizes),
+        f"{name} assigns {counts} rows to clients, expected {list(sizes)}",
+    )
     together = torch.cat(rows).tolist()
-    require(len(set(together)) == len(together), f"{name} gives a row to two clients, or twice")
-    inside = 0 <= min(together) <= max(together) < len(LABELS)
-    require(inside, f"{name} gives rows that the pool does not have")
+    require(len(set(together)) == len(together), f"{name} assigns a row twice")
+    are_in_pool = 0 <= min(together) <= max(together) < len(LABELS)
+    require(are_in_pool, f"{name} assigns rows that are not in the pool")
 
 
 def assigns_by_the_seed_alone(split_of: SplitOf) -> None:
-    """See that the same seed assigns the same rows, and another seed others."""
+    """Check that the same seed assigns the same rows, and another seed different ones."""
     first, again, other = (_assigned(split_of, (20, 30, 25), Seed(n)) for n in (3, 3, 4))
     name = split_of(3).name
     same = all(one.equal(two) for one, two in zip(first, again, strict=True))
-    require(same, f"{name}: the same seed gives other rows")
-    stays = any(one.equal(two) for one, two in zip(first, other, strict=True))
-    require(not stays, f"{name}: another seed gives the same rows")
+    require(same, f"{name}: the same seed assigns different rows")
+    is_repeated = any(one.equal(two) for one, two in zip(first, other, strict=True))
+    require(not is_repeated, f"{name}: another seed assigns the same rows")
 
 
 def refuses_a_client_without_examples(split_of: SplitOf) -> None:
-    """See that an empty client is a mistake of the plan."""
+    """Check that a client without examples raises a PlanError."""
     _refuses(split_of, (10, 0), "1 example or more")
 
 
 def refuses_clients_larger_than_the_pool(split_of: SplitOf) -> None:
-    """See that more rows than there are is a mistake of the plan."""
+    """Check that more rows than the pool has raise a PlanError."""
     if not split_of(2).keeps_users:
         _refuses(split_of, (500, 500), "want 1000 examples and 960 are left")
 
 
 def gives_each_client_one_user_if_it_keeps_users(split_of: SplitOf) -> None:
-    """See that a client stands for one user, if the split says so."""
+    """Check that each client has one user, if the split declares so."""
     split = split_of(8)
     if split.keeps_users:
         for rows in _assigned(split_of, (200,) * 8, Seed(1)):
             users = set(USERS[rows].tolist())
-            require(len(users) == 1, f"{split.name} keeps users, and gives one client {users}")
+            require(
+                len(users) == 1,
+                f"{split.name} declares `keeps_users`, but one client has the users {users}",
+            )
 
 
 SPLIT_CHECKS: tuple[Callable[[SplitOf], None], ...] = (
@@ -98,6 +104,6 @@ def _refuses(split_of: SplitOf, sizes: Sequence[int], words: str) -> None:
     try:
         _assigned(split_of, sizes, Seed(0))
     except PlanError as error:
-        require(words in str(error), f"{name} refuses sizes {sizes}, and not by {words!r}")
+        require(words in str(error), f"{name} refuses sizes {sizes}, but not with {words!r}")
     else:
-        raise AssertionError(f"{name} takes sizes {sizes}: raise a PlanError with {words!r}")
+        raise AssertionError(f"{name} accepts sizes {sizes}: raise a PlanError with {words!r}")

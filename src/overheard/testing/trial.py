@@ -1,4 +1,4 @@
-"""An attack and the runs that it is tried on, each of which it hears once."""
+"""An attack under test and its planted runs; claims about each run are cached."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,25 +32,24 @@ from overheard.testing.worlds import (
 from overheard.testing.worlds.world import World
 
 PERSONAL = (Identity, SameSender, Attribute)
-"""Claims about the people behind pseudonyms."""
+"""Claims about the users behind pseudonyms."""
 
 Claims = Mapping[Party, Any]
-"""Any: each attack claims what answers its own question."""
+"""Any: each attack has its own type of claims."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """An attack and the runs that it is tried on.
+    """An attack under test, and its planted runs.
 
     Args:
-        attack: with its settings.
-        scorer: holds its claims against the truth; None = nobody knows one.
-        leaky: runs that leak the answer to its question; the first is where the contract is
-            tried.
-        silent: runs that do not.
-        is_gain_known: whether the runs were chosen for the question, so that the attack must
-            be better than blind guesses where it leaks, and not where it does not.
+        attack: the attack, with its settings.
+        scorer: scorer of its claims; None = not known.
+        leaky: runs that leak the answer to its question; general checks use the first.
+        silent: runs that do not leak it.
+        is_gain_known: whether the runs fit the question, so that the attack must beat
+            uninformed guesses on the leaky runs, and must not on the others.
 
     """
 
@@ -62,7 +61,7 @@ class Trial:
 
     @property
     def world(self) -> World:
-        """Where the contract is tried."""
+        """The run for the general checks."""
         return self.leaky[0]
 
 
@@ -72,39 +71,45 @@ def trial_of(
     leaky: World | None = None,
     silent: World | None = None,
 ) -> Trial:
-    """Choose runs for an attack by what it claims, unless they are given.
+    """Choose runs for an attack by its claims, unless they are passed.
 
     Args:
-        attack: with its settings.
-        scorer: that of the question which takes its claims, if left out.
+        attack: the attack, with its settings.
+        scorer: scorer of its claims; by default that of the installed question.
         leaky: a run that leaks the answer.
-        silent: a run that does not.
+        silent: a run that does not leak it.
 
     """
-    known = {question.scorer.claim: question.scorer for question in questions().values()}
-    judge = scorer or known.get(attack.answers)
+    scorers = {question.scorer.claim: question.scorer for question in questions().values()}
+    known_scorer = scorer or scorers.get(attack.answers)
     if leaky is not None:
-        held = () if silent is None else (silent,)
-        return Trial(attack, judge, (leaky,), held, is_gain_known=True)
+        leak_free_runs = () if silent is None else (silent,)
+        return Trial(attack, known_scorer, (leaky,), leak_free_runs, is_gain_known=True)
     if attack.answers is Shift:
-        return Trial(attack, judge, shifting(), still(), is_gain_known=False)
+        return Trial(attack, known_scorer, shifting(), still(), is_gain_known=False)
     if attack.answers in PERSONAL:
-        return Trial(attack, judge, (different(),), (alike(),), is_gain_known=True)
+        return Trial(attack, known_scorer, (different(),), (alike(),), is_gain_known=True)
     if attack.answers is Membership:
-        return Trial(attack, judge, (by_heart(),), (never_seen(),), is_gain_known=True)
-    ours = judge is not None and judge.name == "label_shares"
-    return Trial(attack, judge, (skewed(),), (tight(),) if ours else (), is_gain_known=ours)
+        return Trial(attack, known_scorer, (by_heart(),), (never_seen(),), is_gain_known=True)
+    is_about_shares = known_scorer is not None and known_scorer.name == "label_shares"
+    return Trial(
+        attack,
+        known_scorer,
+        (skewed(),),
+        (tight(),) if is_about_shares else (),
+        is_gain_known=is_about_shares,
+    )
 
 
 @cache
 def skewed() -> planted.Overheard:
-    """Each client holds one class above all, and sends what it learned from that."""
+    """Return a run in which each client has mostly examples of one class."""
     return planted.federate(planted.SKEWED)
 
 
 @cache
 def tight() -> planted.Overheard:
-    """Each client says what an even client would: its update has nothing of its own data."""
+    """Return the skewed run with updates of even clients, which do not depend on its data."""
     even = planted.federate(planted.EVEN)
     auxiliary = even.knowledge.auxiliary
     assert auxiliary is not None
@@ -113,7 +118,7 @@ def tight() -> planted.Overheard:
 
 @cache
 def shifting() -> tuple[planted_shift.ShiftingRun, ...]:
-    """Every client goes over to one class above all."""
+    """Return runs in which every client shifts to mostly one class."""
     return tuple(
         planted_shift.federate_on(planted_shift.SKEWED, Seed(number)) for number in range(2)
     )
@@ -121,42 +126,42 @@ def shifting() -> tuple[planted_shift.ShiftingRun, ...]:
 
 @cache
 def still() -> tuple[planted_shift.ShiftingRun, ...]:
-    """Every client keeps what it has."""
+    """Return runs in which every client keeps its examples."""
     return tuple(planted_shift.federate_on(None, Seed(number)) for number in range(2))
 
 
 @cache
 def different() -> planted_identity.Peopled:
-    """Everyone has favourite labels, a look and a size, in prior and private examples alike."""
+    """Return a run whose users differ in label frequencies, inputs and size."""
     people = [planted_identity.person(number) for number in planted_identity.EVERYONE]
     return planted_identity.federate_people(people, Seed(0))
 
 
 @cache
 def alike() -> planted_identity.Peopled:
-    """Everyone is like everyone else, and holds other examples in every round."""
+    """Return a run with identical users, who have new examples in every round."""
     people = [planted_identity.anybody(number) for number in planted_identity.EVERYONE]
     return planted_identity.federate_people(people, Seed(0), fresh=True)
 
 
 @cache
 def by_heart() -> planted_membership.Remembered:
-    """Clients learned the records in question by heart."""
+    """Return a run in which clients memorised the candidate records."""
     return planted_membership.federate_records(by_heart=True)
 
 
 @cache
 def never_seen() -> planted_membership.Remembered:
-    """No client ever saw any of the records in question."""
+    """Return a run in which no client saw any of the candidate records."""
     return planted_membership.federate_records(by_heart=False)
 
 
 @cache
 def claims_of(attack: Attack[Any], world: World) -> Claims:
-    """What an attack claims about a run: asked once, with an eye on what it does to the view.
+    """Return an attack's claims about a run, cached; also check that the view is not changed.
 
     Raises:
-        AssertionError: if it changes the view that it is given.
+        AssertionError: if the attack changes the view.
 
     """
     view = world.transcript.seen_by(SERVER)
@@ -165,7 +170,7 @@ def claims_of(attack: Attack[Any], world: World) -> Claims:
     after = _tensors(view, copied=False)
     require(
         len(before) == len(after) and all(map(torch.equal, before, after)),
-        f"{attack.name} changes the tensors of the view that it is given: copy them first",
+        f"{attack.name} changes the tensors of the view in place: copy them first",
     )
     return claims
 
@@ -173,12 +178,12 @@ def claims_of(attack: Attack[Any], world: World) -> Claims:
 def claim_anew(
     attack: Attack[Any], view: View, targets: Sequence[Party], knowledge: Knowledge
 ) -> Claims:
-    """What an attack claims under one and the same seed."""
+    """Infer an attack's claims with a fixed seed."""
     return dict(attack.infer(view, targets, knowledge, Seed(0)))
 
 
 def told(claim: Claim) -> tuple[float, ...]:
-    """All that a claim says, as plain numbers."""
+    """Return all numbers of a claim, including its timeline."""
     timeline = claim.timeline()
     if timeline is None:
         return claim.numbers()
@@ -187,10 +192,10 @@ def told(claim: Claim) -> tuple[float, ...]:
 
 
 def mean_gain(trial: Trial, world: World) -> float:
-    """Of the headline figure over the best blind guess, averaged over targets."""
+    """Return the mean gain of the headline score over the best uninformed guess."""
     scorer = trial.scorer
     if scorer is None:
-        raise AssertionError(f"{trial.attack.name}: give the scorer of its question")
+        raise AssertionError(f"{trial.attack.name}: pass the scorer of its question")
     view, gains = world.transcript.seen_by(SERVER), list[float]()
     for target, claim in claims_of(trial.attack, world).items():
         rounds = sorted(view.heard(target))
@@ -206,13 +211,13 @@ def mean_gain(trial: Trial, world: World) -> float:
 
 
 def _tensors(view: View, *, copied: bool) -> list[Tensor]:
-    held = list[Tensor]()
+    tensors = list[Tensor]()
     for message in view.messages:
         match message.body:
             case Broadcast(weights=weights):
-                held += weights.values()
+                tensors += weights.values()
             case Update(delta=delta) | Aggregate(delta=delta):
-                held += delta.values()
+                tensors += delta.values()
             case DistilledSet(inputs=inputs, labels=labels, rates=rates):
-                held += [inputs, labels, rates]
-    return [tensor.clone() for tensor in held] if copied else held
+                tensors += [inputs, labels, rates]
+    return [tensor.clone() for tensor in tensors] if copied else tensors

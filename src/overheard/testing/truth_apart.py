@@ -1,4 +1,4 @@
-"""Whether a module, once it is imported, has the truth at hand."""
+"""Check that importing a module does not load the ground truth."""
 
 import os
 import subprocess
@@ -12,10 +12,10 @@ FORBIDDEN = (
     "overheard.core.truth",
     "overheard.findings",
 )
-"""What no attack may load, nor anything below it."""
+"""Modules that no attack may load, with all their submodules."""
 
 WINGS = ("pages", "question", "scorer", "statistics")
-"""What no attack may load of any question of ours."""
+"""Parts of Overheard's questions that no attack may load."""
 
 _PROGRAM = """
 import importlib, sys
@@ -26,12 +26,12 @@ print(*sys.modules, sep="\\n")
 
 
 def truth_loaded_by(*modules: str) -> tuple[str, ...]:
-    """Name what modules load, in an interpreter of their own, that no attack may load.
+    """List the forbidden modules that importing these modules loads, in a new interpreter.
 
-    Of several modules it is what they load together. Takes seconds: torch is loaded anew.
+    Several modules are imported together. It takes seconds, as torch is loaded again.
 
     Raises:
-        AssertionError: if they cannot be imported by themselves.
+        AssertionError: if a module cannot be imported.
 
     """
     path = os.pathsep.join([entry or os.getcwd() for entry in sys.path])

@@ -1,1 +1,1 @@
-"""Whether a client holds more examples than most. Imports nothing: attacks load no truth."""
+"""The question whether a client holds more examples than most. Imports no ground truth."""

@@ -1,4 +1,4 @@
-"""Larger clients take more steps: their updates are longer."""
+"""An attack on client sizes: larger clients take more steps, so their updates are longer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ from overheard_sizes.claim import LargerHalf
 
 
 def _senders(view: View) -> list[Party]:
-    return [who for who in view.senders() if not is_shadow(who)]
+    return [sender for sender in view.senders() if not is_shadow(sender)]
 
 
 OTHERS = Need(
     "updates of two clients or more, to compare them",
     lambda view, target, knowledge: len(_senders(view)) > 1,
 )
-"""A need of our own: words for the refusal, and a check."""
+"""A custom need: a description for the refusal, and a check."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class UpdateNorm(Attack[LargerHalf]):
-    """Claims that a client is of the larger half if its updates are longer than most.
+    """Claims that a client is in the larger half if its updates are longer than most.
 
     Args:
-        certainty: the chance that is claimed of who is longer; who is shorter gets the rest.
+        certainty: probability that is claimed for longer updates; shorter ones get the rest.
 
     """
 
@@ -39,21 +39,23 @@ class UpdateNorm(Attack[LargerHalf]):
     name: ClassVar[str] = "update_norm"
     answers: ClassVar = LargerHalf
     needs: ClassVar = frozenset({UPDATES, OTHERS})
-    source: ClassVar[str] = "an example: steps add up to the length of an update"
+    source: ClassVar[str] = "an example: the norm of an update grows with its steps"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LargerHalf]:
         """Compare the mean length of each target's updates with the median over all senders."""
-        lengths = {who: _mean_length(view, who) for who in {*_senders(view), *targets}}
-        middle = sorted(lengths.values())[len(lengths) // 2]
+        lengths = {sender: _mean_length(view, sender) for sender in {*_senders(view), *targets}}
+        median_length = sorted(lengths.values())[len(lengths) // 2]
         return {
-            who: LargerHalf(self.certainty if lengths[who] >= middle else 1 - self.certainty)
-            for who in targets
+            sender: LargerHalf(
+                self.certainty if lengths[sender] >= median_length else 1 - self.certainty
+            )
+            for sender in targets
         }
 
 
-def _mean_length(view: View, who: Party) -> float:
-    updates = view.updates(who).values()
+def _mean_length(view: View, sender: Party) -> float:
+    updates = view.updates(sender).values()
     squares = [sum(float(w.double().square().sum()) for w in u.delta.values()) for u in updates]
     return sum(square**0.5 for square in squares) / len(squares) if squares else 0.0

@@ -1,4 +1,4 @@
-"""The claim: how likely a client is one of those who hold most."""
+"""The claim: the probability that a client holds more examples than most."""
 
 from dataclasses import dataclass
 from typing import final
@@ -9,20 +9,20 @@ from overheard.core.claims import Claim
 @final
 @dataclass(frozen=True, slots=True)
 class LargerHalf(Claim):
-    """How likely the target holds more examples than the median client.
+    """The probability that the target holds more examples than the median client.
 
     Args:
-        chance: from 0 to 1.
+        chance: the probability, 0 to 1.
 
     """
 
     chance: float
 
     def __post_init__(self) -> None:
-        """Refuse what is no chance."""
+        """Refuse invalid probabilities."""
         if not 0 <= self.chance <= 1:
-            raise ValueError(f"a chance lies between 0 and 1, got {self.chance}")
+            raise ValueError(f"a probability must be between 0 and 1, got {self.chance}")
 
     def numbers(self) -> tuple[float, ...]:
-        """The chance alone."""
+        """Return the probability."""
         return (self.chance,)

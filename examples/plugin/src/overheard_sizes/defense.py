@@ -1,4 +1,4 @@
-"""Gives every update one length."""
+"""A defense that scales every update to the same norm."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
@@ -10,10 +10,10 @@ from overheard.core.messages import Update
 @final
 @dataclass(frozen=True, slots=True)
 class EvenNorm(Defense):
-    """Scales every update to one length, and tells no number of examples.
+    """Scales every update to the same norm, and hides the number of examples.
 
     Args:
-        length: of every update.
+        length: norm of every update.
 
     """
 
@@ -25,7 +25,7 @@ class EvenNorm(Defense):
     switched_off_by: ClassVar[str] = "the client itself"
 
     def on_update(self, update: Update, moment: Moment) -> Update:
-        """Scale it, and leave out its size."""
+        """Scale the update, and remove its number of examples."""
         total = sum(float(w.double().square().sum()) for w in update.delta.values()) ** 0.5
         scale = self.length / total if total else 0.0
         return replace(
@@ -33,5 +33,5 @@ class EvenNorm(Defense):
         )
 
     def promise(self, run: Run) -> str:
-        """None."""
-        return "no formal promise: the direction of an update still tells of the data"
+        """State that there is no formal guarantee."""
+        return "no formal promise: the direction of an update still depends on the data"

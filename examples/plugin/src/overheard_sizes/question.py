@@ -11,12 +11,12 @@ from overheard_sizes.scorer import LargerHalfScorer
 @final
 @dataclass(frozen=True, slots=True)
 class LargerHalfQuestion(Question[LargerHalf]):
-    """Whether a client holds more examples than most."""
+    """The question whether a client holds more examples than most."""
 
     name = "larger_half"
     source = LargerHalfScorer.source
 
     @property
     def scorer(self) -> LargerHalfScorer:
-        """What holds claims against the truth."""
+        """The scorer that compares claims with the ground truth."""
         return LargerHalfScorer()

@@ -1,4 +1,4 @@
-"""Holds the claim against the numbers of examples that clients hold."""
+"""A scorer that compares the claim with the clients' numbers of examples."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from overheard_sizes.claim import LargerHalf
 @final
 @dataclass(frozen=True, slots=True)
 class LargerHalfScorer(Scorer[LargerHalf]):
-    """The Brier score, and whether the likelier answer is the right one."""
+    """The Brier score, and whether the more probable answer is right."""
 
     name: ClassVar[str] = "larger_half"
     claim: ClassVar = LargerHalf
@@ -25,9 +25,9 @@ class LargerHalfScorer(Scorer[LargerHalf]):
     def truth(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: LargerHalf
     ) -> LargerHalf:
-        """Whether the target holds the median number of examples or more."""
-        parties = {who for number, who in truth.counts if number in rounds}
-        sizes = {who: int(truth.label_counts(who, rounds).sum()) for who in parties}
+        """Return whether the target holds the median number of examples or more."""
+        parties = {party for number, party in truth.counts if number in rounds}
+        sizes = {party: int(truth.label_counts(party, rounds).sum()) for party in parties}
         return LargerHalf(float(sizes[target] >= median(sizes.values())))
 
     def blind(self, asked: LargerHalf, knowledge: Knowledge) -> Mapping[str, LargerHalf]:
@@ -35,13 +35,13 @@ class LargerHalfScorer(Scorer[LargerHalf]):
         return {"a coin": LargerHalf(0.5)}
 
     def told(self, truth: LargerHalf) -> Mapping[str, LargerHalf]:
-        """Nobody was told a part: there is none."""
+        """Return no informed guesses."""
         return {}
 
     def score(
         self, claim: LargerHalf, truth: LargerHalf, guesses: Guesses[LargerHalf]
     ) -> tuple[Score, ...]:
-        """Lower is better for the Brier score, higher for the hit."""
+        """Score a claim: lower is better for the Brier score, higher for the hit."""
         blinds = guesses.blind.items()
         return (
             Score(

@@ -1,1 +1,1 @@
-"""Runs in which an answer leaks, or nothing does, small enough to be heard in a second."""
+"""Planted runs, leaking or leak-free, small enough to attack within a second."""

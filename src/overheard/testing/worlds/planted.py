@@ -1,4 +1,4 @@
-"""A federation so small that every attack hears all of it within a second."""
+"""A one-round run with planted label shares, small enough to attack within a second."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,16 +33,16 @@ SKEWED = ((32, 4, 2, 2), (2, 32, 4, 2), (2, 2, 32, 4), (4, 2, 2, 32))
 EVEN = ((10, 10, 10, 10),) * 4
 
 MEANS = Means(virtual_clients=200, shelf=MemoryShelf(), workers=1)
-"""So few virtual clients that they are trained in a moment, and only once."""
+"""Few virtual clients and a shared cache, so that they are trained quickly and only once."""
 
 
 def build() -> nn.Module:
-    """Give a net with one layer between."""
+    """Build a network with one hidden layer."""
     return nn.Sequential(nn.Linear(FEATURES, 16), nn.ReLU(), nn.Linear(16, CLASSES))
 
 
 def blobs(counts: Sequence[int], seed: Seed) -> Examples:
-    """Gaussian clouds, one a class, far enough apart to be told by a small net."""
+    """Draw a Gaussian cloud for each class, which a small network can separate."""
     labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
     centres = torch.randn(CLASSES, FEATURES, generator=Seed(1).generator()) * 1.5
     noise = torch.randn(len(labels), FEATURES, generator=seed.generator())
@@ -51,7 +51,7 @@ def blobs(counts: Sequence[int], seed: Seed) -> Examples:
 
 @dataclass(frozen=True, eq=False)
 class Overheard:
-    """A run of one round, its truth and what the attacker knows."""
+    """A run of one round, with its ground truth and the attacker's knowledge."""
 
     transcript: Transcript
     truth: GroundTruth
@@ -73,24 +73,27 @@ def hold(
     auxiliary: Examples,
     sets: Sequence[DistilledSet] = (),
 ) -> Overheard:
-    """One round in which the server reads every update and, if there are any, distilled sets.
+    """Assemble a round in which the server reads every update and distilled set, if any.
 
-    The first of the sets is the server's.
+    The first distilled set is the server's.
     """
     clients = [client(number) for number in range(len(deltas))]
-    said = [Message(0, SERVER, frozenset(clients), Broadcast(start))]
-    said += [
-        Message(0, who, frozenset({SERVER}), Update(delta, sum(mine)))
-        for who, delta, mine in zip(clients, deltas, counts, strict=True)
+    messages = [Message(0, SERVER, frozenset(clients), Broadcast(start))]
+    messages += [
+        Message(0, party, frozenset({SERVER}), Update(delta, sum(client_counts)))
+        for party, delta, client_counts in zip(clients, deltas, counts, strict=True)
     ]
-    said += [
-        Message(0, who, frozenset({SERVER, *clients}), own)
-        for who, own in zip((SERVER, *clients)[: len(sets)], sets, strict=True)
+    messages += [
+        Message(0, party, frozenset({SERVER, *clients}), distilled)
+        for party, distilled in zip((SERVER, *clients)[: len(sets)], sets, strict=True)
     ]
-    truth = {(0, who): torch.tensor(mine) for who, mine in zip(clients, counts, strict=True)}
+    truth = {
+        (0, party): torch.tensor(client_counts)
+        for party, client_counts in zip(clients, counts, strict=True)
+    }
     knowledge = Knowledge(CLASSES, build, auxiliary, RECIPE, means=MEANS)
     return Overheard(
-        Transcript(tuple(said)),
+        Transcript(tuple(messages)),
         GroundTruth(truth, {}),
         knowledge,
         start,
@@ -100,15 +103,18 @@ def hold(
 
 
 def holding(counts: Sequence[Sequence[int]]) -> tuple[Examples, list[Member]]:
-    """One client on each of these label counts."""
-    held = [blobs(mine, Seed(10 + place)) for place, mine in enumerate(counts)]
+    """Make one client for each of these label counts, and their pool of examples."""
+    client_examples = [
+        blobs(client_counts, Seed(10 + number)) for number, client_counts in enumerate(counts)
+    ]
     pool = Examples(
-        torch.cat([one.inputs for one in held]), torch.cat([one.labels for one in held])
+        torch.cat([one.inputs for one in client_examples]),
+        torch.cat([one.labels for one in client_examples]),
     )
-    ends = torch.tensor([len(one) for one in held]).cumsum(0).tolist()
+    ends = torch.tensor([len(one) for one in client_examples]).cumsum(0).tolist()
     members = [
-        Member(f"{place}", torch.arange(end - len(one), end))
-        for place, (end, one) in enumerate(zip(ends, held, strict=True))
+        Member(f"{number}", torch.arange(end - len(one), end))
+        for number, (end, one) in enumerate(zip(ends, client_examples, strict=True))
     ]
     return pool, members
 
@@ -116,11 +122,11 @@ def holding(counts: Sequence[Sequence[int]]) -> tuple[Examples, list[Member]]:
 def distil(
     start: dict[str, Tensor], counts: Sequence[Sequence[int]]
 ) -> tuple[DistilledSet, ...]:
-    """What the server sends, and what each of these clients makes of it in a round."""
+    """Return the server's distilled set, and the set of each of these clients in a round."""
     task = Task((FEATURES,), tuple("abcd"))
-    shared, how = noise(task, 2, 0.1, Seed(6)), Flip(samples=2, steps=3, batch=40)
+    shared, method = noise(task, 2, 0.1, Seed(6)), Flip(samples=2, steps=3, batch=40)
     pool, members = holding(counts)
-    done = how.distiller(build, start).distil(
+    done = method.distiller(build, start).distil(
         shared,
         pool,
         members,
@@ -129,24 +135,24 @@ def distil(
         scale=1.0,
         seed=Seed(7),
     )
-    whole = [shared, *(done.examples.map(itemgetter(place)) for place in range(len(members)))]
+    sets = [shared, *(done.examples.map(itemgetter(place)) for place in range(len(members)))]
     return tuple(
         DistilledSet(one.inputs, one.labels, one.rates, torch.ones(len(one.rates)))
-        for one in whole
+        for one in sets
     )
 
 
 def learn(
     start: dict[str, Tensor], counts: Sequence[Sequence[int]], number: int = 0
 ) -> list[dict[str, Tensor]]:
-    """Train one client on each of these label counts, from one start, in this round."""
+    """Train one client on each of these label counts in a round, all from the same model."""
     pool, members = holding(counts)
     trained = train_cohort(build, start, pool, members, RECIPE, seed=Seed(4), round=number)
     return [dict(one.delta) for one in trained]
 
 
 def federate(counts: Sequence[Sequence[int]]) -> Overheard:
-    """One round of one client on each of these label counts."""
+    """Simulate one round with one client for each of these label counts."""
     start = dict(initial_weights(build, Seed(3)))
     auxiliary = blobs((12,) * CLASSES, Seed(99))
     return hold(start, learn(start, counts), counts, auxiliary, distil(start, counts))
@@ -155,30 +161,30 @@ def federate(counts: Sequence[Sequence[int]]) -> Overheard:
 def federate_often(
     heard: Sequence[Sequence[int]], *, told: bool = True, summed: bool = False
 ) -> View:
-    """What the server reads of the `SKEWED` clients over some rounds of averaging.
+    """Simulate rounds of FedAvg with the `SKEWED` clients, and return the server's view.
 
     Args:
-        heard: the numbers of those who answer, round by round.
-        told: whether updates say their size.
-        summed: whether only the mean of a round's updates is read.
+        heard: numbers of the clients that reply, by round.
+        told: whether updates include the number of examples.
+        summed: whether the server reads only the mean of a round's updates.
 
     """
-    said = []
+    messages = []
     start = dict(initial_weights(build, Seed(3)))
     server = frozenset({SERVER})
-    for number, answering in enumerate(heard):
-        clients = [client(place) for place in answering]
-        said.append(Message(number, SERVER, frozenset(clients), Broadcast(start)))
+    for number, cohort in enumerate(heard):
+        clients = [client(place) for place in cohort]
+        messages.append(Message(number, SERVER, frozenset(clients), Broadcast(start)))
         deltas = learn(start, SKEWED, number)
-        updates = [Update(deltas[n], sum(SKEWED[n]) if told else None) for n in answering]
+        updates = [Update(deltas[n], sum(SKEWED[n]) if told else None) for n in cohort]
         mean = mean_update(updates)
         if summed:
             aggregate = Aggregate(mean.delta, frozenset(clients), mean.examples)
-            said.append(Message(number, SERVER, server, aggregate))
+            messages.append(Message(number, SERVER, server, aggregate))
         else:
-            said += [
-                Message(number, who, server, update)
-                for who, update in zip(clients, updates, strict=True)
+            messages += [
+                Message(number, sender, server, update)
+                for sender, update in zip(clients, updates, strict=True)
             ]
         start = {name: weight + mean.delta[name] for name, weight in start.items()}
-    return View(server, tuple(said))
+    return View(server, tuple(messages))

@@ -1,4 +1,4 @@
-"""Federations of people, who differ or do not, heard within a second."""
+"""Runs with planted users, distinct or identical, small enough to attack within a second."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.means import Means, MemoryShelf
 from overheard.core.messages import Broadcast, Message, Update, Weights, moved
-from overheard.core.parties import SERVER, Party, client, shadow
+from overheard.core.parties import SERVER, Party, client, is_shadow, shadow
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -29,10 +29,10 @@ ROUNDS: Final = 4
 KNOWN: Final = 8
 UNSEEN: Final = 1
 HOLDOUT: Final = 12
-"""Users who may be named, who take part unknown to the attacker, and who take no part."""
+"""Numbers of candidate users, of users unknown to the attacker, and of holdout users."""
 
 EXAMPLES: Final = 32
-"""Of each user, prior and private alike, if nothing else is said."""
+"""Default number of a user's prior examples, and of its private examples."""
 
 ATTRIBUTE: Final = "hand"
 VALUES: Final = ("left", "right")
@@ -42,7 +42,7 @@ RECIPE = Recipe(rate=0.1, epochs=1, batch=8)
 
 @dataclass(frozen=True)
 class Person:
-    """What sets one user apart: which labels, which look, how many, and which hand."""
+    """A synthetic user: label probabilities, input offset, number of examples and hand."""
 
     name: str
     chances: Tensor
@@ -51,17 +51,17 @@ class Person:
     hand: str
 
     def examples(self, seed: Seed) -> Examples:
-        """As many of this person's examples as it has, drawn anew."""
-        draw = seed.generator()
-        labels = torch.multinomial(self.chances, self.size, True, generator=draw)
+        """Draw the user's number of examples."""
+        generator = seed.generator()
+        labels = torch.multinomial(self.chances, self.size, True, generator=generator)
         centres = 1.5 * torch.randn(CLASSES, FEATURES, generator=Seed(1).generator())
-        noise = torch.randn(self.size, FEATURES, generator=draw)
+        noise = torch.randn(self.size, FEATURES, generator=generator)
         return Examples(centres[labels] + self.look + noise, labels)
 
 
 @dataclass(frozen=True, eq=False)
 class Peopled:
-    """A run of some rounds, its truth, what the attacker knows, and whom to ask about."""
+    """A run of several rounds, with ground truth, the attacker's knowledge and targets."""
 
     transcript: Transcript
     truth: GroundTruth
@@ -70,22 +70,22 @@ class Peopled:
 
 
 def build() -> nn.Module:
-    """Give a small net."""
+    """Build a small network."""
     return nn.Sequential(nn.Linear(FEATURES, 8), nn.ReLU(), nn.Linear(8, CLASSES))
 
 
 def person(number: int) -> Person:
-    """Every user but by its number the same in every world."""
-    draw = Seed(5).child("person", number).generator()
+    """Make a user that depends on its number alone."""
+    generator = Seed(5).child("person", number).generator()
     hand = number % 2
     liking = 2.0 * torch.tensor([1, -1, 1, -1]) * (2 * hand - 1)
-    chances = (1.5 * torch.randn(CLASSES, generator=draw) + liking).softmax(0)
-    look = torch.randn(FEATURES, generator=draw)
+    chances = (1.5 * torch.randn(CLASSES, generator=generator) + liking).softmax(0)
+    look = torch.randn(FEATURES, generator=generator)
     return Person(f"user {number}", chances, look, EXAMPLES + 6 * (number % 5), VALUES[hand])
 
 
 def anybody(number: int) -> Person:
-    """Users who are all alike."""
+    """Make a user that differs from others in name and hand only."""
     chances = torch.full((CLASSES,), 1 / CLASSES)
     return Person(
         f"user {number}", chances, torch.zeros(FEATURES), EXAMPLES, VALUES[number % 2]
@@ -103,68 +103,69 @@ def federate_people(
     fresh: bool = False,
     asked: Mapping[int, Sequence[int]] | None = None,
 ) -> Peopled:
-    """Hold the rounds of a federation of these people, and of shadow devices of their priors.
+    """Simulate a run of these users, with shadow devices that train on their prior examples.
 
     Args:
-        people: first whom the attacker may name, then whom it does not know, then holdout
-            users.
-        seed: of examples, training and names.
-        known: how many may be named.
-        unseen: how many it does not know.
-        rounds: how many there are.
-        anonymous: whether a sender has another name in every round.
-        fresh: whether clients hold other examples in every round, so that nothing of the last
-            ones links what they send.
-        asked: by round, the numbers of shadow devices that answer; None = all of them.
+        people: the candidate users, then the users unknown to the attacker, then holdout users.
+        seed: seed of examples, training and pseudonyms.
+        known: number of candidate users.
+        unseen: number of users unknown to the attacker.
+        rounds: number of rounds.
+        anonymous: whether a sender has a new pseudonym in every round.
+        fresh: whether clients have new examples in every round, so that updates cannot be
+            linked by their examples.
+        asked: numbers of the shadow devices that reply, by round; None = all of them.
 
     """
     private = people[: known + unseen]
     prior = {
-        one.name: one.examples(seed.child("prior", one.name))
-        for place, one in enumerate(people)
-        if not known <= place < known + unseen
+        user.name: user.examples(seed.child("prior", user.name))
+        for index, user in enumerate(people)
+        if not known <= index < known + unseen
     }
     clients = [client(number) for number in range(known + unseen)]
     devices = {shadow(number): name for number, name in enumerate(prior)}
     start = dict(initial_weights(build, seed.child("start")))
-    said, users, counts, targets = [], {}, {}, []
+    sent, true_users, counts, targets = [], {}, {}, []
     for number in range(rounds):
-        own = seed.child("private", number if fresh else 0)
-        held = {
-            who: one.examples(own.child(one.name))
-            for who, one in zip(clients, private, strict=True)
+        data_seed = seed.child("private", number if fresh else 0)
+        data = {
+            party: user.examples(data_seed.child(user.name))
+            for party, user in zip(clients, private, strict=True)
         }
-        held |= {device: prior[name] for device, name in devices.items()}
-        said.append(Message(number, SERVER, frozenset(held), Broadcast(start)))
-        answering = [
-            who
-            for who in held
-            if asked is None or who in clients or int(who.partition("/")[2]) in asked[number]
-        ]
+        data |= {device: prior[name] for device, name in devices.items()}
+        sent.append(Message(number, SERVER, frozenset(data), Broadcast(start)))
+        sampled = None if asked is None else asked[number]
+        cohort = [party for party in data if _is_sampled(party, sampled)]
         updates = {
             one.member.name: Update(one.delta, len(one.member.rows), {"loss": one.loss})
-            for one in _trained(start, {who: held[who] for who in answering}, number, seed)
+            for one in _trained(start, {party: data[party] for party in cohort}, number, seed)
         }
         order = torch.randperm(len(clients), generator=seed.child("names", number).generator())
-        for rank, place in enumerate(order.tolist() if anonymous else range(len(clients))):
-            who = Party(f"anon/{number}-{rank}") if anonymous else clients[place]
-            said.append(Message(number, who, frozenset({SERVER}), updates[clients[place]]))
-            users[who] = people[place].name
-            counts[number, who] = held[clients[place]].counts(CLASSES)
-            targets.append(who)
-        said += [
-            Message(number, who, frozenset({SERVER}), updates[who])
-            for who in answering
-            if who in devices
+        for rank, index in enumerate(order.tolist() if anonymous else range(len(clients))):
+            party = Party(f"anon/{number}-{rank}") if anonymous else clients[index]
+            sent.append(Message(number, party, frozenset({SERVER}), updates[clients[index]]))
+            true_users[party] = people[index].name
+            counts[number, party] = data[clients[index]].counts(CLASSES)
+            targets.append(party)
+        sent += [
+            Message(number, party, frozenset({SERVER}), updates[party])
+            for party in cohort
+            if party in devices
         ]
         start = moved(start, mean_update(list(updates.values())).delta)
-    hands = {one.name: one.hand for one in people}
+    hands = {user.name: user.hand for user in people}
     return Peopled(
-        Transcript(tuple(said)),
-        GroundTruth(counts, {}, users=users, attributes={ATTRIBUTE: hands}),
+        Transcript(tuple(sent)),
+        GroundTruth(counts, {}, users=true_users, attributes={ATTRIBUTE: hands}),
         _known_of(people, known, unseen, prior, devices),
         tuple(dict.fromkeys(targets)),
     )
+
+
+def _is_sampled(party: Party, devices: Sequence[int] | None) -> bool:
+    """Return whether a party replies: clients always, shadow devices only if listed."""
+    return devices is None or not is_shadow(party) or int(party.partition("/")[2]) in devices
 
 
 def _known_of(
@@ -174,35 +175,40 @@ def _known_of(
     prior: Mapping[str, Examples],
     devices: Mapping[Party, str],
 ) -> Knowledge:
-    """What the attacker knows of these people, by their prior examples."""
+    """Return the attacker's knowledge of these users, including their prior examples."""
     return Knowledge(
         CLASSES,
         build,
         recipe=RECIPE,
         means=Means(shelf=MemoryShelf(), workers=1),
         people=KnownUsers(
-            {one.name: prior[one.name] for one in people[:known]},
-            {one.name: prior[one.name] for one in people[known + unseen :]},
+            {user.name: prior[user.name] for user in people[:known]},
+            {user.name: prior[user.name] for user in people[known + unseen :]},
             devices,
             {
-                one.name: torch.cat((3 * one.chances, one.look))
-                for one in people
-                if one.name in prior
+                user.name: torch.cat((3 * user.chances, user.look))
+                for user in people
+                if user.name in prior
             },
-            {ATTRIBUTE: {one.name: one.hand for one in people if one.name in prior}},
+            {ATTRIBUTE: {user.name: user.hand for user in people if user.name in prior}},
         ),
     )
 
 
 def _trained(
-    start: Weights, held: Mapping[Party, Examples], number: int, seed: Seed
+    start: Weights, client_examples: Mapping[Party, Examples], number: int, seed: Seed
 ) -> list[Trained]:
     pool = Examples(
-        torch.cat([one.inputs for one in held.values()]),
-        torch.cat([one.labels for one in held.values()]),
+        torch.cat([examples.inputs for examples in client_examples.values()]),
+        torch.cat([examples.labels for examples in client_examples.values()]),
     )
-    rows = torch.split(torch.arange(len(pool)), [len(one) for one in held.values()])
-    members = [Member(who, own) for who, own in zip(held, rows, strict=True)]
+    rows = torch.split(
+        torch.arange(len(pool)), [len(examples) for examples in client_examples.values()]
+    )
+    members = [
+        Member(party, client_rows)
+        for party, client_rows in zip(client_examples, rows, strict=True)
+    ]
     return list(train_cohort(build, start, pool, members, RECIPE, seed=seed, round=number))
 
 

@@ -1,4 +1,4 @@
-"""Clients who learn their few examples by heart, and records in question among them."""
+"""Runs whose clients memorise their few examples, and candidate records for membership."""
 
 from dataclasses import dataclass
 
@@ -25,22 +25,22 @@ RECIPE = Recipe(rate=0.2, epochs=10, batch=5)
 
 
 def build() -> nn.Module:
-    """Give a net wide enough to learn by heart."""
+    """Build a network wide enough to memorise its examples."""
     return nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Linear(32, CLASSES))
 
 
 def examples(count: int, seed: Seed) -> Examples:
-    """Labels that no rule tells: they can only be learned by heart."""
-    draw = seed.generator()
+    """Draw examples with random labels, which can only be memorised."""
+    generator = seed.generator()
     return Examples(
-        torch.randn(count, FEATURES, generator=draw),
-        torch.randint(CLASSES, (count,), generator=draw),
+        torch.randn(count, FEATURES, generator=generator),
+        torch.randint(CLASSES, (count,), generator=generator),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Remembered:
-    """A run, its truth and what the attacker knows."""
+    """A run, with its ground truth and the attacker's knowledge."""
 
     transcript: Transcript
     truth: GroundTruth
@@ -53,36 +53,43 @@ class Remembered:
 
 
 def federate_records(*, by_heart: bool) -> Remembered:
-    """Two rounds of four clients.
+    """Simulate two rounds of four clients.
 
     Args:
-        by_heart: whether clients trained on the records that the truth says they hold, or on
-            others, of which nobody asks.
+        by_heart: whether clients trained on their members among the candidate records, or on
+            other records.
 
     """
     records = examples(CLIENTS * EACH + OUTSIDERS, Seed(1))
-    held = records if by_heart else examples(len(records), Seed(2))
+    training_records = records if by_heart else examples(len(records), Seed(2))
     members = [
         Member(client(number), torch.arange(number * EACH, (number + 1) * EACH))
         for number in range(CLIENTS)
     ]
     everyone = [client(number) for number in range(CLIENTS)]
-    said, start = [], dict(initial_weights(build, Seed(3)))
+    messages, start = [], dict(initial_weights(build, Seed(3)))
     for number in range(ROUNDS):
-        said.append(Message(number, SERVER, frozenset(everyone), Broadcast(start)))
+        messages.append(Message(number, SERVER, frozenset(everyone), Broadcast(start)))
         trained = train_cohort(
-            build, start, held, members, RECIPE, seed=Seed(4), round=number, workers=1
+            build,
+            start,
+            training_records,
+            members,
+            RECIPE,
+            seed=Seed(4),
+            round=number,
+            workers=1,
         )
         updates = [Update(dict(one.delta), EACH) for one in trained]
-        said += [
-            Message(number, who, frozenset({SERVER}), update)
-            for who, update in zip(everyone, updates, strict=True)
+        messages += [
+            Message(number, sender, frozenset({SERVER}), update)
+            for sender, update in zip(everyone, updates, strict=True)
         ]
         mean = mean_update(updates)
         start = {name: weight + mean.delta[name] for name, weight in start.items()}
     counts = torch.ones(CLASSES, dtype=torch.int64)
     truth = GroundTruth(
-        {(number, who): counts for number in range(ROUNDS) for who in everyone},
+        {(number, sender): counts for number in range(ROUNDS) for sender in everyone},
         {},
         members={Party(one.name): tuple(one.rows.tolist()) for one in members},
     )
@@ -94,4 +101,4 @@ def federate_records(*, by_heart: bool) -> Remembered:
         means=Means(shelf=MemoryShelf(), workers=1),
         candidates=records,
     )
-    return Remembered(Transcript(tuple(said)), truth, knowledge)
+    return Remembered(Transcript(tuple(messages)), truth, knowledge)

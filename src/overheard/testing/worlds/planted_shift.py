@@ -1,4 +1,4 @@
-"""Federations, with a shift or without, that every attack follows within a second."""
+"""Runs with and without a planted shift, small enough to attack within a second."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from overheard.testing.worlds.planted import CLASSES, blobs, build
 
 ROUNDS: Final = 13
 SINCE: Final = 10
-"""The first round in which new examples are used."""
+"""The first round with new examples."""
 
 SOON = range(SINCE, SINCE + 3)
 
@@ -32,10 +32,10 @@ EVEN = ((20, 20, 20, 20),) * 4
 SKEWED = ((64, 8, 4, 4), (4, 64, 8, 4), (4, 4, 64, 8), (8, 4, 4, 64))
 
 RECIPE = Recipe(rate=0.2, epochs=1, batch=1000)
-"""One step on all examples: nothing but examples moves an update."""
+"""One step on all examples, so updates depend on the examples alone."""
 
 SETTLING = Recipe(rate=0.2, epochs=10, batch=8)
-"""So that the first rounds do not move more than a shift does."""
+"""Warm-up training, so that updates of the first rounds are not larger than a shift."""
 
 
 MEANS = Means(virtual_clients=24, shelf=MemoryShelf(), workers=1)
@@ -43,7 +43,7 @@ MEANS = Means(virtual_clients=24, shelf=MemoryShelf(), workers=1)
 
 @dataclass(frozen=True, eq=False)
 class ShiftingRun:
-    """A run of some rounds, its truth and what the attacker knows."""
+    """A run of several rounds, with its ground truth and the attacker's knowledge."""
 
     transcript: Transcript
     truth: GroundTruth
@@ -56,57 +56,62 @@ class ShiftingRun:
 
 
 def federate_on(after: Sequence[Sequence[int]] | None, seed: Seed) -> ShiftingRun:
-    """Four even clients, who go over to fresh examples of these label counts at `SINCE`.
+    """Simulate four even clients, who get new examples with these label counts at `SINCE`.
 
     None = they keep their examples. Even counts = an exchange without a shift.
     """
     clients = [client(number) for number in range(len(EVEN))]
     start = _settled(seed)
-    said, truth = list[Message](), dict[tuple[int, Party], Tensor]()
+    messages, true_counts = list[Message](), dict[tuple[int, Party], Tensor]()
     for number in range(ROUNDS):
-        fresh = after is not None and number >= SINCE
+        is_shifted = after is not None and number >= SINCE
         counts = EVEN if after is None or number < SINCE else after
-        said.append(Message(number, SERVER, frozenset(clients), Broadcast(start)))
+        messages.append(Message(number, SERVER, frozenset(clients), Broadcast(start)))
         updates = [
-            Update(delta, sum(mine))
-            for delta, mine in zip(
-                _deltas(start, counts, seed.child("fresh", int(fresh)), RECIPE),
+            Update(delta, sum(client_counts))
+            for delta, client_counts in zip(
+                _deltas(start, counts, seed.child("fresh", int(is_shifted)), RECIPE),
                 counts,
                 strict=True,
             )
         ]
-        said += [
-            Message(number, who, frozenset({SERVER}), update)
-            for who, update in zip(clients, updates, strict=True)
+        messages += [
+            Message(number, sender, frozenset({SERVER}), update)
+            for sender, update in zip(clients, updates, strict=True)
         ]
-        truth |= {
-            (number, who): torch.tensor(mine) for who, mine in zip(clients, counts, strict=True)
+        true_counts |= {
+            (number, sender): torch.tensor(client_counts)
+            for sender, client_counts in zip(clients, counts, strict=True)
         }
         start = moved(start, mean_update(updates).delta)
-    said.append(Message(ROUNDS, SERVER, frozenset(clients), Broadcast(start)))
+    messages.append(Message(ROUNDS, SERVER, frozenset(clients), Broadcast(start)))
     shifts = {} if after in (None, EVEN) else dict.fromkeys(clients, (SINCE,))
     knowledge = Knowledge(CLASSES, build, blobs((12,) * CLASSES, Seed(99)), RECIPE, means=MEANS)
-    return ShiftingRun(Transcript(tuple(said)), GroundTruth(truth, {}, shifts), knowledge)
+    return ShiftingRun(
+        Transcript(tuple(messages)), GroundTruth(true_counts, {}, shifts), knowledge
+    )
 
 
 def renumbered(run: ShiftingRun, order: Tensor) -> ShiftingRun:
-    """The same run, where new class i is old class order[i]."""
+    """Return the run with permuted classes: new class i is old class order[i]."""
 
-    def rows(weights: Weights) -> dict[str, Tensor]:
+    def permute_weights(weights: Weights) -> dict[str, Tensor]:
         last = {"2.weight", "2.bias"}
         return {name: w[order] if name in last else w for name, w in weights.items()}
 
-    def body(said: Body) -> Body:
-        if isinstance(said, Broadcast):
-            return Broadcast(rows(said.weights))
-        assert isinstance(said, Update)
-        return Update(rows(said.delta), said.examples)
+    def permute_body(body: Body) -> Body:
+        if isinstance(body, Broadcast):
+            return Broadcast(permute_weights(body.weights))
+        assert isinstance(body, Update)
+        return Update(permute_weights(body.delta), body.examples)
 
     auxiliary = run.knowledge.auxiliary
     assert auxiliary is not None
-    counts = {place: held[order] for place, held in run.truth.counts.items()}
+    counts = {place: label_counts[order] for place, label_counts in run.truth.counts.items()}
     return ShiftingRun(
-        Transcript(tuple(replace(m, body=body(m.body)) for m in run.transcript.messages)),
+        Transcript(
+            tuple(replace(m, body=permute_body(m.body)) for m in run.transcript.messages)
+        ),
         replace(run.truth, counts=counts),
         replace(
             run.knowledge,
@@ -124,14 +129,17 @@ def _settled(seed: Seed) -> dict[str, Tensor]:
 def _deltas(
     start: Weights, counts: Sequence[Sequence[int]], seed: Seed, recipe: Recipe
 ) -> list[dict[str, Tensor]]:
-    held = [blobs(mine, seed.child(place)) for place, mine in enumerate(counts)]
+    client_examples = [
+        blobs(client_counts, seed.child(number)) for number, client_counts in enumerate(counts)
+    ]
     pool = Examples(
-        torch.cat([one.inputs for one in held]), torch.cat([one.labels for one in held])
+        torch.cat([one.inputs for one in client_examples]),
+        torch.cat([one.labels for one in client_examples]),
     )
-    ends = torch.tensor([len(one) for one in held]).cumsum(0).tolist()
+    ends = torch.tensor([len(one) for one in client_examples]).cumsum(0).tolist()
     members = [
-        Member(f"{place}", torch.arange(end - len(one), end))
-        for place, (end, one) in enumerate(zip(ends, held, strict=True))
+        Member(f"{number}", torch.arange(end - len(one), end))
+        for number, (end, one) in enumerate(zip(ends, client_examples, strict=True))
     ]
     trained = train_cohort(build, start, pool, members, recipe, seed=seed, round=0)
     return [dict(one.delta) for one in trained]

@@ -1,4 +1,4 @@
-"""A run to try an attack on."""
+"""Interface of the runs on which attacks are tested."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -11,26 +11,26 @@ from overheard.core.truth import GroundTruth
 
 @runtime_checkable
 class World(Protocol):
-    """A run, its truth, what the attacker knows, and whom to ask about.
+    """A run, with its ground truth, the attacker's knowledge and targets.
 
-    Two runs are the same only if they are one object: `@dataclass(frozen=True, eq=False)`.
+    Runs are compared by identity: use `@dataclass(frozen=True, eq=False)`.
     """
 
     def __hash__(self) -> int:
-        """Anything, so that what is claimed about a run is kept."""
+        """Return a hash, so that claims about the run can be cached."""
 
     @property
     def transcript(self) -> Transcript:
-        """All that was said."""
+        """All messages of the run."""
 
     @property
     def truth(self) -> GroundTruth:
-        """What was the case."""
+        """The ground truth."""
 
     @property
     def knowledge(self) -> Knowledge:
-        """What the attacker knows."""
+        """The attacker's knowledge."""
 
     @property
     def targets(self) -> Sequence[Party]:
-        """Whom to ask about."""
+        """The targets of claims."""

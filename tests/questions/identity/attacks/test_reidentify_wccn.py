@@ -257,11 +257,11 @@ class TestBadInput:
             else m
             for m in different.transcript.messages
         )
-        with pytest.raises(NeedsError, match=f"of {broken} in round 1 hold NaN"):
+        with pytest.raises(NeedsError, match=f"of {broken} in round 1 contain NaN"):
             claims(ReidentifyWccn(), with_messages(different, said))
 
     def test_names_a_target_without_updates(self, different) -> None:
-        with pytest.raises(NeedsError, match="no update can be read of anon/77-0"):
+        with pytest.raises(NeedsError, match="no update of anon/77-0 can be read"):
             claims(ReidentifyWccn(), replace(different, targets=(Party("anon/77-0"),)))
 
     @pytest.mark.parametrize(

@@ -64,5 +64,5 @@ def test_refuses_to_link_lasting_pseudonyms() -> None:
 
 def test_refuses_to_learn_from_one_round(different) -> None:
     view = different.transcript.seen_by(SERVER).during((0,))
-    with pytest.raises(NeedsError, match="let it hear two rounds or more"):
+    with pytest.raises(NeedsError, match="let it observe two rounds or more"):
         infer(QUICK, different, view)

@@ -67,7 +67,7 @@ def test_refuses_to_compare_senders_of_one_round(different) -> None:
 
 
 def test_refuses_an_unobserved_target_by_name(different) -> None:
-    with pytest.raises(NeedsError, match="no update can be read of anon/77-0"):
+    with pytest.raises(NeedsError, match="no update of anon/77-0 can be read"):
         infer(LinkWccn(), replace(different, targets=(Party("anon/77-0"),)))
 
 
