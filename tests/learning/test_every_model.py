@@ -108,7 +108,7 @@ def test_answers_images_and_ends_in_so_wide_a_layer(model, task, last):
 @pytest.mark.parametrize("name", MODELS)
 def test_refuses_texts_or_numbers_and_says_what_would_do(name):
     wrong = CENSUS if name in ("text_bag", "lstm") else TEXTS
-    with pytest.raises(PlanError, match=r"the model \w+ takes .*: choose"):
+    with pytest.raises(PlanError, match=r"model: \w+ takes .*; choose"):
         KNOWN.parts()[name]().build(wrong)
 
 

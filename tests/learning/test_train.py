@@ -370,7 +370,7 @@ def test_refuses_groups_that_start_in_different_types():
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
     single = {name: weight.float() for name, weight in start.items()}
     groups = [Group(each, pool, MEMBERS[:1], SEED) for each in (start, single)]
-    with pytest.raises(ValueError, match="start in one type"):
+    with pytest.raises(ValueError, match="start weights of one dtype"):
         list(train_groups(MLP, groups, RECIPES["sgd"], round=0, engine="stacked"))
 
 

@@ -128,7 +128,7 @@ def test_refuses_a_model_that_cannot_be_sent():
 
 
 def test_refuses_to_compute_on_a_gpu():
-    with pytest.raises(PlanError, match="computes on the cpu"):
+    with pytest.raises(PlanError, match="computes on the CPU"):
         train(MLP, TABLE, engine="processes", device="cuda")
 
 
@@ -188,7 +188,7 @@ def test_a_script_needs_no_guard_but_a_builder_of_its_own_is_refused(tmp_path):
         [sys.executable, path], check=False, capture_output=True, text=True, timeout=180
     )
     assert done.stdout == "1\n"
-    assert "PlanError: the model cannot be sent" in done.stderr
+    assert "PlanError: model: it cannot be sent" in done.stderr
 
 
 def test_another_pool_of_the_same_size_is_not_mistaken_for_the_last():
