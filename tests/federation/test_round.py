@@ -240,7 +240,7 @@ def test_a_training_that_runs_away_is_refused_with_its_cause(
     small: Federation, tmp_path: Path
 ) -> None:
     wild = replace(small, recipe=Recipe(rate=2.9e38, epochs=3, batch=1))
-    with pytest.raises(PlanError, match=r"training of client/\d ran away in round 0.*rate"):
+    with pytest.raises(PlanError, match=r"training of client/\d diverged in round 0.*rate"):
         held(wild, tmp_path)
     assert Recorder(tmp_path, manifest_of(wild, "none")).committed() == 0
 

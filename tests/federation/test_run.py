@@ -329,7 +329,7 @@ def test_federations_that_share_a_folder_or_have_none_are_refused(
     small: Federation, tmp_path: Path
 ) -> None:
     for folders in ([tmp_path, tmp_path], [tmp_path]):
-        with pytest.raises(ValueError, match="a folder of its own: 2 federations, 1 folders"):
+        with pytest.raises(ValueError, match="its own folder, got 2 federations and 1 folders"):
             run_together([small, replace(small, seed=Seed(6))], folders)
     assert not any(tmp_path.iterdir())
 
