@@ -104,7 +104,8 @@ class Federation:
             _refuse_strange_labels(examples, self.task.classes)
         if not 0 <= self.shadows < sizes.pop():
             raise ValueError(
-                f"shadows must be 0 or more and fewer than all parties with rows, got {self.shadows}"
+                "shadows must be 0 or more and fewer than all parties with rows, got "
+                f"{self.shadows}"
             )
         if self.background is not None:
             _refuse_strange_labels(self.background, self.task.classes)
