@@ -25,7 +25,7 @@ from overheard.federation.federation import Federation
 
 @dataclass(frozen=True)
 class Mirror(Defense):
-    """Doubles a client's examples, the second time with the other label."""
+    """Duplicates a client's examples with the other label."""
 
     name = "mirror"
     source = "this test"
@@ -40,7 +40,7 @@ class Mirror(Defense):
 
 @dataclass(frozen=True)
 class DropZeros(Defense):
-    """Leaves out all examples of class 0."""
+    """Removes all examples of class 0."""
 
     name = "drop zeros"
     source = "this test"
@@ -53,7 +53,7 @@ class DropZeros(Defense):
 
 @dataclass(frozen=True)
 class Witness(Defense):
-    """Puts the moment's former chunk in the place of the examples; none for none."""
+    """Replaces the examples by the previous chunk, or by none."""
 
     name = "witness"
     source = "this test"
@@ -69,7 +69,7 @@ class Witness(Defense):
 
 @dataclass(frozen=True)
 class Lasting(Defense):
-    """Puts a public example in the place of all, drawn once for the party."""
+    """Replaces all examples by one public example, drawn once for the party."""
 
     name = "lasting"
     source = "this test"
@@ -89,7 +89,7 @@ class Still(Defense):
     switched_off_by = "the client"
 
 
-def test_all_are_asked_and_all_answer_unless_told_otherwise(small: Federation) -> None:
+def test_all_clients_take_part_by_default(small: Federation) -> None:
     cohort = gather(small, 0)
     assert [member.name for member in cohort.members] == [client(0), client(1)]
     assert [member.rows.tolist() for member in cohort.members] == [[0], [1, 2, 3]]
@@ -97,7 +97,7 @@ def test_all_are_asked_and_all_answer_unless_told_otherwise(small: Federation) -
 
 
 @pytest.mark.parametrize(("share", "count"), [(0.001, 1), (0.25, 5), (0.5, 10), (1.0, 20)])
-def test_a_share_of_the_clients_is_asked_and_one_at_least(
+def test_samples_a_share_of_the_clients_and_at_least_one(
     crowd: Federation, share: float, count: int
 ) -> None:
     asked = participants(replace(crowd, participation=share), 0)
@@ -105,14 +105,14 @@ def test_a_share_of_the_clients_is_asked_and_one_at_least(
     assert list(asked) == sorted(asked)
 
 
-def test_who_is_asked_is_drawn_anew_each_round_and_alike_each_time(crowd: Federation) -> None:
+def test_the_sample_differs_by_round_and_is_reproducible(crowd: Federation) -> None:
     half = replace(crowd, participation=0.5)
     assert len({participants(half, number) for number in range(3)}) == 3
     assert participants(half, 1) == participants(half, 1)
 
 
 @given(st.integers(0, 2**62))
-def test_who_was_asked_either_answers_or_is_missing(seed: int) -> None:
+def test_a_sampled_client_either_trains_or_is_missing(seed: int) -> None:
     pool = Examples(torch.zeros(20, 1), torch.zeros(20, dtype=torch.int64))
     federation = Federation(
         build_model=torch.nn.Identity,
@@ -134,7 +134,7 @@ def test_who_was_asked_either_answers_or_is_missing(seed: int) -> None:
     assert answering | set(cohort.missing) == asked
 
 
-def test_failures_come_at_their_rate(crowd: Federation) -> None:
+def test_clients_fail_at_the_failure_rate(crowd: Federation) -> None:
     # 60 draws at 0.3 expect 18 failures, with a deviation of sqrt(60 * 0.3 * 0.7) = 3.5.
     failing = replace(crowd, failure_rate=0.3)
     failures = [gather(failing, number).missing for number in range(3)]
@@ -143,18 +143,18 @@ def test_failures_come_at_their_rate(crowd: Federation) -> None:
     assert len({tuple(missing) for missing in failures}) == 3
 
 
-def test_a_client_without_examples_is_missing_and_says_so(small: Federation) -> None:
+def test_a_client_without_examples_is_missing_with_its_reason(small: Federation) -> None:
     held = [torch.tensor([], dtype=torch.int64), torch.tensor([1])]
     cohort = gather(replace(small, rows=[held] * 2), 0)
     assert cohort.missing == {client(0): EMPTY}
     assert [member.name for member in cohort.members] == [client(1)]
 
 
-def test_where_no_defense_changes_data_none_are_copied(small: Federation) -> None:
+def test_without_a_defense_of_the_data_none_are_copied(small: Federation) -> None:
     assert gather(replace(small, defenses=(Still(),)), 0).pool is small.pool
 
 
-def test_a_defense_of_the_data_gives_each_client_its_changed_examples(
+def test_clients_train_on_examples_changed_by_a_defense(
     small: Federation,
 ) -> None:
     cohort = gather(replace(small, defenses=(Mirror(),)), 0)
@@ -164,7 +164,7 @@ def test_a_defense_of_the_data_gives_each_client_its_changed_examples(
     assert small.pool.labels.tolist() == [0, 1, 1, 1]
 
 
-def test_a_shadow_device_learns_from_its_examples_as_they_are_unless_it_is_defended(
+def test_a_shadow_device_trains_on_unchanged_examples_unless_it_is_defended(
     small: Federation,
 ) -> None:
     # Client 1 is now the server's device: of two parties the last.
@@ -180,7 +180,7 @@ def test_a_shadow_device_learns_from_its_examples_as_they_are_unless_it_is_defen
     assert own.inputs.equal(small.pool.inputs[1:])
 
 
-def test_a_shadow_device_is_asked_and_fails_as_clients_do(crowd: Federation) -> None:
+def test_shadow_devices_are_sampled_and_fail_like_clients(crowd: Federation) -> None:
     failing = replace(crowd, shadows=10, participation=0.5, failure_rate=0.5)
     cohorts = [gather(failing, number) for number in range(3)]
     answered = {member.name for cohort in cohorts for member in cohort.members}
@@ -198,7 +198,7 @@ def test_defenses_of_the_data_act_in_order(small: Federation) -> None:
     assert before.missing == {client(0): EMPTY}
 
 
-def test_a_defense_of_the_data_is_told_the_chunk_before_and_how_long_ago_it_was(
+def test_a_defense_of_the_data_gets_the_previous_chunk_and_its_age(
     crowd: Federation,
 ) -> None:
     # The 20 clients exchange in rounds 2 and 3 of 5; client 7 holds rows 70 to 79 until then.
@@ -215,11 +215,11 @@ def test_a_defense_of_the_data_is_told_the_chunk_before_and_how_long_ago_it_was(
         assert learned.labels.tolist() == [age] * 10
 
 
-def test_no_defense_is_told_a_former_chunk_at_any_other_step(crowd: Federation) -> None:
+def test_other_hooks_get_no_previous_chunk(crowd: Federation) -> None:
     assert moment(crowd, Witness(), 2, client(7)).former is None
 
 
-def test_of_two_clients_one_of_which_is_asked_the_other_knows_who_it_was() -> None:
+def test_the_sampling_rate_is_from_the_view_of_another_client() -> None:
     # Of 10 clients 3 are asked: one of the 7 others knows that they are among 9.
     assert sampling_rate(10, 0.3) == pytest.approx(3 / 9)
     assert sampling_rate(2, 0.5) == 1.0
@@ -227,7 +227,7 @@ def test_of_two_clients_one_of_which_is_asked_the_other_knows_who_it_was() -> No
     assert asked(2, 0.1) == 1
 
 
-def test_every_defense_round_and_party_has_a_seed_of_its_own(small: Federation) -> None:
+def test_every_defense_round_and_party_has_its_own_seed(small: Federation) -> None:
     moments = [
         moment(small, defense, number, party)
         for defense in (Mirror(), DropZeros())
@@ -238,7 +238,7 @@ def test_every_defense_round_and_party_has_a_seed_of_its_own(small: Federation) 
     assert (moments[3].round, moments[3].party) == (1, client(1))
 
 
-def test_a_defense_of_the_data_is_handed_the_background_and_may_draw_once_for_all_rounds(
+def test_a_defense_of_the_data_gets_the_background_and_a_seed_for_all_rounds(
     crowd: Federation,
 ) -> None:
     background = Examples(torch.arange(1000.0)[:, None], torch.zeros(1000, dtype=torch.int64))
@@ -251,7 +251,7 @@ def test_a_defense_of_the_data_is_handed_the_background_and_may_draw_once_for_al
         gather(replace(public, background=None), 0)
 
 
-def test_the_lasting_seed_is_another_for_another_defense_party_or_federation(
+def test_the_lasting_seed_depends_on_defense_party_and_federation(
     small: Federation,
 ) -> None:
     federations = (small, replace(small, seed=Seed(6)))

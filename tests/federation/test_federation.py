@@ -57,7 +57,7 @@ class Masks(Still):
         ({"shadows": 1, "shifts": {client(1): (1,)}}, "shifts: client/1 is none"),
     ],
 )
-def test_a_federation_that_cannot_be_run_is_refused(
+def test_refuses_an_invalid_federation(
     small: Federation, changes: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
@@ -68,7 +68,7 @@ def test_clients_are_numbered_in_the_order_of_their_rows(small: Federation) -> N
     assert small.clients == (client(0), client(1))
 
 
-def test_the_last_of_those_who_hold_rows_are_shadow_devices(crowd: Federation) -> None:
+def test_the_last_parties_with_rows_are_shadow_devices(crowd: Federation) -> None:
     parties = replace(crowd, shadows=3).clients
     assert parties == (*map(client, range(17)), shadow(0), shadow(1), shadow(2))
 
@@ -78,7 +78,7 @@ class AtTheServer(Still):
     enforced_at = "server"
 
 
-def test_who_holds_a_shadow_device_may_leave_out_what_clients_enforce(
+def test_shadow_devices_skip_defenses_of_clients_unless_they_are_defended(
     small: Federation,
 ) -> None:
     defended = (Still(), AtTheServer())

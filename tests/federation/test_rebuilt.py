@@ -21,13 +21,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def told(home: Path) -> Transcript:
-    """A run that nobody changes."""
+    """A complete run; tests must not change it."""
     transcript, _ = run(federation(), home)
     return transcript
 
 
 def trained(start, body: DistilledSet) -> dict[str, torch.Tensor]:
-    """One pass over a set by torch's own descent, in float64."""
+    """Train for one pass over a set with autograd, in float64."""
     model = federation().build_model().double()
     model.load_state_dict({name: one.double() for name, one in start.items()})
     for x, y, rate in zip(body.inputs, body.labels, body.rates, strict=True):
@@ -40,9 +40,7 @@ def trained(start, body: DistilledSet) -> dict[str, torch.Tensor]:
     return {name: one.detach() for name, one in model.named_parameters()}
 
 
-def test_beside_each_set_stands_the_model_that_follows_from_it(
-    told: Transcript, home: Path
-) -> None:
+def test_adds_the_model_trained_on_each_set(told: Transcript, home: Path) -> None:
     said = open_transcript(home).messages
     start = next(m.body.weights for m in said if isinstance(m.body, Broadcast))
     view = told.seen_by(SERVER)
@@ -63,7 +61,7 @@ def test_beside_each_set_stands_the_model_that_follows_from_it(
     assert view.broadcasts().keys() == set(range(ROUNDS + 1))
 
 
-def test_what_was_said_stands_there_as_it_was(told: Transcript, home: Path) -> None:
+def test_keeps_the_recorded_messages(told: Transcript, home: Path) -> None:
     assert {(m.round, m.sender) for m in told.messages if isinstance(m.body, DistilledSet)} == {
         (m.round, m.sender)
         for m in open_transcript(home).messages
@@ -71,7 +69,7 @@ def test_what_was_said_stands_there_as_it_was(told: Transcript, home: Path) -> N
     }
 
 
-def test_a_client_reads_the_models_of_others_no_more_than_their_sets(
+def test_derived_updates_have_the_readers_of_their_sets(
     told: Transcript,
 ) -> None:
     view = told.seen_by(client(0))
@@ -79,9 +77,7 @@ def test_a_client_reads_the_models_of_others_no_more_than_their_sets(
     assert view.updates(client(0)).keys() == set(range(ROUNDS))
 
 
-def test_what_was_rebuilt_is_not_trained_again(
-    told: Transcript, home: Path, tmp_path: Path
-) -> None:
+def test_does_not_derive_updates_again(told: Transcript, home: Path, tmp_path: Path) -> None:
     assert told.messages
     shutil.copytree(home, tmp_path, dirs_exist_ok=True)
     again = tmp_path / "rebuilt" / "transcript"

@@ -24,7 +24,9 @@ class OnlyZeros(Defense):
         return Examples(data.inputs, torch.zeros_like(data.labels))
 
 
-def test_counts_what_each_client_holds_in_each_round(small: Federation, tmp_path: Path) -> None:
+def test_counts_the_labels_of_each_client_in_each_round(
+    small: Federation, tmp_path: Path
+) -> None:
     shifted = replace(
         small,
         rows=[
@@ -42,7 +44,7 @@ def test_counts_what_each_client_holds_in_each_round(small: Federation, tmp_path
     assert truth.label_counts(COHORT, (0, 1)).tolist() == [2, 6]
 
 
-def test_a_long_run_is_tested_evenly_from_the_first_to_the_last(
+def test_a_long_run_is_tested_at_evenly_spaced_rounds(
     small: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = replace(small, rounds=4, rows=[small.rows[0]] * 4)
@@ -53,14 +55,12 @@ def test_a_long_run_is_tested_evenly_from_the_first_to_the_last(
     assert told.accuracy == {number: whole.accuracy[number] for number in (0, 2, 4)}
 
 
-def test_counts_the_clients_own_data_whatever_a_defense_makes_of_them(
-    small: Federation, tmp_path: Path
-) -> None:
+def test_counts_labels_before_any_defense(small: Federation, tmp_path: Path) -> None:
     _, truth = run(replace(small, defenses=(OnlyZeros(),)), tmp_path)
     assert truth.counts[0, client(1)].tolist() == [0, 3]
 
 
-def test_a_balanced_client_is_counted_as_it_is_and_not_as_it_trains(
+def test_counts_the_labels_of_a_balanced_client_before_balancing(
     small: Federation, tmp_path: Path
 ) -> None:
     # One client with one example of class 0 and three of class 1 trains on two of each.
@@ -71,7 +71,7 @@ def test_a_balanced_client_is_counted_as_it_is_and_not_as_it_trains(
     assert truth.label_counts(client(0), (0, 1)).tolist() == [2, 6]
 
 
-def test_counts_only_clients_that_answered(crowd: Federation, tmp_path: Path) -> None:
+def test_counts_only_clients_with_an_update(crowd: Federation, tmp_path: Path) -> None:
     transcript, truth = run(replace(crowd, participation=0.5, failure_rate=0.5), tmp_path)
     absent = {(m.round, m.sender) for m in transcript.messages if isinstance(m.body, Missing)}
     assert absent
@@ -90,7 +90,7 @@ def test_knows_the_accuracy_of_every_broadcast_and_of_the_final_model(
     assert list(truth.accuracy) == [0, 1, 2]
 
 
-def test_tells_who_clients_are_and_of_shadow_devices_nothing(
+def test_records_users_and_attributes_but_nothing_of_shadow_devices(
     small: Federation, tmp_path: Path
 ) -> None:
     told = replace(
@@ -112,9 +112,7 @@ def test_tells_who_clients_are_and_of_shadow_devices_nothing(
     assert again.attributes == truth.attributes
 
 
-def test_knows_who_shifts_and_that_moves_nothing_that_is_said(
-    small: Federation, tmp_path: Path
-) -> None:
+def test_records_shifts_which_do_not_change_the_run(small: Federation, tmp_path: Path) -> None:
     plain, truth = run(small, tmp_path / "plain")
     told, shifted = run(replace(small, shifts={client(1): (1,)}), tmp_path / "shifted")
     assert truth.shifts == {}

@@ -1,4 +1,4 @@
-"""Worker processes: the sequential engine's bits, and no process left over."""
+"""Worker processes give the bits of the sequential engine, and none is left over."""
 
 import os
 import signal
@@ -19,9 +19,9 @@ from overheard.learning.train import train_cohort
 from overheard.learning.workers import processes
 from overheard.learning.workers.processes import WorkerError, hire
 from tests.learning.cases import (
+    CLIENTS,
     CONVOLUTIONS,
     IMAGES,
-    MEMBERS,
     MLP,
     READING,
     RECIPES,
@@ -45,7 +45,7 @@ CASES = {
 }
 
 
-def train(build, task, members=MEMBERS, recipe=RECIPES["momentum"], **settings):
+def train(build, task, members=CLIENTS, recipe=RECIPES["momentum"], **settings):
     start, pool = start_of(build, torch.float32), pool_of(task, torch.float32)
     return train_cohort(build, start, pool, members, recipe, seed=SEED, round=3, **settings)
 
@@ -61,13 +61,13 @@ def test_workers_give_the_bits_of_the_sequential_engine(case, recipe):
     build, task = CASES[case]
     here = list(train(build, task, recipe=RECIPES[recipe], engine="sequential"))
     there = list(train(build, task, recipe=RECIPES[recipe], engine="processes", workers=2))
-    assert [each.member for each in there] == list(MEMBERS)
+    assert [each.member for each in there] == list(CLIENTS)
     for one, other in zip(here, there, strict=True):
         assert same_bits(one.delta, other.delta)
         assert one.loss == other.loss
 
 
-def test_workers_stay_for_the_next_call():
+def test_workers_are_reused():
     list(train(MLP, TABLE, engine="processes", workers=2))
     assert processes.are_ready(2)
     crew = hire(lesson(MLP, TABLE), 2)
@@ -80,9 +80,9 @@ def test_workers_stay_for_the_next_call():
 
 
 @pytest.mark.slow
-def test_a_caller_who_stops_listening_ends_the_workers():
+def test_a_caller_that_stops_early_ends_the_workers():
     crew = hire(lesson(MLP, TABLE), 1)
-    trained = crew.train(MEMBERS, 1)
+    trained = crew.train(CLIENTS, 1)
     next(trained)
     trained.close()
     # The process is gone, and was waited for: it left no zombie behind.
@@ -90,11 +90,11 @@ def test_a_caller_who_stops_listening_ends_the_workers():
     assert not processes.are_ready(1)
 
 
-@pytest.mark.parametrize("window", [1, len(MEMBERS), 99])
-def test_a_caller_who_took_every_member_leaves_the_workers_at_rest(window):
+@pytest.mark.parametrize("window", [1, len(CLIENTS), 99])
+def test_a_caller_that_took_every_result_leaves_the_workers_idle(window):
     crew = hire(lesson(MLP, TABLE), 1)
-    trained = crew.train(MEMBERS, window)
-    assert [each.member for each in islice(trained, len(MEMBERS))] == list(MEMBERS)
+    trained = crew.train(CLIENTS, window)
+    assert [each.member for each in islice(trained, len(CLIENTS))] == list(CLIENTS)
     assert processes.are_ready(1)
     trained.close()
     assert crew._workers[0].process.poll() is None
@@ -102,17 +102,17 @@ def test_a_caller_who_took_every_member_leaves_the_workers_at_rest(window):
 
 
 @pytest.mark.slow
-def test_a_dead_worker_is_named():
+def test_names_a_dead_worker():
     crew = hire(lesson(MLP, TABLE), 1)
     number = crew._workers[0].process.pid
     os.kill(number, signal.SIGKILL)
     with pytest.raises(WorkerError, match=f"{number} died .exit code -9.*fewer workers"):
-        list(crew.train(MEMBERS, 2))
+        list(crew.train(CLIENTS, 2))
     assert not processes.are_ready(1)
 
 
 @pytest.mark.slow
-def test_tells_what_went_wrong_in_a_worker():
+def test_reports_an_error_in_a_worker():
     members = (Member("client/9", torch.tensor([99])),)
     with pytest.raises(WorkerError, match=r"client/9(.|\n)*IndexError"):
         list(train(MLP, TABLE, members, engine="processes", workers=1))
@@ -181,7 +181,7 @@ list(crew.train([Member("client/0", torch.arange(4))], 1))
 
 
 @pytest.mark.slow
-def test_a_script_needs_no_guard_but_a_builder_of_its_own_is_refused(tmp_path):
+def test_a_script_needs_no_guard_but_its_own_builder_is_refused(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     done = subprocess.run(
@@ -191,12 +191,12 @@ def test_a_script_needs_no_guard_but_a_builder_of_its_own_is_refused(tmp_path):
     assert "PlanError: model: it cannot be sent" in done.stderr
 
 
-def test_another_pool_of_the_same_size_is_not_mistaken_for_the_last():
+def test_uses_a_new_pool_of_the_same_size():
     start = start_of(MLP, torch.float32)
     for sign in (1, -1):
         pool = pool_of(TABLE, torch.float32)
         pool = Examples(pool.inputs * sign, pool.labels)
-        run = partial(train_cohort, MLP, start, pool, MEMBERS, RECIPES["sgd"])
+        run = partial(train_cohort, MLP, start, pool, CLIENTS, RECIPES["sgd"])
         here = [each.delta for each in run(seed=SEED, round=3, engine="sequential")]
         there = [each.delta for each in run(seed=SEED, round=3, engine="processes", workers=2)]
         assert all(map(same_bits, here, there))
@@ -211,7 +211,7 @@ def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path):
 
 
 @pytest.mark.slow
-def test_workers_are_called_once_they_are_missed_and_change_no_bit(monkeypatch):
+def test_workers_are_started_once_they_save_time_and_change_no_bit(monkeypatch):
     # Three workers, as no other test asks for three; nothing is worth calling them at first.
     here = list(train(CONVOLUTIONS, IMAGES, engine="sequential"))
     monkeypatch.setattr(processes, "WORTH_CALLING", 1e9)
@@ -229,7 +229,7 @@ def test_workers_are_called_once_they_are_missed_and_change_no_bit(monkeypatch):
         assert all(same_bits(one.delta, other.delta) for other in others)
 
 
-def test_workers_that_cannot_take_the_model_are_not_called_again(monkeypatch):
+def test_workers_that_cannot_load_the_model_are_not_started_again(monkeypatch):
     monkeypatch.setattr(processes, "_MISSED", {})
     processes.do_without(3)
     processes.miss(1e9, 3)
