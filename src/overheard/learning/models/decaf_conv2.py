@@ -29,7 +29,7 @@ class DecafConv2(Model):
     """
 
     name: ClassVar[str] = "decaf_conv2"
-    source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; channels are ours"
+    source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; with channels of this project"
 
     first: int = 10
     second: int = 20

@@ -27,7 +27,7 @@ class DecafModules(Model):
     """
 
     name: ClassVar[str] = "decaf_modules"
-    source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; channels are ours"
+    source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; with channels of this project"
 
     modules: int = 3
     channels: int = 16
