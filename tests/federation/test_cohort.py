@@ -91,8 +91,8 @@ class Still(Defense):
 
 def test_all_clients_take_part_by_default(small: Federation) -> None:
     cohort = gather(small, 0)
-    assert [member.name for member in cohort.members] == [client(0), client(1)]
-    assert [member.rows.tolist() for member in cohort.members] == [[0], [1, 2, 3]]
+    assert [task.name for task in cohort.members] == [client(0), client(1)]
+    assert [task.rows.tolist() for task in cohort.members] == [[0], [1, 2, 3]]
     assert cohort.missing == {}
 
 
@@ -100,9 +100,9 @@ def test_all_clients_take_part_by_default(small: Federation) -> None:
 def test_samples_a_share_of_the_clients_and_at_least_one(
     crowd: Federation, share: float, count: int
 ) -> None:
-    asked = participants(replace(crowd, participation=share), 0)
-    assert len(set(asked)) == count
-    assert list(asked) == sorted(asked)
+    sampled = participants(replace(crowd, participation=share), 0)
+    assert len(set(sampled)) == count
+    assert list(sampled) == sorted(sampled)
 
 
 def test_the_sample_differs_by_round_and_is_reproducible(crowd: Federation) -> None:
@@ -128,10 +128,10 @@ def test_a_sampled_client_either_trains_or_is_missing(seed: int) -> None:
         failure_rate=0.5,
     )
     cohort = gather(federation, 0)
-    answering = {member.name for member in cohort.members}
+    answering = {task.name for task in cohort.members}
     assert not answering & set(cohort.missing)
-    asked = {client(index) for index in participants(federation, 0)}
-    assert answering | set(cohort.missing) == asked
+    sampled = {client(index) for index in participants(federation, 0)}
+    assert answering | set(cohort.missing) == sampled
 
 
 def test_clients_fail_at_the_failure_rate(crowd: Federation) -> None:
@@ -144,10 +144,10 @@ def test_clients_fail_at_the_failure_rate(crowd: Federation) -> None:
 
 
 def test_a_client_without_examples_is_missing_with_its_reason(small: Federation) -> None:
-    held = [torch.tensor([], dtype=torch.int64), torch.tensor([1])]
-    cohort = gather(replace(small, rows=[held] * 2), 0)
+    rows = [torch.tensor([], dtype=torch.int64), torch.tensor([1])]
+    cohort = gather(replace(small, rows=[rows] * 2), 0)
     assert cohort.missing == {client(0): EMPTY}
-    assert [member.name for member in cohort.members] == [client(1)]
+    assert [task.name for task in cohort.members] == [client(1)]
 
 
 def test_without_a_defense_of_the_data_none_are_copied(small: Federation) -> None:
@@ -158,24 +158,24 @@ def test_clients_train_on_examples_changed_by_a_defense(
     small: Federation,
 ) -> None:
     cohort = gather(replace(small, defenses=(Mirror(),)), 0)
-    learned = [cohort.pool.take(member.rows) for member in cohort.members]
-    assert [one.labels.tolist() for one in learned] == [[0, 1], [1, 1, 1, 0, 0, 0]]
-    assert [one.inputs.flatten().tolist() for one in learned] == [[2.0] * 2, [4.0] * 6]
+    examples = [cohort.pool.take(task.rows) for task in cohort.members]
+    assert [one.labels.tolist() for one in examples] == [[0, 1], [1, 1, 1, 0, 0, 0]]
+    assert [one.inputs.flatten().tolist() for one in examples] == [[2.0] * 2, [4.0] * 6]
     assert small.pool.labels.tolist() == [0, 1, 1, 1]
 
 
 def test_a_shadow_device_trains_on_unchanged_examples_unless_it_is_defended(
     small: Federation,
 ) -> None:
-    # Client 1 is now the server's device: of two parties the last.
+    # Client 1 is now the server's device: the last of two parties.
     mixed = replace(small, shadows=1, defenses=(Mirror(),))
     plain, defended = (
         gather(replace(mixed, are_shadows_defended=is_defended), 0)
         for is_defended in (False, True)
     )
-    assert [member.name for member in plain.members] == [client(0), shadow(0)]
-    assert [len(member.rows) for member in plain.members] == [2, 3]
-    assert [len(member.rows) for member in defended.members] == [2, 6]
+    assert [task.name for task in plain.members] == [client(0), shadow(0)]
+    assert [len(task.rows) for task in plain.members] == [2, 3]
+    assert [len(task.rows) for task in defended.members] == [2, 6]
     own = plain.pool.take(plain.members[1].rows)
     assert own.inputs.equal(small.pool.inputs[1:])
 
@@ -183,18 +183,18 @@ def test_a_shadow_device_trains_on_unchanged_examples_unless_it_is_defended(
 def test_shadow_devices_are_sampled_and_fail_like_clients(crowd: Federation) -> None:
     failing = replace(crowd, shadows=10, participation=0.5, failure_rate=0.5)
     cohorts = [gather(failing, number) for number in range(3)]
-    answered = {member.name for cohort in cohorts for member in cohort.members}
-    missing = {who for cohort in cohorts for who in cohort.missing}
+    answered = {task.name for cohort in cohorts for task in cohort.members}
+    missing = {party for cohort in cohorts for party in cohort.missing}
     assert any(map(is_shadow, map(Party, answered)))
     assert any(map(is_shadow, missing))
 
 
 def test_defenses_of_the_data_act_in_order(small: Federation) -> None:
-    # Mirrored first, client 0 keeps the mirrored half; dropped first, it keeps nothing.
+    # If mirrored first, client 0 keeps the mirrored half; if dropped first, nothing.
     after = gather(replace(small, defenses=(Mirror(), DropZeros())), 0)
-    assert [len(member.rows) for member in after.members] == [1, 3]
+    assert [len(task.rows) for task in after.members] == [1, 3]
     before = gather(replace(small, defenses=(DropZeros(), Mirror())), 0)
-    assert [len(member.rows) for member in before.members] == [6]
+    assert [len(task.rows) for task in before.members] == [6]
     assert before.missing == {client(0): EMPTY}
 
 
@@ -210,9 +210,9 @@ def test_a_defense_of_the_data_gets_the_previous_chunk_and_its_age(
     assert len(gather(rounds, 1).missing) == 20
     for number, before, age in ((2, first, 0), (3, second, 0), (4, second, 1)):
         cohort = gather(rounds, number)
-        learned = cohort.pool.take(cohort.members[7].rows)
-        assert torch.equal(learned.inputs, crowd.pool.inputs[before[7]])
-        assert learned.labels.tolist() == [age] * 10
+        examples = cohort.pool.take(cohort.members[7].rows)
+        assert torch.equal(examples.inputs, crowd.pool.inputs[before[7]])
+        assert examples.labels.tolist() == [age] * 10
 
 
 def test_other_hooks_get_no_previous_chunk(crowd: Federation) -> None:
@@ -243,10 +243,10 @@ def test_a_defense_of_the_data_gets_the_background_and_a_seed_for_all_rounds(
 ) -> None:
     background = Examples(torch.arange(1000.0)[:, None], torch.zeros(1000, dtype=torch.int64))
     public = replace(crowd, background=background, defenses=(Lasting(),))
-    learned = [gather(public, number).pool.inputs.flatten().tolist() for number in range(3)]
-    assert learned[0] == learned[1] == learned[2]
+    examples = [gather(public, number).pool.inputs.flatten().tolist() for number in range(3)]
+    assert examples[0] == examples[1] == examples[2]
     # Twenty draws of a thousand.
-    assert len(set(learned[0])) >= 15
+    assert len(set(examples[0])) >= 15
     with pytest.raises(AssertionError):
         gather(replace(public, background=None), 0)
 

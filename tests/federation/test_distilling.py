@@ -30,9 +30,11 @@ TASK = Task((4,), ("a", "b", "c"))
 
 
 def clusters(seed: int, labels: torch.Tensor) -> Examples:
-    draw = Seed(seed).generator()
-    places = 2 * torch.eye(CLASSES, 4)
-    return Examples(places[labels] + 0.3 * torch.randn(len(labels), 4, generator=draw), labels)
+    generator = Seed(seed).generator()
+    centres = 2 * torch.eye(CLASSES, 4)
+    return Examples(
+        centres[labels] + 0.3 * torch.randn(len(labels), 4, generator=generator), labels
+    )
 
 
 def federation(
@@ -86,23 +88,27 @@ def test_trains_a_model_without_sending_trained_weights(tmp_path: Path) -> None:
     _, truth = run(federation(rounds=20, flip=flip), tmp_path)
     assert truth.accuracy[20] > 0.9
     assert truth.accuracy[0] < 0.8
-    said = open_transcript(tmp_path).messages
-    kinds = [type(message.body) for message in said]
-    # The first weights, which say what is trained; a set from the server and each client.
+    messages = open_transcript(tmp_path).messages
+    kinds = [type(message.body) for message in messages]
+    # The initial weights, and a set from the server and each client.
     assert kinds.count(Broadcast) == 1
     assert Update not in kinds
     assert kinds.count(DistilledSet) == 21 + 20 * CLIENTS
 
 
 def test_the_server_sends_the_mean_of_the_clients_sets(done: Path) -> None:
-    said = open_transcript(done).messages
+    messages = open_transcript(done).messages
     for number in range(ROUNDS):
-        own = sets(said, number)
-        after = sets(said, number + 1)[SERVER]
+        client_sets = sets(messages, number)
+        after = sets(messages, number + 1)[SERVER]
         for name in ("inputs", "labels", "rates"):
-            mean = torch.stack([getattr(own[client(k)], name) for k in range(CLIENTS)]).mean(0)
+            mean = torch.stack(
+                [getattr(client_sets[client(k)], name) for k in range(CLIENTS)]
+            ).mean(0)
             assert getattr(after, name).allclose(mean, atol=1e-6)
-        assert not own[client(0)].inputs.allclose(own[client(1)].inputs, atol=1e-4)
+        assert not client_sets[client(0)].inputs.allclose(
+            client_sets[client(1)].inputs, atol=1e-4
+        )
 
 
 def test_only_the_server_reads_a_clients_set(done: Path) -> None:
@@ -114,13 +120,13 @@ def test_only_the_server_reads_a_clients_set(done: Path) -> None:
 @pytest.mark.slow
 def test_with_mask_a_client_without_a_class_does_not_count_for_it(tmp_path: Path) -> None:
     run(federation(rounds=1, without=1), tmp_path)
-    said = open_transcript(tmp_path).messages
-    own, after = sets(said, 0), sets(said, 1)[SERVER]
+    messages = open_transcript(tmp_path).messages
+    client_sets, after = sets(messages, 0), sets(messages, 1)[SERVER]
     # Examples are of the classes 0, 1, 2, 0, 1, 2.
-    assert own[client(0)].counts.tolist() == [1, 0, 1, 1, 0, 1]
-    assert own[client(1)].counts.tolist() == [1] * 6
-    others = torch.stack([own[client(k)].inputs for k in (1, 2)]).mean(0)
-    everyone = torch.stack([own[client(k)].inputs for k in range(CLIENTS)]).mean(0)
+    assert client_sets[client(0)].counts.tolist() == [1, 0, 1, 1, 0, 1]
+    assert client_sets[client(1)].counts.tolist() == [1] * 6
+    others = torch.stack([client_sets[client(k)].inputs for k in (1, 2)]).mean(0)
+    everyone = torch.stack([client_sets[client(k)].inputs for k in range(CLIENTS)]).mean(0)
     assert after.inputs[1].allclose(others[1], atol=1e-6)
     assert after.inputs[0].allclose(everyone[0], atol=1e-6)
 
@@ -129,8 +135,8 @@ def test_with_mask_a_client_without_a_class_does_not_count_for_it(tmp_path: Path
 def test_with_average_a_client_without_a_class_counts_for_it(tmp_path: Path) -> None:
     flip = Flip(samples=2, batch=20, lacking="average")
     run(federation(rounds=1, flip=flip, without=1), tmp_path)
-    own = sets(open_transcript(tmp_path).messages, 0)
-    assert own[client(0)].counts.tolist() == [1] * 6
+    client_sets = sets(open_transcript(tmp_path).messages, 0)
+    assert client_sets[client(0)].counts.tolist() == [1] * 6
 
 
 @pytest.mark.slow
@@ -139,8 +145,8 @@ def test_examples_of_a_class_without_holders_do_not_change(tmp_path: Path) -> No
     labels = whole.pool.labels.clone()
     labels[labels == 2] = 0
     run(replace(whole, pool=Examples(whole.pool.inputs, labels)), tmp_path)
-    said = open_transcript(tmp_path).messages
-    before, after = sets(said, 0)[SERVER], sets(said, 1)[SERVER]
+    messages = open_transcript(tmp_path).messages
+    before, after = sets(messages, 0)[SERVER], sets(messages, 1)[SERVER]
     assert after.inputs[2].equal(before.inputs[2])
     assert not after.inputs[0].equal(before.inputs[0])
 
@@ -177,12 +183,12 @@ def test_opens_a_complete_run_without_running_it(done: Path) -> None:
 @pytest.mark.slow
 def test_a_client_without_examples_sends_a_missing(tmp_path: Path) -> None:
     whole = federation()
-    rows = [[torch.tensor([], dtype=torch.long), *held[1:]] for held in whole.rows]
+    rows = [[torch.tensor([], dtype=torch.long), *clients[1:]] for clients in whole.rows]
     _, truth = run(replace(whole, rows=rows), tmp_path)
-    said = open_transcript(tmp_path).messages
+    messages = open_transcript(tmp_path).messages
     assert (
         Message(0, client(0), frozenset({SERVER}), Missing("the client held no examples"))
-        in said
+        in messages
     )
     assert (0, client(0)) not in truth.counts
 
@@ -193,18 +199,18 @@ class TestDivergence:
     @pytest.mark.slow
     def test_sends_a_missing_and_keeps_the_last_good_set(self, tmp_path: Path) -> None:
         run(federation(flip=self.WILD), tmp_path)
-        said = open_transcript(tmp_path).messages
-        fled = [message.round for message in said if message.body == Missing(RAN_AWAY)]
-        # Inputs of 1e30 are numbers still, and what they teach is none.
-        assert fled.count(1) == CLIENTS
-        assert sets(said, 2)[SERVER].inputs.equal(sets(said, 0)[SERVER].inputs)
+        messages = open_transcript(tmp_path).messages
+        diverged = [message.round for message in messages if message.body == Missing(RAN_AWAY)]
+        # Inputs of 1e30 are finite, but training on them diverges.
+        assert diverged.count(1) == CLIENTS
+        assert sets(messages, 2)[SERVER].inputs.equal(sets(messages, 0)[SERVER].inputs)
 
     @pytest.mark.slow
     def test_halves_the_rates_of_later_rounds(self, tmp_path: Path) -> None:
         run(federation(flip=self.WILD), tmp_path)
-        said = open_transcript(tmp_path).messages
+        messages = open_transcript(tmp_path).messages
         first, third = (
-            (sets(said, n)[client(0)].labels - sets(said, n)[SERVER].labels).abs().max()
+            (sets(messages, n)[client(0)].labels - sets(messages, n)[SERVER].labels).abs().max()
             for n in (0, 2)
         )
         assert float(third) == pytest.approx(float(first) / 2, rel=0.05)

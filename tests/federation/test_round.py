@@ -82,8 +82,8 @@ class HalfRate(Defense):
 def messages_of(federation: Federation, folder: Path) -> Sequence[Message]:
     """The messages of round 0."""
     weights = initial_weights(federation.build_model, Seed(0))
-    with Recorder(folder, manifest_of(federation, "none")).round() as said:
-        hold([Session(federation, weights, said)], 0)
+    with Recorder(folder, manifest_of(federation, "none")).round() as record:
+        hold([Session(federation, weights, record)], 0)
     return read_round(folder, 0)
 
 
@@ -281,11 +281,11 @@ def test_a_federation_whose_round_is_recorded_trains_but_sends_nothing(
     watched = replace(small, defenses=(Watches(),))
     other = replace(watched, seed=Seed(6))
     weights = initial_weights(small.build_model, Seed(0))
-    with Recorder(tmp_path, manifest_of(other, "none")).round() as said:
-        hold([Session(watched, weights, None), Session(other, weights, said)], 0)
+    with Recorder(tmp_path, manifest_of(other, "none")).round() as record:
+        hold([Session(watched, weights, None), Session(other, weights, record)], 0)
     assert len(set(trained)) == 4
     assert sent == trained[2:]
-    # It is the other's updates that were written, not those of the first.
+    # The updates of the other federation were recorded, not those of the first.
     assert deltas(read_round(tmp_path, 0), SERVER) == {
         client(0): [1.0, -1.0],
         client(1): [-2.0, 2.0],

@@ -56,9 +56,9 @@ def workers_of_each_round(federation: Federation, folder: Path) -> list[list[int
     ready = list[list[int]]()
 
     def look(_: int) -> None:
-        crew = processes.muster(1)
-        ready.append([worker.process.pid for worker in crew._workers])
-        crew.rest()
+        worker_pool = processes.muster(1)
+        ready.append([worker.process.pid for worker in worker_pool._workers])
+        worker_pool.rest()
 
     run(federation, folder, look)
     return ready
@@ -119,13 +119,13 @@ def test_files_depend_on_the_seed(crowd: Federation, tmp_path: Path) -> None:
 def test_reports_each_round_once_it_is_on_the_disk(small: Federation, tmp_path: Path) -> None:
     def look(number: int) -> None:
         assert messages_path(tmp_path / "transcript", number).exists()
-        told.append(number)
+        reported.append(number)
 
-    told: list[int] = []
+    reported: list[int] = []
     run(small, tmp_path, look)
-    assert told == [0, 1]
+    assert reported == [0, 1]
     run(small, tmp_path, look)
-    assert told == [0, 1]
+    assert reported == [0, 1]
 
 
 def test_a_resumed_run_has_the_files_of_an_uninterrupted_one(
@@ -139,9 +139,9 @@ def test_a_resumed_run_has_the_files_of_an_uninterrupted_one(
     run(noisy, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         run(noisy, tmp_path / "stopped", stop)
-    told: list[int] = []
-    run(noisy, tmp_path / "stopped", told.append)
-    assert told == [2]
+    reported: list[int] = []
+    run(noisy, tmp_path / "stopped", reported.append)
+    assert reported == [2]
     assert files(tmp_path / "stopped") == files(tmp_path / "whole")
 
 
@@ -192,7 +192,7 @@ def neighbours(crowd: Federation) -> list[Federation]:
     noisy = replace(crowd, engine="stacked", defenses=(Noise(),))
     return [
         replace(noisy, failure_rate=0.2, pool=crowd.pool.take(shuffled)),
-        replace(noisy, seed=Seed(6), rows=[held[:10] for held in crowd.rows], defenses=()),
+        replace(noisy, seed=Seed(6), rows=[rows[:10] for rows in crowd.rows], defenses=()),
         replace(noisy, seed=Seed(7), defenses=(Noise(), ClassBalanced())),
     ]
 
@@ -215,12 +215,15 @@ def test_federations_run_at_once_write_what_each_writes_alone(
         assert left.keys() == left_alone.keys()
         assert left["transcript/manifest.json"] == left_alone["transcript/manifest.json"]
         assert truth.accuracy == truth_alone.accuracy
-        for said, said_alone in zip(transcript.messages, alone.messages, strict=True):
-            assert (said.round, said.sender) == (said_alone.round, said_alone.sender)
-            if isinstance(said.body, Update) and isinstance(said_alone.body, Update):
-                assert said.body.examples == said_alone.body.examples
-                for name, tensor in said_alone.body.delta.items():
-                    assert torch.allclose(said.body.delta[name], tensor, atol=1e-5)
+        for message, message_alone in zip(transcript.messages, alone.messages, strict=True):
+            assert (message.round, message.sender) == (
+                message_alone.round,
+                message_alone.sender,
+            )
+            if isinstance(message.body, Update) and isinstance(message_alone.body, Update):
+                assert message.body.examples == message_alone.body.examples
+                for name, tensor in message_alone.body.delta.items():
+                    assert torch.allclose(message.body.delta[name], tensor, atol=1e-5)
 
 
 def test_reports_a_round_once_all_federations_have_it_on_the_disk(
@@ -230,12 +233,12 @@ def test_reports_a_round_once_all_federations_have_it_on_the_disk(
         for folder in folders_in(tmp_path):
             assert messages_path(folder / "transcript", number).exists()
             assert not messages_path(folder / "transcript", number + 1).exists()
-        told.append(number)
+        reported.append(number)
 
-    told: list[int] = []
+    reported: list[int] = []
     run_together(neighbours(crowd), folders_in(tmp_path), look)
     run_together(neighbours(crowd), folders_in(tmp_path), look)
-    assert told == [0, 1, 2]
+    assert reported == [0, 1, 2]
 
 
 @pytest.mark.parametrize("updates", [0, 3, 5, 6, 11])
@@ -273,9 +276,9 @@ def test_runs_missing_rounds_of_one_federation_to_the_same_files(
     before, times = files(tmp_path), modified(tmp_path)
     for number in (1, 2, 3):
         shutil.rmtree(tmp_path / "b" / "transcript" / "rounds" / f"r{number:04d}")
-    told: list[int] = []
-    run_together(neighbours(crowd), folders_in(tmp_path), told.append)
-    assert told == [1, 2]
+    reported: list[int] = []
+    run_together(neighbours(crowd), folders_in(tmp_path), reported.append)
+    assert reported == [1, 2]
     assert files(tmp_path) == before
     untouched = [path for path in times if path.relative_to(tmp_path).parts[0] != "b"]
     assert {path: modified(tmp_path)[path] for path in untouched} == {

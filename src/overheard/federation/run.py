@@ -69,7 +69,7 @@ def run_together(
     again if one of them is missing the round.
 
     120 federations of two clients with 2,000 examples (14 x 14 pixels, one layer of 64, 20
-    rounds of two epochs) take about a minute of one core, and 110 s one by one.
+    rounds of two epochs) take about a minute of one core. One by one they take 110 s.
 
     Args:
         federations: the federations to run, see `check_together`.
