@@ -14,9 +14,9 @@ from overheard.core.examples import Examples
 class ChunkSmoothing(Defense):
     """Each client phases out its previous examples, so that a distribution shift is gradual.
 
-    In the j-th round after a change, with j = 0 in the first, a share 1 - (j + 1) / (rounds + 1)
-    of the training examples comes from the previous chunk. The rest comes from the current one.
-    The number of examples stays the same. Examples are drawn anew each round, without
+    In the j-th round after a change, with j = 0 in the first, a share 1 - (j + 1) / (rounds +
+    1) of the training examples comes from the previous chunk. The rest comes from the current
+    one. The number of examples stays the same. Examples are drawn anew each round, without
     replacement. From round j = `rounds` on, only the current chunk is used.
 
     A sudden shift becomes a gradual one of the same size. A detector of sudden changes sees
