@@ -51,8 +51,8 @@ def interrupt(script: str, folder: Path) -> tuple[str, int]:
             groups.append(int(first))
             time.sleep(BEGINS)
             caller.send_signal(signal.SIGINT)
-            _, told = caller.communicate(timeout=PATIENCE)
-            return told, int(first)
+            _, stderr = caller.communicate(timeout=PATIENCE)
+            return stderr, int(first)
         finally:
             for group in groups:
                 with suppress(ProcessLookupError):

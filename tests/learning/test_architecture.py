@@ -24,8 +24,8 @@ from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS, dropping
     ],
 )
 def test_detects_dropout_embeddings_recurrence_and_plain_mlps(build, found):
-    told = (draws_at_random, embeds_tokens, is_recurrent, is_chain_of_linear)
-    assert {one for one in told if one(build())} == found
+    checks = (draws_at_random, embeds_tokens, is_recurrent, is_chain_of_linear)
+    assert {one for one in checks if one(build())} == found
 
 
 @pytest.mark.parametrize(

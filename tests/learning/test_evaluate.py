@@ -107,8 +107,10 @@ def test_top_k_is_the_share_of_labels_among_the_first_k(k, share):
 
 @pytest.mark.parametrize(("k", "share"), [(1, 1 / 3), (2, 2 / 3), (3, 1.0)])
 def test_a_constant_model_gets_k_over_classes(k, share):
-    told = top_k_accuracy(MLP, weights_for_logits(1.0, 1.0, 1.0), labelled(0, 1, 2, 2), k)
-    assert told == pytest.approx(share)
+    accuracy_at_k = top_k_accuracy(
+        MLP, weights_for_logits(1.0, 1.0, 1.0), labelled(0, 1, 2, 2), k
+    )
+    assert accuracy_at_k == pytest.approx(share)
 
 
 def test_labels_tied_at_the_last_rank_count_half():

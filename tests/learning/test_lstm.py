@@ -87,9 +87,9 @@ def test_a_text_without_words_is_like_one_padding_token():
 
 def test_the_state_after_the_last_word_is_a_layer_output_and_the_input_of_the_last_layer():
     weights, texts = start_of(READING), pool_of(TEXTS, torch.float64).inputs
-    (told,) = representations_of_cohort(READING, [weights], texts)
+    (outputs_by_layer,) = representations_of_cohort(READING, [weights], texts)
     (features,) = features_of_cohort(READING, [weights], texts)
-    torch.testing.assert_close(told["end"], features, atol=1e-12, rtol=0)
+    torch.testing.assert_close(outputs_by_layer["end"], features, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize(("recipe", "is_sparse"), [("sgd", True), ("momentum", False)])

@@ -47,9 +47,9 @@ def test_returns_the_outputs_of_each_layer_computed_by_hand():
         "0.weight": torch.tensor([[1.0, -1.0], [1.0, 1.0]]),
         "0.bias": torch.tensor([0.0, 1.0]),
     }
-    (told,) = representations_of_cohort(with_inplace_relu, [weights], INPUTS)
-    assert told["0"].tolist() == [[-1, 4], [4, 3]]
-    assert told["1"].tolist() == [[0, 4], [4, 3]]
+    (outputs_by_layer,) = representations_of_cohort(with_inplace_relu, [weights], INPUTS)
+    assert outputs_by_layer["0"].tolist() == [[-1, 4], [4, 3]]
+    assert outputs_by_layer["1"].tolist() == [[0, 4], [4, 3]]
 
 
 @pytest.mark.parametrize(
@@ -60,21 +60,24 @@ def test_the_last_outputs_are_the_logits_for_any_batch_size(build, task):
     inputs = pool_of(task, torch.float32).inputs
     cohort = [initial_weights(build, Seed(number)) for number in range(3)]
     logits = list(logits_of_cohort(build, cohort, inputs))
-    told = list(representations_of_cohort(build, cohort, inputs, batch=7))
-    for layers, expected in zip(told, logits, strict=True):
+    outputs_by_layer = list(representations_of_cohort(build, cohort, inputs, batch=7))
+    for layers, expected in zip(outputs_by_layer, logits, strict=True):
         torch.testing.assert_close(list(layers.values())[-1], expected)
         assert {len(outputs) for outputs in layers.values()} == {len(inputs)}
 
 
 def test_concatenates_outputs_of_layers_called_twice_and_omits_unused_layers():
-    (told,) = representations_of_cohort(Twice, [initial_weights(Twice, Seed(0))], INPUTS)
-    assert {name: outputs.shape[1] for name, outputs in told.items()} == {
+    (outputs_by_layer,) = representations_of_cohort(
+        Twice, [initial_weights(Twice, Seed(0))], INPUTS
+    )
+    assert {name: outputs.shape[1] for name, outputs in outputs_by_layer.items()} == {
         "first": 2,
         "bend": 2 + 3,
         "body.0": 3,
     }
     torch.testing.assert_close(
-        told["bend"], torch.cat([told["first"], told["body.0"]], 1).tanh()
+        outputs_by_layer["bend"],
+        torch.cat([outputs_by_layer["first"], outputs_by_layer["body.0"]], 1).tanh(),
     )
 
 
@@ -114,6 +117,6 @@ def test_reads_models_lazily():
             read.append(number)
             yield initial_weights(with_inplace_relu, Seed(number))
 
-    told = representations_of_cohort(with_inplace_relu, cohort(), INPUTS)
-    next(told)
+    outputs_by_layer = representations_of_cohort(with_inplace_relu, cohort(), INPUTS)
+    next(outputs_by_layer)
     assert read == [0]

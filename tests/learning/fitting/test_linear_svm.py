@@ -19,11 +19,11 @@ def blobs(dims: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
 @pytest.mark.parametrize("cost", [0.1, 1.0])
 def test_margins_equal_those_of_scikit_learn(dims, cost) -> None:
     vectors, labels = blobs(dims)
-    theirs = LinearSVC(C=cost, tol=1e-8, max_iter=1_000_000).fit(vectors, labels)
+    reference = LinearSVC(C=cost, tol=1e-8, max_iter=1_000_000).fit(vectors, labels)
     svm = fit_linear_svm(vectors, labels, 5, Seed(0), cost=cost)
     other = blobs(dims, 1)[0]
     np.testing.assert_allclose(
-        svm.margins(other).numpy(), theirs.decision_function(other.numpy()), atol=5e-3
+        svm.margins(other).numpy(), reference.decision_function(other.numpy()), atol=5e-3
     )
 
 

@@ -95,15 +95,15 @@ class TestDeepSetEnsemble:
         with torch.no_grad():
             dict(networks.named_parameters())["_names"].zero_()
             inputs = tokens_of_all()
-            told = networks(inputs)
+            predicted = networks(inputs)
             renamed = networks(inputs[:, :, order])
-        torch.testing.assert_close(renamed, told[:, :, order], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(renamed, predicted[:, :, order], rtol=1e-4, atol=1e-5)
 
     def test_embeddings_distinguish_classes_with_equal_inputs(self):
         networks = of_tokens().eval()
         with torch.no_grad():
-            told = networks(torch.ones(2, 1, CLASSES, NUMBERS))
-        assert float(told.std(2).min()) > 1e-5
+            predicted = networks(torch.ones(2, 1, CLASSES, NUMBERS))
+        assert float(predicted.std(2).min()) > 1e-5
 
     def test_the_prediction_for_a_class_depends_on_the_other_classes(self):
         networks = of_tokens().eval()
@@ -119,8 +119,8 @@ class TestDeepSetEnsemble:
 class TestTraining:
     def test_learns_predictable_shares(self, make, inputs):
         shares = shares_of_all()
-        told = trained(make(), inputs, shares, training=NetworkTraining(steps=200))
-        misses = (told.softmax(2) - shares).abs().sum(2)  # (networks, clients)
+        predicted = trained(make(), inputs, shares, training=NetworkTraining(steps=200))
+        misses = (predicted.softmax(2) - shares).abs().sum(2)  # (networks, clients)
         uniform = (shares - 1 / CLASSES).abs().sum(1)
         for own, missed in zip(ROWS, misses, strict=True):
             assert float(missed[own].mean()) < 0.25 * float(uniform[own].mean())
@@ -154,9 +154,9 @@ class TestTraining:
 
     def test_trained_networks_are_deterministic_and_frozen(self, make, inputs):
         networks = make()
-        told = trained(networks, inputs, shares_of_all())
-        assert torch.equal(networks(inputs), told)
-        assert not told.requires_grad
+        predicted = trained(networks, inputs, shares_of_all())
+        assert torch.equal(networks(inputs), predicted)
+        assert not predicted.requires_grad
 
     def test_uses_one_thread_and_restores_the_number(self, make, inputs):
         before = torch.get_num_threads()

@@ -47,10 +47,10 @@ def test_replaces_a_dead_worker_and_retries_its_task(tmp_path) -> None:
 @pytest.mark.slow
 def test_replaces_a_worker_that_was_killed_while_idle() -> None:
     done(Scaled(1.0))
-    crew = processes.muster(2)
-    os.kill(crew._workers[0].process.pid, signal.SIGKILL)
-    crew._workers[0].process.wait()
-    crew.rest()
+    worker_pool = processes.muster(2)
+    os.kill(worker_pool._workers[0].process.pid, signal.SIGKILL)
+    worker_pool._workers[0].process.wait()
+    worker_pool.rest()
     assert done(*[Scaled(2.0)] * 6) == {number: [2.0, 6.0] for number in range(6)}
 
 
@@ -80,11 +80,11 @@ def test_runs_a_job_that_cannot_be_sent_in_this_process() -> None:
 
 @pytest.mark.slow
 def test_a_caller_that_stops_early_ends_the_workers() -> None:
-    crew = processes.muster(1)
-    work = crew.work(tasks(Scaled(1.0), Endless(), Endless()))
+    worker_pool = processes.muster(1)
+    work = worker_pool.work(tasks(Scaled(1.0), Endless(), Endless()))
     next(work)
     work.close()
-    assert crew._workers[0].process.returncode == -signal.SIGKILL
+    assert worker_pool._workers[0].process.returncode == -signal.SIGKILL
     assert not processes.are_ready(1)
 
 
@@ -94,16 +94,16 @@ from overheard.learning.workers import processes
 from overheard.learning.workers.job import Bundle, WorkerTask
 from tests.learning.jobs import Endless
 
-crew = processes.muster(1)
-print(crew._workers[0].process.pid, flush=True)
-list(crew.work([(0, WorkerTask(Endless(), (Bundle({"numbers": torch.ones(1)}),)))]))
+worker_pool = processes.muster(1)
+print(worker_pool._workers[0].process.pid, flush=True)
+list(worker_pool.work([(0, WorkerTask(Endless(), (Bundle({"numbers": torch.ones(1)}),)))]))
 """
 
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path) -> None:
-    told, worker = interrupt(ENDLESS, tmp_path)
-    assert told.rstrip().endswith("KeyboardInterrupt")
+    stderr, worker = interrupt(ENDLESS, tmp_path)
+    assert stderr.rstrip().endswith("KeyboardInterrupt")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
     assert not list(tmp_path.glob("overheard-*"))

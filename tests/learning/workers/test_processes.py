@@ -70,44 +70,44 @@ def test_workers_give_the_bits_of_the_sequential_engine(case, recipe):
 def test_workers_are_reused():
     list(train(MLP, TABLE, engine="processes", workers=2))
     assert processes.are_ready(2)
-    crew = hire(lesson(MLP, TABLE), 2)
-    before = [worker.process.pid for worker in crew._workers]
-    crew.rest()
+    worker_pool = hire(lesson(MLP, TABLE), 2)
+    before = [worker.process.pid for worker in worker_pool._workers]
+    worker_pool.rest()
     list(train(CONVOLUTIONS, IMAGES, engine="processes", workers=2))
-    crew = hire(lesson(MLP, TABLE), 2)
-    assert [worker.process.pid for worker in crew._workers] == before
-    crew.rest()
+    worker_pool = hire(lesson(MLP, TABLE), 2)
+    assert [worker.process.pid for worker in worker_pool._workers] == before
+    worker_pool.rest()
 
 
 @pytest.mark.slow
 def test_a_caller_that_stops_early_ends_the_workers():
-    crew = hire(lesson(MLP, TABLE), 1)
-    trained = crew.train(CLIENTS, 1)
+    worker_pool = hire(lesson(MLP, TABLE), 1)
+    trained = worker_pool.train(CLIENTS, 1)
     next(trained)
     trained.close()
     # The process is gone, and was waited for: it left no zombie behind.
-    assert crew._workers[0].process.returncode == -signal.SIGKILL
+    assert worker_pool._workers[0].process.returncode == -signal.SIGKILL
     assert not processes.are_ready(1)
 
 
 @pytest.mark.parametrize("window", [1, len(CLIENTS), 99])
 def test_a_caller_that_took_every_result_leaves_the_workers_idle(window):
-    crew = hire(lesson(MLP, TABLE), 1)
-    trained = crew.train(CLIENTS, window)
+    worker_pool = hire(lesson(MLP, TABLE), 1)
+    trained = worker_pool.train(CLIENTS, window)
     assert [each.member for each in islice(trained, len(CLIENTS))] == list(CLIENTS)
     assert processes.are_ready(1)
     trained.close()
-    assert crew._workers[0].process.poll() is None
+    assert worker_pool._workers[0].process.poll() is None
     assert processes.are_ready(1)
 
 
 @pytest.mark.slow
 def test_names_a_dead_worker():
-    crew = hire(lesson(MLP, TABLE), 1)
-    number = crew._workers[0].process.pid
+    worker_pool = hire(lesson(MLP, TABLE), 1)
+    number = worker_pool._workers[0].process.pid
     os.kill(number, signal.SIGKILL)
     with pytest.raises(WorkerError, match=f"{number} died .exit code -9.*fewer workers"):
-        list(crew.train(CLIENTS, 2))
+        list(worker_pool.train(CLIENTS, 2))
     assert not processes.are_ready(1)
 
 
@@ -144,10 +144,10 @@ from overheard.learning.initial import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_cohort
 
-def mine():
+def build_here():
     return torch.nn.Sequential(torch.nn.Linear(3, 2))
 
-for build in (partial(Mlp().build, Task((3,), ("a", "b"))), mine):
+for build in (partial(Mlp().build, Task((3,), ("a", "b"))), build_here):
     trained = train_cohort(
         build,
         initial_weights(build, Seed(0)),
@@ -164,7 +164,7 @@ for build in (partial(Mlp().build, Task((3,), ("a", "b"))), mine):
 
 
 ENDLESS = (
-    SCRIPT.split("def mine", maxsplit=1)[0]
+    SCRIPT.split("def build_here", maxsplit=1)[0]
     + """
 from overheard.learning.cohort import Lesson
 from overheard.learning.workers.processes import hire
@@ -173,9 +173,9 @@ build = partial(Mlp().build, Task((3,), ("a", "b")))
 pool = Examples(torch.ones(4, 3), torch.zeros(4, dtype=torch.int64))
 recipe = Recipe(rate=0.1, epochs=10**9, batch=2)
 start = initial_weights(build, Seed(0))
-crew = hire(Lesson(build, start, pool, recipe, Seed(0), 0, torch.device("cpu")), 1)
-print(crew._workers[0].process.pid, flush=True)
-list(crew.train([Member("client/0", torch.arange(4))], 1))
+worker_pool = hire(Lesson(build, start, pool, recipe, Seed(0), 0, torch.device("cpu")), 1)
+print(worker_pool._workers[0].process.pid, flush=True)
+list(worker_pool.train([Member("client/0", torch.arange(4))], 1))
 """
 )
 
@@ -204,8 +204,8 @@ def test_uses_a_new_pool_of_the_same_size():
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path):
-    told, worker = interrupt(ENDLESS, tmp_path)
-    assert told.rstrip().endswith("KeyboardInterrupt")
+    stderr, worker = interrupt(ENDLESS, tmp_path)
+    assert stderr.rstrip().endswith("KeyboardInterrupt")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
 
@@ -223,8 +223,8 @@ def test_workers_are_started_once_they_save_time_and_change_no_bit(monkeypatch):
     while not processes.are_ready(3) and time.monotonic() < deadline:
         time.sleep(0.05)
     after = list(train(CONVOLUTIONS, IMAGES, workers=3))
-    crew = hire(lesson(MLP, TABLE), 3)
-    crew.stop()
+    worker_pool = hire(lesson(MLP, TABLE), 3)
+    worker_pool.stop()
     for one, *others in zip(here, before, meanwhile, after, strict=True):
         assert all(same_bits(one.delta, other.delta) for other in others)
 

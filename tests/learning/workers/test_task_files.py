@@ -27,9 +27,9 @@ def test_mapped_tensors_equal_the_original_ones() -> None:
 @pytest.mark.slow
 def test_a_bundle_is_written_once_and_removed_with_its_last_reference() -> None:
     files = TaskFiles()
-    kept, dropped = (Bundle({name: torch.ones(2)}) for name in ("kept", "dropped"))
-    both = files.tensors(WorkerTask(JOB, (kept, dropped)))
-    again = files.tensors(WorkerTask(JOB, (kept,)))
+    stored, dropped = (Bundle({name: torch.ones(2)}) for name in ("kept", "dropped"))
+    both = files.tensors(WorkerTask(JOB, (stored, dropped)))
+    again = files.tensors(WorkerTask(JOB, (stored,)))
     assert again["kept"] is both["kept"]
     del dropped
     gc.collect()
