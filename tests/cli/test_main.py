@@ -149,7 +149,7 @@ def test_a_device_that_is_not_there(overheard: Command, plan: Path, tmp_path: Pa
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     said = overheard("audit", plan, "--device", "cuda", "--out", tmp_path / "out")
-    assert_mendable(said, "torch sees no GPU: choose 'auto' or 'cpu'")
+    assert_mendable(said, "torch finds no GPU; choose 'auto' or 'cpu'")
 
 
 def test_the_folder_of_another_plan_is_left_as_it_was(

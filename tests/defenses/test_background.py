@@ -1,4 +1,4 @@
-"""Background examples are counted and drawn as written, and their absence is told."""
+"""Background examples are counted and drawn as specified, and required."""
 
 import pytest
 import torch
@@ -12,30 +12,30 @@ from overheard.defenses._background import background_of, joined, share_of
 
 
 def chunk(size: int, label: int) -> Examples:
-    """Examples of one label whose input is their number."""
+    """Examples of one label, whose inputs are 0, 1, 2, ..."""
     return Examples(torch.arange(float(size))[:, None], torch.full((size,), label))
 
 
 @pytest.mark.parametrize("background", [None, chunk(0, 1)])
-def test_without_a_background_the_mend_is_named(background: Examples | None) -> None:
+def test_without_a_background_says_how_to_set_one(background: Examples | None) -> None:
     moment = Moment(0, client(3), Seed(0), background=background)
-    with pytest.raises(PlanError, match=r"rand_aug .* client/3, .*: give data.background"):
+    with pytest.raises(PlanError, match=r"rand_aug: .* client/3, .*; set data.background"):
         background_of(moment, "rand_aug")
 
 
-def test_a_background_is_handed_on_as_it_is() -> None:
+def test_returns_the_background_unchanged() -> None:
     background = chunk(3, 1)
     moment = Moment(0, client(3), Seed(0), background=background)
     assert background_of(moment, "rand_aug") is background
 
 
-def test_a_share_is_rounded_up_and_a_decimal_is_what_was_written() -> None:
+def test_rounds_a_share_up_from_its_decimal_digits() -> None:
     # 0.1 * 30 is 3.0000000000000004 in floats.
     assert [share_of(30, 0.1), share_of(31, 0.1), share_of(1, 0.25)] == [3, 4, 1]
     assert [share_of(7, 0.0), share_of(0, 0.5), share_of(7, 2.0)] == [0, 0, 14]
 
 
-def test_own_examples_come_first_and_added_ones_are_of_the_rows_told() -> None:
+def test_own_examples_come_first_and_added_ones_are_of_the_given_rows() -> None:
     rows = torch.tensor([4, 6])
     both = joined(chunk(3, 0), chunk(9, 1), rows, 4, Seed(0).generator())
     assert both.labels.tolist() == [0, 0, 0, 1, 1, 1, 1]

@@ -1,4 +1,4 @@
-"""A share of the examples goes, as many public ones come, and both stay the same."""
+"""Public examples replace a share of the examples, the same ones in every round."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from overheard.defenses.bkg_repl import BkgRepl
 
 
 def chunk(size: int, label: int) -> Examples:
-    """Examples of one label whose input is their number."""
+    """Examples of one label, whose inputs are 0, 1, 2, ..."""
     return Examples(torch.arange(float(size))[:, None], torch.full((size,), label))
 
 
@@ -27,14 +27,14 @@ def moment(lasting: int = 0, background: int = 30) -> Moment:
 @pytest.mark.parametrize(
     ("alpha", "replaced"), [(0.0, 0), (0.25, 3), (0.5, 6), (0.75, 9), (1.0, 12), (0.01, 1)]
 )
-def test_the_share_is_replaced_and_the_size_stays(alpha: float, replaced: int) -> None:
+def test_replaces_the_share_and_keeps_the_size(alpha: float, replaced: int) -> None:
     mixed = BkgRepl(alpha).on_data(chunk(12, 0), moment())
     assert mixed.counts(2).tolist() == [12 - replaced, replaced]
 
 
 @given(st.integers(0, 30), st.integers(1, 30), st.floats(0, 1))
 @settings(deadline=None)
-def test_none_is_kept_or_taken_twice_before_all_were(
+def test_draws_no_example_twice_before_all_were_drawn(
     size: int, background: int, alpha: float
 ) -> None:
     mixed = BkgRepl(alpha).on_data(chunk(size, 0), moment(background=background))
@@ -44,13 +44,13 @@ def test_none_is_kept_or_taken_twice_before_all_were(
     assert len(public.unique()) == min(len(public), background)
 
 
-def test_nothing_of_a_client_is_left_at_a_share_of_one() -> None:
+def test_a_share_of_one_replaces_all_examples() -> None:
     one, other = (BkgRepl(1.0).on_data(chunk(12, label), moment(3)) for label in (0, 1))
     assert torch.equal(one.inputs, other.inputs)
     assert torch.equal(one.labels, other.labels)
 
 
-def test_the_mixture_is_the_same_in_every_round_and_another_for_another_client() -> None:
+def test_draws_the_same_mixture_in_every_round_and_a_different_one_per_client() -> None:
     data, defense = chunk(12, 0), BkgRepl(0.5)
     first = defense.on_data(data, moment(1)).inputs
     later = replace(moment(1), round=7, seed=Seed(6))
@@ -60,16 +60,16 @@ def test_the_mixture_is_the_same_in_every_round_and_another_for_another_client()
     assert set(first[6:].flatten().tolist()) != set(other[6:].flatten().tolist())
 
 
-def test_without_a_background_it_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"bkg_repl mixes .*give data.background"):
+def test_refuses_to_act_without_a_background() -> None:
+    with pytest.raises(PlanError, match=r"bkg_repl: it mixes .*set data.background"):
         BkgRepl().on_data(chunk(3, 0), Moment(0, client(0), Seed(0)))
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
-def test_a_share_that_is_none_is_refused(alpha: float) -> None:
-    with pytest.raises(ValueError, match=r"alpha lies in 0\.\.1"):
+def test_refuses_a_share_outside_its_range(alpha: float) -> None:
+    with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\]"):
         BkgRepl(alpha)
 
 
-def test_nothing_is_formally_promised() -> None:
+def test_has_no_formal_guarantee() -> None:
     assert BkgRepl().promise(Run(rounds=3, participation=1.0)) == "no formal promise"

@@ -1,4 +1,4 @@
-"""A balanced client learns equally much of each class that it holds, and of no other."""
+"""A balanced client trains on equally many examples of each class that it holds."""
 
 import torch
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from overheard.defenses.class_balanced import ClassBalanced
 
 
 def numbered(*labels: int) -> Examples:
-    """Examples whose input is their number."""
+    """Examples whose inputs are 0, 1, 2, ..."""
     return Examples(torch.arange(float(len(labels)))[:, None], torch.tensor(labels))
 
 
@@ -20,7 +20,7 @@ def balanced(data: Examples, seed: int = 0) -> Examples:
     return ClassBalanced().on_data(data, Moment(2, client(3), Seed(seed)))
 
 
-def test_a_rare_class_is_repeated_and_a_frequent_one_thinned_out() -> None:
+def test_repeats_rare_classes_and_omits_examples_of_frequent_ones() -> None:
     # 8 examples of 2 classes: 4 each. The two of class 5 are taken twice each, of the six of
     # class 0 four once.
     got = balanced(numbered(0, 0, 5, 0, 0, 5, 0, 0))
@@ -38,7 +38,7 @@ def test_an_example_keeps_its_label() -> None:
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(0, 2**62))
 @settings(deadline=None)
-def test_the_size_stays_and_classes_that_are_held_differ_by_one_at_most(
+def test_keeps_the_size_and_balances_classes_up_to_one_example(
     labels: list[int], seed: int
 ) -> None:
     data = numbered(*labels)
@@ -55,7 +55,7 @@ def test_the_size_stays_and_classes_that_are_held_differ_by_one_at_most(
         assert int(own.max()) - int(own.min()) <= 1
 
 
-def test_clients_of_the_same_classes_in_other_proportions_learn_from_the_same_ones() -> None:
+def test_clients_with_the_same_classes_train_on_the_same_proportions() -> None:
     one, other = balanced(numbered(0, 0, 0, 0, 0, 1)), balanced(numbered(1, 1, 1, 0, 1, 0))
     assert one.labels.bincount().tolist() == other.labels.bincount().tolist() == [3, 3]
 
@@ -64,18 +64,18 @@ def test_an_absent_class_stays_absent() -> None:
     assert balanced(numbered(0, 0, 0, 2)).counts(3).tolist() == [2, 0, 2]
 
 
-def test_another_round_draws_other_examples() -> None:
+def test_draws_different_examples_in_another_round() -> None:
     data = numbered(*[0] * 40, 1, 1)
     first, second = (set(balanced(data, seed).inputs.flatten().tolist()) for seed in (1, 2))
     assert first != second
 
 
-def test_the_class_that_gets_one_more_is_not_always_the_same() -> None:
+def test_the_class_with_one_more_example_varies() -> None:
     # 3 examples of 2 classes: 2 and 1.
     counts = {tuple(balanced(numbered(0, 1, 1), seed).counts(2).tolist()) for seed in range(20)}
     assert counts == {(1, 2), (2, 1)}
 
 
-def test_a_client_without_examples_stays_without() -> None:
+def test_a_client_without_examples_gets_none() -> None:
     nobody = Examples(torch.zeros(0, 1), torch.zeros(0, dtype=torch.int64))
     assert len(balanced(nobody)) == 0

@@ -1,4 +1,4 @@
-"""Compression sends the largest numbers of an update as they are, and nothing of the others."""
+"""Compression sends the largest numbers of an update exactly, and zero for the others."""
 
 import math
 
@@ -17,13 +17,13 @@ from overheard.defenses.compression import Compression
 MOMENT = Moment(2, client(3), Seed(11))
 
 
-def said(keep: float, delta: dict[str, Tensor]) -> dict[str, Tensor]:
+def compressed(keep: float, delta: dict[str, Tensor]) -> dict[str, Tensor]:
     return dict(Compression(keep).on_update(Update(delta), MOMENT).delta)
 
 
-def test_the_largest_of_all_tensors_together_travel_whatever_their_sign() -> None:
+def test_sends_the_largest_magnitudes_over_all_tensors() -> None:
     # Of 6 numbers the half are 3: -9, 8 and 3; the first tensor keeps one, the last none.
-    got = said(
+    got = compressed(
         0.5,
         {
             "a": torch.tensor([[1.0, -9.0], [2.0, 0.5]]),
@@ -45,14 +45,16 @@ def test_the_largest_of_all_tensors_together_travel_whatever_their_sign() -> Non
         (0.999, 5, 5),
     ],
 )
-def test_the_share_is_exact_and_rounded_up(keep: float, params: int, count: int) -> None:
-    got = said(keep, {"a": torch.arange(1.0, params + 1)})["a"]
+def test_rounds_the_exact_share_up(keep: float, params: int, count: int) -> None:
+    got = compressed(keep, {"a": torch.arange(1.0, params + 1)})["a"]
     assert int((got != 0).sum()) == count
 
 
-def test_of_equal_numbers_the_first_travel() -> None:
+def test_sends_the_first_of_equal_numbers() -> None:
     # 3 of 6: the 5, then the first two of four that measure 2.
-    got = said(0.5, {"a": torch.tensor([1.0, 2.0, -2.0]), "b": torch.tensor([2.0, 5.0, 2.0])})
+    got = compressed(
+        0.5, {"a": torch.tensor([1.0, 2.0, -2.0]), "b": torch.tensor([2.0, 5.0, 2.0])}
+    )
     assert got["a"].tolist() == [0.0, 2.0, -2.0]
     assert got["b"].tolist() == [0.0, 5.0, 0.0]
 
@@ -64,14 +66,14 @@ def test_of_equal_numbers_the_first_travel() -> None:
     st.integers(1, 100),
 )
 @settings(deadline=None)
-def test_no_number_that_is_left_out_is_larger_than_one_that_travels(
+def test_no_omitted_number_is_larger_than_a_sent_one(
     one: list[int], other: list[int], percent: int
 ) -> None:
     delta = {
         "a": torch.tensor(one, dtype=torch.float32),
         "b": torch.tensor(other, dtype=torch.float64),
     }
-    got = said(percent / 100, delta)
+    got = compressed(percent / 100, delta)
     before, after = (torch.cat(tuple(part.values())) for part in (delta, got))
     travels = after != 0
     assert torch.equal(before[travels], after[travels])
@@ -82,7 +84,7 @@ def test_no_number_that_is_left_out_is_larger_than_one_that_travels(
         assert float(before[~travels].abs().max()) <= float(before[travels].abs().min())
 
 
-def test_what_is_not_sent_is_not_remembered_in_the_next_round() -> None:
+def test_omitted_numbers_are_not_carried_over_to_the_next_round() -> None:
     defense = Compression(0.5)
     small = Update({"a": torch.tensor([1.0, 2.0])})
     rounds = [
@@ -93,12 +95,14 @@ def test_what_is_not_sent_is_not_remembered_in_the_next_round() -> None:
 
 
 @pytest.mark.parametrize("broken", [math.nan, math.inf])
-def test_an_update_that_is_not_finite_is_refused_by_name_and_round(broken: float) -> None:
+def test_refuses_an_update_with_nonfinite_numbers_and_names_client_and_round(
+    broken: float,
+) -> None:
     with pytest.raises(ValueError, match="client/3 in round 2"):
-        said(0.5, {"a": torch.tensor([1.0, broken])})
+        compressed(0.5, {"a": torch.tensor([1.0, broken])})
 
 
 @pytest.mark.parametrize("keep", [0.0, -0.1, 1.1, math.nan])
-def test_a_share_that_is_none_is_refused(keep: float) -> None:
-    with pytest.raises(ValueError, match="keep lies in"):
+def test_refuses_a_share_outside_its_range(keep: float) -> None:
+    with pytest.raises(ValueError, match="keep must be in"):
         Compression(keep)

@@ -1,4 +1,4 @@
-"""Rows are taken evenly, in an order that is drawn."""
+"""Rows are drawn evenly, in a random order."""
 
 import torch
 from hypothesis import given, settings
@@ -14,7 +14,7 @@ def drawn(rows: list[int], count: int, seed: int = 0) -> list[int]:
 
 @given(st.integers(1, 20), st.integers(0, 70))
 @settings(deadline=None)
-def test_every_row_is_taken_equally_often_give_or_take_one(there: int, count: int) -> None:
+def test_draws_every_row_equally_often_up_to_one(there: int, count: int) -> None:
     taken = drawn(list(range(5, 5 + there)), count)
     assert len(taken) == count
     often = [taken.count(row) for row in range(5, 5 + there)]
@@ -22,9 +22,9 @@ def test_every_row_is_taken_equally_often_give_or_take_one(there: int, count: in
     assert max(often) - min(often) <= 1
 
 
-def test_a_longer_draw_begins_with_the_shorter_one() -> None:
+def test_a_longer_draw_starts_with_the_shorter_one() -> None:
     assert drawn(list(range(9)), 20)[:7] == drawn(list(range(9)), 7)
 
 
-def test_another_seed_draws_another_order() -> None:
+def test_another_seed_gives_another_order() -> None:
     assert drawn(list(range(40)), 40, 1) != drawn(list(range(40)), 40, 2)

@@ -1,4 +1,4 @@
-"""Central DP clips at clients, weighs them alike, and adds noise by their number."""
+"""Central DP clips at clients, weights them equally, and scales noise by their number."""
 
 import math
 import re
@@ -19,32 +19,32 @@ from tests.core.closed_epsilon import closed_epsilon
 HERE, AT_SERVER = Moment(2, client(3), Seed(11)), Moment(2, SERVER, Seed(12))
 
 
-def used(defense: DpFedavg, delta: dict[str, Tensor], clients: int) -> dict[str, Tensor]:
-    """What the server goes on with, out of the mean of so many clients."""
+def noisy_mean(defense: DpFedavg, delta: dict[str, Tensor], clients: int) -> dict[str, Tensor]:
+    """Apply the defense to the mean of this many clients."""
     mean = Aggregate(delta, frozenset(client(number) for number in range(clients)))
     return dict(defense.on_aggregate(mean, AT_SERVER).delta)
 
 
-def test_a_long_update_is_scaled_to_the_clip_and_gets_no_noise_at_the_client() -> None:
+def test_clips_a_long_update_and_adds_no_noise_at_the_client() -> None:
     # The norm of (3), (4) together is 5; times 2.5 / 5.
     update = Update({"a": torch.tensor([[3.0]]), "b": torch.tensor([4.0])}, 40)
-    said = DpFedavg(clip=2.5).on_update(update, HERE)
-    assert said.delta["a"].tolist() == [[1.5]]
-    assert said.delta["b"].tolist() == [2.0]
+    update_sent = DpFedavg(clip=2.5).on_update(update, HERE)
+    assert update_sent.delta["a"].tolist() == [[1.5]]
+    assert update_sent.delta["b"].tolist() == [2.0]
 
 
-def test_a_short_update_is_left_as_it_is() -> None:
-    said = DpFedavg(clip=5.0).on_update(Update({"a": torch.tensor([3.0, 4.0])}), HERE)
-    assert said.delta["a"].tolist() == [3.0, 4.0]
+def test_does_not_change_a_short_update() -> None:
+    update_sent = DpFedavg(clip=5.0).on_update(Update({"a": torch.tensor([3.0, 4.0])}), HERE)
+    assert update_sent.delta["a"].tolist() == [3.0, 4.0]
 
 
-def test_the_size_is_kept_back_and_metrics_are_not() -> None:
-    said = DpFedavg().on_update(Update({"a": torch.ones(3)}, 40, {"loss": 2.0}), HERE)
-    assert said.examples is None
-    assert said.metrics == {"loss": 2.0}
+def test_hides_the_size_but_not_the_metrics() -> None:
+    update_sent = DpFedavg().on_update(Update({"a": torch.ones(3)}, 40, {"loss": 2.0}), HERE)
+    assert update_sent.examples is None
+    assert update_sent.metrics == {"loss": 2.0}
 
 
-def test_a_large_client_moves_the_mean_no_further_than_its_share() -> None:
+def test_a_large_client_has_no_larger_weight_in_the_mean() -> None:
     # By size the mean would be (999 * 1 - 1 * 1) / 1000; all alike it is (1 - 1) / 2.
     defense = DpFedavg(clip=1.0)
     updates = [
@@ -55,56 +55,54 @@ def test_a_large_client_moves_the_mean_no_further_than_its_share() -> None:
 
 
 @pytest.mark.parametrize(("clients", "deviation"), [(1, 3.0), (2, 1.5), (10, 0.3)])
-def test_noise_has_the_deviation_of_the_sums_noise_over_the_number_of_clients(
+def test_divides_the_deviation_of_the_noise_by_the_number_of_clients(
     clients: int, deviation: float
 ) -> None:
     # clip 2 times multiplier 1.5 is 3 on the sum. Five standard errors of 40,000 draws: of the
     # mean 5 / 200, of the deviation 5 / sqrt(80,000), in units of the deviation.
-    noise = used(DpFedavg(2.0, 1.5), {"a": torch.zeros(40_000)}, clients)["a"].double()
+    noise = noisy_mean(DpFedavg(2.0, 1.5), {"a": torch.zeros(40_000)}, clients)["a"].double()
     assert abs(float(noise.mean())) < 0.025 * deviation
     assert abs(float(noise.std()) - deviation) < 0.018 * deviation
 
 
-def test_noise_of_two_tensors_and_of_two_rounds_differs() -> None:
+def test_draws_different_noise_for_each_tensor_and_round() -> None:
     zeros = {"a": torch.zeros(3), "b": torch.zeros(3)}
-    noise = used(DpFedavg(), zeros, 2)
+    noise = noisy_mean(DpFedavg(), zeros, 2)
     assert not torch.equal(noise["a"], noise["b"])
     mean = Aggregate(zeros, frozenset({client(0), client(1)}))
     later = DpFedavg().on_aggregate(mean, Moment(3, SERVER, Seed(13)))
     assert not torch.equal(noise["a"], later.delta["a"])
 
 
-def test_without_noise_the_mean_is_used_as_it_is() -> None:
+def test_without_noise_the_mean_is_unchanged() -> None:
     mean = Aggregate({"a": torch.ones(3)}, frozenset({client(0)}), 7)
     assert DpFedavg(1.0, 0.0).on_aggregate(mean, AT_SERVER) is mean
 
 
-def promised(defense: DpFedavg, rounds: int, sampling_rate: float = 1.0) -> str:
+def promise_of(defense: DpFedavg, rounds: int, sampling_rate: float = 1.0) -> str:
     return defense.promise(Run(rounds, participation=0.3, sampling_rate=sampling_rate))
 
 
 def epsilon_in(promise: str) -> float:
-    found = re.match(r"epsilon (\S+) .*against whoever reads all global models", promise)
+    found = re.match(r"epsilon (\S+) .*against any reader of all global models", promise)
     assert found
     return float(found[1])
 
 
-def test_replacing_a_client_costs_the_epsilon_of_half_the_noise() -> None:
+def test_replacing_a_client_has_the_epsilon_of_half_the_noise() -> None:
     # mu = sqrt(4) / (4 / 2) = 1, rounded up to the next 0.01.
-    epsilon = epsilon_in(promised(DpFedavg(1.0, 4.0), 4))
+    epsilon = epsilon_in(promise_of(DpFedavg(1.0, 4.0), 4))
     exact = closed_epsilon(1.0, 1e-5)
     assert exact <= epsilon <= exact + 0.011
 
 
 @pytest.mark.slow
-def test_a_drawn_client_is_better_off_and_what_is_promised_without_the_draw_is_told_too() -> (
-    None
-):
-    promise = promised(DpFedavg(1.0, 4.0), 20, sampling_rate=0.1)
-    # mu = sqrt(20) / (4 / 2) where it is known who was drawn. Of 2.24 see `sampled_epsilon`.
+def test_sampling_lowers_epsilon_and_the_epsilon_without_it_is_stated_too() -> None:
+    promise = promise_of(DpFedavg(1.0, 4.0), 20, sampling_rate=0.1)
+    # mu = sqrt(20) / (4 / 2) if it is known who was sampled. For 2.24 see `sampled_epsilon`.
     known = closed_epsilon(math.sqrt(20) / 2, 1e-5)
     assert epsilon_in(promise) == 2.25
-    found = re.search(r"epsilon (\S+) against those who know who was asked", promise)
+    found = re.search(r"epsilon (\S+) against parties that know who was sampled", promise)
     assert found
     assert known <= float(found[1]) <= known + 0.02
     assert "sampling rate 0.1 (without replacement;" in promise
@@ -112,22 +110,22 @@ def test_a_drawn_client_is_better_off_and_what_is_promised_without_the_draw_is_t
 
 
 @pytest.mark.slow
-def test_a_draw_that_does_not_help_is_not_counted_on() -> None:
-    promise = promised(DpFedavg(1.0, 4.0), 20, sampling_rate=0.999)
-    assert promise == promised(DpFedavg(1.0, 4.0), 20)
-    assert "sampling rate 1 (no sampling is counted on)" in promise
+def test_sampling_that_does_not_help_is_not_used() -> None:
+    promise = promise_of(DpFedavg(1.0, 4.0), 20, sampling_rate=0.999)
+    assert promise == promise_of(DpFedavg(1.0, 4.0), 20)
+    assert "sampling rate 1 (no amplification by sampling)" in promise
     assert "accountant dp-accounting PLD" in promise
 
 
 @pytest.mark.slow
-def test_participation_alone_is_not_taken_for_a_sampling_rate() -> None:
-    # Half of two clients is one: who was not asked knows that the other was.
+def test_participation_is_not_used_as_the_sampling_rate() -> None:
+    # Half of two clients is one: a client that was not sampled knows that the other was.
     half = DpFedavg(1.0, 4.0).promise(Run(rounds=20, participation=0.5))
     assert half == DpFedavg(1.0, 4.0).promise(Run(rounds=20, participation=1.0))
 
 
-def test_an_epsilon_never_stands_without_all_that_it_hangs_on() -> None:
-    promise = promised(DpFedavg(2.5, 4.0, 1e-6), 7)
+def test_states_epsilon_with_all_of_its_conditions() -> None:
+    promise = promise_of(DpFedavg(2.5, 4.0, 1e-6), 7)
     for part in (
         "Gaussian mechanism at the server",
         "one user (a client)",
@@ -142,36 +140,36 @@ def test_an_epsilon_never_stands_without_all_that_it_hangs_on() -> None:
         assert part in promise
 
 
-def test_clipping_alone_promises_nothing() -> None:
-    assert "no formal promise (epsilon infinite)" in promised(DpFedavg(1.0, 0.0), 1)
+def test_clipping_alone_has_no_formal_guarantee() -> None:
+    assert "no formal promise (epsilon infinite)" in promise_of(DpFedavg(1.0, 0.0), 1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise_multiplier", [1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
 @pytest.mark.parametrize("sampling_rate", [1.0, 0.1])
-def test_noise_far_too_small_is_told_as_such(
+def test_reports_noise_that_is_far_too_small(
     noise_multiplier: float, sampling_rate: float
 ) -> None:
     # All of Orekondy et al. 2018, section 7.2, who clip at 50 and train for 200 rounds.
-    promise = promised(DpFedavg(50.0, noise_multiplier), 200, sampling_rate)
+    promise = promise_of(DpFedavg(50.0, noise_multiplier), 200, sampling_rate)
     assert promise.startswith("epsilon above 1000 (no protection) against")
 
 
 @pytest.mark.slow
-def test_noise_too_small_for_one_round_is_told_with_its_figure() -> None:
+def test_states_the_epsilon_of_noise_that_is_too_small_in_one_round() -> None:
     # mu = 1 / (0.1 / 2) = 20: epsilon is about 20^2 / 2 + 20 * 4.3 = 285.
-    promise = promised(DpFedavg(50.0, 0.1), 1)
+    promise = promise_of(DpFedavg(50.0, 0.1), 1)
     exact = closed_epsilon(20.0, 1e-5)
     assert exact <= epsilon_in(promise) <= exact + 0.1
     assert re.match(r"epsilon 28\d\.\d\d \(no protection\) against", promise)
 
 
-def test_without_the_accountant_no_epsilon_is_told_and_the_mend_is(
+def test_without_the_accountant_says_how_to_install_it_instead_of_an_epsilon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    promise = promised(DpFedavg(), 1)
-    assert promise.startswith("epsilon not reckoned (")
+    promise = promise_of(DpFedavg(), 1)
+    assert promise.startswith("epsilon not computed (")
     assert "pip install 'overheard[dp]'" in promise
 
 
@@ -186,7 +184,7 @@ def test_without_the_accountant_no_epsilon_is_told_and_the_mend_is(
         (1.0, 1.0, 1.0, "delta"),
     ],
 )
-def test_settings_that_are_no_mechanism_are_refused(
+def test_refuses_invalid_settings(
     clip: float, noise_multiplier: float, delta: float, named: str
 ) -> None:
     with pytest.raises(ValueError, match=named):

@@ -1,4 +1,4 @@
-"""Dropout stands before the last linear layer and changes nothing else about a model."""
+"""Dropout is added before the last linear layer and changes nothing else of a model."""
 
 from multiprocessing.reduction import ForkingPickler
 
@@ -15,7 +15,7 @@ RECIPE = Recipe(rate=0.1, epochs=1, batch=4)
 
 
 class Nested(nn.Module):
-    """The last layer lies in a part of a part; a linear layer without bias comes first."""
+    """The last layer is in a nested module; a linear layer without bias comes first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,14 +50,14 @@ def defended(build: BuildModel, rate: float = 0.5) -> nn.Module:
 @pytest.mark.parametrize(
     ("build", "last"), [(plain, "2"), (Nested, "head.out.1"), (single, ""), (attentive, "out")]
 )
-def test_dropout_stands_before_the_last_linear_layer_only(build: BuildModel, last: str) -> None:
+def test_adds_dropout_only_before_the_last_linear_layer(build: BuildModel, last: str) -> None:
     model = defended(build)
     standing = [path for path, part in model.named_modules() if isinstance(part, DroppedLinear)]
     assert standing == [last]
 
 
 @pytest.mark.parametrize("build", [plain, Nested, single])
-def test_a_defended_model_has_the_weights_that_the_plain_one_would_have(
+def test_does_not_change_the_initial_weights(
     build: BuildModel,
 ) -> None:
     torch.manual_seed(5)
@@ -70,7 +70,7 @@ def test_a_defended_model_has_the_weights_that_the_plain_one_would_have(
     assert all(torch.equal(defended_weights[name], without[name]) for name in without)
 
 
-def test_out_of_training_a_defended_model_answers_as_the_plain_one() -> None:
+def test_does_not_change_outputs_in_evaluation() -> None:
     inputs = torch.linspace(-1, 1, 8).reshape(2, 4)
     torch.manual_seed(5)
     expected = plain().eval()(inputs)
@@ -78,7 +78,7 @@ def test_out_of_training_a_defended_model_answers_as_the_plain_one() -> None:
     assert torch.equal(defended(plain).eval()(inputs), expected)
 
 
-def test_in_training_each_input_of_the_last_layer_is_dropped_or_made_up_for() -> None:
+def test_drops_or_rescales_each_input_of_the_last_layer_in_training() -> None:
     model = defended(single, rate=0.75)
     assert isinstance(model, nn.Linear)
     weight = torch.zeros(3, 4)
@@ -94,7 +94,7 @@ def test_in_training_each_input_of_the_last_layer_is_dropped_or_made_up_for() ->
     assert abs(float((got == 4).double().mean()) - 0.25) < 0.035
 
 
-def test_whoever_trains_can_see_the_dropout() -> None:
+def test_the_training_engine_detects_the_dropout() -> None:
     rates = [part.p for part in defended(plain, 0.3).modules() if isinstance(part, nn.Dropout)]
     assert rates == [0.3]
 
@@ -105,28 +105,28 @@ def test_rate_zero_drops_nothing() -> None:
     assert torch.equal(model.train()(inputs), model.eval()(inputs))
 
 
-def test_the_last_layer_still_learns() -> None:
+def test_the_last_layer_is_still_trained() -> None:
     model = defended(plain)
     model(torch.ones(2, 4)).sum().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
-def test_the_recipe_stays() -> None:
+def test_does_not_change_the_recipe() -> None:
     assert Dropout().on_training(Training(plain, RECIPE)).recipe is RECIPE
 
 
-def test_the_builder_survives_the_way_to_another_process() -> None:
+def test_the_builder_can_be_pickled() -> None:
     builder = Dropout(0.3).on_training(Training(plain, RECIPE)).build_model
     arrived = ForkingPickler.loads(ForkingPickler.dumps(builder))
     assert arrived == builder == DroppedModel(plain, 0.3)
 
 
-def test_a_model_without_a_linear_layer_is_refused_with_the_mend() -> None:
-    with pytest.raises(PlanError, match="Conv2d has none: choose another model"):
+def test_refuses_a_model_without_a_linear_layer_and_says_what_to_do() -> None:
+    with pytest.raises(PlanError, match="Conv2d has none; choose another model"):
         defended(without_linear)
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan")])
-def test_a_rate_that_is_no_chance_is_refused(rate: float) -> None:
-    with pytest.raises(ValueError, match="rate of dropout"):
+def test_refuses_a_rate_outside_its_range(rate: float) -> None:
+    with pytest.raises(ValueError, match="rate must be in"):
         Dropout(rate)

@@ -1,4 +1,4 @@
-"""What every defense owes its reader, found by walking the folder."""
+"""Every defense in the folder passes the checks of `overheard.testing`."""
 
 from collections.abc import Callable
 

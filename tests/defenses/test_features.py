@@ -1,4 +1,4 @@
-"""Inputs about the same thing get features close to each other, whatever they are."""
+"""Similar inputs get similar features, for tables, images and texts."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ def distances(features: Tensor) -> Tensor:
     return (features[:, None] - features).norm(dim=2)
 
 
-def test_up_to_64_directions_all_distances_are_kept() -> None:
+def test_keeps_all_distances_up_to_64_dimensions() -> None:
     # Seven numbers span seven directions or fewer: turning loses nothing.
     inputs = torch.randn(30, 7, generator=Seed(0).generator())
     standard = (inputs - inputs.mean(0)) / inputs.std(0, correction=0)
@@ -22,14 +22,14 @@ def test_up_to_64_directions_all_distances_are_kept() -> None:
     assert torch.allclose(distances(features), distances(standard), atol=1e-4)
 
 
-def test_columns_of_a_table_weigh_alike_whatever_their_units() -> None:
+def test_columns_of_a_table_have_equal_weight_in_any_unit() -> None:
     inputs = torch.randn(30, 3, generator=Seed(0).generator())
     scaled = inputs * torch.tensor([1000.0, 1.0, 0.01]) + 5
     one, other = (distances(features_of(each, None)) for each in (inputs, scaled))
     assert torch.allclose(one, other, atol=1e-3)
 
 
-def test_a_column_that_never_changes_says_nothing() -> None:
+def test_a_constant_column_has_no_effect() -> None:
     inputs = torch.randn(30, 3, generator=Seed(0).generator())
     constant = torch.cat([inputs, torch.full((30, 1), 2.0)], 1)
     one, other = (distances(features_of(each, None)) for each in (inputs, constant))
@@ -43,7 +43,7 @@ def test_pixels_of_images_keep_their_scale() -> None:
     assert torch.allclose(distances(features), distances(inputs.flatten(1)), atol=1e-3)
 
 
-def test_of_many_numbers_the_leading_directions_are_kept() -> None:
+def test_keeps_the_leading_directions() -> None:
     # Three strong directions among 300 weak ones hold nearly all of every distance.
     generator = Seed(0).generator()
     strong = torch.randn(200, 3, generator=generator) @ torch.randn(3, 300, generator=generator)
@@ -54,7 +54,7 @@ def test_of_many_numbers_the_leading_directions_are_kept() -> None:
     assert torch.allclose(distances(features), distances(inputs.flatten(1)), atol=0.3)
 
 
-def test_texts_about_the_same_words_are_close_and_order_and_padding_say_nothing() -> None:
+def test_texts_with_the_same_words_are_close_in_any_order_and_padding() -> None:
     texts = torch.tensor([[5, 6, 7, 0], [7, 5, 6, 0], [0, 6, 7, 5], [8, 9, 3, 0], [9, 8, 4, 0]])
     apart = distances(features_of(texts, None))
     assert float(apart[:3, :3].max()) < 1e-3
@@ -63,7 +63,7 @@ def test_texts_about_the_same_words_are_close_and_order_and_padding_say_nothing(
     assert float(apart[0, 3]) == pytest.approx(2**0.5, abs=1e-3)
 
 
-def test_a_word_that_is_everywhere_says_nothing() -> None:
+def test_a_word_in_every_text_has_no_effect() -> None:
     texts = torch.tensor([[2, 5], [2, 6], [2, 7]])
     apart = distances(features_of(texts, None))
     assert apart[0, 1:].tolist() == pytest.approx([2**0.5] * 2, abs=1e-3)
@@ -94,29 +94,29 @@ def endless(inputs: Tensor) -> Tensor:
 NO_FUNCTION = 3
 
 
-def test_an_extractor_of_ones_own_is_taken_at_its_word() -> None:
+def test_returns_the_features_of_a_custom_extractor() -> None:
     inputs = torch.ones(4, 2)
     assert features_of(inputs, f"{__name__}:halves").tolist() == [[0.5]] * 4
 
 
 @pytest.mark.parametrize("name", ["words", "too_few", "endless"])
-def test_an_extractor_that_gives_no_features_is_named(name: str) -> None:
-    with pytest.raises(PlanError, match=f"{name} must give finite numbers, a row for each"):
+def test_refuses_an_extractor_without_valid_features_by_name(name: str) -> None:
+    with pytest.raises(PlanError, match=f"{name} must return finite numbers, one row for each"):
         features_of(torch.ones(4, 2), f"{__name__}:{name}")
 
 
 @pytest.mark.parametrize("reference", ["no_such_package:f", f"{__name__}:no_such_function"])
-def test_an_extractor_that_is_not_there_is_named(reference: str) -> None:
+def test_refuses_a_missing_extractor_by_name(reference: str) -> None:
     with pytest.raises(PlanError, match="cannot be imported"):
         features_of(torch.ones(4, 2), reference)
 
 
-def test_what_is_named_must_be_a_function() -> None:
-    with pytest.raises(PlanError, match="is a int, no function"):
+def test_refuses_an_extractor_that_is_no_function() -> None:
+    with pytest.raises(PlanError, match="is a int; it must be a function"):
         features_of(torch.ones(4, 2), f"{__name__}:NO_FUNCTION")
 
 
-def test_the_global_generator_is_neither_read_nor_moved() -> None:
+def test_does_not_use_the_global_generator() -> None:
     inputs = torch.randn(30, 100, generator=Seed(0).generator())
     torch.manual_seed(0)
     before = torch.get_rng_state()

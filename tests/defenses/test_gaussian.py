@@ -1,4 +1,4 @@
-"""Noise that follows from the moment and the name of the parameter."""
+"""Noise is seeded by the context and the name of the parameter."""
 
 import torch
 
@@ -10,7 +10,7 @@ from overheard.defenses._gaussian import gaussian
 MOMENT = Moment(2, client(3), Seed(11))
 
 
-def test_the_same_name_and_moment_give_the_same_noise_and_others_give_other_noise() -> None:
+def test_noise_depends_only_on_name_and_context() -> None:
     part = torch.zeros(3)
     one = gaussian(part, "a", MOMENT)
     assert torch.equal(one, gaussian(part, "a", MOMENT))
@@ -18,7 +18,7 @@ def test_the_same_name_and_moment_give_the_same_noise_and_others_give_other_nois
     assert not torch.equal(one, gaussian(part, "a", Moment(2, client(3), Seed(12))))
 
 
-def test_noise_has_the_shape_and_type_of_the_parameter_and_not_its_numbers() -> None:
+def test_noise_has_the_shape_and_dtype_of_the_parameter() -> None:
     noise = gaussian(torch.full((2, 3), 1e6, dtype=torch.float64), "a", MOMENT)
     assert noise.shape == (2, 3)
     assert noise.dtype == torch.float64
@@ -26,7 +26,7 @@ def test_noise_has_the_shape_and_type_of_the_parameter_and_not_its_numbers() -> 
     assert gaussian(torch.zeros(()), "a", MOMENT).shape == ()
 
 
-def test_noise_is_standard() -> None:
+def test_noise_has_mean_0_and_deviation_1() -> None:
     noise = gaussian(torch.zeros(40_000), "a", MOMENT).double()
     # Five standard errors: of the mean 5 / 200 = 0.025, of the deviation 5 / sqrt(80,000).
     assert abs(float(noise.mean())) < 0.025

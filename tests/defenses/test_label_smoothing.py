@@ -1,4 +1,4 @@
-"""Smoothed labels change what clients train towards, and nothing else."""
+"""Label smoothing changes the targets of training and nothing else."""
 
 import math
 
@@ -51,7 +51,7 @@ def test_only_the_smoothing_of_the_recipe_changes() -> None:
 
 
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
-def test_a_client_moves_towards_smoothed_shares(engine: Engine) -> None:
+def test_updates_follow_smoothed_shares(engine: Engine) -> None:
     # All weights 0: every class has probability 1/4. The shares are (2/3, 1/3, 0, 0); smoothed
     # by 1/4 they are 3/4 of that plus 1/16: (9/16, 5/16, 1/16, 1/16). A step at rate 1 moves
     # by 2 (shares - 1/4): times 16, (10, 2, -6, -6).
@@ -59,7 +59,7 @@ def test_a_client_moves_towards_smoothed_shares(engine: Engine) -> None:
     assert [16 * number for number in got] == pytest.approx([10, 2, -6, -6], abs=1e-12)
 
 
-def test_the_sign_of_an_absent_class_turns_once_the_model_hardly_expects_it() -> None:
+def test_the_sign_of_an_absent_class_flips_at_low_probability() -> None:
     # Of weights (0, 0, 0, w) class 3 has the probability e^2w / (3 + e^2w): 1/4 at w = 0 and
     # 0.02 at w = -1 / 2 ln(49 / 3), beside a target of 0, or of 0.2 / 4 = 0.05. Its weight
     # moves by 2 (target - probability).
@@ -69,14 +69,14 @@ def test_the_sign_of_an_absent_class_turns_once_the_model_hardly_expects_it() ->
     assert delta(smoothed(0.2), "sequential")[3] == pytest.approx(2 * (0.05 - 0.25))
 
 
-def test_who_knows_the_smoothing_undoes_it() -> None:
+def test_a_known_smoothing_can_be_inverted() -> None:
     # The shares stand in the moves still: (move / 2 + 1/4 - s / 4) / (1 - s).
     s = 0.4
     shares = [(move / 2 + 1 / 4 - s / 4) / (1 - s) for move in delta(smoothed(s), "sequential")]
     assert shares == pytest.approx([2 / 3, 1 / 3, 0, 0], abs=1e-12)
 
 
-def test_labels_that_are_smoothed_already_are_smoothed_once_more() -> None:
+def test_smooths_smoothed_labels_again() -> None:
     # Half of the one-hot target is left, then a fifth of that goes: 0.5 * 0.8 = 0.4 = 1 - 0.6.
     twice = smoothed(0.2, Recipe(rate=1.0, epochs=1, batch=8, label_smoothing=0.5))
     assert twice.label_smoothing == pytest.approx(0.6, abs=1e-15)
@@ -87,12 +87,12 @@ def test_no_smoothing_is_the_same_recipe() -> None:
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0, float("nan")])
-def test_a_smoothing_that_leaves_nothing_of_the_label_is_refused(smoothing: float) -> None:
-    with pytest.raises(ValueError, match="smoothing lies in"):
+def test_refuses_a_smoothing_outside_its_range(smoothing: float) -> None:
+    with pytest.raises(ValueError, match="smoothing must be in"):
         LabelSmoothing(smoothing)
 
 
-def test_clients_who_train_towards_a_rating_cannot_smooth_classes() -> None:
+def test_refuses_a_squared_error_loss() -> None:
     rating = Recipe(rate=1.0, epochs=1, batch=8, loss="squared_error")
-    with pytest.raises(PlanError, match="squared_error: leave the defense out"):
+    with pytest.raises(PlanError, match="squared_error; remove the defense"):
         smoothed(0.1, rating)

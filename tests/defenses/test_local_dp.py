@@ -1,4 +1,4 @@
-"""Local DP clips, adds noise that follows from the seed, and states all of its promise."""
+"""Local DP clips, adds seeded noise, and states its guarantee with all conditions."""
 
 import math
 import re
@@ -20,64 +20,68 @@ from tests.core.closed_epsilon import closed_epsilon
 MOMENT = Moment(2, client(3), Seed(11))
 
 
-def said(
+def defended(
     defense: LocalDp, delta: dict[str, Tensor], moment: Moment = MOMENT
 ) -> dict[str, Tensor]:
     return dict(defense.on_update(Update(delta), moment).delta)
 
 
-def test_a_long_update_is_scaled_to_the_clip_over_all_its_tensors() -> None:
+def test_clips_a_long_update_over_all_of_its_tensors() -> None:
     # The norm of (3), (4) together is 5; times 2.5 / 5.
-    got = said(LocalDp(2.5, 0.0), {"a": torch.tensor([[3.0]]), "b": torch.tensor([4.0])})
+    got = defended(LocalDp(2.5, 0.0), {"a": torch.tensor([[3.0]]), "b": torch.tensor([4.0])})
     assert got["a"].tolist() == [[1.5]]
     assert got["b"].tolist() == [2.0]
 
 
-def test_a_short_update_is_left_as_it_is() -> None:
+def test_does_not_change_a_short_update() -> None:
     delta = {"a": torch.tensor([3.0, 4.0])}
-    assert said(LocalDp(5.0, 0.0), delta)["a"].tolist() == [3.0, 4.0]
+    assert defended(LocalDp(5.0, 0.0), delta)["a"].tolist() == [3.0, 4.0]
 
 
-def test_an_update_of_nothing_still_gets_noise() -> None:
-    got = said(LocalDp(1.0, 1.0), {"a": torch.zeros(5), "b": torch.zeros(())})
+def test_adds_noise_to_a_zero_update() -> None:
+    got = defended(LocalDp(1.0, 1.0), {"a": torch.zeros(5), "b": torch.zeros(())})
     assert bool((got["a"] != 0).all())
     assert bool(got["b"] != 0)
 
 
-def test_noise_has_the_deviation_that_is_promised_and_no_bias() -> None:
+def test_noise_has_the_stated_deviation_and_no_bias() -> None:
     draws = 40_000
-    got = said(LocalDp(clip=2.0, noise_multiplier=1.5), {"a": torch.zeros(draws)})["a"].double()
+    got = defended(LocalDp(clip=2.0, noise_multiplier=1.5), {"a": torch.zeros(draws)})[
+        "a"
+    ].double()
     # Standard deviation 1.5 * 2 = 3. Five standard errors: of the mean 5 * 3 / 200 = 0.075, of
     # the deviation 5 * 3 / sqrt(80,000) = 0.053.
     assert abs(float(got.mean())) < 0.075
     assert abs(float(got.std()) - 3) < 0.053
 
 
-def test_noise_of_two_tensors_two_rounds_and_two_clients_differs() -> None:
+def test_draws_different_noise_for_each_tensor_round_and_client() -> None:
     defense = LocalDp()
     delta = {"a": torch.zeros(3), "b": torch.zeros(3)}
-    got = said(defense, delta)
+    got = defended(defense, delta)
     assert not torch.equal(got["a"], got["b"])
-    other = said(defense, delta, Moment(2, client(3), Seed(12)))
+    other = defended(defense, delta, Moment(2, client(3), Seed(12)))
     assert not torch.equal(got["a"], other["a"])
 
 
-def test_noise_does_not_hang_on_the_order_of_the_names() -> None:
-    forth = said(LocalDp(), {"a": torch.zeros(3), "b": torch.zeros(2)})
-    back = said(LocalDp(), {"b": torch.zeros(2), "a": torch.zeros(3)})
+def test_noise_does_not_depend_on_the_order_of_tensors() -> None:
+    forth = defended(LocalDp(), {"a": torch.zeros(3), "b": torch.zeros(2)})
+    back = defended(LocalDp(), {"b": torch.zeros(2), "a": torch.zeros(3)})
     assert all(torch.equal(forth[name], back[name]) for name in ("a", "b"))
 
 
-def test_size_and_metrics_stay_in_clear() -> None:
+def test_sends_size_and_metrics_in_the_clear() -> None:
     update = Update({"a": torch.ones(3)}, examples=40, metrics={"loss": 2.0})
     got = LocalDp().on_update(update, MOMENT)
     assert (got.examples, got.metrics) == (40, {"loss": 2.0})
 
 
 @pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
-def test_an_update_that_is_not_finite_is_refused_by_name_and_round(broken: float) -> None:
+def test_refuses_an_update_with_nonfinite_numbers_and_names_client_and_round(
+    broken: float,
+) -> None:
     with pytest.raises(ValueError, match="client/3 in round 2"):
-        said(LocalDp(), {"a": torch.tensor([1.0, broken])})
+        defended(LocalDp(), {"a": torch.tensor([1.0, broken])})
 
 
 @given(
@@ -86,12 +90,12 @@ def test_an_update_that_is_not_finite_is_refused_by_name_and_round(broken: float
 )
 @settings(deadline=None)
 def test_no_clipped_update_is_longer_than_the_clip(numbers: list[float], clip: float) -> None:
-    got = said(LocalDp(clip, 0.0), {"a": torch.tensor(numbers)})["a"].double()
+    got = defended(LocalDp(clip, 0.0), {"a": torch.tensor(numbers)})["a"].double()
     # float32 rounds each coordinate by up to 6e-8 of itself.
     assert float(got.norm()) <= clip * (1 + 1e-6)
 
 
-def test_replacing_a_client_costs_the_epsilon_of_half_the_noise() -> None:
+def test_replacing_a_client_has_the_epsilon_of_half_the_noise() -> None:
     promise = LocalDp(clip=1.0, noise_multiplier=4.0).promise(Run(rounds=4, participation=1.0))
     found = re.match(r"epsilon (\S+) if all data of one user .* other data, (\S+) if", promise)
     assert found
@@ -101,7 +105,7 @@ def test_replacing_a_client_costs_the_epsilon_of_half_the_noise() -> None:
     assert float(found[1]) >= closed_epsilon(1.0, 1e-5)
 
 
-def test_an_epsilon_never_stands_without_all_that_it_hangs_on() -> None:
+def test_states_epsilon_with_all_of_its_conditions() -> None:
     promise = LocalDp(2.5, 4.0, 1e-6).promise(Run(rounds=7, participation=0.3))
     for part in (
         "Gaussian mechanism",
@@ -117,23 +121,23 @@ def test_an_epsilon_never_stands_without_all_that_it_hangs_on() -> None:
         assert part in promise
 
 
-def test_clipping_alone_promises_nothing() -> None:
+def test_clipping_alone_has_no_formal_guarantee() -> None:
     promise = LocalDp(1.0, 0.0).promise(Run(rounds=1, participation=1.0))
     assert "no formal promise (epsilon infinite)" in promise
 
 
-def test_noise_far_too_small_is_told_as_such_and_at_once() -> None:
+def test_reports_noise_that_is_far_too_small_without_delay() -> None:
     # mu = sqrt(200) / 1e-5: the accountant's grid would not fit into memory.
     promise = LocalDp(50.0, 1e-5).promise(Run(rounds=200, participation=0.1))
     assert promise.startswith("epsilon above 1000 (no protection) if")
 
 
-def test_without_the_accountant_no_epsilon_is_told_and_the_mend_is(
+def test_without_the_accountant_says_how_to_install_it_instead_of_an_epsilon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     promise = LocalDp().promise(Run(rounds=1, participation=1.0))
-    assert promise.startswith("epsilon not reckoned (")
+    assert promise.startswith("epsilon not computed (")
     assert "pip install 'overheard[dp]'" in promise
 
 
@@ -149,7 +153,7 @@ def test_without_the_accountant_no_epsilon_is_told_and_the_mend_is(
         (1.0, 1.0, 1.0, "delta"),
     ],
 )
-def test_settings_that_are_no_mechanism_are_refused(
+def test_refuses_invalid_settings(
     clip: float, noise_multiplier: float, delta: float, named: str
 ) -> None:
     with pytest.raises(ValueError, match=named):

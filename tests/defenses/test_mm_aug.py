@@ -1,4 +1,4 @@
-"""Public examples of one topic come on top, and another client gets another topic."""
+"""Each client adds public examples of one topic, drawn for it."""
 
 import math
 from dataclasses import replace
@@ -17,7 +17,7 @@ TOPICS = 6
 
 
 def public(each: int = 20) -> Examples:
-    """Tight clouds far from each other; what is in a cloud bears its number, from 1 on."""
+    """Dense clusters far apart; the label is the number of the cluster, from 1 on."""
     labels = torch.arange(TOPICS).repeat_interleave(each)
     noise = torch.randn(len(labels), TOPICS, generator=Seed(3).generator())
     return Examples(9 * torch.eye(TOPICS)[labels] + 0.1 * noise, labels + 1)
@@ -33,21 +33,21 @@ def moment(lasting: int, background: Examples | None = None) -> Moment:
 
 
 def added(defense: MmAug, lasting: int, size: int = 10) -> Examples:
-    """What a client gets that holds so many examples."""
+    """The background examples added to a client of this size."""
     mixed = defense.on_data(own(size), moment(lasting))
     assert mixed.labels[:size].tolist() == [0] * size
     return mixed.take(torch.arange(size, len(mixed)))
 
 
 @pytest.mark.parametrize(("alpha", "count"), [(0.0, 0), (0.5, 5), (1.0, 10), (2.0, 20)])
-def test_so_many_of_one_topic_are_added(alpha: float, count: int) -> None:
+def test_adds_alpha_n_examples_of_one_topic(alpha: float, count: int) -> None:
     for lasting in range(5):
         got = added(MmAug(alpha, TOPICS), lasting)
         assert len(got) == count
         assert len(got.labels.unique()) <= 1
 
 
-def test_every_topic_is_picked_about_equally_often() -> None:
+def test_draws_every_topic_about_equally_often() -> None:
     defense = MmAug(0.1, TOPICS)
     picked = [int(added(defense, lasting).labels[0]) for lasting in range(300)]
     counts = torch.tensor(picked).bincount(minlength=TOPICS + 1)[1:]
@@ -56,7 +56,7 @@ def test_every_topic_is_picked_about_equally_often() -> None:
     assert int(counts.max()) <= 82
 
 
-def test_of_a_small_topic_all_are_taken_before_any_is_taken_again() -> None:
+def test_repeats_no_example_of_a_small_topic_before_all_were_drawn() -> None:
     # 50 of 20: each twice or three times.
     got = added(MmAug(5.0, TOPICS), 0)
     _, often = got.inputs.unique(dim=0, return_counts=True)
@@ -64,7 +64,7 @@ def test_of_a_small_topic_all_are_taken_before_any_is_taken_again() -> None:
     assert set(often.tolist()) == {2, 3}
 
 
-def test_topic_and_examples_are_the_same_in_every_round_and_others_for_another_client() -> None:
+def test_draws_the_same_topic_and_examples_in_every_round_and_others_per_client() -> None:
     data, defense = own(10), MmAug(0.5, TOPICS)
     first = defense.on_data(data, moment(1))
     later = replace(moment(1), round=7, seed=Seed(6))
@@ -73,7 +73,7 @@ def test_topic_and_examples_are_the_same_in_every_round_and_others_for_another_c
     assert any(int(other.labels[-1]) != int(first.labels[-1]) for other in others)
 
 
-def test_what_two_clients_train_on_no_longer_tells_their_labels_apart() -> None:
+def test_labels_of_two_clients_become_more_alike() -> None:
     # One person with two devices of label 0 alone: alike at first. With a topic each, of
     # another label, half of what each trains on is the other's no more: 1/2 + 1/2 apart.
     one, other = (
@@ -84,13 +84,13 @@ def test_what_two_clients_train_on_no_longer_tells_their_labels_apart() -> None:
 
 
 def _two_topics() -> tuple[int, int]:
-    """Two lasting seeds that pick different topics."""
+    """Two lasting seeds that draw different topics."""
     picked = {int(added(MmAug(0.1, TOPICS), n).labels[0]): n for n in range(20)}
     first, second, *_ = picked.values()
     return first, second
 
 
-def test_two_people_who_pick_one_topic_sound_more_alike() -> None:
+def test_two_clients_with_one_topic_become_more_alike() -> None:
     # One holds label 0, the other label 2; 2 apart at first. With one topic, both 1 apart.
     mine = own(10)
     theirs = Examples(mine.inputs, mine.labels + 2)
@@ -101,17 +101,17 @@ def test_two_people_who_pick_one_topic_sound_more_alike() -> None:
     assert float((shares[0] - shares[1]).abs().sum()) == pytest.approx(1.0)
 
 
-def test_with_one_mode_any_public_example_may_come() -> None:
+def test_with_one_mode_any_public_example_can_be_drawn() -> None:
     got = added(MmAug(8.0, 1), 0)
     assert set(got.labels.tolist()) == set(range(1, TOPICS + 1))
 
 
 def parity(inputs: torch.Tensor) -> torch.Tensor:
-    """An extractor to which only odd and even topics differ."""
+    """An extractor that only distinguishes odd and even topics."""
     return (inputs.argmax(1) % 2)[:, None].float()
 
 
-def test_modes_are_those_of_the_extractor_that_is_named() -> None:
+def test_uses_the_features_of_the_named_extractor() -> None:
     # 20 of each of three topics: all 60 are taken once.
     got = added(MmAug(6.0, 2, f"{__name__}:parity"), 0)
     assert len(set(got.labels.tolist())) == 3
@@ -119,26 +119,26 @@ def test_modes_are_those_of_the_extractor_that_is_named() -> None:
 
 
 @pytest.mark.parametrize("extractor", ["no reference", "package", "a:b:c"])
-def test_an_extractor_that_is_no_reference_is_refused(extractor: str) -> None:
+def test_refuses_an_extractor_that_is_no_reference(extractor: str) -> None:
     with pytest.raises(ValueError, match=r"package\.module:function"):
         MmAug(extractor=extractor)
 
 
 @pytest.mark.parametrize("alpha", [-0.1, math.inf, math.nan])
-def test_what_cannot_be_added_is_refused(alpha: float) -> None:
+def test_refuses_an_alpha_that_is_negative_or_not_finite(alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha must be 0 or more"):
         MmAug(alpha)
 
 
-def test_no_modes_are_refused() -> None:
-    with pytest.raises(ValueError, match="1 mode or more, got 0"):
+def test_refuses_fewer_than_one_mode() -> None:
+    with pytest.raises(ValueError, match="modes must be 1 or more, got 0"):
         MmAug(modes=0)
 
 
-def test_without_a_background_it_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"mm_aug mixes .*give data.background"):
+def test_refuses_to_act_without_a_background() -> None:
+    with pytest.raises(PlanError, match=r"mm_aug: it mixes .*set data.background"):
         MmAug().on_data(own(3), Moment(0, client(0), Seed(0)))
 
 
-def test_nothing_is_formally_promised() -> None:
+def test_has_no_formal_guarantee() -> None:
     assert MmAug().promise(Run(rounds=3, participation=1.0)) == "no formal promise"

@@ -1,4 +1,4 @@
-"""Modes part the examples into what belongs together, once for all who ask."""
+"""Modes are clusters of similar examples, and are cached."""
 
 import pytest
 import torch
@@ -12,13 +12,13 @@ from overheard.defenses._modes import KEPT, modes_of
 
 
 def clouds(each: int, of: int, seed: int = 3) -> Tensor:
-    """Tight clouds far from each other, one after the other."""
+    """Dense clusters far apart, one after the other."""
     labels = torch.arange(of).repeat_interleave(each)
     noise = torch.randn(len(labels), of, generator=Seed(seed).generator())
     return 9 * torch.eye(of)[labels] + 0.1 * noise
 
 
-def test_each_cloud_is_a_mode() -> None:
+def test_each_cluster_is_a_mode() -> None:
     found = modes_of(clouds(30, 5), 5, None)
     assert sorted(rows.tolist() for rows in found) == [
         list(range(start, start + 30)) for start in range(0, 150, 30)
@@ -37,12 +37,14 @@ def test_every_example_is_in_one_mode_and_no_mode_is_empty(
     assert sorted(torch.cat(found).tolist()) == list(range(examples))
 
 
-def test_examples_that_are_all_the_same_are_one_mode() -> None:
+def test_equal_examples_are_one_mode() -> None:
     (rows,) = modes_of(torch.ones(9, 2), 4, None)
     assert rows.tolist() == list(range(9))
 
 
-def test_beyond_a_sample_examples_go_to_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_outside_the_sample_join_the_nearest_mode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(_modes, "SAMPLE", 40)
     found = modes_of(clouds(30, 4, seed=8), 4, None)
     assert sorted(rows.tolist() for rows in found) == [
@@ -50,7 +52,7 @@ def test_beyond_a_sample_examples_go_to_the_nearest(monkeypatch: pytest.MonkeyPa
     ]
 
 
-def test_texts_are_parted_by_their_words() -> None:
+def test_clusters_texts_by_their_words() -> None:
     generator = Seed(0).generator()
     first = torch.randint(2, 8, (30, 6), generator=generator)
     second = torch.randint(20, 26, (30, 6), generator=generator)
@@ -66,7 +68,7 @@ def counted(inputs: Tensor) -> Tensor:
     return inputs
 
 
-def test_the_same_inputs_are_clustered_once_even_if_they_come_as_a_new_tensor() -> None:
+def test_clusters_equal_inputs_once_also_in_a_new_tensor() -> None:
     ASKED.clear()
     reference, inputs = f"{__name__}:counted", clouds(5, 3, seed=4)
     first = modes_of(inputs, 3, reference)
@@ -78,13 +80,13 @@ def test_the_same_inputs_are_clustered_once_even_if_they_come_as_a_new_tensor() 
     assert ASKED == [15, 15, 15]
 
 
-def test_only_the_latest_are_remembered() -> None:
+def test_caches_only_the_latest() -> None:
     for seed in range(KEPT + 3):
         modes_of(clouds(2, 2, seed=100 + seed), 2, None)
     assert len(_modes._FOUND) == KEPT
 
 
-def test_whoever_has_the_inputs_finds_the_same_modes() -> None:
+def test_equal_inputs_give_the_same_modes() -> None:
     inputs = torch.randn(200, 6, generator=Seed(1).generator())
     torch.manual_seed(0)
     first = modes_of(inputs, 20, None)

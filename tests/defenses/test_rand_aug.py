@@ -1,4 +1,4 @@
-"""Public examples come on top, draw clients towards each other, and stay the same."""
+"""Random public examples make clients more alike, and are the same in every round."""
 
 import math
 from dataclasses import replace
@@ -15,7 +15,7 @@ from overheard.defenses.rand_aug import RandAug
 
 
 def chunk(size: int, label: int) -> Examples:
-    """Examples of one label whose input is their number."""
+    """Examples of one label, whose inputs are 0, 1, 2, ..."""
     return Examples(torch.arange(float(size))[:, None], torch.full((size,), label))
 
 
@@ -27,7 +27,7 @@ def moment(lasting: int = 0, background: Examples | None = None) -> Moment:
 @pytest.mark.parametrize(
     ("alpha", "added"), [(0.0, 0), (0.5, 5), (1.0, 10), (2.0, 20), (0.01, 1), (5.0, 50)]
 )
-def test_so_many_are_added_for_each_of_ones_own(alpha: float, added: int) -> None:
+def test_adds_alpha_n_examples(alpha: float, added: int) -> None:
     data = chunk(10, 0)
     mixed = RandAug(alpha).on_data(data, moment())
     assert torch.equal(mixed.inputs[:10], data.inputs)
@@ -36,7 +36,7 @@ def test_so_many_are_added_for_each_of_ones_own(alpha: float, added: int) -> Non
     assert len(mixed.inputs[10:].unique()) == min(added, 40)
 
 
-def test_the_mixture_is_the_same_in_every_round_and_another_for_another_client() -> None:
+def test_draws_the_same_mixture_in_every_round_and_a_different_one_per_client() -> None:
     data, defense = chunk(10, 0), RandAug(1.0)
     first = defense.on_data(data, moment(1)).inputs
     later = replace(moment(1), round=7, seed=Seed(6))
@@ -44,7 +44,7 @@ def test_the_mixture_is_the_same_in_every_round_and_another_for_another_client()
     assert not torch.equal(first, defense.on_data(data, moment(2)).inputs)
 
 
-def test_more_of_it_adds_to_what_less_of_it_adds() -> None:
+def test_a_larger_alpha_adds_to_the_same_examples() -> None:
     some, more = (RandAug(alpha).on_data(chunk(10, 0), moment()) for alpha in (0.5, 2.0))
     assert torch.equal(some.inputs, more.inputs[:15])
 
@@ -53,7 +53,7 @@ def shares(data: Examples) -> torch.Tensor:
     return data.counts(3).double() / len(data)
 
 
-def test_label_shares_of_two_clients_draw_near_as_the_equation_says_and_never_meet() -> None:
+def test_label_shares_of_two_clients_approach_by_the_equation() -> None:
     # One holds label 0 alone, the other 2 alone: an L1 distance of 2. The background bears all
     # labels, so each keeps 1 / (1 + alpha) of its own, and the distance falls to twice that.
     # Of 600 draws or more the share of a label has a deviation of 0.02 or less: two clients'
@@ -68,22 +68,22 @@ def test_label_shares_of_two_clients_draw_near_as_the_equation_says_and_never_me
         assert apart == pytest.approx(2 / (1 + alpha), abs=0.15)
 
 
-def test_where_clients_are_alike_and_the_background_too_nothing_changes() -> None:
+def test_identical_shares_of_clients_and_background_do_not_change() -> None:
     same = Examples(torch.zeros(30, 1), torch.arange(30) % 3)
     mixed = RandAug(1.0).on_data(same, moment(0, same))
     assert shares(mixed).tolist() == pytest.approx([1 / 3] * 3)
 
 
-def test_without_a_background_it_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"rand_aug mixes .*give data.background"):
+def test_refuses_to_act_without_a_background() -> None:
+    with pytest.raises(PlanError, match=r"rand_aug: it mixes .*set data.background"):
         RandAug().on_data(chunk(3, 0), Moment(0, client(0), Seed(0)))
 
 
 @pytest.mark.parametrize("alpha", [-0.1, math.inf, math.nan])
-def test_what_cannot_be_added_is_refused(alpha: float) -> None:
+def test_refuses_an_alpha_that_is_negative_or_not_finite(alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha must be 0 or more"):
         RandAug(alpha)
 
 
-def test_nothing_is_formally_promised() -> None:
+def test_has_no_formal_guarantee() -> None:
     assert RandAug().promise(Run(rounds=3, participation=1.0)) == "no formal promise"

@@ -1,4 +1,4 @@
-"""A federation whose every number can be worked by hand.
+"""A federation whose numbers can be computed by hand.
 
 The model has one weight a class, both 0 at the start, so it gives each class the probability
 1/2. Client 0 holds one example x = 2 of class 0, client 1 three examples x = 4 of class 1; each

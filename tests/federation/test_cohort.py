@@ -25,7 +25,7 @@ from overheard.federation.federation import Federation
 
 @dataclass(frozen=True)
 class Mirror(Defense):
-    """Doubles a client's examples, the second time with the other label."""
+    """Duplicates a client's examples with the other label."""
 
     name = "mirror"
     source = "this test"
@@ -40,7 +40,7 @@ class Mirror(Defense):
 
 @dataclass(frozen=True)
 class DropZeros(Defense):
-    """Leaves out all examples of class 0."""
+    """Removes all examples of class 0."""
 
     name = "drop zeros"
     source = "this test"
@@ -53,7 +53,7 @@ class DropZeros(Defense):
 
 @dataclass(frozen=True)
 class Witness(Defense):
-    """Puts the moment's former chunk in the place of the examples; none for none."""
+    """Replaces the examples by the previous chunk, or by none."""
 
     name = "witness"
     source = "this test"
@@ -69,7 +69,7 @@ class Witness(Defense):
 
 @dataclass(frozen=True)
 class Lasting(Defense):
-    """Puts a public example in the place of all, drawn once for the party."""
+    """Replaces all examples by one public example, drawn once for the party."""
 
     name = "lasting"
     source = "this test"
@@ -89,30 +89,30 @@ class Still(Defense):
     switched_off_by = "the client"
 
 
-def test_all_are_asked_and_all_answer_unless_told_otherwise(small: Federation) -> None:
+def test_all_clients_take_part_by_default(small: Federation) -> None:
     cohort = gather(small, 0)
-    assert [member.name for member in cohort.members] == [client(0), client(1)]
-    assert [member.rows.tolist() for member in cohort.members] == [[0], [1, 2, 3]]
+    assert [task.name for task in cohort.members] == [client(0), client(1)]
+    assert [task.rows.tolist() for task in cohort.members] == [[0], [1, 2, 3]]
     assert cohort.missing == {}
 
 
 @pytest.mark.parametrize(("share", "count"), [(0.001, 1), (0.25, 5), (0.5, 10), (1.0, 20)])
-def test_a_share_of_the_clients_is_asked_and_one_at_least(
+def test_samples_a_share_of_the_clients_and_at_least_one(
     crowd: Federation, share: float, count: int
 ) -> None:
-    asked = participants(replace(crowd, participation=share), 0)
-    assert len(set(asked)) == count
-    assert list(asked) == sorted(asked)
+    sampled = participants(replace(crowd, participation=share), 0)
+    assert len(set(sampled)) == count
+    assert list(sampled) == sorted(sampled)
 
 
-def test_who_is_asked_is_drawn_anew_each_round_and_alike_each_time(crowd: Federation) -> None:
+def test_the_sample_differs_by_round_and_is_reproducible(crowd: Federation) -> None:
     half = replace(crowd, participation=0.5)
     assert len({participants(half, number) for number in range(3)}) == 3
     assert participants(half, 1) == participants(half, 1)
 
 
 @given(st.integers(0, 2**62))
-def test_who_was_asked_either_answers_or_is_missing(seed: int) -> None:
+def test_a_sampled_client_either_trains_or_is_missing(seed: int) -> None:
     pool = Examples(torch.zeros(20, 1), torch.zeros(20, dtype=torch.int64))
     federation = Federation(
         build_model=torch.nn.Identity,
@@ -128,13 +128,13 @@ def test_who_was_asked_either_answers_or_is_missing(seed: int) -> None:
         failure_rate=0.5,
     )
     cohort = gather(federation, 0)
-    answering = {member.name for member in cohort.members}
+    answering = {task.name for task in cohort.members}
     assert not answering & set(cohort.missing)
-    asked = {client(index) for index in participants(federation, 0)}
-    assert answering | set(cohort.missing) == asked
+    sampled = {client(index) for index in participants(federation, 0)}
+    assert answering | set(cohort.missing) == sampled
 
 
-def test_failures_come_at_their_rate(crowd: Federation) -> None:
+def test_clients_fail_at_the_failure_rate(crowd: Federation) -> None:
     # 60 draws at 0.3 expect 18 failures, with a deviation of sqrt(60 * 0.3 * 0.7) = 3.5.
     failing = replace(crowd, failure_rate=0.3)
     failures = [gather(failing, number).missing for number in range(3)]
@@ -143,62 +143,62 @@ def test_failures_come_at_their_rate(crowd: Federation) -> None:
     assert len({tuple(missing) for missing in failures}) == 3
 
 
-def test_a_client_without_examples_is_missing_and_says_so(small: Federation) -> None:
-    held = [torch.tensor([], dtype=torch.int64), torch.tensor([1])]
-    cohort = gather(replace(small, rows=[held] * 2), 0)
+def test_a_client_without_examples_is_missing_with_its_reason(small: Federation) -> None:
+    rows = [torch.tensor([], dtype=torch.int64), torch.tensor([1])]
+    cohort = gather(replace(small, rows=[rows] * 2), 0)
     assert cohort.missing == {client(0): EMPTY}
-    assert [member.name for member in cohort.members] == [client(1)]
+    assert [task.name for task in cohort.members] == [client(1)]
 
 
-def test_where_no_defense_changes_data_none_are_copied(small: Federation) -> None:
+def test_without_a_defense_of_the_data_none_are_copied(small: Federation) -> None:
     assert gather(replace(small, defenses=(Still(),)), 0).pool is small.pool
 
 
-def test_a_defense_of_the_data_gives_each_client_its_changed_examples(
+def test_clients_train_on_examples_changed_by_a_defense(
     small: Federation,
 ) -> None:
     cohort = gather(replace(small, defenses=(Mirror(),)), 0)
-    learned = [cohort.pool.take(member.rows) for member in cohort.members]
-    assert [one.labels.tolist() for one in learned] == [[0, 1], [1, 1, 1, 0, 0, 0]]
-    assert [one.inputs.flatten().tolist() for one in learned] == [[2.0] * 2, [4.0] * 6]
+    examples = [cohort.pool.take(task.rows) for task in cohort.members]
+    assert [one.labels.tolist() for one in examples] == [[0, 1], [1, 1, 1, 0, 0, 0]]
+    assert [one.inputs.flatten().tolist() for one in examples] == [[2.0] * 2, [4.0] * 6]
     assert small.pool.labels.tolist() == [0, 1, 1, 1]
 
 
-def test_a_shadow_device_learns_from_its_examples_as_they_are_unless_it_is_defended(
+def test_a_shadow_device_trains_on_unchanged_examples_unless_it_is_defended(
     small: Federation,
 ) -> None:
-    # Client 1 is now the server's device: of two parties the last.
+    # Client 1 is now the server's device: the last of two parties.
     mixed = replace(small, shadows=1, defenses=(Mirror(),))
     plain, defended = (
         gather(replace(mixed, are_shadows_defended=is_defended), 0)
         for is_defended in (False, True)
     )
-    assert [member.name for member in plain.members] == [client(0), shadow(0)]
-    assert [len(member.rows) for member in plain.members] == [2, 3]
-    assert [len(member.rows) for member in defended.members] == [2, 6]
+    assert [task.name for task in plain.members] == [client(0), shadow(0)]
+    assert [len(task.rows) for task in plain.members] == [2, 3]
+    assert [len(task.rows) for task in defended.members] == [2, 6]
     own = plain.pool.take(plain.members[1].rows)
     assert own.inputs.equal(small.pool.inputs[1:])
 
 
-def test_a_shadow_device_is_asked_and_fails_as_clients_do(crowd: Federation) -> None:
+def test_shadow_devices_are_sampled_and_fail_like_clients(crowd: Federation) -> None:
     failing = replace(crowd, shadows=10, participation=0.5, failure_rate=0.5)
     cohorts = [gather(failing, number) for number in range(3)]
-    answered = {member.name for cohort in cohorts for member in cohort.members}
-    missing = {who for cohort in cohorts for who in cohort.missing}
+    answered = {task.name for cohort in cohorts for task in cohort.members}
+    missing = {party for cohort in cohorts for party in cohort.missing}
     assert any(map(is_shadow, map(Party, answered)))
     assert any(map(is_shadow, missing))
 
 
 def test_defenses_of_the_data_act_in_order(small: Federation) -> None:
-    # Mirrored first, client 0 keeps the mirrored half; dropped first, it keeps nothing.
+    # If mirrored first, client 0 keeps the mirrored half; if dropped first, nothing.
     after = gather(replace(small, defenses=(Mirror(), DropZeros())), 0)
-    assert [len(member.rows) for member in after.members] == [1, 3]
+    assert [len(task.rows) for task in after.members] == [1, 3]
     before = gather(replace(small, defenses=(DropZeros(), Mirror())), 0)
-    assert [len(member.rows) for member in before.members] == [6]
+    assert [len(task.rows) for task in before.members] == [6]
     assert before.missing == {client(0): EMPTY}
 
 
-def test_a_defense_of_the_data_is_told_the_chunk_before_and_how_long_ago_it_was(
+def test_a_defense_of_the_data_gets_the_previous_chunk_and_its_age(
     crowd: Federation,
 ) -> None:
     # The 20 clients exchange in rounds 2 and 3 of 5; client 7 holds rows 70 to 79 until then.
@@ -210,16 +210,16 @@ def test_a_defense_of_the_data_is_told_the_chunk_before_and_how_long_ago_it_was(
     assert len(gather(rounds, 1).missing) == 20
     for number, before, age in ((2, first, 0), (3, second, 0), (4, second, 1)):
         cohort = gather(rounds, number)
-        learned = cohort.pool.take(cohort.members[7].rows)
-        assert torch.equal(learned.inputs, crowd.pool.inputs[before[7]])
-        assert learned.labels.tolist() == [age] * 10
+        examples = cohort.pool.take(cohort.members[7].rows)
+        assert torch.equal(examples.inputs, crowd.pool.inputs[before[7]])
+        assert examples.labels.tolist() == [age] * 10
 
 
-def test_no_defense_is_told_a_former_chunk_at_any_other_step(crowd: Federation) -> None:
+def test_other_hooks_get_no_previous_chunk(crowd: Federation) -> None:
     assert moment(crowd, Witness(), 2, client(7)).former is None
 
 
-def test_of_two_clients_one_of_which_is_asked_the_other_knows_who_it_was() -> None:
+def test_the_sampling_rate_is_from_the_view_of_another_client() -> None:
     # Of 10 clients 3 are asked: one of the 7 others knows that they are among 9.
     assert sampling_rate(10, 0.3) == pytest.approx(3 / 9)
     assert sampling_rate(2, 0.5) == 1.0
@@ -227,7 +227,7 @@ def test_of_two_clients_one_of_which_is_asked_the_other_knows_who_it_was() -> No
     assert asked(2, 0.1) == 1
 
 
-def test_every_defense_round_and_party_has_a_seed_of_its_own(small: Federation) -> None:
+def test_every_defense_round_and_party_has_its_own_seed(small: Federation) -> None:
     moments = [
         moment(small, defense, number, party)
         for defense in (Mirror(), DropZeros())
@@ -238,20 +238,20 @@ def test_every_defense_round_and_party_has_a_seed_of_its_own(small: Federation) 
     assert (moments[3].round, moments[3].party) == (1, client(1))
 
 
-def test_a_defense_of_the_data_is_handed_the_background_and_may_draw_once_for_all_rounds(
+def test_a_defense_of_the_data_gets_the_background_and_a_seed_for_all_rounds(
     crowd: Federation,
 ) -> None:
     background = Examples(torch.arange(1000.0)[:, None], torch.zeros(1000, dtype=torch.int64))
     public = replace(crowd, background=background, defenses=(Lasting(),))
-    learned = [gather(public, number).pool.inputs.flatten().tolist() for number in range(3)]
-    assert learned[0] == learned[1] == learned[2]
+    examples = [gather(public, number).pool.inputs.flatten().tolist() for number in range(3)]
+    assert examples[0] == examples[1] == examples[2]
     # Twenty draws of a thousand.
-    assert len(set(learned[0])) >= 15
+    assert len(set(examples[0])) >= 15
     with pytest.raises(AssertionError):
         gather(replace(public, background=None), 0)
 
 
-def test_the_lasting_seed_is_another_for_another_defense_party_or_federation(
+def test_the_lasting_seed_depends_on_defense_party_and_federation(
     small: Federation,
 ) -> None:
     federations = (small, replace(small, seed=Seed(6)))

@@ -12,12 +12,12 @@ from overheard.federation.federation import Federation
 INPUTS, LABELS = torch.tensor([[2.0], [4.0], [4.0], [4.0]]), torch.tensor([0, 1, 1, 1])
 
 
-def test_the_same_data_give_the_same_digest_whatever_else_differs(small: Federation) -> None:
+def test_the_digest_depends_only_on_data(small: Federation) -> None:
     same = replace(small, pool=Examples(INPUTS.clone(), LABELS.clone()), seed=Seed(6))
     assert data_digest(same) == data_digest(small)
 
 
-def test_data_that_lie_crosswise_in_memory_are_the_same_data(small: Federation) -> None:
+def test_the_digest_does_not_depend_on_memory_layout(small: Federation) -> None:
     wide = torch.arange(8.0).reshape(4, 2)
     crosswise = wide.T.contiguous().T
     digests = {
@@ -36,13 +36,13 @@ def test_data_that_lie_crosswise_in_memory_are_the_same_data(small: Federation) 
         {"rows": [[torch.tensor([1, 2, 3]), torch.tensor([0])]] * 2},
     ],
 )
-def test_another_example_or_holder_gives_another_digest(
+def test_the_digest_depends_on_examples_and_rows(
     small: Federation, changes: dict[str, Any]
 ) -> None:
     assert data_digest(replace(small, **changes)) != data_digest(small)
 
 
-def test_federations_that_share_a_pool_have_the_digests_that_each_has_alone(
+def test_a_shared_pool_does_not_change_digests(
     small: Federation,
 ) -> None:
     others = [
@@ -55,8 +55,8 @@ def test_federations_that_share_a_pool_have_the_digests_that_each_has_alone(
     assert len(set(together)) == 4
 
 
-def test_a_background_counts_and_a_run_without_one_is_as_it_was(small: Federation) -> None:
-    # Written down before federations had a background.
+def test_the_digest_includes_a_background_only_if_there_is_one(small: Federation) -> None:
+    # The digest of a federation without background; stored transcripts contain it.
     assert data_digest(small) == "ca76179bbe06947475da7bb032faa1118731029a"
     backgrounds = [
         Examples(INPUTS, LABELS),

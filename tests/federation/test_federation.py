@@ -31,12 +31,12 @@ class Masks(Still):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"rounds": 0}, "a round or more"),
-        ({"rounds": 3}, "3 rounds, 2 rows"),
+        ({"rounds": 0}, "rounds must be 1 or more"),
+        ({"rounds": 3}, "3 rounds and rows for 2"),
         ({"rows": [[torch.tensor([0])], []]}, r"the same clients, one or more, got \[0, 1\]"),
         ({"rows": [[], []]}, r"one or more, got \[0\]"),
-        ({"rows": [[torch.tensor([0])], [torch.tensor([4])]]}, "round 1 has rows beyond"),
-        ({"rows": [[torch.tensor([-1])], [torch.tensor([0])]]}, "round 0 has rows beyond"),
+        ({"rows": [[torch.tensor([0])], [torch.tensor([4])]]}, "round 1 has rows outside"),
+        ({"rows": [[torch.tensor([-1])], [torch.tensor([0])]]}, "round 0 has rows outside"),
         ({"participation": 0.0}, "participation"),
         ({"participation": 1.1}, "participation"),
         ({"failure_rate": 1.0}, "failure_rate"),
@@ -44,20 +44,20 @@ class Masks(Still):
         ({"test": NOBODY}, "an example or more"),
         ({"pool": OF_CLASS_2}, "between 0 and 1, got 0 to 2"),
         ({"test": BELOW_0}, "between 0 and 1, got -1 to 1"),
-        ({"defenses": (Still(), Still())}, "each defense acts once"),
+        ({"defenses": (Still(), Still())}, "each defense may occur once"),
         ({"background": OF_CLASS_2}, "between 0 and 1, got 0 to 2"),
-        ({"background": WIDE}, r"as the pool's, \(1,\) of torch.float32, got \(2,\)"),
+        ({"background": WIDE}, r"like the pool's, \(1,\) of torch.float32, got \(2,\)"),
         ({"background": TEXTS}, r"torch.float32, got \(1,\) of torch.int64"),
-        ({"shifts": {client(2): (1,)}}, "clients shift, got client/2"),
-        ({"shifts": {client(1): (0,)}}, r"rounds from 1 to 1, in order, got \(0,\)"),
-        ({"shifts": {client(1): (2,)}}, r"rounds from 1 to 1, in order, got \(2,\)"),
+        ({"shifts": {client(2): (1,)}}, "shifts: client/2 is none"),
+        ({"shifts": {client(1): (0,)}}, r"rounds 1 to 1, in order, got \(0,\)"),
+        ({"shifts": {client(1): (2,)}}, r"rounds 1 to 1, in order, got \(2,\)"),
         ({"shifts": {client(1): (1, 1)}}, "in order"),
-        ({"shadows": -1}, "a client or more is no shadow device, got -1"),
-        ({"shadows": 2}, "a client or more is no shadow device, got 2"),
-        ({"shadows": 1, "shifts": {client(1): (1,)}}, "clients shift, got client/1"),
+        ({"shadows": -1}, "fewer than all parties with rows, got -1"),
+        ({"shadows": 2}, "fewer than all parties with rows, got 2"),
+        ({"shadows": 1, "shifts": {client(1): (1,)}}, "shifts: client/1 is none"),
     ],
 )
-def test_a_federation_that_cannot_be_run_is_refused(
+def test_refuses_an_invalid_federation(
     small: Federation, changes: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
@@ -68,7 +68,7 @@ def test_clients_are_numbered_in_the_order_of_their_rows(small: Federation) -> N
     assert small.clients == (client(0), client(1))
 
 
-def test_the_last_of_those_who_hold_rows_are_shadow_devices(crowd: Federation) -> None:
+def test_the_last_parties_with_rows_are_shadow_devices(crowd: Federation) -> None:
     parties = replace(crowd, shadows=3).clients
     assert parties == (*map(client, range(17)), shadow(0), shadow(1), shadow(2))
 
@@ -78,7 +78,7 @@ class AtTheServer(Still):
     enforced_at = "server"
 
 
-def test_who_holds_a_shadow_device_may_leave_out_what_clients_enforce(
+def test_shadow_devices_skip_defenses_of_clients_unless_they_are_defended(
     small: Federation,
 ) -> None:
     defended = (Still(), AtTheServer())

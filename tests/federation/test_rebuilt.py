@@ -15,19 +15,19 @@ from tests.federation.test_distilling import CLIENTS, ROUNDS, federation, files,
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("run")
 
 
 @pytest.fixture(scope="module")
-def told(home: Path) -> Transcript:
-    """A run that nobody changes."""
-    transcript, _ = run(federation(), home)
+def derived(run_folder: Path) -> Transcript:
+    """A complete run; tests must not change it."""
+    transcript, _ = run(federation(), run_folder)
     return transcript
 
 
 def trained(start, body: DistilledSet) -> dict[str, torch.Tensor]:
-    """One pass over a set by torch's own descent, in float64."""
+    """Train for one pass over a set with autograd, in float64."""
     model = federation().build_model().double()
     model.load_state_dict({name: one.double() for name, one in start.items()})
     for x, y, rate in zip(body.inputs, body.labels, body.rates, strict=True):
@@ -40,56 +40,56 @@ def trained(start, body: DistilledSet) -> dict[str, torch.Tensor]:
     return {name: one.detach() for name, one in model.named_parameters()}
 
 
-def test_beside_each_set_stands_the_model_that_follows_from_it(
-    told: Transcript, home: Path
-) -> None:
-    said = open_transcript(home).messages
-    start = next(m.body.weights for m in said if isinstance(m.body, Broadcast))
-    view = told.seen_by(SERVER)
+def test_adds_the_model_trained_on_each_set(derived: Transcript, run_folder: Path) -> None:
+    messages = open_transcript(run_folder).messages
+    start = next(m.body.weights for m in messages if isinstance(m.body, Broadcast))
+    view = derived.seen_by(SERVER)
     for number in range(ROUNDS):
-        own = sets(said, number)
-        shared = trained(start, own[SERVER])
+        round_sets = sets(messages, number)
+        shared = trained(start, round_sets[SERVER])
         broadcast = view.broadcasts()[number]
         assert all(
             broadcast[name].allclose(one.float(), atol=1e-5) for name, one in shared.items()
         )
         for k in range(CLIENTS):
-            theirs = trained(start, own[client(k)])
+            weights = trained(start, round_sets[client(k)])
             update = view.updates(client(k))[number]
             assert update.examples is None
             assert not update.metrics
-            for name, one in theirs.items():
+            for name, one in weights.items():
                 assert update.delta[name].allclose((one - shared[name]).float(), atol=1e-5)
     assert view.broadcasts().keys() == set(range(ROUNDS + 1))
 
 
-def test_what_was_said_stands_there_as_it_was(told: Transcript, home: Path) -> None:
-    assert {(m.round, m.sender) for m in told.messages if isinstance(m.body, DistilledSet)} == {
+def test_keeps_the_recorded_messages(derived: Transcript, run_folder: Path) -> None:
+    assert {
+        (m.round, m.sender) for m in derived.messages if isinstance(m.body, DistilledSet)
+    } == {
         (m.round, m.sender)
-        for m in open_transcript(home).messages
+        for m in open_transcript(run_folder).messages
         if isinstance(m.body, DistilledSet)
     }
 
 
-def test_a_client_reads_the_models_of_others_no_more_than_their_sets(
-    told: Transcript,
+def test_derived_updates_have_the_readers_of_their_sets(
+    derived: Transcript,
 ) -> None:
-    view = told.seen_by(client(0))
+    view = derived.seen_by(client(0))
     assert not view.updates(client(1))
     assert view.updates(client(0)).keys() == set(range(ROUNDS))
 
 
-def test_what_was_rebuilt_is_not_trained_again(
-    told: Transcript, home: Path, tmp_path: Path
+def test_does_not_derive_updates_again(
+    derived: Transcript, run_folder: Path, tmp_path: Path
 ) -> None:
-    assert told.messages
-    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+    assert derived.messages
+    shutil.copytree(run_folder, tmp_path, dirs_exist_ok=True)
     again = tmp_path / "rebuilt" / "transcript"
     for number in (3, 4):
         for path in round_folder(again, number).iterdir():
             path.unlink()
-    kept = next(iter(round_folder(again, 0).glob("*.safetensors")))
-    when = kept.stat().st_mtime_ns
+    stored = next(iter(round_folder(again, 0).glob("*.safetensors")))
+    modified = stored.stat().st_mtime_ns
     run(federation(), tmp_path)
-    assert files(home) == files(tmp_path)
-    assert kept.stat().st_mtime_ns == when
+    assert files(run_folder) == files(tmp_path)
+    assert stored.stat().st_mtime_ns == modified

@@ -79,11 +79,11 @@ class HalfRate(Defense):
         return Training(training.build_model, recipe)
 
 
-def held(federation: Federation, folder: Path) -> Sequence[Message]:
-    """What is said in round 0."""
+def messages_of(federation: Federation, folder: Path) -> Sequence[Message]:
+    """The messages of round 0."""
     weights = initial_weights(federation.build_model, Seed(0))
-    with Recorder(folder, manifest_of(federation, "none")).round() as said:
-        hold([Session(federation, weights, said)], 0)
+    with Recorder(folder, manifest_of(federation, "none")).round() as record:
+        hold([Session(federation, weights, record)], 0)
     return read_round(folder, 0)
 
 
@@ -94,10 +94,10 @@ def deltas(messages: Sequence[Message], *observers: Party) -> dict[Party, list[f
     }
 
 
-def test_a_round_is_said_in_order_and_to_whom_it_concerns(
+def test_messages_of_a_round_have_their_order_and_readers(
     small: Federation, tmp_path: Path
 ) -> None:
-    messages = held(small, tmp_path)
+    messages = messages_of(small, tmp_path)
     assert [(m.sender, m.readers, type(m.body)) for m in messages] == [
         (SERVER, frozenset({client(0), client(1)}), Broadcast),
         (client(0), frozenset({SERVER}), Update),
@@ -105,30 +105,32 @@ def test_a_round_is_said_in_order_and_to_whom_it_concerns(
     ]
 
 
-def test_updates_and_their_mean_are_those_worked_by_hand(
+def test_updates_and_their_mean_equal_those_computed_by_hand(
     small: Federation, tmp_path: Path
 ) -> None:
-    messages = held(small, tmp_path)
+    messages = messages_of(small, tmp_path)
     assert deltas(messages, SERVER) == {client(0): [1.0, -1.0], client(1): [-2.0, 2.0]}
     after = next_weights(small, 0, messages)
     assert after["weight"].flatten().tolist() == [-1.25, 1.25]
 
 
-def test_size_and_loss_travel_in_clear(small: Federation, tmp_path: Path) -> None:
-    body = held(small, tmp_path)[2].body
+def test_sends_size_and_loss_in_the_clear(small: Federation, tmp_path: Path) -> None:
+    body = messages_of(small, tmp_path)[2].body
     assert isinstance(body, Update)
     assert body.examples == 3
     # Two classes held equally likely: ln 2.
     assert body.metrics == {"loss": pytest.approx(0.693147, abs=1e-6)}
 
 
-def test_a_client_that_failed_is_missing_and_no_zero(small: Federation, tmp_path: Path) -> None:
+def test_a_failed_client_is_missing_and_not_a_zero_update(
+    small: Federation, tmp_path: Path
+) -> None:
     failing = next(
         one
         for one in (replace(small, failure_rate=0.5, seed=Seed(number)) for number in range(99))
         if list(gather(one, 0).missing) == [client(1)]
     )
-    messages = held(failing, tmp_path)
+    messages = messages_of(failing, tmp_path)
     (absence,) = (m for m in messages if isinstance(m.body, Missing))
     assert (absence.sender, absence.readers) == (client(1), frozenset({SERVER}))
     assert "failed" in absence.body.reason
@@ -136,25 +138,25 @@ def test_a_client_that_failed_is_missing_and_no_zero(small: Federation, tmp_path
     assert next_weights(failing, 0, messages)["weight"].flatten().tolist() == [1.0, -1.0]
 
 
-def test_where_all_fail_the_model_stays(small: Federation, tmp_path: Path) -> None:
+def test_if_all_clients_fail_the_model_is_unchanged(small: Federation, tmp_path: Path) -> None:
     failing = replace(small, failure_rate=0.999999)
-    messages = held(failing, tmp_path)
+    messages = messages_of(failing, tmp_path)
     assert [type(m.body) for m in messages] == [Broadcast, Missing, Missing]
     assert next_weights(failing, 0, messages)["weight"].flatten().tolist() == [0.0, 0.0]
 
 
-def test_who_was_not_asked_says_nothing(crowd: Federation, tmp_path: Path) -> None:
-    messages = held(replace(crowd, participation=0.25), tmp_path)
+def test_clients_that_were_not_sampled_send_nothing(crowd: Federation, tmp_path: Path) -> None:
+    messages = messages_of(replace(crowd, participation=0.25), tmp_path)
     assert len(messages) == 6
     assert all(type(m.body) is Update for m in messages[1:])
     assert len(messages[0].readers) == 20
 
 
-def test_masked_updates_are_read_by_nobody_and_their_mean_by_the_server(
+def test_no_party_reads_masked_updates_and_the_server_reads_their_mean(
     small: Federation, tmp_path: Path
 ) -> None:
     masked = replace(small, defenses=(Masks(),))
-    messages = held(masked, tmp_path)
+    messages = messages_of(masked, tmp_path)
     assert deltas(messages, SERVER) == {}
     assert deltas(messages, client(0)) == {client(0): [1.0, -1.0]}
     aggregate = messages[-1]
@@ -166,16 +168,20 @@ def test_masked_updates_are_read_by_nobody_and_their_mean_by_the_server(
     assert next_weights(masked, 0, messages)["weight"].flatten().tolist() == [-1.25, 1.25]
 
 
-def test_where_all_fail_there_is_no_aggregate_either(small: Federation, tmp_path: Path) -> None:
+def test_if_all_clients_fail_there_is_no_aggregate(small: Federation, tmp_path: Path) -> None:
     failing = replace(small, defenses=(Masks(),), failure_rate=0.999999)
-    assert [type(m.body) for m in held(failing, tmp_path)] == [Broadcast, Missing, Missing]
+    assert [type(m.body) for m in messages_of(failing, tmp_path)] == [
+        Broadcast,
+        Missing,
+        Missing,
+    ]
 
 
 def test_the_server_reads_updates_before_its_own_defense(
     small: Federation, tmp_path: Path
 ) -> None:
     defended = replace(small, defenses=(Scale(of_aggregate=4.0),))
-    messages = held(defended, tmp_path)
+    messages = messages_of(defended, tmp_path)
     assert deltas(messages, SERVER)[client(0)] == [1.0, -1.0]
     # Four times the mean worked by hand.
     assert next_weights(defended, 0, messages)["weight"].flatten().tolist() == [-5.0, 5.0]
@@ -185,7 +191,7 @@ def test_the_server_reads_an_aggregate_before_its_own_defense(
     small: Federation, tmp_path: Path
 ) -> None:
     defended = replace(small, defenses=(Masks(), Scale(of_aggregate=4.0)))
-    messages = held(defended, tmp_path)
+    messages = messages_of(defended, tmp_path)
     body = messages[-1].body
     assert isinstance(body, Aggregate)
     assert body.delta["weight"].flatten().tolist() == [-1.25, 1.25]
@@ -196,7 +202,7 @@ def test_a_defense_of_the_protocol_acts_before_the_server_reads(
     small: Federation, tmp_path: Path
 ) -> None:
     defended = replace(small, defenses=(Masks(), ScaleTogether(of_aggregate=4.0)))
-    messages = held(defended, tmp_path)
+    messages = messages_of(defended, tmp_path)
     body = messages[-1].body
     assert isinstance(body, Aggregate)
     assert body.delta["weight"].flatten().tolist() == [-5.0, 5.0]
@@ -207,58 +213,56 @@ def test_defenses_of_updates_act_in_order_and_sizes_can_be_hidden(
     small: Federation, tmp_path: Path
 ) -> None:
     # (x + 1) * 2 and x * 2 + 1, of the updates (1, -1) and (-2, 2).
-    first = held(replace(small, defenses=(AddOne(), Scale(2.0))), tmp_path / "a")
+    first = messages_of(replace(small, defenses=(AddOne(), Scale(2.0))), tmp_path / "a")
     assert deltas(first, SERVER) == {client(0): [4.0, 0.0], client(1): [-2.0, 6.0]}
     other = replace(small, defenses=(Scale(2.0), AddOne()))
-    last = held(other, tmp_path / "b")
+    last = messages_of(other, tmp_path / "b")
     assert deltas(last, SERVER) == {client(0): [3.0, -1.0], client(1): [-3.0, 5.0]}
     # Sizes being hidden, all weigh alike: ((3, -1) + (-3, 5)) / 2.
     assert next_weights(other, 0, last)["weight"].flatten().tolist() == [0.0, 2.0]
 
 
-def test_a_shadow_device_sends_what_it_learned_unless_it_is_defended(
+def test_a_shadow_device_sends_its_plain_update_unless_it_is_defended(
     small: Federation, tmp_path: Path
 ) -> None:
     # Client 1, whose update is (-2, 2), is now the server's device.
     shadowed = replace(small, shadows=1, defenses=(AddOne(),))
-    plain = held(shadowed, tmp_path / "plain")
+    plain = messages_of(shadowed, tmp_path / "plain")
     assert deltas(plain, SERVER) == {client(0): [2.0, 0.0], shadow(0): [-2.0, 2.0]}
-    adaptive = held(replace(shadowed, are_shadows_defended=True), tmp_path / "adaptive")
+    adaptive = messages_of(replace(shadowed, are_shadows_defended=True), tmp_path / "adaptive")
     assert deltas(adaptive, SERVER) == {client(0): [2.0, 0.0], shadow(0): [-1.0, 3.0]}
     # It takes part in the mean, where both weigh alike, as client 0 hides its size.
     assert next_weights(shadowed, 0, plain)["weight"].flatten().tolist() == [0.0, 1.0]
 
 
-def test_a_defense_of_the_training_changes_it_for_all(
+def test_a_defense_of_the_training_changes_it_for_all_parties(
     small: Federation, tmp_path: Path
 ) -> None:
-    messages = held(replace(small, defenses=(HalfRate(),)), tmp_path)
+    messages = messages_of(replace(small, defenses=(HalfRate(),)), tmp_path)
     assert deltas(messages, SERVER) == {client(0): [0.5, -0.5], client(1): [-1.0, 1.0]}
 
 
-def test_a_training_that_runs_away_is_refused_with_its_cause(
+def test_refuses_a_diverged_training_and_names_the_cause(
     small: Federation, tmp_path: Path
 ) -> None:
     wild = replace(small, recipe=Recipe(rate=2.9e38, epochs=3, batch=1))
-    with pytest.raises(PlanError, match=r"training of client/\d ran away in round 0.*rate"):
-        held(wild, tmp_path)
+    with pytest.raises(PlanError, match=r"training of client/\d diverged in round 0.*rate"):
+        messages_of(wild, tmp_path)
     assert Recorder(tmp_path, manifest_of(wild, "none")).committed() == 0
 
 
-def test_weights_keep_their_kind_whatever_a_defense_makes_of_them(
-    small: Federation, tmp_path: Path
-) -> None:
+def test_weights_keep_their_dtype_after_a_defense(small: Federation, tmp_path: Path) -> None:
     class Doubles(Scale):
         def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
             delta = {name: tensor.double() for name, tensor in aggregate.delta.items()}
             return Aggregate(delta, aggregate.cohort, aggregate.examples)
 
     precise = replace(small, defenses=(Doubles(),))
-    after = next_weights(precise, 0, held(precise, tmp_path))
+    after = next_weights(precise, 0, messages_of(precise, tmp_path))
     assert after["weight"].dtype == torch.float32
 
 
-def test_a_federation_whose_round_is_written_trains_along_and_says_nothing(
+def test_a_federation_whose_round_is_recorded_trains_but_sends_nothing(
     small: Federation, tmp_path: Path
 ) -> None:
     class Watches(Scale):
@@ -277,11 +281,11 @@ def test_a_federation_whose_round_is_written_trains_along_and_says_nothing(
     watched = replace(small, defenses=(Watches(),))
     other = replace(watched, seed=Seed(6))
     weights = initial_weights(small.build_model, Seed(0))
-    with Recorder(tmp_path, manifest_of(other, "none")).round() as said:
-        hold([Session(watched, weights, None), Session(other, weights, said)], 0)
+    with Recorder(tmp_path, manifest_of(other, "none")).round() as record:
+        hold([Session(watched, weights, None), Session(other, weights, record)], 0)
     assert len(set(trained)) == 4
     assert sent == trained[2:]
-    # It is the other's updates that were written, not those of the first.
+    # The updates of the other federation were recorded, not those of the first.
     assert deltas(read_round(tmp_path, 0), SERVER) == {
         client(0): [1.0, -1.0],
         client(1): [-2.0, 2.0],

@@ -52,13 +52,13 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def workers_of_each_round(federation: Federation, folder: Path) -> list[list[int]]:
-    """Process ids of the one worker that stands ready once a round is on the disk."""
+    """Process ids of the one idle worker after each round."""
     ready = list[list[int]]()
 
     def look(_: int) -> None:
-        crew = processes.muster(1)
-        ready.append([worker.process.pid for worker in crew._workers])
-        crew.rest()
+        worker_pool = processes.muster(1)
+        ready.append([worker.process.pid for worker in worker_pool._workers])
+        worker_pool.rest()
 
     run(federation, folder, look)
     return ready
@@ -86,7 +86,7 @@ def test_the_same_workers_train_every_round_to_the_same_bytes(
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_run_leaves_a_whole_transcript_with_the_truth_outside_of_it(
+def test_a_run_writes_a_complete_transcript_and_the_truth_outside_of_it(
     small: Federation, tmp_path: Path
 ) -> None:
     transcript, _ = run(small, tmp_path)
@@ -98,7 +98,7 @@ def test_a_run_leaves_a_whole_transcript_with_the_truth_outside_of_it(
     assert isinstance(transcript.messages[-1].body, Broadcast)
 
 
-def test_each_round_starts_where_the_one_before_ended(
+def test_each_round_starts_from_the_model_of_the_round_before(
     small: Federation, tmp_path: Path
 ) -> None:
     transcript, _ = run(small, tmp_path)
@@ -108,9 +108,7 @@ def test_each_round_starts_where_the_one_before_ended(
     assert not torch.equal(weights[2]["weight"], weights[1]["weight"])
 
 
-def test_the_same_seed_gives_the_same_files_and_another_seed_others(
-    crowd: Federation, tmp_path: Path
-) -> None:
+def test_files_depend_on_the_seed(crowd: Federation, tmp_path: Path) -> None:
     noisy = replace(crowd, participation=0.5, failure_rate=0.2, defenses=(Noise(),))
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         run(replace(noisy, seed=Seed(seed)), tmp_path / name)
@@ -118,19 +116,19 @@ def test_the_same_seed_gives_the_same_files_and_another_seed_others(
     assert files(tmp_path / "a")["truth.json"] != files(tmp_path / "c")["truth.json"]
 
 
-def test_tells_of_each_round_once_it_is_on_the_disk(small: Federation, tmp_path: Path) -> None:
+def test_reports_each_round_once_it_is_on_the_disk(small: Federation, tmp_path: Path) -> None:
     def look(number: int) -> None:
         assert messages_path(tmp_path / "transcript", number).exists()
-        told.append(number)
+        reported.append(number)
 
-    told: list[int] = []
+    reported: list[int] = []
     run(small, tmp_path, look)
-    assert told == [0, 1]
+    assert reported == [0, 1]
     run(small, tmp_path, look)
-    assert told == [0, 1]
+    assert reported == [0, 1]
 
 
-def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
+def test_a_resumed_run_has_the_files_of_an_uninterrupted_one(
     crowd: Federation, tmp_path: Path
 ) -> None:
     def stop(number: int) -> None:
@@ -141,13 +139,13 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
     run(noisy, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         run(noisy, tmp_path / "stopped", stop)
-    told: list[int] = []
-    run(noisy, tmp_path / "stopped", told.append)
-    assert told == [2]
+    reported: list[int] = []
+    run(noisy, tmp_path / "stopped", reported.append)
+    assert reported == [2]
     assert files(tmp_path / "stopped") == files(tmp_path / "whole")
 
 
-def test_a_complete_run_is_opened_and_not_run_again(small: Federation, tmp_path: Path) -> None:
+def test_opens_a_complete_run_without_running_it(small: Federation, tmp_path: Path) -> None:
     _, truth = run(small, tmp_path)
     times = modified(tmp_path)
     _, again = run(small, tmp_path)
@@ -155,7 +153,7 @@ def test_a_complete_run_is_opened_and_not_run_again(small: Federation, tmp_path:
     assert again.accuracy == truth.accuracy
 
 
-def test_a_truth_that_was_lost_is_worked_out_again(small: Federation, tmp_path: Path) -> None:
+def test_writes_a_missing_truth_again(small: Federation, tmp_path: Path) -> None:
     run(small, tmp_path)
     before = files(tmp_path)
     truth_path(tmp_path).unlink()
@@ -163,7 +161,7 @@ def test_a_truth_that_was_lost_is_worked_out_again(small: Federation, tmp_path: 
     assert files(tmp_path) == before
 
 
-def test_a_truth_left_by_another_run_is_not_believed(small: Federation, tmp_path: Path) -> None:
+def test_replaces_the_truth_of_another_run(small: Federation, tmp_path: Path) -> None:
     run(small, tmp_path / "a")
     (tmp_path / "b").mkdir()
     truth_path(tmp_path / "b").write_text('{"counts": [], "accuracy": []}')
@@ -171,7 +169,7 @@ def test_a_truth_left_by_another_run_is_not_believed(small: Federation, tmp_path
     assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
-def test_another_run_is_refused_and_the_folder_left_alone(
+def test_refuses_the_folder_of_another_run_and_does_not_change_it(
     small: Federation, tmp_path: Path
 ) -> None:
     run(small, tmp_path)
@@ -194,7 +192,7 @@ def neighbours(crowd: Federation) -> list[Federation]:
     noisy = replace(crowd, engine="stacked", defenses=(Noise(),))
     return [
         replace(noisy, failure_rate=0.2, pool=crowd.pool.take(shuffled)),
-        replace(noisy, seed=Seed(6), rows=[held[:10] for held in crowd.rows], defenses=()),
+        replace(noisy, seed=Seed(6), rows=[rows[:10] for rows in crowd.rows], defenses=()),
         replace(noisy, seed=Seed(7), defenses=(Noise(), ClassBalanced())),
     ]
 
@@ -204,7 +202,7 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_federations_run_together_leave_what_each_leaves_alone(
+def test_federations_run_at_once_write_what_each_writes_alone(
     crowd: Federation, tmp_path: Path
 ) -> None:
     federations = neighbours(crowd)
@@ -217,31 +215,34 @@ def test_federations_run_together_leave_what_each_leaves_alone(
         assert left.keys() == left_alone.keys()
         assert left["transcript/manifest.json"] == left_alone["transcript/manifest.json"]
         assert truth.accuracy == truth_alone.accuracy
-        for said, said_alone in zip(transcript.messages, alone.messages, strict=True):
-            assert (said.round, said.sender) == (said_alone.round, said_alone.sender)
-            if isinstance(said.body, Update) and isinstance(said_alone.body, Update):
-                assert said.body.examples == said_alone.body.examples
-                for name, tensor in said_alone.body.delta.items():
-                    assert torch.allclose(said.body.delta[name], tensor, atol=1e-5)
+        for message, message_alone in zip(transcript.messages, alone.messages, strict=True):
+            assert (message.round, message.sender) == (
+                message_alone.round,
+                message_alone.sender,
+            )
+            if isinstance(message.body, Update) and isinstance(message_alone.body, Update):
+                assert message.body.examples == message_alone.body.examples
+                for name, tensor in message_alone.body.delta.items():
+                    assert torch.allclose(message.body.delta[name], tensor, atol=1e-5)
 
 
-def test_rounds_are_told_once_all_federations_have_them_on_the_disk(
+def test_reports_a_round_once_all_federations_have_it_on_the_disk(
     crowd: Federation, tmp_path: Path
 ) -> None:
     def look(number: int) -> None:
         for folder in folders_in(tmp_path):
             assert messages_path(folder / "transcript", number).exists()
             assert not messages_path(folder / "transcript", number + 1).exists()
-        told.append(number)
+        reported.append(number)
 
-    told: list[int] = []
+    reported: list[int] = []
     run_together(neighbours(crowd), folders_in(tmp_path), look)
     run_together(neighbours(crowd), folders_in(tmp_path), look)
-    assert told == [0, 1, 2]
+    assert reported == [0, 1, 2]
 
 
 @pytest.mark.parametrize("updates", [0, 3, 5, 6, 11])
-def test_federations_stopped_amid_a_round_end_as_if_they_had_not_been(
+def test_federations_resumed_within_a_round_have_the_files_of_uninterrupted_ones(
     small: Federation, tmp_path: Path, updates: int
 ) -> None:
     # Three federations of two clients: six updates a round.
@@ -267,7 +268,7 @@ def test_federations_stopped_amid_a_round_end_as_if_they_had_not_been(
 
 
 @pytest.mark.slow
-def test_federations_of_which_one_lacks_rounds_end_as_if_it_had_not(
+def test_runs_missing_rounds_of_one_federation_to_the_same_files(
     crowd: Federation, tmp_path: Path
 ) -> None:
     # As after a kill while one round after the other was being closed.
@@ -275,9 +276,9 @@ def test_federations_of_which_one_lacks_rounds_end_as_if_it_had_not(
     before, times = files(tmp_path), modified(tmp_path)
     for number in (1, 2, 3):
         shutil.rmtree(tmp_path / "b" / "transcript" / "rounds" / f"r{number:04d}")
-    told: list[int] = []
-    run_together(neighbours(crowd), folders_in(tmp_path), told.append)
-    assert told == [1, 2]
+    reported: list[int] = []
+    run_together(neighbours(crowd), folders_in(tmp_path), reported.append)
+    assert reported == [1, 2]
     assert files(tmp_path) == before
     untouched = [path for path in times if path.relative_to(tmp_path).parts[0] != "b"]
     assert {path: modified(tmp_path)[path] for path in untouched} == {
@@ -285,7 +286,7 @@ def test_federations_of_which_one_lacks_rounds_end_as_if_it_had_not(
     }
 
 
-def test_whoever_shares_no_stack_with_one_that_lacks_rounds_is_left_in_peace(
+def test_does_not_train_stacks_without_missing_rounds(
     crowd: Federation, tmp_path: Path
 ) -> None:
     class Watches(Noise):
@@ -311,7 +312,7 @@ def test_whoever_shares_no_stack_with_one_that_lacks_rounds_is_left_in_peace(
     assert set(trained) == trained_seeds(0) | trained_seeds(1)
 
 
-def test_complete_federations_are_opened_and_not_run_again(
+def test_opens_complete_federations_without_running_them(
     crowd: Federation, tmp_path: Path
 ) -> None:
     first = run_together(neighbours(crowd), folders_in(tmp_path))
@@ -321,20 +322,20 @@ def test_complete_federations_are_opened_and_not_run_again(
     assert [truth.accuracy for _, truth in again] == [truth.accuracy for _, truth in first]
 
 
-def test_no_federations_leave_nothing() -> None:
+def test_no_federations_give_no_results() -> None:
     assert run_together((), ()) == ()
 
 
-def test_federations_that_share_a_folder_or_have_none_are_refused(
+def test_refuses_federations_with_shared_or_missing_folders(
     small: Federation, tmp_path: Path
 ) -> None:
     for folders in ([tmp_path, tmp_path], [tmp_path]):
-        with pytest.raises(ValueError, match="a folder of its own: 2 federations, 1 folders"):
+        with pytest.raises(ValueError, match="its own folder, got 2 federations and 1 folders"):
             run_together([small, replace(small, seed=Seed(6))], folders)
     assert not any(tmp_path.iterdir())
 
 
-def test_federations_that_cannot_train_side_by_side_are_refused_before_anything_is_written(
+def test_refuses_federations_that_cannot_train_at_once_before_writing(
     small: Federation, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match="federation 1 differs from federation 0 in model"):
@@ -344,7 +345,7 @@ def test_federations_that_cannot_train_side_by_side_are_refused_before_anything_
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")
-def test_a_run_killed_at_random_moments_ends_byte_for_byte_alike() -> None:
+def test_a_run_killed_at_random_times_ends_with_the_same_bytes() -> None:
     done = subprocess.run(
         [sys.executable, str(BENCHMARK), "--kills", "5"],
         capture_output=True,

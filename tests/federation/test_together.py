@@ -25,7 +25,7 @@ class Retrains(Still):
 
 
 def of(federation: Federation, clients: int) -> Federation:
-    """The same with its first clients alone."""
+    """The federation with only its first clients."""
     return replace(federation, rows=[held[:clients] for held in federation.rows])
 
 
@@ -41,14 +41,14 @@ def of(federation: Federation, clients: int) -> Federation:
         ((20,), 1, [[0]]),
     ],
 )
-def test_whole_federations_stand_together_as_long_as_their_clients_fit(
+def test_stacks_hold_whole_federations_up_to_the_number_of_clients(
     crowd: Federation, clients: tuple[int, ...], most: int, cut: list[list[int]]
 ) -> None:
     federations = [of(crowd, number) for number in clients]
     assert [list(stack) for stack in stacks(federations, most)] == cut
 
 
-def test_only_clients_that_are_asked_count(crowd: Federation) -> None:
+def test_only_sampled_clients_count(crowd: Federation) -> None:
     # A quarter of 20 clients are 5: six times that fits where twice 20 do not.
     quarter = replace(crowd, participation=0.25)
     assert [len(stack) for stack in stacks([crowd] * 6, 32)] == [1] * 6
@@ -67,19 +67,19 @@ def test_only_clients_that_are_asked_count(crowd: Federation) -> None:
         ({"defenses": (Retrains(),)}, "defenses of the training"),
     ],
 )
-def test_refuses_federations_that_train_otherwise(
+def test_refuses_federations_with_different_training(
     small: Federation, changes: dict[str, Any], what: str
 ) -> None:
     with pytest.raises(ValueError, match=f"federation 2 differs from federation 0 in {what},"):
         check_together([small, small, replace(small, **changes)])
 
 
-def test_refuses_federations_of_unequal_length(small: Federation) -> None:
+def test_refuses_federations_with_different_rounds(small: Federation) -> None:
     with pytest.raises(ValueError, match="in rounds,"):
         check_together([small, replace(small, rounds=1, rows=small.rows[:1])])
 
 
-def test_takes_federations_that_differ_in_data_and_chance_and_in_what_is_done_to_updates(
+def test_accepts_federations_with_different_data_seeds_and_defenses_of_updates(
     small: Federation,
 ) -> None:
     other = replace(

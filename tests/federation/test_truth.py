@@ -24,7 +24,9 @@ class OnlyZeros(Defense):
         return Examples(data.inputs, torch.zeros_like(data.labels))
 
 
-def test_counts_what_each_client_holds_in_each_round(small: Federation, tmp_path: Path) -> None:
+def test_counts_the_labels_of_each_client_in_each_round(
+    small: Federation, tmp_path: Path
+) -> None:
     shifted = replace(
         small,
         rows=[
@@ -42,25 +44,23 @@ def test_counts_what_each_client_holds_in_each_round(small: Federation, tmp_path
     assert truth.label_counts(COHORT, (0, 1)).tolist() == [2, 6]
 
 
-def test_a_long_run_is_tested_evenly_from_the_first_to_the_last(
+def test_a_long_run_is_tested_at_evenly_spaced_rounds(
     small: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = replace(small, rounds=4, rows=[small.rows[0]] * 4)
     _, whole = run(long, tmp_path / "whole")
     assert list(whole.accuracy) == [0, 1, 2, 3, 4]
     monkeypatch.setattr("overheard.federation.truth.MOST_TESTED", 3)
-    _, told = run(long, tmp_path / "told")
-    assert told.accuracy == {number: whole.accuracy[number] for number in (0, 2, 4)}
+    _, sampled = run(long, tmp_path / "sampled")
+    assert sampled.accuracy == {number: whole.accuracy[number] for number in (0, 2, 4)}
 
 
-def test_counts_the_clients_own_data_whatever_a_defense_makes_of_them(
-    small: Federation, tmp_path: Path
-) -> None:
+def test_counts_labels_before_any_defense(small: Federation, tmp_path: Path) -> None:
     _, truth = run(replace(small, defenses=(OnlyZeros(),)), tmp_path)
     assert truth.counts[0, client(1)].tolist() == [0, 3]
 
 
-def test_a_balanced_client_is_counted_as_it_is_and_not_as_it_trains(
+def test_counts_the_labels_of_a_balanced_client_before_balancing(
     small: Federation, tmp_path: Path
 ) -> None:
     # One client with one example of class 0 and three of class 1 trains on two of each.
@@ -71,7 +71,7 @@ def test_a_balanced_client_is_counted_as_it_is_and_not_as_it_trains(
     assert truth.label_counts(client(0), (0, 1)).tolist() == [2, 6]
 
 
-def test_counts_only_clients_that_answered(crowd: Federation, tmp_path: Path) -> None:
+def test_counts_only_clients_with_an_update(crowd: Federation, tmp_path: Path) -> None:
     transcript, truth = run(replace(crowd, participation=0.5, failure_rate=0.5), tmp_path)
     absent = {(m.round, m.sender) for m in transcript.messages if isinstance(m.body, Missing)}
     assert absent
@@ -83,41 +83,39 @@ def test_knows_the_accuracy_of_every_broadcast_and_of_the_final_model(
     small: Federation, tmp_path: Path
 ) -> None:
     _, truth = run(small, tmp_path)
-    # At first both classes are even and the first is taken, which 1 of 4 bears. After round 0
-    # the weights are (-1.25, 1.25): every input, being positive, is taken for class 1.
+    # At first both classes are tied and the first is predicted, which 1 of 4 has. After round 0
+    # the weights are (-1.25, 1.25): every input, being positive, is predicted as class 1.
     assert truth.accuracy[0] == 0.25
     assert truth.accuracy[1] == 0.75
     assert list(truth.accuracy) == [0, 1, 2]
 
 
-def test_tells_who_clients_are_and_of_shadow_devices_nothing(
+def test_records_users_and_attributes_but_nothing_of_shadow_devices(
     small: Federation, tmp_path: Path
 ) -> None:
-    told = replace(
+    federation = replace(
         small,
         shadows=1,
         users={client(0): "ann"},
         attributes={"hand": {"ann": "left", "bob": "right"}},
     )
-    transcript, truth = run(told, tmp_path)
+    transcript, truth = run(federation, tmp_path)
     assert truth.users == {client(0): "ann"}
     assert truth.attributes == {"hand": {"ann": "left", "bob": "right"}}
-    assert {who for _, who in truth.counts} == {client(0)}
+    assert {party for _, party in truth.counts} == {client(0)}
     assert truth.label_counts(COHORT, (0, 1)).tolist() == [2, 0]
     senders = {m.sender for m in transcript.messages}
-    assert [who for who in senders if is_shadow(who)] == [shadow(0)]
-    # Opened once more it is the same.
-    again = run(told, tmp_path)[1]
+    assert [party for party in senders if is_shadow(party)] == [shadow(0)]
+    # A complete run is opened with the same truth.
+    again = run(federation, tmp_path)[1]
     assert again.users == truth.users
     assert again.attributes == truth.attributes
 
 
-def test_knows_who_shifts_and_that_moves_nothing_that_is_said(
-    small: Federation, tmp_path: Path
-) -> None:
+def test_records_shifts_which_do_not_change_the_run(small: Federation, tmp_path: Path) -> None:
     plain, truth = run(small, tmp_path / "plain")
-    told, shifted = run(replace(small, shifts={client(1): (1,)}), tmp_path / "shifted")
+    transcript, shifted = run(replace(small, shifts={client(1): (1,)}), tmp_path / "shifted")
     assert truth.shifts == {}
     assert shifted.shifts == {client(1): (1,)}
     assert truth.accuracy == shifted.accuracy
-    assert [m.sender for m in plain.messages] == [m.sender for m in told.messages]
+    assert [m.sender for m in plain.messages] == [m.sender for m in transcript.messages]

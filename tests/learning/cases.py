@@ -1,4 +1,4 @@
-"""Small things to train, and the plain loop that every engine is held against."""
+"""Small models and data, and the plain loop to which every engine is compared."""
 
 from functools import partial
 
@@ -31,13 +31,13 @@ CONVOLUTIONS: BuildModel = partial(DecafConv2(first=3, second=4, hidden=5).build
 WORDS: BuildModel = partial(TextBag(dim=4, hidden=5).build, TEXTS)
 READING: BuildModel = partial(Lstm(dim=4, hidden=5).build, TEXTS)
 
-MEMBERS = (
+CLIENTS = (
     Member("client/0", torch.arange(0, 11)),
     Member("client/1", torch.arange(11, 14)),
     Member("client/2", torch.arange(14, 30)),
     Member("client/3", torch.arange(20, 28)),
 )
-"""Unequal sizes: more than one batch of 4 with a rest, less than one, and whole ones."""
+"""Unequal sizes: full batches of 4 with a rest, less than one batch, full batches only."""
 
 RECIPES = {
     "sgd": Recipe(rate=0.1, epochs=6, batch=4),
@@ -56,7 +56,7 @@ def dropping() -> nn.Module:
 
 
 def pool_of(task: Task, dtype: torch.dtype, examples: int = 30) -> Examples:
-    """Examples without any pattern."""
+    """Random examples."""
     generator = Seed(11).generator()
     if task.vocabulary is not None:
         size = (examples, *task.shape)
@@ -74,7 +74,7 @@ def start_of(build_model: BuildModel, dtype: torch.dtype = torch.float64) -> Wei
 def plain_loop(
     build_model: BuildModel, start: Weights, pool: Examples, member: Member, recipe: Recipe
 ) -> tuple[dict[str, Tensor], float]:
-    """Train as a textbook would; give the change, and the mean loss of the last epoch."""
+    """Train by a plain loop; return the change and the mean loss of the last epoch."""
     model = build_model().to(next(iter(start.values())).dtype)
     model.load_state_dict(dict(start))
     optimizer = _optimizer(model, recipe)
@@ -109,11 +109,11 @@ def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
 
 
 def largest_difference(one: Weights, other: Weights) -> float:
-    """How far apart two sets of weights are, at most."""
+    """The largest difference between two sets of weights."""
     assert one.keys() == other.keys()
     return max(float((one[name] - other[name]).abs().max()) for name in one)
 
 
 def same_bits(one: Weights, other: Weights) -> bool:
-    """True if all numbers are the same, bit for bit."""
+    """Whether all numbers are equal bit for bit."""
     return one.keys() == other.keys() and all(torch.equal(one[n], other[n]) for n in one)

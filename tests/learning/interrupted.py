@@ -1,4 +1,4 @@
-"""A script with one worker, in a process of its own, and Ctrl-C for it."""
+"""Runs a script with one worker in its own process, and sends it Ctrl-C."""
 
 import os
 import signal
@@ -8,33 +8,33 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-HEARS_CTRL_C = """
+HANDLE_CTRL_C = """
 import signal
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """
-"""A process whose parent ignores Ctrl-C, as under `nohup`, would inherit that."""
+"""Needed because a child of a process that ignores Ctrl-C, as under `nohup`, ignores it too."""
 
 BEGINS = 0.3
-"""Seconds in which the worker, once it is up, begins to work."""
+"""Seconds until a started worker runs its task."""
 
 PATIENCE = 60
-"""Seconds within which a process has to end."""
+"""Seconds until a process must have ended."""
 
 
 def interrupt(script: str, folder: Path) -> tuple[str, int]:
-    """What a script says on stderr that hears Ctrl-C while its worker works, and that worker.
+    """Run a script, send it Ctrl-C while its worker runs, and return its stderr and the worker.
 
-    Neither of them is left over, even if they do not end by themselves; nor are their pipes,
-    which would be told of where they are collected as garbage, in the midst of another test.
+    Both processes are killed and the pipes closed, since open pipes would cause a warning in
+    another test when they are garbage collected.
 
     Args:
-        script: prints the process id of its worker, then has it work for ever.
+        script: prints the process id of its worker, then lets it run forever.
         folder: for the script and for temporary files.
 
     """
     path = folder / "script.py"
-    path.write_text(HEARS_CTRL_C + script)
+    path.write_text(HANDLE_CTRL_C + script)
     with subprocess.Popen(
         [sys.executable, path],
         stdout=subprocess.PIPE,
@@ -51,8 +51,8 @@ def interrupt(script: str, folder: Path) -> tuple[str, int]:
             groups.append(int(first))
             time.sleep(BEGINS)
             caller.send_signal(signal.SIGINT)
-            _, told = caller.communicate(timeout=PATIENCE)
-            return told, int(first)
+            _, stderr = caller.communicate(timeout=PATIENCE)
+            return stderr, int(first)
         finally:
             for group in groups:
                 with suppress(ProcessLookupError):

@@ -16,7 +16,7 @@ from overheard.learning.workers.job import Job
 @final
 @dataclass(frozen=True, slots=True)
 class Scaled(Job):
-    """What is handed in under "numbers", so many times as large; and who did it."""
+    """Multiplies the tensor "numbers" by a factor; also returns the process id."""
 
     factor: float
 
@@ -28,11 +28,11 @@ class Scaled(Job):
 @final
 @dataclass(frozen=True, slots=True)
 class DiesAtFirst(Job):
-    """As `Scaled` by 2, except for the first so many who try: they die.
+    """Like `Scaled` by 2, but the first `deaths` attempts kill their worker.
 
     Args:
-        folder: where each that dies leaves a mark.
-        deaths: how many die.
+        folder: folder with one file per death.
+        deaths: number of attempts that die.
 
     """
 
@@ -50,7 +50,7 @@ class DiesAtFirst(Job):
 @final
 @dataclass(frozen=True, slots=True)
 class Refuses(Job):
-    """Cannot be done, and says so."""
+    """Raises an error."""
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         raise PlanError("this cannot be: change the plan")

@@ -1,4 +1,4 @@
-"""What can be told of a network by looking at it."""
+"""Properties of networks."""
 
 import pytest
 from torch import nn
@@ -23,9 +23,9 @@ from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS, dropping
         (lambda: nn.GRU(2, 2), {is_recurrent}),
     ],
 )
-def test_tells_dropout_and_tables_and_recurrence_and_chains_apart(build, found):
-    told = (draws_at_random, embeds_tokens, is_recurrent, is_chain_of_linear)
-    assert {one for one in told if one(build())} == found
+def test_detects_dropout_embeddings_recurrence_and_plain_mlps(build, found):
+    checks = (draws_at_random, embeds_tokens, is_recurrent, is_chain_of_linear)
+    assert {one for one in checks if one(build())} == found
 
 
 @pytest.mark.parametrize(
@@ -38,5 +38,5 @@ def test_tells_dropout_and_tables_and_recurrence_and_chains_apart(build, found):
         nn.Sequential(nn.Linear(2, 2), nn.Softmax(1)),
     ],
 )
-def test_whatever_is_not_surely_a_chain_is_none(model):
+def test_other_networks_are_no_plain_mlps(model):
     assert not is_chain_of_linear(model)

@@ -8,12 +8,12 @@ from overheard.learning.batches import epoch_order
 
 
 @given(examples=st.integers(1, 50), epoch=st.integers(0, 5))
-def test_an_epoch_meets_every_example_once(examples, epoch):
+def test_an_epoch_uses_every_example_once(examples, epoch):
     order = epoch_order(Seed(0), 1, "client/0", epoch, examples)
     assert sorted(order.tolist()) == list(range(examples))
 
 
-def test_every_part_of_the_name_moves_the_order():
+def test_the_order_depends_on_every_argument():
     orders = [
         epoch_order(Seed(seed), round, name, epoch, 20).tolist()
         for seed, round, name, epoch in [

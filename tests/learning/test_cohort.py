@@ -1,4 +1,4 @@
-"""Who learns."""
+"""Clients to be trained."""
 
 import pytest
 import torch
@@ -6,6 +6,6 @@ import torch
 from overheard.learning.cohort import Member
 
 
-def test_refuses_a_member_without_examples():
+def test_refuses_a_client_without_examples():
     with pytest.raises(ValueError, match="client/0 has no examples"):
         Member("client/0", torch.arange(0))

@@ -1,4 +1,4 @@
-"""Distances between tensors, worked by hand."""
+"""Discrepancies of tensors, computed by hand."""
 
 from math import inf, isnan, nan, sqrt
 
@@ -20,7 +20,7 @@ def drawn(*shape: int, number: int = 0) -> torch.Tensor:
 
 
 class TestCosine:
-    def test_is_the_product_over_both_lengths(self):
+    def test_is_the_dot_product_over_both_norms(self):
         # (3, 4) . (4, 3) = 24, both of length 5.
         assert cosine(torch.tensor([3.0, 4.0]), torch.tensor([4.0, 3.0])) == pytest.approx(0.96)
 
@@ -29,12 +29,12 @@ class TestCosine:
         a, b = torch.tensor([[1.0, 2.0], [0.0, 2.0]]), torch.tensor([[1.0, 0.0], [5.0, 1.0]])
         assert cosine(a, b) == pytest.approx(3 / (3 * sqrt(27)))
 
-    def test_is_at_right_angles_to_a_zero_and_1_between_two(self):
+    def test_is_0_with_a_zero_tensor_and_1_between_two(self):
         zero, one = torch.zeros(3), torch.ones(3)
         assert (cosine(zero, one), cosine(one, zero), cosine(zero, zero)) == (0, 0, 1)
 
     @given(VECTORS, VECTORS, st.integers(-3, 3), st.booleans())
-    def test_lies_in_its_range_whatever_the_lengths(self, a, b, power, opposite):
+    def test_is_in_its_range_for_any_norms(self, a, b, power, opposite):
         scale = 2.0**power * (-1 if opposite else 1)
         assert -1 <= cosine(a, b) <= 1
         if bool(a.any() & b.any()):
@@ -48,23 +48,23 @@ class TestProcrustes:
         a, b = torch.tensor([[2.0], [0.0]]), torch.tensor([[3.0], [4.0]])
         assert procrustes(a, b) == pytest.approx(sqrt(0.8))
 
-    def test_tells_opposite_and_right_angles(self):
+    def test_distinguishes_opposite_and_orthogonal(self):
         a, b = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 7.0])
         assert procrustes(a, -3 * a) == pytest.approx(2)
         assert procrustes(a, b) == pytest.approx(sqrt(2))
 
-    def test_a_zero_is_0_from_another_and_1_from_all_else(self):
+    def test_a_zero_tensor_has_0_with_another_and_1_otherwise(self):
         zero, one = torch.zeros(3), torch.ones(3)
         assert procrustes(zero, zero) == 0
         assert procrustes(zero, one) == pytest.approx(1)
         assert procrustes(one, zero) == pytest.approx(1)
 
     @given(VECTORS, VECTORS)
-    def test_says_what_the_cosine_says(self, a, b):
+    def test_follows_from_the_cosine(self, a, b):
         if bool(a.any() & b.any()):
             assert procrustes(a, b) ** 2 == pytest.approx(2 - 2 * cosine(a, b), abs=1e-9)
 
-    def test_tells_directions_apart_that_are_nearly_the_same(self):
+    def test_distinguishes_nearly_equal_directions(self):
         # 2 - 2 cosine would be lost in rounding: cosine = 1 - 5e-19.
         a = torch.tensor([1.0, 0.0], dtype=torch.float64)
         b = torch.tensor([1.0, 1e-9], dtype=torch.float64)
@@ -85,23 +85,23 @@ class TestCmd:
         a, b = torch.tensor([[0.0, 0.0], [2.0, 0.0]]), torch.tensor([[3.0, 4.0], [5.0, 4.0]])
         assert cmd(a, b, moments=2) == pytest.approx(5)
 
-    def test_odd_moments_tell_which_side_the_tail_is_on(self):
+    def test_odd_moments_distinguish_the_side_of_the_tail(self):
         # Both have mean 0 and second moment 2; third moments 2 and -2.
         a, b = torch.tensor([2.0, -1.0, -1.0]), torch.tensor([-2.0, 1.0, 1.0])
         assert cmd(a, b, moments=2) == pytest.approx(0)
         assert cmd(a, b, moments=3) == pytest.approx(4)
 
-    def test_does_not_see_the_order_of_rows(self):
+    def test_ignores_the_order_of_rows(self):
         a = drawn(20, 3)
         assert cmd(a, a.flip(0)) == pytest.approx(0, abs=1e-12)
 
     @settings(deadline=None)
     @given(VECTORS, VECTORS)
-    def test_is_symmetric_and_0_from_itself(self, a, b):
+    def test_is_symmetric_and_0_with_itself(self, a, b):
         assert cmd(a, b) == cmd(b, a) >= 0
         assert cmd(a, a) == 0
 
-    def test_refuses_what_has_no_moments(self):
+    def test_refuses_empty_tensors_and_fewer_than_one_moment(self):
         with pytest.raises(ValueError, match="1 or more, got 0"):
             cmd(torch.ones(2), torch.ones(2), moments=0)
         with pytest.raises(ValueError, match="not empty"):
@@ -111,31 +111,31 @@ class TestCmd:
 class TestAll:
     @pytest.mark.parametrize("metric", METRICS)
     @pytest.mark.parametrize("odd", [nan, inf])
-    def test_say_nan_of_what_is_no_number(self, metric, odd):
+    def test_return_nan_for_nan(self, metric, odd):
         a = torch.tensor([1.0, odd, 2.0])
         for b in (torch.ones(3), torch.zeros(3), -a):
             assert isnan(metric(a, b))
             assert isnan(metric(b, a))
 
     @pytest.mark.parametrize("metric", [cosine, procrustes])
-    def test_add_up_over_blocks_as_over_one(self, metric):
+    def test_several_blocks_give_the_result_of_one(self, metric):
         # A tensor said again and again keeps its direction.
         a, b = drawn(BLOCK - 1, number=1).double(), drawn(BLOCK - 1, number=2).double()
         assert metric(a.repeat(3), b.repeat(3)) == pytest.approx(metric(a, b), rel=1e-10)
 
-    def test_cmd_adds_up_over_blocks_of_columns(self):
+    def test_several_blocks_of_columns_give_the_result_of_one(self):
         # A column said four times: every norm over columns doubles.
         a, b = drawn(BLOCK // 2, 1, number=1), drawn(BLOCK // 2, 1, number=2)
         assert cmd(a.expand(-1, 4), b.expand(-1, 4)) == pytest.approx(2 * cmd(a, b))
 
     @pytest.mark.parametrize("metric", METRICS)
-    def test_count_in_float64(self, metric):
+    def test_compute_in_float64(self, metric):
         # 2^-30 beside 1 is lost in float32, whose step there is 2^-23.
         a = torch.tensor([1.0, 1.0, 1.0, 2.0**-15])
         exact = metric(a.double(), a.double().flip(0))
         assert metric(a, a.flip(0)) == exact
 
     @pytest.mark.parametrize("metric", METRICS)
-    def test_refuse_two_shapes(self, metric):
+    def test_refuse_different_shapes(self, metric):
         with pytest.raises(ValueError, match="of one shape"):
             metric(torch.ones(2), torch.ones(3))

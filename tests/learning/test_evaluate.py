@@ -1,4 +1,4 @@
-"""What a cohort's models answer."""
+"""Logits and accuracies of models."""
 
 import math
 from itertools import islice
@@ -33,7 +33,7 @@ from tests.learning.cases import (
     ("build", "task"),
     [(MLP, TABLE), (CONVOLUTIONS, IMAGES), (WORDS, TEXTS), (READING, TEXTS)],
 )
-def test_gives_each_models_logits_in_order(build, task):
+def test_yields_the_logits_of_each_model_in_order(build, task):
     inputs = pool_of(task, torch.float32).inputs
     cohort = [initial_weights(build, Seed(n)) for n in range(20)]
     answers = list(logits_of_cohort(build, cohort, inputs, batch=7))
@@ -44,7 +44,7 @@ def test_gives_each_models_logits_in_order(build, task):
         torch.testing.assert_close(answer, model(inputs).detach())
 
 
-def test_reads_a_cohort_only_a_few_models_ahead():
+def test_reads_only_a_few_models_ahead():
     read = []
 
     def cohort():
@@ -75,7 +75,7 @@ def test_large_models_are_read_one_by_one(monkeypatch):
     assert len(list(answers)) == 2
 
 
-def test_logits_may_be_learned_from():
+def test_logits_can_be_used_in_training():
     inputs = pool_of(IMAGES, torch.float32).inputs
     (logits,) = logits_of_cohort(CONVOLUTIONS, [initial_weights(CONVOLUTIONS, Seed(0))], inputs)
     scale = torch.ones(3, requires_grad=True)
@@ -83,8 +83,8 @@ def test_logits_may_be_learned_from():
     assert scale.grad is not None
 
 
-def that_answers(*logits: float) -> Weights:
-    """Weights with which `MLP` gives every example these logits."""
+def weights_for_logits(*logits: float) -> Weights:
+    """Weights with which `MLP` returns these logits for every example."""
     weights = {n: torch.zeros_like(w) for n, w in initial_weights(MLP, Seed(0)).items()}
     return weights | {"5.bias": torch.tensor(logits)}
 
@@ -93,50 +93,52 @@ def labelled(*labels: int) -> Examples:
     return Examples(torch.zeros(len(labels), 6), torch.tensor(labels))
 
 
-def test_accuracy_is_the_share_of_right_answers():
+def test_accuracy_is_the_share_of_correct_labels():
     # Class b alone has an offset, so every answer is b: right for 2 labels of 4.
-    assert accuracy(MLP, that_answers(0.0, 1.0, 0.0), labelled(1, 0, 1, 2)) == 0.5
+    assert accuracy(MLP, weights_for_logits(0.0, 1.0, 0.0), labelled(1, 0, 1, 2)) == 0.5
 
 
 @pytest.mark.parametrize(("k", "share"), [(1, 0.25), (2, 0.75), (3, 1.0)])
 def test_top_k_is_the_share_of_labels_among_the_first_k(k, share):
     # Ranked b, c, a: of four labels one is b, two are c and one is a.
-    weights = that_answers(0.0, 2.0, 1.0)
+    weights = weights_for_logits(0.0, 2.0, 1.0)
     assert top_k_accuracy(MLP, weights, labelled(2, 1, 0, 2), k) == share
 
 
 @pytest.mark.parametrize(("k", "share"), [(1, 1 / 3), (2, 2 / 3), (3, 1.0)])
-def test_a_model_that_ranks_nothing_gets_its_chance_of_the_first_k(k, share):
-    told = top_k_accuracy(MLP, that_answers(1.0, 1.0, 1.0), labelled(0, 1, 2, 2), k)
-    assert told == pytest.approx(share)
+def test_a_constant_model_gets_k_over_classes(k, share):
+    accuracy_at_k = top_k_accuracy(
+        MLP, weights_for_logits(1.0, 1.0, 1.0), labelled(0, 1, 2, 2), k
+    )
+    assert accuracy_at_k == pytest.approx(share)
 
 
-def test_labels_that_tie_for_the_last_place_count_half():
+def test_labels_tied_at_the_last_rank_count_half():
     # First is b, then a and c on a level: at k = 2 one of both is taken.
-    weights = that_answers(1.0, 2.0, 1.0)
+    weights = weights_for_logits(1.0, 2.0, 1.0)
     assert top_k_accuracy(MLP, weights, labelled(1), 2) == 1
     assert top_k_accuracy(MLP, weights, labelled(0, 2), 2) == 0.5
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_logits_that_are_no_numbers_rank_no_label_first(k):
-    weights = that_answers(math.nan, math.nan, math.nan)
+def test_nan_logits_have_accuracy_0(k):
+    weights = weights_for_logits(math.nan, math.nan, math.nan)
     assert top_k_accuracy(MLP, weights, labelled(0, 1), k) == 0
 
 
 @pytest.mark.parametrize("k", [0, 4])
-def test_refuses_more_first_labels_than_there_are_classes_and_none(k):
+def test_refuses_k_outside_1_to_the_number_of_classes(k):
     with pytest.raises(ValueError, match=f"1 to 3.*got {k}"):
-        top_k_accuracy(MLP, that_answers(0.0, 0.0, 0.0), labelled(0), k)
+        top_k_accuracy(MLP, weights_for_logits(0.0, 0.0, 0.0), labelled(0), k)
 
 
-def test_absolute_error_is_that_of_the_rating_that_is_expected():
+def test_absolute_error_is_that_of_the_expected_rating():
     # Softmax of (0, 0, ln 2) is (1/4, 1/4, 1/2): 5/4 is expected, which is 5/4, 1/4 and 3/4
     # from the labels 0, 1 and 2.
-    weights = that_answers(0.0, 0.0, math.log(2))
+    weights = weights_for_logits(0.0, 0.0, math.log(2))
     error = mean_absolute_error(MLP, weights, labelled(0, 1, 2))
     assert error == pytest.approx(3 / 4, abs=1e-6)
 
 
-def test_a_model_that_is_sure_and_right_has_no_absolute_error():
-    assert mean_absolute_error(MLP, that_answers(0.0, 0.0, 90.0), labelled(2, 2)) == 0
+def test_a_certain_and_correct_model_has_no_absolute_error():
+    assert mean_absolute_error(MLP, weights_for_logits(0.0, 0.0, 90.0), labelled(2, 2)) == 0

@@ -1,4 +1,4 @@
-"""Every architecture: its size, its last layer, and what it refuses."""
+"""Every architecture: its size, its last layer, and the inputs that it refuses."""
 
 from functools import partial
 
@@ -39,7 +39,7 @@ COLOURS = Task((3, 32, 32), TEN)
 FACES = Task((1, 48, 48), TEN[:7])
 
 MODELS = [name for name in KNOWN.parts() if name != "own"]
-"""All architectures but the reader's own, which takes what it takes."""
+"""All architectures but custom ones, which may take any input."""
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ MODELS = [name for name in KNOWN.parts() if name != "own"]
     ],
     ids=lambda value: getattr(value, "name", None),
 )
-def test_has_as_many_parameters_as_counted_by_hand(model, task, parameters):
+def test_has_the_number_of_parameters_counted_by_hand(model, task, parameters):
     weights = initial_weights(partial(model.build, task), Seed(0))
     assert sum(weight.numel() for weight in weights.values()) == parameters
 
@@ -97,7 +97,7 @@ def test_has_as_many_parameters_as_counted_by_hand(model, task, parameters):
     ],
     ids=lambda value: getattr(value, "name", None),
 )
-def test_answers_images_and_ends_in_so_wide_a_layer(model, task, last):
+def test_returns_logits_and_has_a_last_layer_of_the_expected_width(model, task, last):
     network = model.build(task)
     with torch.no_grad():
         assert network(torch.zeros(2, *task.shape)).shape == (2, task.classes)
@@ -106,16 +106,16 @@ def test_answers_images_and_ends_in_so_wide_a_layer(model, task, last):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_refuses_texts_or_numbers_and_says_what_would_do(name):
+def test_refuses_unsupported_inputs_and_names_a_model_that_supports_them(name):
     wrong = CENSUS if name in ("text_bag", "lstm") else TEXTS
-    with pytest.raises(PlanError, match=r"the model \w+ takes .*: choose"):
+    with pytest.raises(PlanError, match=r"model: \w+ takes .*; choose"):
         KNOWN.parts()[name]().build(wrong)
 
 
 @pytest.mark.parametrize(
     "model", [DecafConv2(), DecafModules(), ShiftConv(), Vgg16(), MobileNet()]
 )
-def test_refuses_images_that_its_pools_would_use_up(model):
+def test_refuses_images_too_small_for_its_pools(model):
     with pytest.raises(PlanError, match=r"pixels or more.*choose a shallower"):
         model.build(Task((1, 4, 4), TEN))
 
@@ -141,7 +141,7 @@ def test_every_model(name):
     check_model(KNOWN.parts()[name]())
 
 
-def test_padding_changes_nothing_in_the_mean_of_a_text():
+def test_padding_does_not_change_the_mean_of_a_text():
     network = TextBag().build(TEXTS)
     text = torch.tensor([[5, 6, 7, 0, 0], [5, 6, 7, 0, 0]])
     torch.testing.assert_close(network(text), network(text[:, :3]))

@@ -1,4 +1,4 @@
-"""What the last layer is given."""
+"""Inputs of the last layer."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ from tests.learning.cases import (
 
 
 class Nested(nn.Module):
-    """A head that is not the last place of a sequence."""
+    """A last layer that is not the last module of a sequence."""
 
     def __init__(self) -> None:
         super().__init__()

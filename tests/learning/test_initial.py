@@ -1,4 +1,4 @@
-"""Fresh weights follow from a seed and from nothing else."""
+"""Initial weights depend only on the seed."""
 
 import pytest
 import torch
@@ -10,20 +10,20 @@ from overheard.learning.initial import initial_weights
 from tests.learning.cases import MLP, same_bits
 
 
-def test_same_seed_same_weights_whatever_was_drawn_before():
+def test_initial_weights_do_not_depend_on_earlier_draws():
     first = initial_weights(MLP, Seed(1))
     torch.rand(5)
     assert same_bits(initial_weights(MLP, Seed(1)), first)
     assert not same_bits(initial_weights(MLP, Seed(2)), first)
 
 
-def test_leaves_the_global_generator_where_it_was():
+def test_restores_the_global_generator():
     before = torch.get_rng_state()
     initial_weights(MLP, Seed(1))
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_refuses_running_statistics_and_names_the_mend():
+def test_refuses_running_statistics_and_says_what_to_use_instead():
     def normed():
         return nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
 

@@ -1,4 +1,4 @@
-"""The layer of the classes is found by its place."""
+"""The last linear layer is found by its position."""
 
 import pytest
 from torch import nn
@@ -17,7 +17,7 @@ def test_names_the_last_linear_layer(build, place):
     assert dict(model.named_parameters())[found.weight].shape[0] == 3
 
 
-def test_knows_a_layer_without_bias_and_one_that_is_the_whole_model():
+def test_finds_a_layer_without_bias_and_one_that_is_the_whole_model():
     assert last_layer(nn.Linear(2, 3, bias=False)) == LastLayer("weight", None)
 
 

@@ -1,4 +1,4 @@
-"""The losses that a recipe may name, worked by hand."""
+"""The losses that a recipe can name, computed by hand."""
 
 import math
 
@@ -39,12 +39,12 @@ def test_the_cross_entropy_is_that_of_the_smoothed_target():
 
 
 @given(st.lists(st.floats(-60, 60), min_size=2, max_size=6))
-def test_an_expected_rating_lies_within_the_ratings(logits):
+def test_an_expected_rating_is_within_the_range_of_ratings(logits):
     rating = float(expected_rating(torch.tensor(logits, dtype=torch.float64)))
     assert -1e-9 <= rating <= len(logits) - 1 + 1e-9
 
 
-def test_a_model_that_is_sure_is_moved_by_a_cross_entropy_but_hardly_by_a_squared_error():
+def test_a_certain_model_has_a_large_gradient_of_cross_entropy_but_not_of_squared_error():
     def slope(loss):
         logits = torch.tensor([[20.0, 0.0, 0.0]], requires_grad=True)
         mean_loss(logits, torch.tensor([2]), loss, 0.0).backward()

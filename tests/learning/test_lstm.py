@@ -1,4 +1,4 @@
-"""A network that reads word by word: against equations written out, and what padding does."""
+"""The LSTM against its equations, and the effect of padding."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ from overheard.learning.models.lstm import Lstm
 from overheard.learning.representations import representations_of_cohort
 from overheard.learning.train import train_cohort
 from tests.learning.cases import (
-    MEMBERS,
+    CLIENTS,
     READING,
     RECIPES,
     SEED,
@@ -53,49 +53,47 @@ def state_after(words: list[int], weights: Weights) -> Tensor:
     return hidden
 
 
-def answered(texts: list[list[int]]) -> Tensor:
+def logits_of(texts: list[list[int]]) -> Tensor:
     (logits,) = logits_of_cohort(READING, [start_of(READING)], torch.tensor(texts))
     return logits
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 29), min_size=1, max_size=7), st.integers(0, 4))
-def test_answers_by_the_state_after_the_last_word_however_much_padding_follows(words, padding):
+def test_logits_do_not_depend_on_the_length_of_the_padding(words, padding):
     weights = start_of(READING)
     expected = weights["last.weight"] @ state_after(words, weights) + weights["last.bias"]
-    (logits,) = answered([words + [0] * padding])
+    (logits,) = logits_of([words + [0] * padding])
     torch.testing.assert_close(logits, expected, atol=1e-12, rtol=0)
 
 
-def test_texts_of_unequal_length_are_answered_in_one_batch_as_alone():
+def test_texts_of_unequal_length_have_the_same_logits_in_a_batch_as_alone():
     texts = [[3, 4, 5, 6], [7, 0, 0, 0], [8, 9, 0, 0]]
-    alone = [answered([text])[0] for text in texts]
-    torch.testing.assert_close(answered(texts), torch.stack(alone), atol=1e-12, rtol=0)
+    alone = [logits_of([text])[0] for text in texts]
+    torch.testing.assert_close(logits_of(texts), torch.stack(alone), atol=1e-12, rtol=0)
 
 
-def test_the_order_of_words_counts():
-    one, other = answered([[3, 4, 5], [5, 4, 3]])
+def test_logits_depend_on_the_order_of_words():
+    one, other = logits_of([[3, 4, 5], [5, 4, 3]])
     assert float((one - other).abs().max()) > 1e-4
 
 
-def test_a_text_without_words_is_answered_as_one_padding():
+def test_a_text_without_words_is_like_one_padding_token():
     # Padding has a vector of zeros, so only the biases speak.
     weights = start_of(READING)
     expected = weights["last.weight"] @ state_after([0], weights) + weights["last.bias"]
-    torch.testing.assert_close(answered([[0, 0, 0]])[0], expected, atol=1e-12, rtol=0)
+    torch.testing.assert_close(logits_of([[0, 0, 0]])[0], expected, atol=1e-12, rtol=0)
 
 
-def test_the_state_after_the_last_word_can_be_heard_and_is_what_the_last_layer_is_given():
+def test_the_state_after_the_last_word_is_a_layer_output_and_the_input_of_the_last_layer():
     weights, texts = start_of(READING), pool_of(TEXTS, torch.float64).inputs
-    (told,) = representations_of_cohort(READING, [weights], texts)
+    (outputs_by_layer,) = representations_of_cohort(READING, [weights], texts)
     (features,) = features_of_cohort(READING, [weights], texts)
-    torch.testing.assert_close(told["end"], features, atol=1e-12, rtol=0)
+    torch.testing.assert_close(outputs_by_layer["end"], features, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize(("recipe", "is_sparse"), [("sgd", True), ("momentum", False)])
-def test_a_step_touches_the_rows_that_were_looked_up_where_nothing_else_moves(
-    recipe, is_sparse
-):
+def test_a_step_of_plain_sgd_changes_only_the_looked_up_rows(recipe, is_sparse):
     # Momentum and weight decay move rows that a batch does not hold.
     network = READING()
     pool = pool_of(TEXTS, torch.float32)
@@ -116,13 +114,13 @@ def test_single_precision_follows_the_exact_gradient():
     exact, pool = start_of(READING), pool_of(TEXTS, torch.float32)
     start = {name: weight.float() for name, weight in exact.items()}
     (each,) = train_cohort(
-        READING, start, pool, MEMBERS[2:3], recipe, seed=SEED, round=3, engine="sequential"
+        READING, start, pool, CLIENTS[2:3], recipe, seed=SEED, round=3, engine="sequential"
     )
-    gradient, _ = plain_loop(READING, exact, pool, MEMBERS[2], recipe)
+    gradient, _ = plain_loop(READING, exact, pool, CLIENTS[2], recipe)
     assert largest_difference(each.delta, gradient) < 1e-6
 
 
-def test_remembers_the_word_before_the_last():
+def test_learns_to_return_the_word_before_the_last():
     # The label is the first of two words; the second tells nothing of it.
     build = partial(Lstm(dim=8, hidden=16).build, Task((2,), ("a", "b", "c"), vocabulary=4))
     texts = torch.randint(1, 4, (300, 2), generator=Seed(0).generator())

@@ -1,4 +1,4 @@
-"""An update, told as the gradient of one step."""
+"""The mean gradient, estimated from an update."""
 
 import pytest
 import torch
@@ -10,23 +10,23 @@ LAYER = LastLayer("w", "b")
 WEIGHT, BIAS = torch.tensor([[1.0, -2.0], [0.0, 4.0]]), torch.tensor([0.5, -0.5])
 
 
-def test_is_the_change_backwards_by_the_length_of_the_way():
+def test_is_minus_the_change_over_the_sum_of_rates():
     # Five steps at a rate of 0.1 make a length of 0.5: twice the change, with the other sign.
     gradient = mean_gradient({"w": WEIGHT, "b": BIAS}, LAYER, 0.5)
     assert gradient.weight.tolist() == [[-2, 4], [0, -8]]
     assert gradient.bias.tolist() == [-1, 1]
 
 
-def test_a_layer_without_bias_has_no_gradient_of_one():
+def test_a_layer_without_bias_has_no_gradient_of_the_bias():
     assert mean_gradient({"w": WEIGHT}, LastLayer("w", None), 1.0).bias is None
 
 
-def test_what_moved_nothing_says_nothing():
+def test_returns_none_without_a_change():
     assert mean_gradient({"w": 0 * WEIGHT, "b": 0 * BIAS}, LAYER, 0.5) is None
     assert mean_gradient({"w": 0 * WEIGHT, "b": BIAS}, LAYER, 0.5) is not None
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_what_moved_away_from_numbers_says_nothing(value):
+def test_returns_none_for_nonfinite_changes(value):
     broken = torch.tensor([0.5, value])
     assert mean_gradient({"w": WEIGHT, "b": broken}, LAYER, 0.5) is None

@@ -1,4 +1,4 @@
-"""How many members are stacked."""
+"""The number of clients in a stack."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import torch
 from overheard.learning import memory
 from overheard.learning.cohort import Lesson
 from overheard.learning.memory import LARGEST_CHUNK, members_that_fit
-from tests.learning.cases import MEMBERS, MLP, RECIPES, SEED, TABLE, pool_of, start_of
+from tests.learning.cases import CLIENTS, MLP, RECIPES, SEED, TABLE, pool_of, start_of
 
 
 @pytest.fixture
@@ -17,15 +17,15 @@ def lesson():
     return Lesson(MLP, start_of(MLP), pool, RECIPES["sgd"], SEED, 0, torch.device("cpu"))
 
 
-def test_small_models_are_held_back_by_speed_alone(lesson):
-    assert members_that_fit(MLP(), lesson, MEMBERS) == LARGEST_CHUNK["cpu"]
+def test_small_models_are_limited_only_by_the_largest_chunk(lesson):
+    assert members_that_fit(MLP(), lesson, CLIENTS) == LARGEST_CHUNK["cpu"]
 
 
-def test_less_memory_means_fewer_members_but_one_at_least(lesson, monkeypatch):
+def test_less_memory_gives_fewer_clients_but_at_least_one(lesson, monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda device: 100_000)
-    few = members_that_fit(MLP(), lesson, MEMBERS)
+    few = members_that_fit(MLP(), lesson, CLIENTS)
     assert 1 < few < LARGEST_CHUNK["cpu"]
     larger = replace(lesson, recipe=replace(lesson.recipe, batch=16))
-    assert members_that_fit(MLP(), larger, MEMBERS) < few
+    assert members_that_fit(MLP(), larger, CLIENTS) < few
     monkeypatch.setattr(memory, "free_bytes", lambda device: 0)
-    assert members_that_fit(MLP(), lesson, MEMBERS) == 1
+    assert members_that_fit(MLP(), lesson, CLIENTS) == 1

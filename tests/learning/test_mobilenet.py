@@ -1,4 +1,4 @@
-"""MobileNet: as many weights as published, and what small images do to it."""
+"""MobileNet: the published number of weights, and small images."""
 
 from functools import partial
 
@@ -28,7 +28,7 @@ def test_has_the_weights_of_the_published_network():
 
 
 @pytest.mark.parametrize(("side", "left"), [(28, 2), (32, 2), (48, 3), (64, 2), (224, 7)])
-def test_small_images_keep_their_size_at_first(side, left):
+def test_the_first_convolution_keeps_the_size_of_small_images(side, left):
     # 28: 28, 14, 7, 4, 2 pixels a side. 64: 32, 16, 8, 4, 2.
     network = MobileNet(alpha=0.25).build(Task((1, side, side), TEN))
     assert isinstance(network, nn.Sequential)
@@ -37,7 +37,7 @@ def test_small_images_keep_their_size_at_first(side, left):
     assert maps.shape == (2, 256, left, left)
 
 
-def test_the_width_multiplier_thins_every_layer():
+def test_the_width_multiplier_applies_to_every_layer():
     task = Task((1, 28, 28), TEN)
     whole, half = convolutions(MobileNet(), task), convolutions(MobileNet(alpha=0.5), task)
     assert len(whole) == 27
@@ -46,7 +46,7 @@ def test_the_width_multiplier_thins_every_layer():
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.3, 0.7, 1.0])
-def test_no_channel_is_normed_by_itself_alone(alpha):
+def test_every_norm_group_has_several_channels(alpha):
     # Alone, an image twice as bright would look the same in each channel of the first layer.
     network = MobileNet(alpha=alpha).build(Task((1, 28, 28), TEN))
     norms = [part for part in network.modules() if isinstance(part, nn.GroupNorm)]
@@ -55,7 +55,7 @@ def test_no_channel_is_normed_by_itself_alone(alpha):
     assert max(norm.num_groups for norm in norms) <= 32
 
 
-def test_every_second_convolution_reads_each_channel_by_itself():
+def test_every_second_convolution_is_depthwise():
     separate = [
         layer.groups == layer.in_channels
         for layer in convolutions(MobileNet(alpha=0.25), Task((1, 28, 28), TEN))[1:]
@@ -64,6 +64,6 @@ def test_every_second_convolution_reads_each_channel_by_itself():
 
 
 @pytest.mark.parametrize("alpha", [0.0, -0.5, 1.5, float("nan")])
-def test_refuses_a_width_that_is_none(alpha):
+def test_refuses_a_width_multiplier_outside_its_range(alpha):
     with pytest.raises(ValueError, match="alpha"):
         MobileNet(alpha=alpha)

@@ -16,12 +16,12 @@ def four(task: Task) -> nn.Module:
     return nn.Linear(*task.shape, 4)
 
 
-def test_builds_a_model_that_gives_one_number_a_class():
+def test_builds_a_model_that_returns_one_number_per_class():
     model = Own(f"{__name__}:three").build(TASK)
     assert isinstance(model, nn.Linear)
     assert model.training
 
 
-def test_refuses_a_model_that_gives_another_number_of_classes():
-    with pytest.raises(PlanError, match=r"\(1, 4\), and the task has 3 classes"):
+def test_refuses_a_model_with_another_number_of_outputs():
+    with pytest.raises(PlanError, match=r"\(1, 4\) for one example, but .* 3 classes"):
         Own(f"{__name__}:four").build(TASK)

@@ -1,4 +1,4 @@
-"""What layers give, held against what is computed without any hook."""
+"""Layer outputs, compared with outputs computed without hooks."""
 
 import pytest
 import torch
@@ -22,13 +22,13 @@ from tests.learning.cases import (
 INPUTS = torch.tensor([[1.0, 2.0], [3.0, -1.0]])
 
 
-def bent() -> nn.Module:
-    """A linear layer, bent in place."""
+def with_inplace_relu() -> nn.Module:
+    """A linear layer with an activation in place."""
     return nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
 
 
 class Twice(nn.Module):
-    """Calls one of its layers twice, and has one that it never calls."""
+    """A network that calls one layer twice and another one never."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,44 +41,47 @@ class Twice(nn.Module):
         return self.bend(self.body(self.bend(self.first(inputs))))
 
 
-def test_are_the_outputs_of_each_layer_by_hand():
+def test_returns_the_outputs_of_each_layer_computed_by_hand():
     # (1, 2) -> (1 - 2, 1 + 2 + 1) = (-1, 4); (3, -1) -> (4, 3). Bent: (0, 4) and (4, 3).
     weights = {
         "0.weight": torch.tensor([[1.0, -1.0], [1.0, 1.0]]),
         "0.bias": torch.tensor([0.0, 1.0]),
     }
-    (told,) = representations_of_cohort(bent, [weights], INPUTS)
-    assert told["0"].tolist() == [[-1, 4], [4, 3]]
-    assert told["1"].tolist() == [[0, 4], [4, 3]]
+    (outputs_by_layer,) = representations_of_cohort(with_inplace_relu, [weights], INPUTS)
+    assert outputs_by_layer["0"].tolist() == [[-1, 4], [4, 3]]
+    assert outputs_by_layer["1"].tolist() == [[0, 4], [4, 3]]
 
 
 @pytest.mark.parametrize(
     ("build", "task"),
     [(MLP, TABLE), (CONVOLUTIONS, IMAGES), (WORDS, TEXTS), (READING, TEXTS)],
 )
-def test_end_in_the_logits_whatever_the_batch(build, task):
+def test_the_last_outputs_are_the_logits_for_any_batch_size(build, task):
     inputs = pool_of(task, torch.float32).inputs
     cohort = [initial_weights(build, Seed(number)) for number in range(3)]
     logits = list(logits_of_cohort(build, cohort, inputs))
-    told = list(representations_of_cohort(build, cohort, inputs, batch=7))
-    for layers, expected in zip(told, logits, strict=True):
+    outputs_by_layer = list(representations_of_cohort(build, cohort, inputs, batch=7))
+    for layers, expected in zip(outputs_by_layer, logits, strict=True):
         torch.testing.assert_close(list(layers.values())[-1], expected)
         assert {len(outputs) for outputs in layers.values()} == {len(inputs)}
 
 
-def test_layers_called_twice_stand_side_by_side_and_idle_ones_nowhere():
-    (told,) = representations_of_cohort(Twice, [initial_weights(Twice, Seed(0))], INPUTS)
-    assert {name: outputs.shape[1] for name, outputs in told.items()} == {
+def test_concatenates_outputs_of_layers_called_twice_and_omits_unused_layers():
+    (outputs_by_layer,) = representations_of_cohort(
+        Twice, [initial_weights(Twice, Seed(0))], INPUTS
+    )
+    assert {name: outputs.shape[1] for name, outputs in outputs_by_layer.items()} == {
         "first": 2,
         "bend": 2 + 3,
         "body.0": 3,
     }
     torch.testing.assert_close(
-        told["bend"], torch.cat([told["first"], told["body.0"]], 1).tanh()
+        outputs_by_layer["bend"],
+        torch.cat([outputs_by_layer["first"], outputs_by_layer["body.0"]], 1).tanh(),
     )
 
 
-def test_one_layer_alone_is_as_among_all():
+def test_one_layer_alone_has_the_same_outputs():
     weights = initial_weights(Twice, Seed(0))
     (whole,) = representations_of_cohort(Twice, [weights], INPUTS)
     (alone,) = representations_of_cohort(Twice, [weights], INPUTS, layer="body.0")
@@ -88,15 +91,15 @@ def test_one_layer_alone_is_as_among_all():
     assert not none
 
 
-def test_leave_no_hook_behind():
-    model = bent()
+def test_removes_hooks():
+    model = with_inplace_relu()
     cohort = [dict(model.named_parameters())]
     list(representations_of_cohort(lambda: model, cohort, INPUTS))
     assert not any(module._forward_hooks for module in model.modules())
 
 
-def test_leave_no_hook_behind_where_the_model_fails():
-    model = bent()
+def test_removes_hooks_if_the_model_fails():
+    model = with_inplace_relu()
     with pytest.raises(RuntimeError):
         list(
             representations_of_cohort(
@@ -106,14 +109,14 @@ def test_leave_no_hook_behind_where_the_model_fails():
     assert not any(module._forward_hooks for module in model.modules())
 
 
-def test_reads_a_model_only_when_it_is_asked_for():
+def test_reads_models_lazily():
     read = []
 
     def cohort():
         for number in range(3):
             read.append(number)
-            yield initial_weights(bent, Seed(number))
+            yield initial_weights(with_inplace_relu, Seed(number))
 
-    told = representations_of_cohort(bent, cohort(), INPUTS)
-    next(told)
+    outputs_by_layer = representations_of_cohort(with_inplace_relu, cohort(), INPUTS)
+    next(outputs_by_layer)
     assert read == [0]

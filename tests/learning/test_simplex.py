@@ -7,28 +7,28 @@ from overheard.core.seeds import Seed
 from overheard.learning.simplex import shares_that_solve
 
 
-def test_shares_that_solve_the_equations_exactly_are_found():
+def test_finds_an_exact_solution():
     # (0.5, 0.3, 0.2) through a matrix of full rank.
     system = torch.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 3.0]]).double()
     goal = system @ torch.tensor([0.5, 0.3, 0.2]).double()
     assert shares_that_solve(system, goal).tolist() == pytest.approx([0.5, 0.3, 0.2], abs=1e-6)
 
 
-def test_a_share_that_would_be_negative_is_none():
+def test_a_share_that_would_be_negative_is_0():
     # Without bounds (1.5, -0.5) solves it; the nearest shares are (1, 0).
     goal = torch.tensor([1.5, -0.5]).double()
     shares = shares_that_solve(torch.eye(2, dtype=torch.float64), goal)
     assert shares.tolist() == pytest.approx([1.0, 0.0], abs=1e-5)
 
 
-def test_a_missing_scale_does_not_keep_shares_from_summing_to_one():
+def test_shares_sum_to_1_for_scaled_equations():
     # Solved by (0.2, 0.2): of all shares (0.5, 0.5) miss least.
     goal = torch.tensor([0.2, 0.2]).double()
     shares = shares_that_solve(torch.eye(2, dtype=torch.float64), goal)
     assert shares.tolist() == pytest.approx([0.5, 0.5], abs=1e-5)
 
 
-def test_a_row_for_the_sum_that_is_too_light_is_outvoted():
+def test_a_small_weight_of_the_sum_distorts_the_shares():
     # Least squares of (x - 0.1, y - 0.3, w (x + y - 1)) moves both x and y by
     # 0.6 w^2 / (1 + 2 w^2): 0.3 for a large w, and 0.2 for w = 1, where (0.3, 0.5), brought to
     # the sum 1, is (0.375, 0.625).
@@ -38,13 +38,13 @@ def test_a_row_for_the_sum_that_is_too_light_is_outvoted():
     assert light.tolist() == pytest.approx([0.375, 0.625])
 
 
-def test_equations_that_tell_nothing_under_a_sum_of_no_weight_leave_all_alike():
+def test_zero_equations_give_equal_shares():
     nothing, goal = torch.zeros(3, 2).double(), torch.ones(3).double()
     assert shares_that_solve(nothing, goal, weight=0.0).tolist() == [0.5, 0.5]
 
 
 @given(seed=st.integers(0, 10**6), parts=st.integers(1, 6))
-def test_no_other_shares_miss_less(seed, parts):
+def test_no_other_shares_have_a_smaller_error(seed, parts):
     draws = Seed(seed)
     system, goal = torch.from_numpy(draws.numpy().normal(size=(4, parts + 1))).split(
         [parts, 1], 1
@@ -57,7 +57,7 @@ def test_no_other_shares_miss_less(seed, parts):
 
 
 @given(seed=st.integers(0, 10**6), parts=st.integers(1, 6))
-def test_whatever_the_equations_shares_come_out(seed, parts):
+def test_returns_shares_for_any_equations(seed, parts):
     draws = Seed(seed).generator()
     system = torch.randn(4, parts, generator=draws, dtype=torch.float64)
     shares = shares_that_solve(system, torch.randn(4, generator=draws, dtype=torch.float64))

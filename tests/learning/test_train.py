@@ -1,4 +1,4 @@
-"""The one training function: whatever the engine, the same learning."""
+"""Training: all engines give the same results."""
 
 from functools import partial
 
@@ -16,9 +16,9 @@ from overheard.learning.models.mobilenet import MobileNet
 from overheard.learning.train import _may_gain_from_processes, train_cohort, train_groups
 from overheard.learning.workers.processes import are_possible
 from tests.learning.cases import (
+    CLIENTS,
     CONVOLUTIONS,
     IMAGES,
-    MEMBERS,
     MLP,
     READING,
     RECIPES,
@@ -47,13 +47,13 @@ SHORT = Recipe(rate=0.01, epochs=1, batch=8)
 @pytest.mark.parametrize("engine", ["sequential", "stacked", "auto"])
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 @pytest.mark.parametrize("case", ["mlp", "convolutions"])
-def test_learns_what_a_plain_loop_with_torchs_optimiser_learns(case, recipe, engine):
+def test_equals_a_plain_loop_with_the_optimizer_of_torch(case, recipe, engine):
     build, task = CASES[case]
     start, pool = start_of(build), pool_of(task, torch.float64)
     trained = list(
-        train_cohort(build, start, pool, MEMBERS, recipe, seed=SEED, round=3, engine=engine)
+        train_cohort(build, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine)
     )
-    assert [each.member for each in trained] == list(MEMBERS)
+    assert [each.member for each in trained] == list(CLIENTS)
     for each in trained:
         change, loss = plain_loop(build, start, pool, each.member, recipe)
         assert largest_difference(each.delta, change) < 1e-12
@@ -62,32 +62,32 @@ def test_learns_what_a_plain_loop_with_torchs_optimiser_learns(case, recipe, eng
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 @pytest.mark.parametrize("build", [WORDS, READING], ids=["bag", "lstm"])
-def test_sparse_steps_learn_word_vectors_as_dense_ones_do(build, recipe):
+def test_sparse_steps_equal_dense_steps(build, recipe):
     start, pool = start_of(build), pool_of(TEXTS, torch.float64)
-    for each in train_cohort(build, start, pool, MEMBERS, recipe, seed=SEED, round=3):
+    for each in train_cohort(build, start, pool, CLIENTS, recipe, seed=SEED, round=3):
         change, loss = plain_loop(build, start, pool, each.member, recipe)
         assert largest_difference(each.delta, change) < 1e-12
         assert each.loss == pytest.approx(loss, abs=1e-12)
 
 
-def test_only_words_that_were_read_move_in_a_table():
+def test_changes_only_word_vectors_of_words_in_the_data():
     start, pool = start_of(READING), pool_of(TEXTS, torch.float64)
     (each,) = train_cohort(
-        READING, start, pool, MEMBERS[1:2], RECIPES["sgd"], seed=SEED, round=3
+        READING, start, pool, CLIENTS[1:2], RECIPES["sgd"], seed=SEED, round=3
     )
     moved = each.delta["table.weight"].any(1).nonzero().flatten().tolist()
     # Padding is read too, and stays zero.
-    assert moved == sorted(set(pool.inputs[MEMBERS[1].rows].flatten().tolist()) - {0})
+    assert moved == sorted(set(pool.inputs[CLIENTS[1].rows].flatten().tolist()) - {0})
     assert len(moved) < 20
 
 
-def test_a_network_of_separable_convolutions_learns_alike_stacked_and_alone():
+def test_separable_convolutions_train_equally_stacked_and_alone():
     # The narrowest: 8 channels all the way.
     build = partial(MobileNet(alpha=0.001).build, IMAGES)
     start, pool = start_of(build), pool_of(IMAGES, torch.float64)
     for engine in ("sequential", "stacked"):
         for each in train_cohort(
-            build, start, pool, MEMBERS[:2], SHORT, seed=SEED, round=3, engine=engine
+            build, start, pool, CLIENTS[:2], SHORT, seed=SEED, round=3, engine=engine
         ):
             change, _ = plain_loop(build, start, pool, each.member, SHORT)
             assert largest_difference(each.delta, change) < 1e-9
@@ -105,20 +105,20 @@ def test_one_step_in_float32_follows_the_exact_gradient(case, engine):
         build,
         start,
         pool_of(task, torch.float32),
-        MEMBERS[2:3],
+        CLIENTS[2:3],
         recipe,
         seed=SEED,
         round=3,
         engine=engine,
     )
-    gradient, _ = plain_loop(build, exact, pool_of(task, torch.float64), MEMBERS[2], recipe)
+    gradient, _ = plain_loop(build, exact, pool_of(task, torch.float64), CLIENTS[2], recipe)
     for name, slope in gradient.items():
         assert float((each.delta[name] - slope).norm() / slope.norm()) < 5e-5
 
 
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
 @pytest.mark.parametrize("case", ["mlp", "convolutions"])
-def test_gives_the_same_bits_twice(case, engine):
+def test_two_runs_give_the_same_bits(case, engine):
     build, task = CASES[case]
     start, pool = start_of(build, torch.float32), pool_of(task, torch.float32)
 
@@ -126,7 +126,7 @@ def test_gives_the_same_bits_twice(case, engine):
         return [
             each.delta
             for each in train_cohort(
-                build, start, pool, MEMBERS, RECIPES["sgd"], seed=SEED, round=3, engine=engine
+                build, start, pool, CLIENTS, RECIPES["sgd"], seed=SEED, round=3, engine=engine
             )
         ]
 
@@ -134,13 +134,13 @@ def test_gives_the_same_bits_twice(case, engine):
 
 
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
-def test_what_a_member_learns_hangs_on_nobody_else(engine):
+def test_a_client_does_not_depend_on_the_others(engine):
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
     train = partial(
         train_cohort, MLP, start, pool, recipe=RECIPES["momentum"], seed=SEED, round=3
     )
-    together = {each.member.name: each for each in train(members=MEMBERS, engine=engine)}
-    (alone,) = train(members=MEMBERS[3:], engine=engine)
+    together = {each.member.name: each for each in train(members=CLIENTS, engine=engine)}
+    (alone,) = train(members=CLIENTS[3:], engine=engine)
     assert largest_difference(together["client/3"].delta, alone.delta) < 1e-12
 
 
@@ -148,13 +148,13 @@ def test_what_a_member_learns_hangs_on_nobody_else(engine):
 def test_the_start_is_not_changed(engine):
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
     before = {name: weight.clone() for name, weight in start.items()}
-    list(train_cohort(MLP, start, pool, MEMBERS, RECIPES["adam"], seed=SEED, round=3))
+    list(train_cohort(MLP, start, pool, CLIENTS, RECIPES["adam"], seed=SEED, round=3))
     assert same_bits(start, before)
 
 
 @given(chunk=st.integers(1, 5), sizes=st.lists(st.integers(1, 13), min_size=1, max_size=5))
 @settings(max_examples=15, deadline=None)
-def test_neither_chunks_nor_sizes_change_what_is_learned(chunk, sizes):
+def test_results_do_not_depend_on_chunks_or_sizes(chunk, sizes):
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
     members = [Member(f"client/{n}", torch.arange(size)) for n, size in enumerate(sizes)]
     recipe = Recipe(rate=0.1, epochs=2, batch=4, momentum=0.9, weight_decay=0.1)
@@ -165,12 +165,12 @@ def test_neither_chunks_nor_sizes_change_what_is_learned(chunk, sizes):
 
 
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
-def test_another_round_or_seed_shuffles_anew(engine):
+def test_another_round_or_seed_changes_the_order(engine):
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
 
     def delta(seed, round):
         (each,) = train_cohort(
-            MLP, start, pool, MEMBERS[:1], RECIPES["sgd"], seed=seed, round=round, engine=engine
+            MLP, start, pool, CLIENTS[:1], RECIPES["sgd"], seed=seed, round=round, engine=engine
         )
         return each.delta
 
@@ -178,9 +178,9 @@ def test_another_round_or_seed_shuffles_anew(engine):
     assert largest_difference(delta(SEED, 1), delta(Seed(6), 1)) > 1e-6
 
 
-def test_members_are_trained_only_as_they_are_asked_for():
+def test_clients_are_trained_lazily():
     # The second member's rows are not in the pool: it would fail if it were trained ahead.
-    members = (MEMBERS[0], Member("client/9", torch.tensor([99])))
+    members = (CLIENTS[0], Member("client/9", torch.tensor([99])))
     trained = train_cohort(
         MLP,
         start_of(MLP),
@@ -197,15 +197,15 @@ def test_members_are_trained_only_as_they_are_asked_for():
         next(trained)
 
 
-def test_dropout_is_drawn_alike_whoever_else_learns_and_leaves_the_global_generator_alone():
+def test_dropout_does_not_depend_on_other_clients_or_the_global_generator():
     start, pool = start_of(dropping), pool_of(TABLE, torch.float64)
     train = partial(train_cohort, dropping, start, pool, recipe=RECIPES["sgd"], seed=SEED)
     state = torch.get_rng_state()
-    together = list(train(members=MEMBERS, round=3))
+    together = list(train(members=CLIENTS, round=3))
     assert torch.equal(torch.get_rng_state(), state)
-    (alone,) = train(members=MEMBERS[2:3], round=3)
+    (alone,) = train(members=CLIENTS[2:3], round=3)
     assert same_bits(together[2].delta, alone.delta)
-    (later,) = train(members=MEMBERS[2:3], round=4)
+    (later,) = train(members=CLIENTS[2:3], round=4)
     assert not same_bits(later.delta, alone.delta)
 
 
@@ -215,7 +215,7 @@ def test_refuses_to_stack_a_model_with_dropout():
             dropping,
             start_of(dropping),
             pool_of(TABLE, torch.float64),
-            MEMBERS,
+            CLIENTS,
             RECIPES["sgd"],
             seed=SEED,
             round=3,
@@ -229,7 +229,7 @@ def test_refuses_to_stack_a_recurrent_network():
             READING,
             start_of(READING),
             pool_of(TEXTS, torch.float64),
-            MEMBERS,
+            CLIENTS,
             RECIPES["sgd"],
             seed=SEED,
             round=3,
@@ -244,7 +244,7 @@ def test_refuses_weights_of_another_model():
                 MLP,
                 start_of(dropping),
                 pool_of(TABLE, torch.float64),
-                MEMBERS,
+                CLIENTS,
                 RECIPES["sgd"],
                 seed=SEED,
                 round=3,
@@ -253,13 +253,13 @@ def test_refuses_weights_of_another_model():
 
 
 @pytest.mark.parametrize("wrong", [{"chunk": 0}, {"workers": 0}])
-def test_refuses_chunks_without_members_and_work_without_workers(wrong):
+def test_refuses_empty_chunks_and_fewer_than_one_worker(wrong):
     with pytest.raises(ValueError, match="1"):
         train_cohort(
             MLP,
             start_of(MLP),
             pool_of(TABLE, torch.float64),
-            MEMBERS,
+            CLIENTS,
             RECIPES["sgd"],
             seed=SEED,
             round=3,
@@ -267,7 +267,7 @@ def test_refuses_chunks_without_members_and_work_without_workers(wrong):
         )
 
 
-def test_a_cohort_of_nobody_learns_nothing():
+def test_an_empty_cohort_has_no_results():
     for build, task in CASES.values():
         start, pool = start_of(build), pool_of(task, torch.float64)
         assert not list(
@@ -276,28 +276,28 @@ def test_a_cohort_of_nobody_learns_nothing():
 
 
 @pytest.mark.slow
-def test_auto_stays_here_where_the_model_cannot_be_sent_and_the_work_is_small():
+def test_auto_trains_in_this_process_if_the_model_cannot_be_sent():
     def local() -> nn.Module:
         return CONVOLUTIONS()
 
     start, pool = start_of(local), pool_of(IMAGES, torch.float64)
     trained = list(
-        train_cohort(local, start, pool, MEMBERS, RECIPES["sgd"], seed=SEED, round=3, workers=2)
+        train_cohort(local, start, pool, CLIENTS, RECIPES["sgd"], seed=SEED, round=3, workers=2)
     )
-    assert [each.member for each in trained] == list(MEMBERS)
+    assert [each.member for each in trained] == list(CLIENTS)
 
 
 @pytest.mark.skipif(not are_possible(), reason="no workers on this system")
 @pytest.mark.parametrize(
     ("build", "gains"), [(CONVOLUTIONS, True), (WORDS, False), (READING, True)]
 )
-def test_workers_are_called_for_tables_only_where_a_recurrent_network_reads_them(build, gains):
+def test_processes_train_embeddings_only_in_recurrent_networks(build, gains):
     assert _may_gain_from_processes(build(), torch.device("cpu"), 2) == gains
     assert not _may_gain_from_processes(build(), torch.device("cpu"), 1)
 
 
 def group_of(build, pool, members, number):
-    """A group whose start is that of no group with another number."""
+    """A group with start weights that depend on its number."""
     start = {name: weight + 0.1 * number for name, weight in start_of(build).items()}
     return Group(start, pool, members, Seed(number))
 
@@ -306,13 +306,13 @@ def group_of(build, pool, members, number):
 @pytest.mark.parametrize("engine", ["sequential", "stacked", "auto"])
 @pytest.mark.parametrize("recipe", ["momentum", "adam"])
 @pytest.mark.parametrize("case", ["mlp", "convolutions"])
-def test_a_group_learns_beside_others_what_it_learns_alone(case, recipe, engine, shares_pool):
+def test_a_group_trains_equally_alone_and_with_others(case, recipe, engine, shares_pool):
     build, task = CASES[case]
     pools = [pool_of(task, torch.float64, examples) for examples in (30, 31, 32)]
     # Groups of one name and another number of examples, of all names, and of nobody.
     groups = [
         group_of(build, pools[0 if shares_pool else number], members, number)
-        for number, members in enumerate([MEMBERS[2:3], MEMBERS, ()])
+        for number, members in enumerate([CLIENTS[2:3], CLIENTS, ()])
     ]
     together = train_groups(build, groups, RECIPES[recipe], round=3, engine=engine, chunk=3)
     for group in groups:
@@ -339,7 +339,7 @@ def test_a_group_learns_beside_others_what_it_learns_alone(case, recipe, engine,
     sizes=st.lists(st.lists(st.integers(1, 9), max_size=3), max_size=4),
 )
 @settings(max_examples=15, deadline=None)
-def test_neither_chunks_nor_sizes_of_groups_change_what_is_learned(chunk, sizes):
+def test_results_of_groups_do_not_depend_on_chunks_or_sizes(chunk, sizes):
     pool = pool_of(TABLE, torch.float64)
     groups = [
         group_of(
@@ -358,22 +358,22 @@ def test_neither_chunks_nor_sizes_of_groups_change_what_is_learned(chunk, sizes)
 
 
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
-def test_members_of_one_name_in_two_groups_draw_from_the_seeds_of_their_groups(engine):
+def test_clients_with_one_name_draw_from_the_seeds_of_their_groups(engine):
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
-    groups = [Group(start, pool, MEMBERS[:1], seed) for seed in (SEED, Seed(6), SEED)]
+    groups = [Group(start, pool, CLIENTS[:1], seed) for seed in (SEED, Seed(6), SEED)]
     first, other, same = train_groups(MLP, groups, RECIPES["sgd"], round=3, engine=engine)
     assert largest_difference(first.delta, other.delta) > 1e-6
     assert largest_difference(first.delta, same.delta) < 1e-12
 
 
-def test_refuses_groups_that_start_in_different_types():
+def test_refuses_groups_with_different_dtypes():
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
     single = {name: weight.float() for name, weight in start.items()}
-    groups = [Group(each, pool, MEMBERS[:1], SEED) for each in (start, single)]
-    with pytest.raises(ValueError, match="start in one type"):
+    groups = [Group(each, pool, CLIENTS[:1], SEED) for each in (start, single)]
+    with pytest.raises(ValueError, match="start weights of one dtype"):
         list(train_groups(MLP, groups, RECIPES["sgd"], round=0, engine="stacked"))
 
 
-def test_no_groups_learn_nothing():
+def test_no_groups_have_no_results():
     for build, _ in CASES.values():
         assert not list(train_groups(build, [], RECIPES["sgd"], round=0))

@@ -1,1 +1,1 @@
-"""One defense a file."""
+"""Defenses, one per file."""

@@ -1,4 +1,4 @@
-"""Mixes public examples of the task with a client's own."""
+"""Mixing of public background examples with a client's own examples."""
 
 import math
 from fractions import Fraction
@@ -14,7 +14,7 @@ from overheard.defenses._cycled import cycled
 
 
 def background_of(moment: Moment, defense: str) -> Examples:
-    """The background examples that a defense of this name cannot do without.
+    """Return the background examples that a defense of this name needs.
 
     Raises:
         PlanError: if there are none.
@@ -23,16 +23,16 @@ def background_of(moment: Moment, defense: str) -> Examples:
     background = moment.background
     if background is None or not len(background):
         raise PlanError(
-            f"{defense} mixes public examples with those of {moment.party}, and there are "
-            "none: give data.background, or take a data set that has background examples"
+            f"{defense}: it mixes public examples with those of {moment.party}, but there are "
+            "none; set data.background, or choose a data set that has background examples"
         )
     return background
 
 
 def share_of(count: int, share: float) -> int:
-    """So large a share of a count, rounded up.
+    """Return share * count, rounded up.
 
-    The share is the decimal as it was written: in floats 0.1 * 30 exceeds 3.
+    It is computed from the decimal digits of the share: in floats 0.1 * 30 exceeds 3.
     """
     return math.ceil(Fraction(str(share)) * count)
 
@@ -44,12 +44,12 @@ def joined(
     count: int,
     generator: torch.Generator,
 ) -> Examples:
-    """A client's own examples, and so many background examples drawn from these rows.
+    """Append background examples, drawn from these rows, to a client's own examples.
 
-    None is drawn again before all of the rows were drawn.
+    No row is drawn again before all rows were drawn.
     """
-    more = background.take(cycled(rows, count, generator))
+    added = background.take(cycled(rows, count, generator))
     return Examples(
-        torch.cat([own.inputs, more.inputs.to(own.inputs.device)]),
-        torch.cat([own.labels, more.labels.to(own.labels.device)]),
+        torch.cat([own.inputs, added.inputs.to(own.inputs.device)]),
+        torch.cat([own.labels, added.labels.to(own.labels.device)]),
     )

@@ -1,4 +1,4 @@
-"""Bounds how long an update is, which is what noise must cover."""
+"""Clipping of updates, which bounds the sensitivity that noise must cover."""
 
 import math
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from overheard.core.messages import Weights
 
 
 def refuse_no_mechanism(clip: float, noise_multiplier: float, delta: float) -> None:
-    """Refuse settings of a Gaussian mechanism on clipped updates that make none.
+    """Refuse invalid settings of a Gaussian mechanism on clipped updates.
 
     Raises:
-        ValueError: naming the setting and what it may be.
+        ValueError: with the setting and its valid range.
 
     """
     if not 0 < clip < math.inf:
@@ -23,14 +23,14 @@ def refuse_no_mechanism(clip: float, noise_multiplier: float, delta: float) -> N
             f"noise_multiplier must be 0 or more and finite, got {noise_multiplier}"
         )
     if not 0 < delta < 1:
-        raise ValueError(f"delta lies between 0 and 1, got {delta}")
+        raise ValueError(f"delta must be between 0 and 1, got {delta}")
 
 
 def clipped(delta: Weights, clip: float, moment: Moment) -> Mapping[str, Tensor]:
-    """The update, scaled down to an L2 norm of `clip` over all its tensors if it is longer.
+    """Clip the update to an L2 norm of `clip` over all its tensors.
 
     Raises:
-        ValueError: if it holds NaN or infinite numbers.
+        ValueError: if the update has NaN or infinite numbers.
 
     """
     parts = dict(delta)
@@ -38,7 +38,7 @@ def clipped(delta: Weights, clip: float, moment: Moment) -> Mapping[str, Tensor]
     if not math.isfinite(norm):
         raise ValueError(
             f"the update of {moment.party} in round {moment.round} must be finite to be "
-            "clipped, and holds NaN or infinite numbers"
+            "clipped, but has NaN or infinite numbers"
         )
     if norm <= clip:
         return parts

@@ -1,4 +1,4 @@
-"""Draws rows evenly: none is taken again before all were taken."""
+"""Draws in which no row is repeated before all rows were drawn."""
 
 import torch
 from jaxtyping import Int
@@ -8,6 +8,6 @@ from torch import Tensor
 def cycled(
     rows: Int[Tensor, " examples"], count: int, generator: torch.Generator
 ) -> Int[Tensor, " taken"]:
-    """So many of these rows, in a drawn order that begins again once all were taken."""
+    """Draw `count` rows by repeating one random order of all rows."""
     order = rows[torch.randperm(len(rows), generator=generator)]
     return order.repeat(-(-count // len(rows)))[:count]

@@ -1,4 +1,4 @@
-"""Says by a few numbers what an input is about, without any trained model."""
+"""Low-dimensional features of inputs that need no trained model."""
 
 import re
 from importlib import import_module
@@ -12,34 +12,33 @@ from overheard.core.seeds import Seed
 from overheard.data.reading.texts import PADDING
 
 REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-"""How a function is referred to: "package.module:function"."""
+"""The form of a reference to a function: "package.module:function"."""
 
 FEATURES = 64
-"""Numbers that an input is reduced to: enough to tell hundreds of topics apart."""
+"""Features per input: enough to distinguish hundreds of topics."""
 
 SPARE = 8
-"""Directions that are followed and then dropped, so that those kept are the leading ones."""
+"""Extra directions in the random projection (oversampling), dropped at the end."""
 
 PASSES = 2
-"""Times that the directions are sharpened; where singular values fall slowly, 2 suffice."""
+"""Power iterations; 2 suffice even if singular values decay slowly."""
 
 ROUNDING = 1e-5
-"""Length below which what is left of a text of length 1 is the rounding of float32."""
+"""Length below which a reduced text vector, of length 1 before, is only float32 rounding."""
 
 
 def features_of(
     inputs: Shaped[Tensor, "examples ..."], extractor: str | None
 ) -> Float[Tensor, "examples features"]:
-    """What the extractor gives; without one, the leading directions of the inputs themselves.
+    """Compute features with the extractor; without one, the leading components of the inputs.
 
-    The up to `FEATURES` leading singular directions (Halko, Martinsson and Tropp 2011,
-    algorithm 4.4, by a fixed seed) of a matrix with a row an input: of a table, its columns,
-    each standardised; of images, their pixels less the mean image; of texts, how often each
-    word is there, rare words weighing more (tf-idf), at length 1 before and after the
-    reduction: latent semantic analysis.
+    These are up to `FEATURES` leading singular directions (Halko, Martinsson and Tropp 2011,
+    algorithm 4.4, with a fixed seed) of a matrix with one row per input. Tables: columns, each
+    standardized. Images: pixels minus the mean image. Texts: tf-idf word counts, scaled to
+    length 1 before and after the reduction (latent semantic analysis).
 
     Raises:
-        PlanError: if the extractor cannot be imported, or gives no features.
+        PlanError: if the extractor cannot be imported, or does not return valid features.
 
     """
     if extractor is not None:
@@ -50,24 +49,26 @@ def features_of(
     flat = inputs.flatten(1)
     flat = flat - flat.mean(0)
     if inputs.dim() == 2:
-        spread = flat.square().mean(0).sqrt()
-        flat = flat / spread.where(spread > 0, 1.0)
+        deviation = flat.square().mean(0).sqrt()
+        flat = flat / deviation.where(deviation > 0, 1.0)
     return _leading(flat, flat.T)
 
 
 def _extracted(
     inputs: Shaped[Tensor, "examples ..."], reference: str
 ) -> Float[Tensor, "examples features"]:
-    place, _, function = reference.partition(":")
+    module, _, function = reference.partition(":")
     try:
-        extract = vars(import_module(place))[function]
+        extract = vars(import_module(module))[function]
     except (ImportError, KeyError) as error:
         raise PlanError(
-            f"the extractor {reference} cannot be imported ({error}): install its package or "
+            f"the extractor {reference} cannot be imported ({error}); install its package or "
             "put its folder on PYTHONPATH"
         ) from error
     if not callable(extract):
-        raise PlanError(f"the extractor {reference} is a {type(extract).__name__}, no function")
+        raise PlanError(
+            f"the extractor {reference} is a {type(extract).__name__}; it must be a function"
+        )
     with torch.no_grad():
         features = extract(inputs)
     if not (
@@ -78,7 +79,7 @@ def _extracted(
         and bool(features.isfinite().all())
     ):
         raise PlanError(
-            f"the extractor {reference} must give finite numbers, a row for each of the "
+            f"the extractor {reference} must return finite numbers, one row for each of the "
             f"{len(inputs)} inputs, got "
             f"{tuple(features.shape) if isinstance(features, Tensor) else type(features)}"
         )
@@ -86,9 +87,9 @@ def _extracted(
 
 
 def _bags(texts: Shaped[Tensor, "examples tokens"]) -> Float[Tensor, "examples words"]:
-    """Bags of words, sparse: a word of a text weighs log(texts / texts that have it) a time."""
-    text, place = (texts != PADDING).nonzero().T
-    words = torch.stack([text, texts[text, place]])
+    """Compute sparse tf-idf vectors: count * log(texts / texts with the word), at length 1."""
+    text, position = (texts != PADDING).nonzero().T
+    words = torch.stack([text, texts[text, position]])
     size = (len(texts), int(texts.max()) + 1)
     counts = torch.sparse_coo_tensor(
         words, torch.ones(len(text)), size, check_invariants=False
@@ -106,7 +107,7 @@ def _bags(texts: Shaped[Tensor, "examples tokens"]) -> Float[Tensor, "examples w
 def _leading(
     matrix: Float[Tensor, "examples columns"], transposed: Float[Tensor, "columns examples"]
 ) -> Float[Tensor, "examples features"]:
-    """The rows of a matrix, sparse or not, along its leading directions."""
+    """Project the rows of a matrix, sparse or dense, on its leading singular directions."""
     most = min(matrix.shape)
     generator = Seed(0).child("features").generator()
     sketch = matrix @ torch.randn(

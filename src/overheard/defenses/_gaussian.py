@@ -1,4 +1,4 @@
-"""Gaussian noise that follows from the moment and the parameter on which it falls."""
+"""Gaussian noise that is seeded by the defense's context and the name of the parameter."""
 
 import torch
 from jaxtyping import Float
@@ -10,6 +10,6 @@ from overheard.core.defense import Moment
 def gaussian(
     part: Float[Tensor, "*shape"], name: str, moment: Moment
 ) -> Float[Tensor, "*shape"]:
-    """Standard Gaussian noise of a tensor's shape; one seed a name, so no order matters."""
+    """Draw standard Gaussian noise like a tensor; each name has its own seed."""
     generator = moment.seed.child(name).generator(part.device)
     return torch.randn(part.shape, generator=generator, dtype=part.dtype, device=part.device)

@@ -1,4 +1,4 @@
-"""Clusters examples into modes, once for all who ask."""
+"""Clustering of examples into modes, cached within a process."""
 
 from hashlib import blake2b
 
@@ -13,36 +13,37 @@ from overheard.defenses._features import features_of
 from overheard.learning.threads import one_thread
 
 SAMPLE = 30_000
-"""Examples that centres are fitted to; the others are only assigned to the nearest."""
+"""Examples to which centres are fitted; the others are assigned to the nearest centre."""
 
 STEPS = 50
-"""Times that centres are moved at most; the last of them move next to nothing."""
+"""Most k-means steps; centres hardly change in the last ones."""
 
 TOGETHER = 4096
-"""Examples assigned at a time, which bounds the memory for their distances."""
+"""Examples assigned at once, which bounds the memory for distances."""
 
 KEPT = 8
-"""Clusterings remembered in a process; an audit asks for one or two."""
+"""Clusterings cached in a process; an audit needs one or two."""
 
 _DIGESTS = WeakTensorKeyDictionary()
-"""Digests of inputs, as long as these live."""
+"""Digests of inputs, by weak reference to the tensor."""
 
 _FOUND: dict[tuple[str, int, str | None], tuple[Rows, ...]] = {}
-"""Modes by digest of the inputs and settings, the latest last.
+"""Modes by digest of the inputs and settings, the last used last.
 
-By content: a worker process is handed the same inputs as a new tensor with each task."""
+The key is the content, because a worker process gets the same inputs as a new tensor in each
+task."""
 
 
 def modes_of(
     inputs: Shaped[Tensor, "examples ..."], modes: int, extractor: str | None
 ) -> tuple[Rows, ...]:
-    """The rows of each mode, no mode empty: up to so many clusters of the inputs' features.
+    """Cluster the inputs by their features, and return the rows of each nonempty cluster.
 
-    K-means (Lloyd 1982) from centres spread at random (k-means++, Arthur and Vassilvitskii
-    2007), fitted to `SAMPLE` examples. All draws hang on a fixed seed: whoever has the inputs
-    finds the same modes, on one thread and so to the same bits. There are fewer modes where the
-    inputs have fewer different features, or a centre ends without examples. Takes 6 s for 300
-    modes of 100,000 texts of 20 words, or of 60,000 images of 28 x 28.
+    K-means (Lloyd 1982) with k-means++ initialization (Arthur and Vassilvitskii 2007), fitted
+    to `SAMPLE` examples. The seed is fixed and one thread computes, so every party with the
+    inputs finds the same modes, to the bit. There are fewer modes if the inputs have fewer
+    different features, or a cluster is empty. 300 modes of 100,000 texts of 20 words, or of
+    60,000 images of 28 x 28, take 6 s.
 
     Raises:
         PlanError: if the extractor cannot be used.
@@ -75,24 +76,24 @@ def _digest(inputs: Shaped[Tensor, "examples ..."]) -> str:
 def _k_means(
     features: Float[Tensor, "examples features"], modes: int, generator: torch.Generator
 ) -> Int[Tensor, " examples"]:
-    """The number of the cluster of each example."""
+    """Return the index of the cluster of each example."""
     sample = features[torch.randperm(len(features), generator=generator)[:SAMPLE]]
     centres = _spread(sample, modes, generator)
     for _ in range(STEPS):
         nearest = _nearest(sample, centres)
         sizes = nearest.bincount(minlength=len(centres))[:, None]
         means = torch.zeros_like(centres).index_add(0, nearest, sample) / sizes
-        moved = means.where(sizes > 0, centres)
-        if torch.equal(moved, centres):
+        updated = means.where(sizes > 0, centres)
+        if torch.equal(updated, centres):
             break
-        centres = moved
+        centres = updated
     return _nearest(features, centres)
 
 
 def _spread(
     sample: Float[Tensor, "examples features"], modes: int, generator: torch.Generator
 ) -> Float[Tensor, "modes features"]:
-    """Examples far apart: each drawn with a chance that grows as its distance squared."""
+    """Draw initial centres by k-means++, with probability proportional to squared distance."""
     row = int(torch.randint(len(sample), (), generator=generator))
     rows, distances = [row], (sample - sample[row]).square().sum(1)
     while len(rows) < modes and float(distances.max()) > 0:

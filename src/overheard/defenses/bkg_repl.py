@@ -1,4 +1,4 @@
-"""Training on public examples in the place of some of one's own."""
+"""Training with public examples that replace some of the client's own."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -13,17 +13,16 @@ from overheard.defenses._background import background_of, joined, share_of
 @final
 @dataclass(frozen=True, slots=True)
 class BkgRepl(Defense):
-    """Each client leaves out a share of its examples for background examples in their place.
+    """Each client replaces a share of its examples by background examples.
 
-    As many examples as before. Which ones go, and which come, is drawn once a client, and is
-    the same in every round in which the client holds the same examples. Background examples are
-    drawn at random, none twice before all were taken once; several clients may draw the same.
+    The number of examples stays the same. The draw is made once per client. It is the same in
+    every round in which the client holds the same examples. Background examples are drawn at
+    random, none twice before all were drawn; several clients may draw the same ones.
 
-    At a share of 1 nothing of a client is learned, and its update tells nothing of it but the
-    number of its examples. Below that what is left speaks as before, only more softly: an
-    attacker who knows the background, and mixes it into what it knows of users in the same way,
-    can learn what such a mixture sounds like. The federation learns from other data than those
-    which it will meet.
+    At a share of 1 an update reveals only the number of the client's examples. Below 1 the
+    remaining examples still leak, with a weaker signal. An attacker that knows the background
+    can mix it into its auxiliary data in the same way and learn such mixtures. The training
+    distribution differs from the test distribution, which may cost accuracy.
 
     Args:
         alpha: share of a client's examples that is replaced, rounded up to whole examples.
@@ -41,12 +40,12 @@ class BkgRepl(Defense):
     switched_off_by: ClassVar[str] = "each client, for itself"
 
     def __post_init__(self) -> None:
-        """Refuse a share that is none."""
+        """Refuse a share outside [0, 1]."""
         if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha lies in 0..1, got {self.alpha}")
+            raise ValueError(f"alpha must be in [0, 1], got {self.alpha}")
 
     def on_data(self, data: Examples, moment: Moment) -> Examples:
-        """Replace examples; the moment's lasting seed says which.
+        """Replace examples, drawn by the context's lasting seed.
 
         Raises:
             PlanError: if there are no background examples.
@@ -57,8 +56,8 @@ class BkgRepl(Defense):
         if not count:
             return data
         order = torch.randperm(len(data), generator=moment.lasting.child("order").generator())
-        kept = data.take(order[count:].sort().values.to(data.labels.device))
+        remaining = data.take(order[count:].sort().values.to(data.labels.device))
         rows = torch.arange(len(background))
         return joined(
-            kept, background, rows, count, moment.lasting.child("examples").generator()
+            remaining, background, rows, count, moment.lasting.child("examples").generator()
         )

@@ -1,4 +1,4 @@
-"""Training on a mixture of old and new examples for some rounds after an exchange."""
+"""Training on a mixture of old and new examples for some rounds after they change."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -12,44 +12,44 @@ from overheard.core.examples import Examples
 @final
 @dataclass(frozen=True, slots=True)
 class ChunkSmoothing(Defense):
-    """Each client lets the examples that it gave up fade out, so that a shift comes slowly.
+    """Each client phases out its previous examples, so that a distribution shift is gradual.
 
-    In the j-th round after an exchange, j = 0 in the first, a share 1 - (j + 1) / (rounds + 1)
-    of the examples trained on is drawn from the former chunk, and the rest from the present
-    one: as many as before together, none of a chunk twice, anew each round. From the round j =
-    `rounds` on, the present chunk alone is left.
+    In the j-th round after a change, with j = 0 in the first, a share 1 - (j + 1) / (rounds +
+    1) of the training examples comes from the previous chunk. The rest comes from the current
+    one. The number of examples stays the same. Examples are drawn anew each round, without
+    replacement. From round j = `rounds` on, only the current chunk is used.
 
-    A jump becomes a slope of the same height: a method that looks for a sudden change sees
-    little, one that gathers evidence over rounds sees it later, and the composition that is
-    reached in the end is not hidden at all. Rounds spent on old examples are not spent on new
-    ones, and a client must keep examples that it may have been bound to delete.
+    A sudden shift becomes a gradual one of the same size. A detector of sudden changes sees
+    little, and one that accumulates evidence over rounds sees it later. The final composition
+    is not hidden. The client trains less on new examples, and must store old ones that it may
+    be obliged to delete.
 
-    Only one former chunk is kept. Where chunks are exchanged again before `rounds` have passed,
-    what was left of the one before is dropped at once; while data drift round by round, this
-    does no more than to lag behind by part of a round. Other defenses of the data ought to come
-    after this one: the former chunk is mixed in as it was before any of them.
+    Only one previous chunk is stored. If chunks change again within `rounds` rounds, the rest
+    of the older chunk is dropped at once. If data change every round, the training data merely
+    lag by part of a round. List other defenses of the data after this one: the previous chunk
+    is mixed in as it was before any of them.
 
     Args:
-        rounds: over how many rounds the former chunk fades out.
+        rounds: number of rounds over which the previous chunk is phased out.
 
     """
 
     rounds: int = 5
 
     name: ClassVar[str] = "chunk_smoothing"
-    source: ClassVar[str] = "ours, against the shifts of Brunner and Montuoro 2024"
+    source: ClassVar[str] = "this project's, against the shifts of Brunner and Montuoro 2024"
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
 
     def __post_init__(self) -> None:
-        """Refuse to fade out over no round."""
+        """Refuse fewer than 1 round."""
         if self.rounds < 1:
-            raise ValueError(f"a chunk fades out over 1 round or more, got {self.rounds}")
+            raise ValueError(f"rounds must be 1 or more, got {self.rounds}")
 
     def on_data(self, data: Examples, moment: Moment) -> Examples:
-        """Draw the mixture; the moment's seed says which examples.
+        """Draw the mixture by the context's seed.
 
-        Old ones are counted down to a whole number, and are no more than there are.
+        The number of old examples is rounded down, and at most the size of the previous chunk.
         """
         if moment.former is None:
             return data
@@ -59,22 +59,22 @@ class ChunkSmoothing(Defense):
         if not count:
             return data
         generator = moment.seed.generator()
-        fading = _some(old, count, generator)
-        present = _some(data, len(data) - count, generator)
+        previous = _some(old, count, generator)
+        current = _some(data, len(data) - count, generator)
         return Examples(
-            torch.cat([fading.inputs, present.inputs]),
-            torch.cat([fading.labels, present.labels]),
+            torch.cat([previous.inputs, current.inputs]),
+            torch.cat([previous.labels, current.labels]),
         )
 
     def promise(self, run: Run) -> str:
-        """Nothing formal, and what is not hidden at all."""
+        """State that there is no formal guarantee, and what is not hidden."""
         return (
-            "no formal promise: a shift is spread over "
-            f"{self.rounds} rounds, and all of it is there in the end"
+            f"no formal promise: a shift is spread over {self.rounds} rounds, and is fully "
+            "visible in the end"
         )
 
 
 def _some(examples: Examples, count: int, generator: torch.Generator) -> Examples:
-    """So many of the examples, drawn without replacement."""
+    """Draw examples without replacement."""
     rows = torch.randperm(len(examples), generator=generator)[:count]
     return examples.take(rows.to(examples.labels.device))

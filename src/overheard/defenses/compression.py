@@ -1,4 +1,4 @@
-"""Top-k compression: a client sends its largest changes only."""
+"""Top-k compression: a client sends only its largest changes."""
 
 import math
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ from overheard.core.messages import Update, Weights
 @final
 @dataclass(frozen=True, slots=True)
 class Compression(Defense):
-    """The numbers of an update that are largest in magnitude travel; all others are 0.
+    """Each client sends the numbers of its update with the largest magnitude; others are 0.
 
-    The share `keep` of all parameters together, rounded up, whichever tensors they stand in.
+    It sends the share `keep` of all parameters, rounded up, regardless of their tensors.
 
-    What was not sent is lost: a defense here has no memory, so nothing is carried over to the
-    next round as Aji and Heafield do, and small `keep` learns the slower for it. What is sent
-    is sent exactly, and is the part that says most: the last layer's changes, which label
-    inference reads, are among the largest. Which numbers travel tells something too.
+    Numbers that are not sent are lost. Defenses have no memory, so unlike in Aji and Heafield
+    nothing is carried over to the next round, and training with a small `keep` is slower. The
+    sent numbers are exact and the most informative ones: the changes of the last layer, which
+    label inference uses, are among the largest. The positions of sent numbers leak too.
 
     Args:
-        keep: share of the parameters that travels.
+        keep: share of the parameters that is sent.
 
     """
 
@@ -42,15 +42,15 @@ class Compression(Defense):
     switched_off_by: ClassVar[str] = "each client, for itself"
 
     def __post_init__(self) -> None:
-        """Refuse a share that is none."""
+        """Refuse a share outside (0, 1]."""
         if not 0 < self.keep <= 1:
-            raise ValueError(f"keep lies in (0, 1], got {self.keep}")
+            raise ValueError(f"keep must be in (0, 1], got {self.keep}")
 
     def on_update(self, update: Update, moment: Moment) -> Update:
-        """Keep the largest; of equal ones, those that stand first.
+        """Keep the largest numbers; of equal ones, the first.
 
         Raises:
-            ValueError: if the update holds NaN or infinite numbers.
+            ValueError: if the update has NaN or infinite numbers.
 
         """
         parts = dict(update.delta)
@@ -58,26 +58,26 @@ class Compression(Defense):
         if not bool(sizes.isfinite().all()):
             raise ValueError(
                 f"the update of {moment.party} in round {moment.round} must be finite to be "
-                "compressed, and holds NaN or infinite numbers"
+                "compressed, but has NaN or infinite numbers"
             )
-        # The decimal as it was written: in floats 0.1 * 30 exceeds 3.
+        # From the decimal digits: in floats 0.1 * 30 exceeds 3.
         count = math.ceil(Fraction(str(self.keep)) * len(sizes))
         return replace(update, delta=_masked(parts, _largest(sizes, count)))
 
     def promise(self, run: Run) -> str:
-        """Nothing formal: what travels is exact."""
-        return "no formal promise: the largest changes travel as they are"
+        """State that there is no formal guarantee."""
+        return "no formal promise: the largest changes are sent exactly"
 
 
 def _largest(sizes: Float[Tensor, " params"], count: int) -> Bool[Tensor, " params"]:
-    """True at the `count` largest; of equal ones at the threshold, at the first."""
+    """Return a mask of the `count` largest sizes; of equal ones, the first."""
     threshold = sizes.topk(count, sorted=False).values.min()
-    above, level = sizes > threshold, sizes == threshold
-    return above | (level & (level.cumsum(0) <= count - above.sum()))
+    above, tied = sizes > threshold, sizes == threshold
+    return above | (tied & (tied.cumsum(0) <= count - above.sum()))
 
 
-def _masked(parts: Weights, travels: Bool[Tensor, " params"]) -> Mapping[str, Tensor]:
-    masks = torch.split(travels, [part.numel() for part in parts.values()])
+def _masked(parts: Weights, is_sent: Bool[Tensor, " params"]) -> Mapping[str, Tensor]:
+    masks = torch.split(is_sent, [part.numel() for part in parts.values()])
     return {
         name: part.where(mask.view_as(part), 0.0)
         for (name, part), mask in zip(parts.items(), masks, strict=True)

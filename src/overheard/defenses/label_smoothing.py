@@ -10,20 +10,20 @@ from overheard.core.errors import PlanError
 @final
 @dataclass(frozen=True, slots=True)
 class LabelSmoothing(Defense):
-    """Clients train towards labels that give every class a little of the target.
+    """Clients train on smoothed labels, which give every class a part of the target.
 
-    A target becomes (1 - smoothing) one-hot + smoothing / classes. So a class that a client
-    does not hold is pulled up too, once the model gives it less than smoothing / classes, and
-    the sign by which absent classes are told turns. Early in a run, when models give every
-    class more, that sign tells them still.
+    A target becomes (1 - smoothing) one-hot + smoothing / classes. So the gradient also raises
+    a class that a client does not hold, once the model's probability for it is below smoothing
+    / classes. The sign that reveals absent classes then flips. Early in a run, when
+    probabilities are higher, the sign still reveals them.
 
-    It does not hide how often a class occurs: under SGD the targets' mean moves from the shares
-    to (1 - smoothing) shares + smoothing / classes, which who knows the smoothing undoes.
-    Others found smoothed models to give away more of what a class looks like, not less
-    (Struppek et al. 2024, ICLR).
+    It does not hide label shares: with SGD the mean target changes from the shares to (1 -
+    smoothing) shares + smoothing / classes, which is invertible if the smoothing is known.
+    Struppek et al. (2024, ICLR) found that smoothed models leak more about the appearance of a
+    class, not less.
 
     Args:
-        smoothing: how much of the target all classes share evenly.
+        smoothing: part of the target that is spread evenly over all classes.
 
     """
 
@@ -31,7 +31,7 @@ class LabelSmoothing(Defense):
 
     name: ClassVar[str] = "label_smoothing"
     source: ClassVar[str] = (
-        "Szegedy et al. 2016 (CVPR), section 7, who smooth for accuracy; tried here against "
+        "Szegedy et al. 2016 (CVPR), section 7, for accuracy; used here as a defense against "
         "label inference"
     )
     enforced_at: ClassVar[Site] = "client"
@@ -39,25 +39,25 @@ class LabelSmoothing(Defense):
     changes_training: ClassVar[frozenset[TrainingPart]] = frozenset({"loss"})
 
     def __post_init__(self) -> None:
-        """Refuse a smoothing that leaves nothing of the label."""
+        """Refuse a smoothing outside [0, 1)."""
         if not 0 <= self.smoothing < 1:
-            raise ValueError(f"smoothing lies in [0, 1), got {self.smoothing}")
+            raise ValueError(f"smoothing must be in [0, 1), got {self.smoothing}")
 
     def on_training(self, training: Training) -> Training:
-        """Follow the same recipe towards smoothed labels.
+        """Return the same training with smoothed labels.
 
-        Labels that the recipe smooths already by s are smoothed once more: what is left of the
-        one-hot target is (1 - s) (1 - smoothing).
+        If the recipe smooths labels by s already, they are smoothed again: the weight of the
+        one-hot target becomes (1 - s) (1 - smoothing).
 
         Raises:
-            PlanError: if clients do not train towards classes.
+            PlanError: if the loss of the recipe is not the cross-entropy.
 
         """
         if training.recipe.loss != "cross_entropy":
             raise PlanError(
-                "label_smoothing spreads a target over classes, and these clients train by "
-                f"{training.recipe.loss}: leave the defense out, or train by cross_entropy"
+                "label_smoothing: it needs the loss cross_entropy, but the recipe's loss is "
+                f"{training.recipe.loss}; remove the defense, or choose cross_entropy"
             )
         before = training.recipe.label_smoothing
-        together = before + self.smoothing - before * self.smoothing
-        return replace(training, recipe=replace(training.recipe, label_smoothing=together))
+        combined = before + self.smoothing - before * self.smoothing
+        return replace(training, recipe=replace(training.recipe, label_smoothing=combined))

@@ -19,19 +19,19 @@ from overheard.defenses._gaussian import gaussian
 class LocalDp(Defense):
     """Gaussian mechanism on the whole update of a client.
 
-    The update is scaled down to an L2 norm of `clip` over all parameters together, where it is
-    longer, and a Gaussian of standard deviation `noise_multiplier * clip` is added to every
-    coordinate, in the precision of the tensor.
+    The update is clipped to an L2 norm of `clip` over all parameters. A Gaussian of standard
+    deviation `noise_multiplier * clip` is added to every coordinate, in the precision of the
+    tensor.
 
-    Only the weights are protected. `Update.examples` and `Update.metrics` stay in clear:
-    counts and losses speak about data too, and no promise covers them. The noise is drawn in
-    floating point from a seeded generator, which is right for an audit and wrong for
-    production: there its low bits could give the update away (Mironov 2012).
+    Only the weights are protected. `Update.examples` and `Update.metrics` are sent in the
+    clear: counts and losses also leak, and the guarantee does not cover them. The noise is
+    floating-point and comes from a seeded generator. This suits an audit but not production,
+    where its low bits could reveal the update (Mironov 2012).
 
     Args:
         clip: largest L2 norm of an update before noise.
         noise_multiplier: standard deviation of the noise, in units of `clip`; 0 = clip only.
-        delta: of the promise; should be well below 1 / number of clients.
+        delta: delta of the guarantee; should be well below 1 / number of clients.
 
     """
 
@@ -48,14 +48,14 @@ class LocalDp(Defense):
     switched_off_by: ClassVar[str] = "each client, for itself"
 
     def __post_init__(self) -> None:
-        """Refuse what is no mechanism."""
+        """Refuse invalid settings."""
         refuse_no_mechanism(self.clip, self.noise_multiplier, self.delta)
 
     def on_update(self, update: Update, moment: Moment) -> Update:
-        """Clip and add noise; the noise of a parameter follows from its name and the moment.
+        """Clip and add noise, seeded by the context and the name of the parameter.
 
         Raises:
-            ValueError: if the update holds NaN or infinite numbers.
+            ValueError: if the update has NaN or infinite numbers.
 
         """
         return replace(
@@ -63,15 +63,15 @@ class LocalDp(Defense):
         )
 
     def mechanism(self) -> Mechanism:
-        """Noise at the client on an update that any other of norm `clip` may replace."""
+        """Return the mechanism: noise at the client on its clipped update."""
         return Mechanism(self.noise_multiplier, self.clip, self.delta, "client", "client")
 
     def promise(self, run: Run) -> str:
-        """The epsilon of a client that takes part in every round, and all that it hangs on.
+        """State the epsilon of a client that takes part in every round, and its conditions.
 
-        Sampling is not counted on, although it may have taken place: the server, who is the one
-        to be protected from, knows who was sampled. Without `dp-accounting` it says that no
-        epsilon was reckoned, and how to mend that.
+        There is no amplification by sampling, because the adversary is the server, which knows
+        who was sampled. Without `dp-accounting` the text says that no epsilon was computed, and
+        how to install it.
         """
         if self.noise_multiplier == 0:
             return (
@@ -83,14 +83,14 @@ class LocalDp(Defense):
             f"{self.delta:g}: Gaussian mechanism at each client, clip {self.clip:g} (L2, whole "
             f"update), noise multiplier {self.noise_multiplier:g}, sampling rate 1 (the worst "
             f"case of a client in every round; the run's participation of "
-            f"{run.participation:g} is not counted on), {run.rounds} rounds, accountant "
+            f"{run.participation:g} is not used), {run.rounds} rounds, accountant "
             "dp-accounting PLD; example counts and metrics stay in clear and are not covered"
         )
 
     def _epsilons(self, run: Run) -> str:
         if not is_installed():
-            return f"epsilon not reckoned ({MISSING}) if all data of one user are replaced"
-        # Any update may become any other of norm `clip`: twice as far as it is from none.
+            return f"epsilon not computed ({MISSING}) if all data of one user are replaced"
+        # Replacing an update by another of norm `clip` changes it twice as much as removing it.
         replaced = gaussian_epsilon(self.noise_multiplier / 2, run.rounds, self.delta)
         added = gaussian_epsilon(self.noise_multiplier, run.rounds, self.delta)
         return (

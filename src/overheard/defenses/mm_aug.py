@@ -1,4 +1,4 @@
-"""Training on public examples of one topic besides one's own."""
+"""Training with additional public examples of one mode (topic)."""
 
 import math
 from dataclasses import dataclass
@@ -16,31 +16,32 @@ from overheard.defenses._modes import modes_of
 @final
 @dataclass(frozen=True, slots=True)
 class MmAug(Defense):
-    """Each client adds background examples of one mode, drawn for it alone, to its own.
+    """Each client adds background examples of one mode, drawn for this client, to its own.
 
-    The background is clustered into modes (k-means), once for all clients. A client picks one
-    at random, each as likely as the others, and adds alpha n examples of it to its own n
-    (equation 9): a false bias of its own, where `rand_aug` gives all the same. Mode and
-    examples are drawn once a client, and are the same in every round in which it holds the same
-    examples; none is taken twice before all of the mode were taken once, so a small mode is
-    taken again and again, where the equation would draw with replacement from the start.
+    The background is clustered into modes (k-means), once for all clients. Each client draws
+    one mode uniformly, and adds alpha n of its examples to its own n (equation 9). So each
+    client gets its own false bias, while `rand_aug` gives all clients the same. Mode and
+    examples are drawn once per client. They are the same in every round in which the client
+    holds the same examples. No example is drawn twice before all of the mode were drawn; the
+    equation draws with replacement.
 
-    Two clients may pick the same mode, all the likelier the fewer there are. What a client adds
-    stays the same over rounds, so it becomes a mark of its own: it hides whose data these are,
-    not that two updates are of one sender. An attacker who knows the background may try all
-    modes on what it knows of a user.
+    Two clients may draw the same mode, the more likely the fewer modes there are. The added
+    examples are the same in all rounds, so they mark the client: they hide its user, but not
+    that two updates have one sender. An attacker that knows the background can try all modes on
+    its auxiliary data.
 
-    Orekondy et al. cluster features of a MobileNet trained on ImageNet. Here the features are
-    those of the inputs (see `_features`), or an extractor of yours, which may hold any trained
-    model. Those of the federation's own model are not on offer: data are mixed before the first
-    round, when that model has learned nothing.
+    Orekondy et al. cluster features of a MobileNet trained on ImageNet. Here features come from
+    the inputs (see `_features`) or from your own extractor, which may use any trained model.
+    The federation's model is no option: data are mixed before the first round, when it is
+    untrained.
 
     Args:
-        alpha: background examples for each of the client's own, rounded up to whole ones.
-        modes: into how many the background is clustered, M; the published figures are 100
-            (PIPA), 300 (Blog, Yelp) and 500 (OpenImages). Fewer where fewer are found.
-        extractor: "package.module:function", which takes inputs and gives features, a row an
-            example; it is run, so trust it. None = features of the inputs.
+        alpha: background examples for each of the client's own, rounded up to whole examples.
+        modes: number of clusters of the background, M; the published numbers are 100 (PIPA),
+            300 (Blog, Yelp) and 500 (OpenImages). There may be fewer.
+        extractor: "package.module:function", which takes inputs and returns features, one row
+            per example. It is executed, so name only code that you trust. None = features of
+            the inputs.
 
     """
 
@@ -57,19 +58,19 @@ class MmAug(Defense):
     switched_off_by: ClassVar[str] = "each client, for itself"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be added, no modes, and what is no reference to a function."""
+        """Refuse invalid settings."""
         if not 0 <= self.alpha < math.inf:
             raise ValueError(f"alpha must be 0 or more and finite, got {self.alpha}")
         if self.modes < 1:
-            raise ValueError(f"there is 1 mode or more, got {self.modes}")
+            raise ValueError(f"modes must be 1 or more, got {self.modes}")
         if self.extractor is not None and not REFERENCE.fullmatch(self.extractor):
             raise ValueError(
-                "an extractor of your own is named as 'package.module:function', got "
+                "extractor: a function is given as 'package.module:function', got "
                 f"{self.extractor!r}"
             )
 
     def on_data(self, data: Examples, moment: Moment) -> Examples:
-        """Add examples of a mode; the moment's lasting seed says which.
+        """Add examples of a mode, drawn by the context's lasting seed.
 
         Raises:
             PlanError: if there are no background examples, or the extractor cannot be used.
@@ -79,9 +80,9 @@ class MmAug(Defense):
         count = share_of(len(data), self.alpha)
         if not count:
             return data
-        found = modes_of(background.inputs, self.modes, self.extractor)
-        pick = moment.lasting.child("mode").generator()
-        rows = found[int(torch.randint(len(found), (), generator=pick))]
+        mode_rows = modes_of(background.inputs, self.modes, self.extractor)
+        generator = moment.lasting.child("mode").generator()
+        rows = mode_rows[int(torch.randint(len(mode_rows), (), generator=generator))]
         return joined(
             data, background, rows, count, moment.lasting.child("examples").generator()
         )

@@ -1,4 +1,4 @@
-"""Plain noise: each client adds a Gaussian to its update, whatever the update's length."""
+"""Plain noise: each client adds a Gaussian to its update, without clipping."""
 
 import math
 from dataclasses import dataclass, replace
@@ -12,15 +12,15 @@ from overheard.defenses._gaussian import gaussian
 @final
 @dataclass(frozen=True, slots=True)
 class Noise(Defense):
-    """A Gaussian of this standard deviation on every number of an update, and no clipping.
+    """A Gaussian of this standard deviation on every number of an update, without clipping.
 
-    What is often called local differential privacy, and is not: without a bound on how long an
-    update may be, one client's data may move it further than any noise covers, so no epsilon
-    can be given. `local_dp` clips, and has one.
+    This is often called local differential privacy, but is not. Without a bound on the norm of
+    an update, one client's data may change it by more than any noise covers, so there is no
+    epsilon. `local_dp` clips and has one.
 
-    It does not hide what stands out of the noise: long updates, and what many rounds or many
-    parameters say alike, since the noise is independent in each and averages out.
-    `Update.examples` and `Update.metrics` stay in clear.
+    It does not hide long updates. It does not hide patterns common to many rounds or parameters
+    either, because the noise is independent and averages out. `Update.examples` and
+    `Update.metrics` are sent in the clear.
 
     Args:
         deviation: standard deviation of the noise, in the units of the weights.
@@ -35,12 +35,12 @@ class Noise(Defense):
     switched_off_by: ClassVar[str] = "each client, for itself"
 
     def __post_init__(self) -> None:
-        """Refuse what is no deviation."""
+        """Refuse a deviation that is not positive and finite."""
         if not 0 < self.deviation < math.inf:
             raise ValueError(f"deviation must be above 0 and finite, got {self.deviation}")
 
     def on_update(self, update: Update, moment: Moment) -> Update:
-        """Add noise, which follows from a parameter's name and the moment."""
+        """Add noise, seeded by the context and the name of the parameter."""
         noisy = {
             name: part + self.deviation * gaussian(part, name, moment)
             for name, part in update.delta.items()
@@ -48,8 +48,8 @@ class Noise(Defense):
         return replace(update, delta=noisy)
 
     def promise(self, run: Run) -> str:
-        """Nothing formal, and why."""
+        """State that there is no formal guarantee, and why."""
         return (
             "no formal promise (epsilon infinite): updates are not clipped, so the data of one "
-            "client may move its update further than any noise covers"
+            "client may change its update by more than any noise covers"
         )

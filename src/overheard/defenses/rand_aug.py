@@ -1,4 +1,4 @@
-"""Training on public examples besides one's own."""
+"""Training with additional public examples."""
 
 import math
 from dataclasses import dataclass
@@ -16,17 +16,18 @@ from overheard.defenses._background import background_of, joined, share_of
 class RandAug(Defense):
     """Each client adds random background examples to its own.
 
-    Of n examples it makes (1 + alpha) n (equation 8), so training takes as much longer, and the
-    number of examples that the client sends is told as that. Drawn once a client, and the same
-    in every round in which the client holds the same examples; none twice before all were
-    taken once, where the equation would allow it. Several clients may draw the same.
+    A client with n examples trains on (1 + alpha) n (equation 8). Training takes longer by this
+    factor, and the client reports the larger number of examples. The draw is made once per
+    client. It is the same in every round in which the client holds the same examples. No
+    example is drawn twice before all were drawn, although the equation allows it. Several
+    clients may draw the same examples.
 
-    What is added pulls all clients in one direction, that of the background, and does not take
-    away what sets a client apart: its own examples still weigh 1 / (1 + alpha), and the pull of
-    the background is what an attacker finds in all clients alike.
+    The added examples shift all clients in one direction, that of the background. They do not
+    remove a client's own pattern: its examples still have the weight 1 / (1 + alpha), and an
+    attacker finds the background's contribution equally in all clients.
 
     Args:
-        alpha: background examples for each of the client's own, rounded up to whole ones.
+        alpha: background examples for each of the client's own, rounded up to whole examples.
 
     """
 
@@ -41,12 +42,12 @@ class RandAug(Defense):
     switched_off_by: ClassVar[str] = "each client, for itself"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be added."""
+        """Refuse an alpha that is negative or not finite."""
         if not 0 <= self.alpha < math.inf:
             raise ValueError(f"alpha must be 0 or more and finite, got {self.alpha}")
 
     def on_data(self, data: Examples, moment: Moment) -> Examples:
-        """Add examples; the moment's lasting seed says which.
+        """Add examples, drawn by the context's lasting seed.
 
         Raises:
             PlanError: if there are no background examples.

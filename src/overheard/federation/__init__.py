@@ -1,1 +1,1 @@
-"""Runs a simulated federation."""
+"""Simulated federations."""

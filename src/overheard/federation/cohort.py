@@ -1,4 +1,4 @@
-"""Who is asked in a round, who answers, and what those who answer learn from."""
+"""The clients of a round and the examples on which they train."""
 
 from dataclasses import dataclass, replace
 
@@ -19,9 +19,9 @@ class Cohort:
     """The clients of one round.
 
     Args:
-        pool: what `members` have their rows of.
-        members: those who answer, in the order of the clients.
-        missing: those who were asked and do not answer, with the reason.
+        pool: examples to which the rows of `members` refer.
+        members: the clients that train, in the order of the federation's clients.
+        missing: the sampled clients that send no update, with the reason.
 
     """
 
@@ -31,7 +31,7 @@ class Cohort:
 
 
 def participants(federation: Federation, number: int) -> tuple[int, ...]:
-    """Draw who is asked in this round, in the order of the clients."""
+    """Sample the clients of this round, and return their indices in order."""
     clients = len(federation.clients)
     count = asked(clients, federation.participation)
     generator = federation.seed.child("participants", number).generator()
@@ -39,15 +39,15 @@ def participants(federation: Federation, number: int) -> tuple[int, ...]:
 
 
 def asked(clients: int, participation: float) -> int:
-    """How many clients are asked in a round."""
+    """Return how many clients are sampled per round."""
     return max(1, round(participation * clients))
 
 
 def sampling_rate(clients: int, participation: float) -> float:
-    """The largest chance that a client was asked in a round, as another client may reckon it.
+    """Return an upper bound on the probability that a client was sampled in a round.
 
-    So many are asked, no more and no fewer: one who was not asked knows that all of them are
-    among the others.
+    The bound holds from the view of another client. The number of sampled clients is fixed, so
+    a client that was not sampled knows that all of them are among the others.
 
     >>> sampling_rate(5, 0.4), sampling_rate(2, 0.5)
     (0.5, 1.0)
@@ -56,43 +56,44 @@ def sampling_rate(clients: int, participation: float) -> float:
 
 
 def gather(federation: Federation, number: int) -> Cohort:
-    """Draw who answers in this round, and let the defenses of the data act."""
-    missing, members = dict[Party, str](), list[Member]()
+    """Sample the cohort of this round, and apply the defenses that change examples."""
+    missing, training = dict[Party, str](), list[Member]()
     changed, start = list[Examples](), 0
-    acting, clients = _on_data(federation), federation.clients
-    public = federation.background
+    data_defenses, clients = _on_data(federation), federation.clients
+    background = federation.background
     for index in participants(federation, number):
         party = clients[index]
         rows = federation.rows[number][index]
         if _fails(federation, number, party):
             missing[party] = FAILED
             continue
-        if acting:
+        if data_defenses:
             data = federation.pool.take(rows)
-            former = _former(federation, number, index)
-            for defense in acting:
+            previous = _former(federation, number, index)
+            for defense in data_defenses:
                 if defense not in federation.defenses_of(party):
                     continue
-                when = moment(federation, defense, number, party)
-                data = defense.on_data(data, replace(when, former=former, background=public))
+                context = moment(federation, defense, number, party)
+                context = replace(context, former=previous, background=background)
+                data = defense.on_data(data, context)
             rows = torch.arange(start, start + len(data))
             start += len(data)
             changed.append(data)
         if len(rows):
-            members.append(Member(party, rows))
+            training.append(Member(party, rows))
         else:
             missing[party] = EMPTY
-    return Cohort(joined(changed) if changed else federation.pool, tuple(members), missing)
+    return Cohort(joined(changed) if changed else federation.pool, tuple(training), missing)
 
 
 def moment(federation: Federation, defense: Defense, number: int, party: Party) -> Moment:
-    """The round and place at which a defense acts, with seeds of its own."""
-    seeds = federation.seed
+    """Build the context in which a defense acts: round, party and the defense's own seeds."""
+    seed = federation.seed
     return Moment(
         number,
         party,
-        seeds.child("defense", defense.name, number, party),
-        lasting=seeds.child("lasting", defense.name, party),
+        seed.child("defense", defense.name, number, party),
+        lasting=seed.child("lasting", defense.name, party),
     )
 
 
@@ -102,15 +103,15 @@ def _fails(federation: Federation, number: int, party: Party) -> bool:
 
 
 def _former(federation: Federation, number: int, index: int) -> Former | None:
-    """What a client held in the round before its rows last changed."""
-    held = federation.rows[number][index]
+    """Return the examples that a client held before its rows last changed, if they did."""
+    current = federation.rows[number][index]
     for since in range(number, 0, -1):
         before = federation.rows[since - 1][index]
-        if not torch.equal(before, held):
+        if not torch.equal(before, current):
             return Former(federation.pool.take(before), since)
     return None
 
 
 def _on_data(federation: Federation) -> tuple[Defense, ...]:
-    """Those that may change examples; where there are none, nobody's data need be copied."""
+    """Return the defenses that may change examples; without any, no data are copied."""
     return tuple(d for d in federation.defenses if type(d).on_data is not Defense.on_data)

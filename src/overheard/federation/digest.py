@@ -1,4 +1,4 @@
-"""Tells two runs on different data apart."""
+"""Digests that identify the data of a run."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -11,41 +11,41 @@ from overheard.federation.federation import Federation
 
 
 def data_digest(federation: Federation) -> str:
-    """A short text that differs where any example, or who held it when, differs.
+    """Return a digest of all examples and of the rounds in which clients hold them.
 
-    A run without background has the digest that it had before there was any.
+    Background examples are included only if there are any.
     """
     (digest,) = data_digests((federation,))
     return digest
 
 
 def data_digests(federations: Sequence[Federation]) -> tuple[str, ...]:
-    """The digest of each; a pool that several share is read once.
+    """Return the digest of each federation; a shared pool is read once.
 
-    To read MNIST takes 0.2 s, and 0.05 s at half resolution.
+    Reading MNIST takes 0.2 s, and 0.05 s at half resolution.
     """
-    begun: dict[int, blake2b] = {}
-    return tuple(_digest(federation, begun) for federation in federations)
+    pool_digests: dict[int, blake2b] = {}
+    return tuple(_digest(federation, pool_digests) for federation in federations)
 
 
 def examples_digest(examples: Examples) -> str:
-    """A short text that differs where any example, or their order, does."""
+    """Return a digest of examples and their order."""
     digest = blake2b(digest_size=12)
     _add_examples(digest, examples)
     return digest.hexdigest()
 
 
-def _digest(federation: Federation, begun: dict[int, blake2b]) -> str:
-    """Go on from what was `begun` with this pool, by its place in memory."""
+def _digest(federation: Federation, pool_digests: dict[int, blake2b]) -> str:
+    """Continue the digest of the pool, which `pool_digests` stores by the pool's id."""
     pool = federation.pool
-    if id(pool) not in begun:
-        begun[id(pool)] = blake2b(digest_size=20)
-        _add_examples(begun[id(pool)], pool)
-    digest = begun[id(pool)].copy()
+    if id(pool) not in pool_digests:
+        pool_digests[id(pool)] = blake2b(digest_size=20)
+        _add_examples(pool_digests[id(pool)], pool)
+    digest = pool_digests[id(pool)].copy()
     _add_examples(digest, federation.test)
-    for held in federation.rows:
-        _add(digest, torch.tensor([len(rows) for rows in held]))
-        _add(digest, torch.cat(tuple(held)))
+    for rows_of in federation.rows:
+        _add(digest, torch.tensor([len(rows) for rows in rows_of]))
+        _add(digest, torch.cat(tuple(rows_of)))
     if federation.background is not None:
         digest.update(b"background\n")
         _add_examples(digest, federation.background)

@@ -1,4 +1,4 @@
-"""Rounds in which synthetic examples travel in place of weights."""
+"""Rounds in which clients send synthetic examples instead of weights."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,16 +28,16 @@ from overheard.learning.memory import free_bytes
 RAN_AWAY = "its distillation ran away: its loss or what it distilled is no number"
 
 COPIES = 8
-"""Of each member's set: itself, its slopes, two moments, and as much in the making."""
+"""Copies of each client's set in memory: set, gradients, two moments, and four new ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistillingState:
-    """What a round starts from.
+    """The state at the start of a round.
 
     Args:
-        shared: the set that the server sends out.
-        fled: how many rounds came to nothing so far, as all who distilled ran away.
+        shared: the set that the server sends.
+        fled: number of rounds so far in which the distillation of all clients diverged.
 
     """
 
@@ -48,20 +48,20 @@ class DistillingState:
 @final
 @dataclass(eq=False)
 class DistillingRun:
-    """One federation that shares distilled data, round after round.
+    """One run of a federation that shares distilled data.
 
-    FLiP (arXiv 2410.19548), Section IV-B. The server sends the mean of what clients distilled
-    in the round before, and they go on from it; in round 0 the first weights, which never
-    change, and noise. What a round came to is the set with which the next one begins, up to the
-    closing one.
+    FLiP (arXiv 2410.19548), Section IV-B. In round 0 the server sends the initial weights,
+    which never change, and a set of noise. In later rounds it sends the mean of the sets that
+    clients distilled in the round before. Clients start from the set that the server sends. A
+    closing broadcast sends the set of the last round.
 
-    A client whose distillation runs away is a missing answer, and forgets its moments. Where
-    all do, the set goes back to the last that a round came to something from, and the rates of
-    the distillation are halved for the rest of the run.
+    If the distillation of a client diverges, the client sends a `Missing`, and its moments are
+    reset. If all clients diverge, the set is reset to the last one from which a round
+    succeeded, and the rates of the distillation are halved for the rest of the run.
 
     Args:
-        federation: which; its `distillation` is set.
-        folder: the run's.
+        federation: the federation; its `distillation` is set.
+        folder: folder of the run.
 
     """
 
@@ -72,7 +72,7 @@ class DistillingRun:
     distiller: Distiller = field(init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be distilled, or does not fit into memory."""
+        """Refuse a model that does not support distillation, or too little memory."""
         federation = self.federation
         assert federation.distillation is not None
         self.how = federation.distillation
@@ -83,71 +83,72 @@ class DistillingRun:
         self._refuse_too_large()
 
     def go_on(self, recorder: Recorder, on_round: Callable[[int], None] | None) -> None:
-        """Hold the rounds that the transcript lacks, and the closing one."""
+        """Run the rounds that the transcript does not hold yet, and the closing broadcast."""
         rounds = self.federation.rounds
-        standing = DistillingState(self._first())
+        state = DistillingState(self._first())
         for number in range(rounds + 1):
             if recorder.committed() <= number:
-                with recorder.round() as said:
-                    self._say(said, number, standing)
+                with recorder.round() as record:
+                    self._say(record, number, state)
             if number < rounds:
-                standing = self._after(number, standing)
+                state = self._after(number, state)
                 if on_round is not None:
                     on_round(number)
 
-    def _say(self, said: OpenRound, number: int, standing: DistillingState) -> None:
+    def _say(self, record: OpenRound, number: int, state: DistillingState) -> None:
         clients = frozenset(self.federation.clients)
         if number == 0:
-            said.send(Message(0, SERVER, clients, Broadcast(self.start)))
-        whole = _message(standing.shared, torch.ones(len(standing.shared.rates)))
-        said.send(Message(number, SERVER, clients, whole))
+            record.send(Message(0, SERVER, clients, Broadcast(self.start)))
+        shared = _message(state.shared, torch.ones(len(state.shared.rates)))
+        record.send(Message(number, SERVER, clients, shared))
         if number < self.federation.rounds:
-            self._hold(said, number, standing)
+            self._hold(record, number, state)
 
-    def _hold(self, said: OpenRound, number: int, standing: DistillingState) -> None:
-        """Let those distil who are asked, and answer."""
+    def _hold(self, record: OpenRound, number: int, state: DistillingState) -> None:
+        """Distil with the cohort of this round, and record what its clients send."""
         cohort = gather(self.federation, number)
         for party, reason in cohort.missing.items():
-            said.send(Message(number, party, TO_SERVER, Missing(reason)))
-        whole = forgotten(standing.shared, len(self.federation.clients))
-        moments = kept_moments(self.folder, number - 1, whole) if number else whole
+            record.send(Message(number, party, TO_SERVER, Missing(reason)))
+        initial = forgotten(state.shared, len(self.federation.clients))
+        moments = kept_moments(self.folder, number - 1, initial) if number else initial
         if cohort.members:
-            places = self._places(cohort.members)
-            done = self.distiller.distil(
-                standing.shared,
+            indices = self._places(cohort.members)
+            result = self.distiller.distil(
+                state.shared,
                 cohort.pool,
                 cohort.members,
-                moments.of(places),
+                moments.of(indices),
                 round=number,
-                scale=self.how.scale(number) * 0.5**standing.fled,
+                scale=self.how.scale(number) * 0.5**state.fled,
                 seed=self.federation.seed.child("distillation"),
             )
-            well = []
-            for place, member in enumerate(cohort.members):
-                own = done.examples.map(itemgetter(place))
-                well.append(bool(done.losses[place].isfinite()) and own.is_finite())
-                counts = self._counts(cohort.pool.labels, member)
-                body = _message(own, counts) if well[-1] else Missing(RAN_AWAY)
-                said.send(Message(number, Party(member.name), TO_SERVER, body))
-            moments = moments.with_those(places, _remembered(done.moments, well))
+            converged = []
+            for index, client in enumerate(cohort.members):
+                examples = result.examples.map(itemgetter(index))
+                is_finite = bool(result.losses[index].isfinite()) and examples.is_finite()
+                converged.append(is_finite)
+                counts = self._counts(cohort.pool.labels, client)
+                body = _message(examples, counts) if is_finite else Missing(RAN_AWAY)
+                record.send(Message(number, Party(client.name), TO_SERVER, body))
+            moments = moments.with_those(indices, _remembered(result.moments, converged))
         keep_moments(self.folder, number, moments)
 
-    def _after(self, number: int, standing: DistillingState) -> DistillingState:
-        """What the next round starts from, from what was said in this one and those before."""
-        said = read_round(self.folder, number)
-        answers = [
+    def _after(self, number: int, state: DistillingState) -> DistillingState:
+        """Return the state after this round, computed from its messages and earlier ones."""
+        messages = read_round(self.folder, number)
+        sets = [
             message.body
-            for message in said
+            for message in messages
             if isinstance(message.body, DistilledSet) and message.sender != SERVER
         ]
-        if answers:
-            return DistillingState(_mean(standing.shared, answers), standing.fled)
-        if not any(m.body == Missing(RAN_AWAY) for m in said):
-            return standing
-        return DistillingState(self._last_good(number), standing.fled + 1)
+        if sets:
+            return DistillingState(_mean(state.shared, sets), state.fled)
+        if not any(message.body == Missing(RAN_AWAY) for message in messages):
+            return state
+        return DistillingState(self._last_good(number), state.fled + 1)
 
     def _last_good(self, number: int) -> Synthetic:
-        """The set with which the last round before this one began that had answers."""
+        """Return the server's set in the last round before this one with a client's set."""
         for before in reversed(range(number)):
             sets = {
                 message.sender: message.body
@@ -163,17 +164,17 @@ class DistillingRun:
         seed = federation.seed.child("synthetic")
         return noise(federation.task, self.how.samples, self.how.first_rate, seed)
 
-    def _counts(self, labels: Tensor, member: Member) -> Tensor:
-        """By example, whether it counts that this member distilled it."""
+    def _counts(self, labels: Tensor, client: Member) -> Tensor:
+        """Return, for each synthetic example, 1 if this client counts in its mean, else 0."""
         classes = self.federation.task.classes
         ones = torch.ones(self.how.samples * classes)
         if self.how.lacking == "average":
             return ones
-        held = labels[member.rows].bincount(minlength=classes) > 0
-        return ones * held[torch.arange(len(ones)) % classes]
+        has_class = labels[client.rows].bincount(minlength=classes) > 0
+        return ones * has_class[torch.arange(len(ones)) % classes]
 
     def _refuse_too_large(self) -> None:
-        """Say before the first round what memory will not hold."""
+        """Refuse, before the first round, a distillation that needs more than free memory."""
         federation = self.federation
         task, clients = federation.task, len(federation.clients)
         examples = self.how.samples * task.classes
@@ -182,18 +183,18 @@ class DistillingRun:
         free = free_bytes(torch.device(federation.device))
         if needed > free:
             raise PlanError(
-                f"distilling {examples} examples with {clients} clients takes about "
-                f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} are free: take fewer "
-                "samples a class, fewer clients a round or a smaller model"
+                f"distillation: {examples} examples with {clients} clients need about "
+                f"{needed / 2**30:.1f} GiB, but {free / 2**30:.1f} GiB are free; choose fewer "
+                "samples per class, fewer clients or a smaller model"
             )
 
-    def _places(self, members: Sequence[Member]) -> Tensor:
-        number_of = {party: place for place, party in enumerate(self.federation.clients)}
-        return torch.tensor([number_of[Party(member.name)] for member in members])
+    def _places(self, clients: Sequence[Member]) -> Tensor:
+        index_of = {party: index for index, party in enumerate(self.federation.clients)}
+        return torch.tensor([index_of[Party(client.name)] for client in clients])
 
 
 def synthetic(body: DistilledSet) -> Synthetic:
-    """What was said, to be trained on."""
+    """Convert a message body to synthetic examples."""
     return Synthetic(body.inputs, body.labels, body.rates)
 
 
@@ -201,27 +202,27 @@ def _message(examples: Synthetic, counts: Tensor) -> DistilledSet:
     return DistilledSet(examples.inputs, examples.labels, examples.rates, counts)
 
 
-def _mean(shared: Synthetic, answers: Sequence[DistilledSet]) -> Synthetic:
-    """FLiP, equation (4), over those to whom an example counts; nobody's stay as they were."""
-    counts = torch.stack([answer.counts for answer in answers]).double()
+def _mean(shared: Synthetic, bodies: Sequence[DistilledSet]) -> Synthetic:
+    """Average the sets (FLiP, equation (4)) by their counts; keep examples without a count."""
+    counts = torch.stack([body.counts for body in bodies]).double()
     total = counts.sum(0)
-    sets = [synthetic(answer) for answer in answers]
+    sets = [synthetic(body) for body in bodies]
     means = []
-    for old, *theirs in zip(shared, *sets, strict=True):
+    for old, *new in zip(shared, *sets, strict=True):
         shape = (len(total), *[1] * (old.ndim - 1))
         summed = torch.zeros(old.shape, dtype=torch.float64)
-        for one, own in zip(theirs, counts, strict=True):
-            summed += own.view(shape) * one.double()
+        for tensor, count in zip(new, counts, strict=True):
+            summed += count.view(shape) * tensor.double()
         mean = (summed / total.clamp(min=1e-300).view(shape)).to(old.dtype)
         means.append(torch.where((total > 0).view(shape), mean, old))
     return Synthetic(*means)
 
 
-def _remembered(moments: Moments, well: Sequence[bool]) -> Moments:
-    """The same, forgotten of those who ran away."""
-    keep = torch.tensor(well)
+def _remembered(moments: Moments, converged: Sequence[bool]) -> Moments:
+    """Reset the moments of clients whose distillation diverged."""
+    mask = torch.tensor(converged)
 
-    def kept(one: Tensor) -> Tensor:
-        return torch.where(keep.view(-1, *[1] * (one.ndim - 1)), one, torch.zeros_like(one))
+    def reset(one: Tensor) -> Tensor:
+        return torch.where(mask.view(-1, *[1] * (one.ndim - 1)), one, torch.zeros_like(one))
 
-    return Moments(kept(moments.steps), moments.mean.map(kept), moments.square.map(kept))
+    return Moments(reset(moments.steps), moments.mean.map(reset), moments.square.map(reset))

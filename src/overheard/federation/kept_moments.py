@@ -1,4 +1,4 @@
-"""What clients remember between rounds, kept beside the transcript, as nobody sends it."""
+"""Files with the optimizer state of clients between rounds, which no message contains."""
 
 from pathlib import Path
 
@@ -9,15 +9,15 @@ from overheard.learning.distillation.moments import Moments
 from overheard.learning.distillation.synthetic import Synthetic
 
 NAMES = tuple(
-    f"{what} of {part}" for what in ("mean", "square") for part in ("inputs", "labels", "rates")
+    f"{kind} of {part}" for kind in ("mean", "square") for part in ("inputs", "labels", "rates")
 )
 
 
 def keep_moments(folder: Path, number: int, moments: Moments) -> None:
-    """Write down what is remembered after a round, and drop what was two rounds before.
+    """Write the state after a round, and remove the state of two rounds before.
 
     Raises:
-        OutputError: if the disk does not take it.
+        OutputError: if it cannot be written.
 
     """
     tensors = dict(zip(NAMES, (*moments.mean, *moments.square), strict=True))
@@ -27,10 +27,10 @@ def keep_moments(folder: Path, number: int, moments: Moments) -> None:
 
 
 def kept_moments(folder: Path, number: int, like: Moments) -> Moments:
-    """What was remembered after a round.
+    """Read the state after a round.
 
     Raises:
-        OutputError: if it is gone, or of another run: then the run cannot go on.
+        OutputError: if it is missing or of another run, so that the run cannot continue.
 
     """
     path = _path(folder, number)
@@ -41,12 +41,12 @@ def kept_moments(folder: Path, number: int, like: Moments) -> Moments:
         read = read_tensors(path, tuple(shapes), shapes)
     except TranscriptError as error:
         raise OutputError(
-            f"the run cannot go on after round {number}, as what clients remember is lost "
-            f"({error}): remove {folder} to start anew"
+            f"{folder}: the run cannot continue after round {number}, because the optimizer "
+            f"state of clients is lost ({error}); remove the folder to start again"
         ) from error
-    told = [read[name] for name in NAMES]
+    tensors = [read[name] for name in NAMES]
     steps = read["steps"].to(like.steps.dtype)
-    return Moments(steps, Synthetic(*told[:3]), Synthetic(*told[3:]))
+    return Moments(steps, Synthetic(*tensors[:3]), Synthetic(*tensors[3:]))
 
 
 def _path(folder: Path, number: int) -> Path:

@@ -1,4 +1,4 @@
-"""What the transcripts of simulated runs say of themselves."""
+"""Manifests of the transcripts of simulated runs."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from overheard.federation.federation import Federation
 
 
 def manifests_of(federations: Sequence[Federation]) -> tuple[Manifest, ...]:
-    """Return what the transcript of each of these runs will say of it."""
+    """Build the manifest of each run."""
     return tuple(map(manifest_of, federations, data_digests(federations)))
 
 
 def manifest_of(federation: Federation, data: str) -> Manifest:
-    """What the transcript will say of this run, on data of this digest."""
+    """Build the manifest of a run on data with this digest."""
     return Manifest(
         task=federation.task,
         model=federation.model,

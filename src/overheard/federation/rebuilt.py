@@ -1,4 +1,4 @@
-"""The weights that whoever reads distilled data can train from them."""
+"""Updates that any reader of distilled data can derive from them by training."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from overheard.learning.distillation.distillation import Distiller
 from overheard.learning.distillation.synthetic import stack
 
 AT_ONCE = 64
-"""Sets that are trained on side by side, by whole rounds: up to 2.6 times as fast as by one."""
+"""Sets trained on at once, by whole rounds; up to 2.6 times as fast as one at a time."""
 
 
 def rebuilt(
@@ -26,45 +26,45 @@ def rebuilt(
     manifest: Manifest,
     folder: Path,
 ) -> Transcript:
-    """The same messages, and beside each distilled set what follows from it.
+    """Return a transcript with the broadcasts and updates that follow from distilled sets.
 
-    A set and the first weights, which every party has, say what model is trained on the set
-    (FLiP, equation (5)). So the server's set of a round stands for a global model, which is
-    given as a broadcast, and each client's set for a model that it would have arrived at, given
-    as an update: that model less the global one. Their readers are the sets' readers, and no
-    size or loss stands beside them. A set that trains to no numbers stands for the model before
-    it; of a client's it is left out.
+    A set and the initial weights, which every party has, determine the model trained on the set
+    (FLiP, equation (5)). So the server's set of a round determines a global model, which is
+    added as a broadcast. Each client's set determines a local model, which is added as an
+    update: that model minus the global one. They have the readers of the sets, and no size or
+    loss. If training on the server's set diverges, the global model of the round before is
+    used. If training on a client's set diverges, its update is omitted.
 
     Args:
-        transcript: what was said.
+        transcript: the recorded messages.
         distiller: trains on a set.
-        start: the first weights.
-        manifest: of the run.
-        folder: where the trained weights are written to, `rebuilt/` in it; what is there is not
-            trained again.
+        start: the initial weights.
+        manifest: manifest of the run.
+        folder: folder of the run; weights are written to `rebuilt/` in it, and those already
+            there are not trained again.
 
     """
-    home = folder / "rebuilt"
-    recorder = Recorder(home, manifest)
+    output = folder / "rebuilt"
+    recorder = Recorder(output, manifest)
     by_round: dict[int, list[Message]] = {}
     for message in transcript.messages:
         by_round.setdefault(message.round, []).append(message)
     numbers = sorted(by_round)
     most = max(len(_sets(messages)) for messages in by_round.values())
     size = max(1, AT_ONCE // most)
-    # The same rounds go together however often a run was stopped, so that bits are the same.
+    # Rounds are grouped the same way after an interruption, so that bits are the same.
     for begin in range(0, len(numbers), size):
-        together = numbers[begin : begin + size]
-        if recorder.committed() > together[-1]:
+        group = numbers[begin : begin + size]
+        if recorder.committed() > group[-1]:
             continue
-        models = _trained([by_round[number] for number in together], distiller, size * most)
-        for number, own in zip(together, models, strict=True):
+        models = _trained([by_round[number] for number in group], distiller, size * most)
+        for number, round_models in zip(group, models, strict=True):
             if recorder.committed() > number:
                 continue
-            before = _broadcast_of(home, number - 1) if number else start
-            with recorder.round() as said:
-                _say(said, by_round[number], own, before)
-    return open_transcript(home)
+            before = _broadcast_of(output, number - 1) if number else start
+            with recorder.round() as record:
+                _say(record, by_round[number], round_models, before)
+    return open_transcript(output)
 
 
 def _sets(messages: Sequence[Message]) -> dict[Party, DistilledSet]:
@@ -74,44 +74,44 @@ def _sets(messages: Sequence[Message]) -> dict[Party, DistilledSet]:
 def _trained(
     rounds: Sequence[Sequence[Message]], distiller: Distiller, width: int
 ) -> list[dict[Party, Weights]]:
-    """What each party's set of each round teaches.
+    """Train on each party's set of each round.
 
-    Filled up to so many sets, as a network is recorded anew for another number of them.
+    Padded to `width` sets, because another number of sets would be traced anew.
     """
     sets = [_sets(messages) for messages in rounds]
-    flat = [synthetic(body) for own in sets for body in own.values()]
-    filled = [*flat, *[flat[-1]] * (width - len(flat))]
-    told = iter(distiller.train(stack(filled)))
-    return [{who: next(told) for who in own} for own in sets]
+    flat = [synthetic(body) for round_sets in sets for body in round_sets.values()]
+    padded = [*flat, *[flat[-1]] * (width - len(flat))]
+    weights = iter(distiller.train(stack(padded)))
+    return [{party: next(weights) for party in round_sets} for round_sets in sets]
 
 
 def _say(
-    said: OpenRound,
+    record: OpenRound,
     messages: Sequence[Message],
     models: Mapping[Party, Weights],
     before: Weights,
 ) -> None:
-    """Write a round down, with what follows from it."""
+    """Record the messages of a round with the derived broadcast and updates."""
     shared = models[SERVER] if _is_finite(models[SERVER]) else before
     readers = next(
         m.readers for m in messages if m.sender == SERVER and isinstance(m.body, DistilledSet)
     )
-    said.send(Message(messages[0].round, SERVER, readers, Broadcast(shared)))
+    record.send(Message(messages[0].round, SERVER, readers, Broadcast(shared)))
     for message in messages:
         if isinstance(message.body, Broadcast):
             continue
-        said.send(message)
-        own = models.get(message.sender)
-        if message.sender != SERVER and own is not None and _is_finite(own):
-            change = Update({name: one - shared[name] for name, one in own.items()})
-            said.send(Message(message.round, message.sender, message.readers, change))
+        record.send(message)
+        model = models.get(message.sender)
+        if message.sender != SERVER and model is not None and _is_finite(model):
+            update = Update({name: weight - shared[name] for name, weight in model.items()})
+            record.send(Message(message.round, message.sender, message.readers, update))
 
 
-def _broadcast_of(home: Path, number: int) -> Weights:
-    for message in read_round(home, number):
+def _broadcast_of(folder: Path, number: int) -> Weights:
+    for message in read_round(folder, number):
         if isinstance(message.body, Broadcast):
             return message.body.weights
-    raise AssertionError("every round that was rebuilt begins with a broadcast")
+    raise AssertionError("every derived round begins with a broadcast")
 
 
 def _is_finite(weights: Weights) -> bool:

@@ -1,4 +1,4 @@
-"""One round: the server broadcasts, clients train and answer, the server takes the mean."""
+"""One round: the server broadcasts, clients train and send updates, the server averages."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,26 +31,26 @@ TO_SERVER = frozenset({SERVER})
 TO_NOBODY = frozenset[Party]()
 
 TRAINING_BYTES = 2 * 2**30
-"""Memory for the clients that train at once. A fixed figure: how many train at once moves the
-last bits of what they learn, and a run that goes on after a kill may find less memory free."""
+"""Memory for the clients that train at once. It is fixed, because the number of clients changes
+the last bits, and a resumed run may find less free memory."""
 
 COPIES_OF_WEIGHTS = 6
-"""Of each client in training: weights, gradients, two moments, scratch and the change."""
+"""Copies of the weights per client: weights, gradients, two moments, scratch and update."""
 
 LARGEST_CHUNK = 32
-"""Beyond it, more clients at once train no faster (see `learning.memory`)."""
+"""Most clients at once; more train no faster (see `learning.memory`)."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Session:
-    """One federation's part in a round that several hold side by side.
+    """The part of one federation in a round that several federations run at once.
 
     Args:
-        federation: which.
+        federation: the federation.
         weights: its global model at the start of the round.
-        said: where it is written down; None where that was done before: its clients then train
-            along, so that those whom they share a stack with end with the same bits.
+        said: where to record the round; None if it is recorded already. Its clients then train
+            only so that the other clients of the stack get the same bits.
 
     """
 
@@ -60,15 +60,15 @@ class Session:
 
 
 def hold(sessions: Sequence[Session], number: int) -> None:
-    """Let everyone say what there is to say in this round.
+    """Run one round of several federations, and record its messages.
 
-    In order, in each federation: the broadcast, a `Missing` from each client that was asked and
-    failed, the updates in the order of the clients and, where no update can be read, their
-    aggregate. Each update is on the disk before the next chunk of clients is trained.
+    The messages of each federation, in order: the broadcast, a `Missing` from each sampled
+    client that failed, the updates in the order of the clients and, if no party can read
+    updates, their aggregate. Each update is written to disk before the next chunk trains.
 
     Args:
-        sessions: of federations that `check_together` passes, one stretch of `stacks`.
-        number: of the round.
+        sessions: the federations of one stack of `stacks`; `check_together` accepts them.
+        number: number of the round.
 
     """
     cohorts = [_begin(session, number) for session in sessions]
@@ -80,9 +80,12 @@ def hold(sessions: Sequence[Session], number: int) -> None:
         training.build_model,
         [
             Group(
-                one.weights, cohort.pool, cohort.members, one.federation.seed.child("training")
+                session.weights,
+                cohort.pool,
+                cohort.members,
+                session.federation.seed.child("training"),
             )
-            for one, cohort in zip(sessions, cohorts, strict=True)
+            for session, cohort in zip(sessions, cohorts, strict=True)
         ],
         training.recipe,
         round=number,
@@ -92,21 +95,21 @@ def hold(sessions: Sequence[Session], number: int) -> None:
         device=first.device,
     )
     for session, cohort in zip(sessions, cohorts, strict=True):
-        learned = islice(trained, len(cohort.members))
+        results = islice(trained, len(cohort.members))
         if session.said is None:
-            deque(learned, maxlen=0)
+            deque(results, maxlen=0)
         else:
-            _answer(session.federation, session.said, number, learned)
+            _answer(session.federation, session.said, number, results)
 
 
 def clients_at_once(weights: Weights) -> int:
-    """How many clients of such a model are trained together."""
+    """Return how many clients with such a model train at once."""
     size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
     return min(LARGEST_CHUNK, max(1, TRAINING_BYTES // (COPIES_OF_WEIGHTS * size)))
 
 
 def _begin(session: Session, number: int) -> Cohort:
-    """Say what stands before any training, and give those who train."""
+    """Record the messages that precede training, and return the cohort."""
     cohort = gather(session.federation, number)
     if session.said is not None:
         session.said.send(broadcast(session.federation, number, session.weights))
@@ -116,35 +119,35 @@ def _begin(session: Session, number: int) -> Cohort:
 
 
 def _answer(
-    federation: Federation, said: OpenRound, number: int, learned: Iterator[Trained]
+    federation: Federation, record: OpenRound, number: int, results: Iterator[Trained]
 ) -> None:
-    """Send each update as it is learned and, where nobody reads one, their mean."""
-    answers = []
-    for one in learned:
-        party = Party(one.member.name)
-        update = Update(one.delta, len(one.member.rows), {"loss": one.loss})
+    """Record each update as it is trained and, if no party can read updates, their mean."""
+    sent = []
+    for result in results:
+        party = Party(result.member.name)
+        update = Update(result.delta, len(result.member.rows), {"loss": result.loss})
         _refuse_divergence(update, number, party)
         for defense in federation.defenses_of(party):
             update = defense.on_update(update, moment(federation, defense, number, party))
         readers = TO_NOBODY if federation.is_masked else TO_SERVER
-        answers.append(said.send(Message(number, party, readers, update)))
-    if federation.is_masked and answers:
-        summed = _mean(federation, number, answers)
-        said.send(Message(number, COHORT, TO_SERVER, summed))
+        sent.append(record.send(Message(number, party, readers, update)))
+    if federation.is_masked and sent:
+        aggregate = _mean(federation, number, sent)
+        record.send(Message(number, COHORT, TO_SERVER, aggregate))
 
 
 def broadcast(federation: Federation, number: int, weights: Weights) -> Message:
-    """The global model, as everyone hears it."""
+    """Build the message that sends the global model to all clients."""
     return Message(number, SERVER, frozenset(federation.clients), Broadcast(weights))
 
 
 def next_weights(
     federation: Federation, number: int, messages: Sequence[Message]
 ) -> dict[str, Tensor]:
-    """The global model after this round, from what was said in it and nothing else.
+    """Compute the global model after this round from the messages of the round.
 
-    McMahan et al. 2017, Algorithm 1: the old model plus the size-weighted mean of the
-    updates. Where nobody answered, the old model stays.
+    McMahan et al. 2017, Algorithm 1: the old model plus the size-weighted mean of the updates.
+    Without any update the old model stays.
     """
     old = _said(messages)
     aggregate = _aggregate(federation, number, messages)
@@ -170,19 +173,19 @@ def _said(messages: Sequence[Message]) -> dict[str, Tensor]:
 def _aggregate(
     federation: Federation, number: int, messages: Sequence[Message]
 ) -> Aggregate | None:
-    """What reached the server: the aggregate that it was sent, or the mean of the updates."""
+    """Return the aggregate that the server received, or the mean of the updates, if any."""
     for message in messages:
         if isinstance(message.body, Aggregate):
             return message.body
-    answers = [message for message in messages if isinstance(message.body, Update)]
-    return _mean(federation, number, answers) if answers else None
+    sent = [message for message in messages if isinstance(message.body, Update)]
+    return _mean(federation, number, sent) if sent else None
 
 
-def _mean(federation: Federation, number: int, answers: Sequence[Message]) -> Aggregate:
-    """The mean, after the defenses that act before the server has it."""
-    updates = [answer.body for answer in answers if isinstance(answer.body, Update)]
+def _mean(federation: Federation, number: int, messages: Sequence[Message]) -> Aggregate:
+    """Average the updates, and apply the defenses that act before the server reads the mean."""
+    updates = [message.body for message in messages if isinstance(message.body, Update)]
     mean = mean_update(updates)
-    cohort = frozenset(answer.sender for answer in answers)
+    cohort = frozenset(message.sender for message in messages)
     aggregate = Aggregate(mean.delta, cohort, mean.examples)
     for defense in federation.defenses:
         if defense.enforced_at != "server":
@@ -193,12 +196,12 @@ def _mean(federation: Federation, number: int, answers: Sequence[Message]) -> Ag
 
 
 def _refuse_divergence(update: Update, number: int, party: Party) -> None:
-    """Tell a training that ran away from its cause, while the cause is known."""
+    """Refuse an update with NaN or infinite numbers, while its cause is known."""
     finite = all(bool(torch.isfinite(tensor).all()) for tensor in update.delta.values())
     if not (finite and _is_number(update.metrics)):
         raise PlanError(
-            f"the training of {party} ran away in round {number} (its weights or its loss are "
-            "NaN or infinite): lower the recipe's rate"
+            f"the training of {party} diverged in round {number} (its weights or its loss are "
+            "NaN or infinite); lower the recipe's rate"
         )
 
 

@@ -1,4 +1,4 @@
-"""Runs federations, each into a folder of its own, or goes on where a run stopped."""
+"""Runs of federations, each in its own folder; an interrupted run can be resumed."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -35,20 +35,20 @@ __all__ = ["Federation", "run", "run_together"]
 def run(
     federation: Federation, folder: Path, on_round: Callable[[int], None] | None = None
 ) -> tuple[Transcript, GroundTruth]:
-    """Run a federation, and give what was said and what was the case.
+    """Run a federation, and return its transcript and ground truth.
 
-    Every round starts from what the round before left on the disk, so a run that was killed
-    at any moment and is run again ends with the same files, byte for byte, as one that was
-    not. A complete run is opened, not run again.
+    Every round starts from the files of the round before. So a run that is killed at any time
+    and resumed ends with the same files, byte for byte, as an uninterrupted one. A complete run
+    is only opened.
 
     Args:
-        federation: what to run.
-        folder: for `transcript/` and `truth.json`.
-        on_round: told each round's number once it is on the disk.
+        federation: the federation to run.
+        folder: folder for `transcript/` and `truth.json`.
+        on_round: called with the number of each round once it is on the disk.
 
     Raises:
         OutputError: if the folder holds another run, or cannot be written to.
-        PlanError: if the training of a client runs away.
+        PlanError: if the training of a client diverges.
 
     """
     (done,) = run_together((federation,), (folder,), on_round)
@@ -60,31 +60,31 @@ def run_together(
     folders: Sequence[Path],
     on_round: Callable[[int], None] | None = None,
 ) -> tuple[tuple[Transcript, GroundTruth], ...]:
-    """Run federations of one model and recipe side by side, a round of all at a time.
+    """Run federations with one model and recipe at once, round by round.
 
-    Clients of several federations train as one stack, where the engine stacks. Each folder
-    comes to hold what `run` would have put there, up to the rounding of weights: who shares a
-    stack moves the last bits. The same federations in the same order, killed at any moment and
-    run again, end with the same files byte for byte; to that end whoever shares a stack with a
-    federation that lacks a round trains along in it, though its own is on the disk.
+    If the engine stacks, clients of several federations train as one stack. Each folder gets
+    the files that `run` would write, up to the rounding of weights: the last bits depend on the
+    other clients in the stack. The same federations in the same order, killed at any time and
+    resumed, end with the same files byte for byte. For this, all federations of a stack train
+    again if one of them is missing the round.
 
     120 federations of two clients with 2,000 examples (14 x 14 pixels, one layer of 64, 20
-    rounds of two epochs) take about a minute of one core so, and 110 s one by one.
+    rounds of two epochs) take about a minute of one core. One by one they take 110 s.
 
     Args:
-        federations: what to run, see `check_together`.
-        folders: for `transcript/` and `truth.json` of each.
-        on_round: told each round's number once all have it on the disk.
+        federations: the federations to run, see `check_together`.
+        folders: folders for `transcript/` and `truth.json`, one per federation.
+        on_round: called with the number of each round once all have it on the disk.
 
     Raises:
         OutputError: if a folder holds another run, or cannot be written to.
-        PlanError: if the training of a client runs away.
+        PlanError: if the training of a client diverges.
 
     """
     if len(set(folders)) != len(federations):
         raise ValueError(
-            f"each federation has a folder of its own: {len(federations)} federations, "
-            f"{len(set(folders))} folders"
+            f"each federation must have its own folder, got {len(federations)} federations "
+            f"and {len(set(folders))} folders"
         )
     check_together(federations)
     with one_thread():
@@ -105,7 +105,7 @@ def run_together(
 def _distil(
     run: "_Run", on_round: Callable[[int], None] | None
 ) -> tuple[Transcript, GroundTruth]:
-    """Run a federation that shares distilled data, and rebuild what follows from them."""
+    """Run a federation that shares distilled data, and derive updates from them."""
     federation, folder = run.federation, run.folder
     was_complete = run.lacks_nothing()
     distilling = DistillingRun(federation, folder)
@@ -121,7 +121,7 @@ def _distil(
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """A federation, and the folder that it is written to."""
+    """A federation and the folder to which it is written."""
 
     federation: Federation
     folder: Path
@@ -135,7 +135,7 @@ class _Run:
         return not self.lacks(self.federation.rounds)
 
     def start_of(self, number: int) -> Weights:
-        """The global model at the start of a round."""
+        """Return the global model at the start of a round."""
         federation = self.federation
         if number == 0:
             return initial_weights(federation.build_model, federation.seed.child("initial"))
@@ -144,13 +144,13 @@ class _Run:
 
 
 def _go_on(runs: Sequence[_Run], on_round: Callable[[int], None] | None) -> None:
-    """Hold the rounds that any of them lacks, then close those that are not."""
+    """Run the rounds that any run is missing, then record missing closing broadcasts."""
     federations = [run.federation for run in runs]
     first = federations[0]
     size = clients_at_once(initial_weights(first.build_model, first.seed.child("initial")))
-    together = [[runs[place] for place in stack] for stack in stacks(federations, size)]
+    run_stacks = [[runs[index] for index in stack] for stack in stacks(federations, size)]
     for number in range(min(run.recorder.committed() for run in runs), first.rounds):
-        for stack in together:
+        for stack in run_stacks:
             if any(run.lacks(number) for run in stack):
                 _hold(stack, number)
         if on_round is not None:
@@ -158,12 +158,12 @@ def _go_on(runs: Sequence[_Run], on_round: Callable[[int], None] | None) -> None
     for run in runs:
         if not run.lacks_nothing():
             final = run.start_of(first.rounds)
-            with run.recorder.round() as said:
-                said.send(broadcast(run.federation, first.rounds, final))
+            with run.recorder.round() as record:
+                record.send(broadcast(run.federation, first.rounds, final))
 
 
 def _hold(stack: Sequence[_Run], number: int) -> None:
-    """Hold a round of federations that share a stack; it counts once all of them said it."""
+    """Run a round of the federations of one stack; it is committed for all of them at once."""
     with ExitStack() as rounds:
         hold(
             [
@@ -179,7 +179,7 @@ def _hold(stack: Sequence[_Run], number: int) -> None:
 
 
 def _told(run: _Run, was_complete: bool) -> tuple[Transcript, GroundTruth]:
-    """Open what a complete run left; its truth is worked out anew unless it was there."""
+    """Open a complete run; write its ground truth if it is new or was missing."""
     transcript = open_transcript(run.folder)
     if not (was_complete and has_truth(run.folder)):
         write_truth(run.folder, truth_of(run.federation, transcript))

@@ -1,4 +1,4 @@
-"""Which federations can train side by side, and in what company."""
+"""The grouping of federations into stacks that train at once."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,39 +8,40 @@ from overheard.federation.federation import Federation
 
 
 def check_together(federations: Sequence[Federation]) -> None:
-    """Refuse federations that cannot train side by side.
+    """Refuse federations that cannot train in one stack.
 
-    They may differ in data, seed, participation and failures, and in defenses that leave model
-    and recipe alone. Two whose `model` reads alike are taken to build the same one.
+    They may differ in data, seed, participation and failures, and in defenses that do not
+    change model or recipe. Federations with equal `model` texts must build the same model.
     """
-    wanted = _shared(federations[0]) if federations else {}
-    for place, one in enumerate(federations):
-        differing = [name for name, what in _shared(one).items() if what != wanted[name]]
+    expected = _shared(federations[0]) if federations else {}
+    for index, federation in enumerate(federations):
+        settings = _shared(federation)
+        differing = [name for name, value in settings.items() if value != expected[name]]
         if differing:
             raise ValueError(
-                f"federation {place} differs from federation 0 in {', '.join(differing)}, and "
-                "cannot train beside it: run it apart"
+                f"federation {index} differs from federation 0 in {', '.join(differing)}, so "
+                "they cannot train at once; run it separately"
             )
 
 
 def stacks(federations: Sequence[Federation], clients: int) -> tuple[range, ...]:
-    """Cut a row of federations into stretches with at most so many clients a round together.
+    """Split federations, in order, into stacks of at most `clients` clients per round.
 
-    A federation with more of them than that is a stretch of its own. Who shares a stack moves
-    the last bits of what is learned, so it hangs on the federations and their order alone.
+    A federation with more clients is its own stack. The last bits of trained weights depend on
+    the stack, so stacks depend only on the federations and their order.
     """
     cuts, total = [0], 0
-    for place, one in enumerate(federations):
-        count = asked(len(one.clients), one.participation)
+    for index, federation in enumerate(federations):
+        count = asked(len(federation.clients), federation.participation)
         if total and total + count > clients:
-            cuts.append(place)
+            cuts.append(index)
             total = 0
         total += count
     return tuple(map(range, cuts, [*cuts[1:], len(federations)]))
 
 
 def _shared(federation: Federation) -> Mapping[str, object]:
-    """What clients of different federations must have in common to be trained together."""
+    """Return the settings that must be equal for federations to train in one stack."""
     return {
         "model": federation.model,
         "task": federation.task,

@@ -1,1 +1,1 @@
-"""Trains models, many clients at once."""
+"""Local training of many clients, models and their evaluation."""

@@ -1,4 +1,4 @@
-"""The bend between two layers."""
+"""Activation functions that plans can name."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ ActivationName = Literal["relu", "leaky_relu", "tanh"]
 
 
 def activation(name: ActivationName) -> nn.Module:
-    """Give the module of this name; it overwrites its input where torch allows that."""
+    """Return the activation module of this name; in place where torch offers that."""
     if name == "relu":
         return nn.ReLU(inplace=True)
     if name == "leaky_relu":

@@ -1,4 +1,4 @@
-"""What can be told of a network by looking at its modules."""
+"""Properties of a network that its modules show."""
 
 from torch import nn
 
@@ -12,28 +12,28 @@ DROPOUTS = (
 )
 
 BENDS = (nn.ReLU, nn.LeakyReLU, nn.Tanh)
-"""Functions of single numbers whose slope can be told from what they give."""
+"""Elementwise activations whose derivative follows from their output."""
 
 
 def draws_at_random(model: nn.Module) -> bool:
-    """True if a forward pass in training draws random numbers."""
+    """Return whether a forward pass in training draws random numbers."""
     return any(isinstance(module, DROPOUTS) for module in model.modules())
 
 
 def embeds_tokens(model: nn.Module) -> bool:
-    """True if the network looks its inputs up in a table."""
+    """Return whether the network has an embedding layer."""
     return any(
         isinstance(module, (nn.Embedding, nn.EmbeddingBag)) for module in model.modules()
     )
 
 
 def is_recurrent(model: nn.Module) -> bool:
-    """True if the network has a recurrent layer of torch's, which `vmap` cannot run."""
+    """Return whether the network has a recurrent layer of torch, which `vmap` cannot run."""
     return any(isinstance(module, nn.RNNBase) for module in model.modules())
 
 
 def is_chain_of_linear(model: nn.Module) -> bool:
-    """True for a plain sequence of a flatten, linear layers and functions of single numbers."""
+    """Return whether the network is a sequence of a flatten, linear layers and activations."""
     if type(model) is not nn.Sequential:
         return False
     layers = list(model)
@@ -42,7 +42,7 @@ def is_chain_of_linear(model: nn.Module) -> bool:
     return (
         bool(layers)
         and type(layers[0]) is nn.Linear
-        # Exactly: a kind of linear layer, such as one with dropout, does more than we know of.
+        # No subclass: one, such as a linear layer with dropout, may compute something else.
         and all(type(layer) is nn.Linear or isinstance(layer, BENDS) for layer in layers)
     )
 

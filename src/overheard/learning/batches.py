@@ -1,4 +1,4 @@
-"""In which order a member meets its examples."""
+"""The order in which a client trains on its examples."""
 
 import torch
 from jaxtyping import Int
@@ -10,10 +10,10 @@ from overheard.core.seeds import Seed
 def epoch_order(
     seed: Seed, round: int, name: str, epoch: int, examples: int
 ) -> Int[Tensor, " examples"]:
-    """Shuffle the places 0 to examples - 1 for one epoch of one member.
+    """Shuffle the indices 0 to examples - 1 for one epoch of one client.
 
-    The order hangs on seed, round, name and epoch alone: neither the engine nor the device nor
-    who else is in the cohort can move it.
+    The order depends on seed, round, client name and epoch only. Engine, device and the rest of
+    the cohort do not affect it.
     """
     generator = seed.child("batches", round, name, epoch).generator()
     return torch.randperm(examples, generator=generator)

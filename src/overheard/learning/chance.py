@@ -1,4 +1,4 @@
-"""Lets code that draws from torch's global generators draw from a seed."""
+"""Seeding of torch's global generators."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +10,9 @@ from overheard.core.seeds import Seed
 
 @contextmanager
 def seeded(seed: Seed, device: torch.device | None = None) -> Iterator[None]:
-    """Start the global generators (the cpu's, and this GPU's) here, and put them back after.
+    """Seed the global generators (of the CPU and of this GPU), and restore them afterwards.
 
-    Constructors of modules, and dropout, know no other generator.
+    Module constructors and dropout draw from these generators only.
     """
     gpu = device if device is not None and device.type == "cuda" else None
     with torch.random.fork_rng(devices=[] if gpu is None else [gpu]):

@@ -1,4 +1,4 @@
-"""Who learns in one round, from what, and what comes of it."""
+"""The clients that train in one round, their shared settings and their results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ from overheard.core.seeds import Seed
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One learner: a name, on which its draws hang, and its rows of the shared pool."""
+    """A client to be trained: its name, which seeds its draws, and its rows of the pool."""
 
     name: str
     rows: Int[Tensor, " examples"]
 
     def __post_init__(self) -> None:
-        """Refuse a member that has nothing to learn from."""
+        """Refuse a client without examples."""
         if not len(self.rows):
             raise ValueError(f"{self.name} has no examples: leave it out of the cohort")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Members who start from the same weights, and draw from the same seed.
+    """Clients that start from the same weights and draw from the same seed.
 
     Args:
-        start: weights from which each of them starts, whose type all computing takes; never
-            changed.
-        pool: examples of all of them together.
-        members: who learns, each from its rows of the pool.
-        seed: root of every draw.
+        start: weights from which each client starts; their dtype is used throughout. They are
+            never changed.
+        pool: examples of all clients.
+        members: the clients to train, each on its rows of the pool.
+        seed: root of every random draw.
 
     """
 
@@ -48,11 +48,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a member learned.
+    """Result of the local training of one client.
 
     Args:
-        member: who.
-        delta: local minus start weights, on the cpu.
+        member: the client.
+        delta: local minus start weights, on the CPU.
         loss: mean training loss over the last epoch, each batch before its step.
 
     """
@@ -64,15 +64,15 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """All that the members of a group share: where they start, what they learn from, how.
+    """What the clients of a group share in training.
 
     Args:
-        build_model: gives the architecture; its own weights are not used.
-        start: weights from which every member starts; never changed.
-        pool: examples of all members together.
-        recipe: how each of them trains.
+        build_model: builds the architecture; its weights are not used.
+        start: weights from which every client starts; never changed.
+        pool: examples of all clients.
+        recipe: how each client trains.
         seed: root of the order of batches.
-        round: which round of the federation this is.
+        round: number of the round.
         device: where to compute.
 
     """

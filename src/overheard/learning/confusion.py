@@ -1,4 +1,4 @@
-"""What a model says, on average, about examples of each class."""
+"""The mean output of a model for each true class."""
 
 import torch
 from jaxtyping import Float, Int
@@ -8,12 +8,12 @@ from torch import Tensor
 def confusion(
     logits: Float[Tensor, "examples classes"], labels: Int[Tensor, " examples"]
 ) -> Float[Tensor, "classes classes"]:
-    """Mean softmax output by true class: entry (k, c) = mean of p_c over examples of class k.
+    """Average the softmax output by true class: entry (k, c) = mean p_c over class k.
 
-    Each row sums to 1. In float64, as its users solve linear systems with it.
+    Each row sums to 1. The result is float64, because callers solve linear systems with it.
 
     Raises:
-        ValueError: if a class has no example, as its row would be undefined.
+        ValueError: if a class has no example, which leaves its row undefined.
 
     """
     classes = logits.shape[1]

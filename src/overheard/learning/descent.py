@@ -1,4 +1,4 @@
-"""One step downhill: what each optimiser does with a gradient, as `torch.optim` does it."""
+"""Optimizer steps as `torch.optim` takes them, also for stacked parameters of many clients."""
 
 from abc import ABC, abstractmethod
 from typing import final
@@ -14,28 +14,28 @@ ADAM_MEANS = (0.9, 0.999)
 ADAM_FLOOR = 1e-8
 ADADELTA_MEAN = 0.9
 ADADELTA_FLOOR = 1e-6
-"""PyTorch's defaults, for which no recipe offers a choice."""
+"""PyTorch's defaults; a recipe cannot change them."""
 
 
 class Descent(ABC):
-    """Moves parameters in place; whatever it remembers begins at zero.
+    """An optimizer that changes parameters in place; its state starts at zero.
 
-    The only code of the project that changes a tensor in place: parameters belong to the engine
-    that trains, and nobody else sees them before they are done. Every rule works number by
-    number, so that parameters of several members may be stacked along a first axis.
+    Changing tensors in place is safe here: the training engine owns the parameters, and no
+    other code sees them before training ends. Every update rule is elementwise, so parameters
+    of several clients may be stacked along a first axis.
     """
 
     @abstractmethod
     def step(self, parameters: Tensors, gradients: Tensors) -> None:
-        """Take one step."""
+        """Take one step in place."""
 
     @abstractmethod
     def keep(self, members: int) -> None:
-        """Forget the last of the stacked members: only this many go on."""
+        """Drop the state of all stacked clients but the first `members`."""
 
 
 def descent(recipe: Recipe, parameters: Tensors) -> Descent:
-    """Begin the descent that the recipe asks for."""
+    """Build the optimizer that the recipe names."""
     if recipe.optimizer == "adam":
         return _Adam(recipe, parameters)
     if recipe.optimizer == "adadelta":
@@ -73,15 +73,15 @@ class _Adam(Descent):
 
     def step(self, parameters: Tensors, gradients: Tensors) -> None:
         self._steps += 1
-        slow, slower = ADAM_MEANS
+        beta1, beta2 = ADAM_MEANS
         gradients = _decayed(self._recipe, parameters, gradients)
-        torch._foreach_lerp_(self._mean, gradients, 1 - slow)
-        torch._foreach_mul_(self._square, slower)
-        torch._foreach_addcmul_(self._square, gradients, gradients, 1 - slower)
+        torch._foreach_lerp_(self._mean, gradients, 1 - beta1)
+        torch._foreach_mul_(self._square, beta2)
+        torch._foreach_addcmul_(self._square, gradients, gradients, 1 - beta2)
         scale = torch._foreach_sqrt(self._square)
-        torch._foreach_div_(scale, (1 - slower**self._steps) ** 0.5)
+        torch._foreach_div_(scale, (1 - beta2**self._steps) ** 0.5)
         torch._foreach_add_(scale, ADAM_FLOOR)
-        stride = self._recipe.rate / (1 - slow**self._steps)
+        stride = self._recipe.rate / (1 - beta1**self._steps)
         torch._foreach_addcdiv_(parameters, self._mean, scale, -stride)
 
     def keep(self, members: int) -> None:
@@ -91,7 +91,7 @@ class _Adam(Descent):
 
 @final
 class _Adadelta(Descent):
-    """Zeiler 2012, Algorithm 1, with PyTorch's rate."""
+    """Zeiler 2012, Algorithm 1, with PyTorch's learning rate."""
 
     def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
         self._recipe = recipe
@@ -104,13 +104,13 @@ class _Adadelta(Descent):
         torch._foreach_addcmul_(self._square, gradients, gradients, 1 - ADADELTA_MEAN)
         scale = torch._foreach_add(self._square, ADADELTA_FLOOR)
         torch._foreach_sqrt_(scale)
-        moves = torch._foreach_add(self._stride, ADADELTA_FLOOR)
-        torch._foreach_sqrt_(moves)
-        torch._foreach_div_(moves, scale)
-        torch._foreach_mul_(moves, gradients)
+        change = torch._foreach_add(self._stride, ADADELTA_FLOOR)
+        torch._foreach_sqrt_(change)
+        torch._foreach_div_(change, scale)
+        torch._foreach_mul_(change, gradients)
         torch._foreach_mul_(self._stride, ADADELTA_MEAN)
-        torch._foreach_addcmul_(self._stride, moves, moves, 1 - ADADELTA_MEAN)
-        torch._foreach_add_(parameters, moves, alpha=-self._recipe.rate)
+        torch._foreach_addcmul_(self._stride, change, change, 1 - ADADELTA_MEAN)
+        torch._foreach_add_(parameters, change, alpha=-self._recipe.rate)
 
     def keep(self, members: int) -> None:
         self._square = [old[:members] for old in self._square]

@@ -1,4 +1,4 @@
-"""Where tensors live, chosen once."""
+"""The choice of the device to compute on."""
 
 from typing import Literal
 
@@ -10,15 +10,15 @@ DeviceName = Literal["auto", "cpu", "cuda"]
 
 
 def choose_device(name: DeviceName) -> torch.device:
-    """Give the device of this name; "auto" takes a GPU where there is one.
+    """Return the device of this name; "auto" takes a GPU if there is one.
 
     Raises:
-        PlanError: if a GPU is asked for and there is none.
+        PlanError: if a GPU is requested and there is none.
 
     """
     available = torch.cuda.is_available()
     if name == "cuda" and not available:
         raise PlanError(
-            "device 'cuda' is asked for, and torch sees no GPU: choose 'auto' or 'cpu'"
+            "device: 'cuda' is requested, but torch finds no GPU; choose 'auto' or 'cpu'"
         )
     return torch.device("cuda" if available and name != "cpu" else "cpu")

@@ -1,4 +1,4 @@
-"""What trained models answer."""
+"""Outputs and accuracy of trained models."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -18,11 +18,11 @@ from overheard.learning.layout import channels_first, channels_last, keep_channe
 from overheard.learning.loss import expected_rating
 
 STACK = 16
-"""Models that answer at once, where they are chains of linear layers."""
+"""Plain MLPs that are run at once."""
 
 STACKED = 2**28
-"""Bytes that a stack of models takes at most, if it has more than one: of 100 million
-parameters sixteen would fill a memory, and gain nothing by company."""
+"""Largest size of a stack of several models, in bytes: 16 models of 100 million parameters
+would exhaust memory and gain no speed."""
 
 
 def logits_of_cohort(
@@ -33,16 +33,16 @@ def logits_of_cohort(
     batch: int = 500,
     device: torch.device | str = "cpu",
 ) -> Iterator[Float[Tensor, "examples classes"]]:
-    """Give each model's logits on the same inputs, in order of the cohort, on the cpu.
+    """Yield the logits of each model on the same inputs, in order, on the CPU.
 
-    The cohort is read as the logits are taken, a few models ahead at most. Convolutions run in
-    channels-last order; chains of linear layers run several models at once.
+    Models are read lazily, a few ahead at most. Convolutions run in channels-last order; plain
+    MLPs run several at once.
     """
     model = fresh(build_model, Seed(0)).to(device).eval()
-    told = channels_last(inputs.to(device))
+    laid_out = channels_last(inputs.to(device))
     if is_chain_of_linear(model):
-        return _stacked(model, iter(cohort), told, batch)
-    return _one_by_one(model, cohort, told, batch)
+        return _stacked(model, iter(cohort), laid_out, batch)
+    return _one_by_one(model, cohort, laid_out, batch)
 
 
 def accuracy(
@@ -51,7 +51,7 @@ def accuracy(
     examples: Examples,
     device: torch.device | str = "cpu",
 ) -> float:
-    """Share of the examples whose label the model ranks first (0..1)."""
+    """Return the share of examples whose label the model ranks first (0..1)."""
     (logits,) = logits_of_cohort(build_model, [weights], examples.inputs, device=device)
     return float((logits.argmax(1) == examples.labels.cpu()).double().mean())
 
@@ -63,20 +63,20 @@ def top_k_accuracy(
     k: int,
     device: torch.device | str = "cpu",
 ) -> float:
-    """Share of the examples whose label is among the k that the model ranks first (0..1).
+    """Return the share of examples whose label is among the k top-ranked ones (0..1).
 
-    Of labels that tie for the last of these places, each counts by its chance of one: a model
-    that ranks nothing gets k / classes, and one whose logits are not numbers 0.
+    A label tied at rank k counts with its probability of being included under random tie
+    breaking. A constant model gets k / classes; NaN logits get 0.
     """
     (logits,) = logits_of_cohort(build_model, [weights], examples.inputs, device=device)
     classes = logits.shape[1]
     if not 1 <= k <= classes:
-        raise ValueError(f"k lies in 1 to {classes}, the number of classes, got {k}")
-    own = logits.gather(1, examples.labels.cpu().unsqueeze(1))  # (examples, 1)
-    level = (logits == own).sum(1)  # with itself
-    above = classes - level - (logits < own).sum(1)
-    places = (k - above).clamp(min=0)
-    return float((places / level.clamp(min=1)).clamp(max=1).double().mean())
+        raise ValueError(f"k must be 1 to {classes}, the number of classes, got {k}")
+    label_logits = logits.gather(1, examples.labels.cpu().unsqueeze(1))  # (examples, 1)
+    tied = (logits == label_logits).sum(1)  # including the label
+    above = classes - tied - (logits < label_logits).sum(1)
+    free_ranks = (k - above).clamp(min=0)
+    return float((free_ranks / tied.clamp(min=1)).clamp(max=1).double().mean())
 
 
 def mean_absolute_error(
@@ -85,42 +85,42 @@ def mean_absolute_error(
     examples: Examples,
     device: torch.device | str = "cpu",
 ) -> float:
-    """How far the rating that the model expects lies from the label, on average, in labels.
+    """Return the mean absolute difference between expected rating and label, in labels.
 
-    That is the rating whose squared error `Recipe.loss` may name: 0 .. classes - 1.
+    Ratings are 0 .. classes - 1, as in the squared error that `Recipe.loss` can name.
     """
     (logits,) = logits_of_cohort(build_model, [weights], examples.inputs, device=device)
     return float((expected_rating(logits.double()) - examples.labels.cpu()).abs().mean())
 
 
 def _one_by_one(
-    model: nn.Module, cohort: Iterable[Weights], told: Tensor, batch: int
+    model: nn.Module, models: Iterable[Weights], inputs: Tensor, batch: int
 ) -> Iterator[Tensor]:
-    for weights in cohort:
+    for weights in models:
         model.to(dtype=next(iter(weights.values())).dtype)
         keep_channels_last(model)
         with torch.inference_mode():
             for name, parameter in model.named_parameters():
                 parameter.copy_(weights[name])
-            parts = [model(channels_first(part)) for part in torch.split(told, batch)]
-        # Joined out of inference mode, so that a caller may train on the logits.
+            parts = [model(channels_first(part)) for part in torch.split(inputs, batch)]
+        # Concatenated outside inference mode, so that a caller may train on the logits.
         yield torch.cat(parts).cpu()
 
 
 def _stacked(
-    model: nn.Module, cohort: Iterator[Weights], told: Tensor, batch: int
+    model: nn.Module, models: Iterator[Weights], inputs: Tensor, batch: int
 ) -> Iterator[Tensor]:
-    gradients = stacked_gradients(model)
+    networks = stacked_gradients(model)
     names = [name for name, _ in model.named_parameters()]
-    own = sum(one.numel() * one.element_size() for one in model.parameters())
-    size = max(1, min(STACK, STACKED // own))
-    while some := list(islice(cohort, size)):
+    model_bytes = sum(one.numel() * one.element_size() for one in model.parameters())
+    size = max(1, min(STACK, STACKED // model_bytes))
+    while chunk := list(islice(models, size)):
         with torch.no_grad():
-            stack = [torch.stack([weights[name] for weights in some]) for name in names]
-            stack = [weights.to(told.device) for weights in stack]
+            stack = [torch.stack([weights[name] for weights in chunk]) for name in names]
+            stack = [weights.to(inputs.device) for weights in stack]
             parts = [
-                gradients.logits(stack, part.expand(len(some), *part.shape))
-                for part in map(channels_first, torch.split(told, batch))
+                networks.logits(stack, part.expand(len(chunk), *part.shape))
+                for part in map(channels_first, torch.split(inputs, batch))
             ]
-            answers = torch.cat(parts, dim=1).cpu()  # (members, examples, classes)
-        yield from answers
+            logits = torch.cat(parts, dim=1).cpu()  # (models, examples, classes)
+        yield from logits

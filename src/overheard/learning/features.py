@@ -1,4 +1,4 @@
-"""What trained models compute just before their last layer."""
+"""The inputs of the last layer of trained models."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -21,22 +21,22 @@ def features_of_cohort(
     batch: int = 500,
     device: torch.device | str = "cpu",
 ) -> Iterator[Float[Tensor, "examples features"]]:
-    """Give the inputs of each model's last layer, in order of the cohort, on the cpu.
+    """Yield the inputs of the last layer of each model, in order, on the CPU.
 
-    The logits are one product away: features @ weight.T + bias.
+    The logits are  features @ weight.T + bias.
     """
     build_headless = partial(headless, build_model)
     return logits_of_cohort(build_headless, cohort, inputs, batch=batch, device=device)
 
 
 def headless(build_model: BuildModel) -> nn.Module:
-    """Build the model without its last layer: it gives what that would read."""
+    """Build the model without its last layer; it returns that layer's inputs."""
     model = build_model()
     place = last_layer(model).weight.removesuffix("weight").removesuffix(".")
     if not place:
         return nn.Identity()
     if type(model) is nn.Sequential and place == str(len(model) - 1):
-        # A shorter chain of linear layers is one still, and keeps its speed.
+        # A shorter plain MLP is still one, and keeps its speed.
         return model[:-1]
     parent, _, name = place.rpartition(".")
     setattr(model.get_submodule(parent), name, nn.Identity())

@@ -1,4 +1,4 @@
-"""Fresh models, without disturbing anyone else's random numbers."""
+"""Fresh models with seeded weights."""
 
 from torch import nn
 
@@ -10,13 +10,12 @@ from overheard.learning.chance import seeded
 
 
 def fresh(build_model: BuildModel, seed: Seed) -> nn.Module:
-    """Build the model with weights that follow from the seed.
+    """Build the model with weights drawn from the seed.
 
-    Constructors draw from torch's global generator; it is left as it was found.
+    The state of torch's global generator, from which constructors draw, is restored.
 
     Raises:
-        PlanError: if the model has buffers: they are no weights, so federated averaging would
-            neither send nor train them.
+        PlanError: if the model has buffers, which federated averaging neither sends nor trains.
 
     """
     with seeded(seed):
@@ -24,14 +23,14 @@ def fresh(build_model: BuildModel, seed: Seed) -> nn.Module:
     buffers = [name for name, _ in model.named_buffers()]
     if buffers:
         raise PlanError(
-            f"the model keeps {', '.join(buffers[:3])} beside its weights (a batch norm's "
-            "running statistics?), which are never sent: use GroupNorm in its place"
+            f"model: it has buffers ({', '.join(buffers[:3])}; perhaps the running statistics "
+            "of a batch norm), which are never sent; use GroupNorm instead"
         )
     return model
 
 
 def initial_weights(build_model: BuildModel, seed: Seed) -> Weights:
-    """Give the weights with which a federation may start.
+    """Draw the initial weights of a federation.
 
     Raises:
         PlanError: if the model has buffers.

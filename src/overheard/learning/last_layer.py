@@ -1,4 +1,4 @@
-"""The layer whose outputs are the classes: where most attacks look first."""
+"""The last linear layer, whose outputs are the logits of the classes."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from torch import nn
 
 @dataclass(frozen=True, slots=True)
 class LastLayer:
-    """Names of the last linear layer's parameters; `bias` is None where it has none."""
+    """Names of the last linear layer's parameters; `bias` is None if it has none."""
 
     weight: str
     bias: str | None
@@ -29,7 +29,7 @@ def last_layer(model: nn.Module) -> LastLayer:
         if isinstance(module, nn.Linear)
     ]
     if not linear:
-        raise ValueError(f"{type(model).__name__} has no nn.Linear, so no layer of classes")
+        raise ValueError(f"{type(model).__name__} has no nn.Linear, so it has no last layer")
     name, module = linear[-1]
     prefix = f"{name}." if name else ""
     return LastLayer(f"{prefix}weight", None if module.bias is None else f"{prefix}bias")

@@ -1,4 +1,4 @@
-"""What training makes small: the loss of an example, from its logits and its label."""
+"""Training losses of examples, computed from logits and labels."""
 
 import torch
 from jaxtyping import Float, Int
@@ -14,7 +14,7 @@ def mean_loss(
     loss: LossName,
     label_smoothing: float,
 ) -> Float[Tensor, ""]:
-    """The loss that a recipe names, on average over the examples."""
+    """Compute the mean loss over the examples, as the recipe names it."""
     if loss == "squared_error":
         return functional.mse_loss(expected_rating(logits), labels.to(logits.dtype))
     return functional.cross_entropy(logits, labels, label_smoothing=label_smoothing)
@@ -26,7 +26,7 @@ def loss_of_each(
     loss: LossName,
     label_smoothing: float,
 ) -> Float[Tensor, " examples"]:
-    """The loss that a recipe names, of each example."""
+    """Compute the loss of each example, as the recipe names it."""
     if loss == "squared_error":
         return (expected_rating(logits) - labels).square()
     return functional.cross_entropy(
@@ -37,10 +37,10 @@ def loss_of_each(
 def expected_rating(
     logits: Float[Tensor, "*examples classes"],
 ) -> Float[Tensor, "*examples"]:
-    """The mean of the labels 0, 1, 2, ..., each as likely as softmax has it."""
+    """Compute the mean of the labels 0, 1, 2, ... under the softmax probabilities."""
     return logits.softmax(-1) @ ratings(logits)
 
 
 def ratings(logits: Float[Tensor, "*examples classes"]) -> Float[Tensor, " classes"]:
-    """The labels 0, 1, 2, ... as numbers of the logits' type, where the logits are."""
+    """Return the labels 0, 1, 2, ... with the dtype and device of the logits."""
     return torch.arange(logits.shape[-1], dtype=logits.dtype, device=logits.device)

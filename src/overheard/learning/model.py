@@ -1,4 +1,4 @@
-"""The contract of an architecture."""
+"""The interface of a model architecture."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -9,24 +9,24 @@ from overheard.core.task import Task
 
 
 class Model(ABC):
-    """Says how to build a network for a task.
+    """A description of how to build a network for a task.
 
-    A concrete model is a final frozen dataclass: its fields are its settings. What it builds
-    ends in an `nn.Linear` with one output a class, has no softmax, and has no buffers: a batch
-    norm's running statistics would travel outside of the weights, so group norm stands instead.
+    A concrete model is a final frozen dataclass: its fields are its settings. The network ends
+    in an `nn.Linear` with one output per class. It has no softmax and no buffers. Use group
+    norm instead of batch norm: running statistics are buffers, which weights do not include.
     """
 
     name: ClassVar[str]
     source: ClassVar[str]
-    """Where the architecture comes from: authors, year, section or table."""
+    """Source of the architecture: authors, year, section or table."""
 
     @abstractmethod
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights, drawn from torch's global generator.
+        """Build the network with fresh weights, drawn from torch's global generator.
 
-        Take `initial_weights` for weights that follow from a seed.
+        Use `initial_weights` for seeded weights.
 
         Raises:
-            PlanError: if the network cannot take such inputs.
+            PlanError: if the network does not support the task's inputs.
 
         """

@@ -1,4 +1,4 @@
-"""What every layer of a trained model gives on the same inputs."""
+"""Outputs of every layer of trained models on the same inputs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -13,7 +13,7 @@ from overheard.core.seeds import Seed
 from overheard.learning.initial import fresh
 
 Representations = Mapping[str, Float[Tensor, "examples features"]]
-"""By the name of the layer, in the order in which layers are called."""
+"""Layer outputs by the name of the layer, in the order in which layers are called."""
 
 
 def representations_of_cohort(
@@ -25,20 +25,19 @@ def representations_of_cohort(
     batch: int = 100,
     device: torch.device | str = "cpu",
 ) -> Iterator[Representations]:
-    """Give each model's outputs, layer by layer, in order of the cohort, on the cpu.
+    """Yield the layer outputs of each model, in order, on the CPU.
 
-    A layer is a module without modules in it that gives a tensor with a row an example; so a
-    function between two layers and a flatten count too, if they are modules. What one gives is
-    laid flat; one that is called several times gives its outputs side by side. The cohort is
-    read as it is asked for, a model at a time.
+    A layer is a module without submodules that returns a tensor with one row per example, so
+    activations and flatten modules count too. Outputs are flattened; a layer that is called
+    several times has its outputs concatenated. Models are read lazily, one at a time.
 
     Args:
-        build_model: gives the architecture.
+        build_model: builds the architecture.
         cohort: the weights of each model.
-        inputs: the same for all.
-        layer: the name of the only one asked for; None = all. An unknown name gives none.
-        batch: inputs a forward pass.
-        device: to compute on.
+        inputs: inputs of every model.
+        layer: name of the only layer to return; None = all. An unknown name returns none.
+        batch: inputs per forward pass.
+        device: where to compute.
 
     """
     model = fresh(build_model, Seed(0)).to(device).eval()
@@ -52,10 +51,10 @@ def representations_of_cohort(
 
 
 def _outputs(model: nn.Module, inputs: Tensor, layer: str | None) -> dict[str, Tensor]:
-    """What the layers give on one batch."""
-    heard: dict[str, list[Tensor]] = {}
+    """Return the layer outputs on one batch."""
+    outputs_by_layer: dict[str, list[Tensor]] = {}
     hooks = [
-        module.register_forward_hook(partial(_hear, heard, name, len(inputs)))
+        module.register_forward_hook(partial(_hear, outputs_by_layer, name, len(inputs)))
         for name, module in model.named_modules()
         if next(module.children(), None) is None and layer in (None, name)
     ]
@@ -65,11 +64,11 @@ def _outputs(model: nn.Module, inputs: Tensor, layer: str | None) -> dict[str, T
     finally:
         for hook in hooks:
             hook.remove()
-    return {name: torch.cat(outputs, 1) for name, outputs in heard.items()}
+    return {name: torch.cat(outputs, 1) for name, outputs in outputs_by_layer.items()}
 
 
 def _hear(
-    heard: dict[str, list[Tensor]],
+    outputs_by_layer: dict[str, list[Tensor]],
     name: str,
     examples: int,
     module: nn.Module,
@@ -78,4 +77,4 @@ def _hear(
 ) -> None:
     if isinstance(output, Tensor) and output.dim() and len(output) == examples:
         # A copy: the next module may work in place.
-        heard.setdefault(name, []).append(output.reshape(examples, -1).cpu().clone())
+        outputs_by_layer.setdefault(name, []).append(output.reshape(examples, -1).cpu().clone())

@@ -1,4 +1,4 @@
-"""Turns numbers into shares: 0 or more each, 1 together."""
+"""Functions that return shares: nonnegative numbers that sum to 1."""
 
 import torch
 from jaxtyping import Float
@@ -6,8 +6,8 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 SUM_WEIGHT = 1e3
-"""Weight of the row that makes shares sum to 1, for equations of order 1: next to an equality.
-A row of weight 1 would be outvoted by the others."""
+"""Weight of the equation that makes shares sum to 1, for other equations of order 1. It is so
+large that the sum is almost an equality constraint."""
 
 
 def shares_that_solve(
@@ -15,25 +15,25 @@ def shares_that_solve(
     goal: Float[Tensor, " equations"],
     weight: float = SUM_WEIGHT,
 ) -> Float[Tensor, " parts"]:
-    """The shares, 0 or more and of sum 1, by which the equations miss least (L2), in float64.
+    """Solve for the shares with the least squared error of the equations, in float64.
 
     Non-negative least squares (Lawson and Hanson 1974) with one more row for the sum.
 
     Args:
-        system: in float64, as the goal.
-        goal: its right-hand side.
-        weight: of the row for the sum; far above all entries of the system.
+        system: coefficients, in float64.
+        goal: right-hand side of the equations, in float64.
+        weight: weight of the row for the sum; far above all entries of the system.
 
     """
-    heavy = system.new_full((1, system.shape[1]), weight)
+    sum_row = system.new_full((1, system.shape[1]), weight)
     shares, _ = nnls(
-        torch.cat([system, heavy]).numpy(), torch.cat([goal, heavy[0, :1]]).numpy()
+        torch.cat([system, sum_row]).numpy(), torch.cat([goal, sum_row[0, :1]]).numpy()
     )
     return normalised(torch.from_numpy(shares))
 
 
 def normalised(weights: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]:
-    """Turn weights into shares: negative ones count as 0; none at all means all alike."""
+    """Scale weights to shares. Negative weights count as 0; all 0 gives equal shares."""
     clipped = weights.double().clamp(min=0)
     total = clipped.sum()
     if not bool(total > 0):

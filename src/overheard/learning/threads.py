@@ -1,4 +1,4 @@
-"""How many cores one computation takes."""
+"""The number of cores and threads that computations use."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import torch
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows
@@ -17,10 +17,10 @@ def cores() -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute on one core, then put the number of threads back.
+    """Let torch compute on one thread, and restore the number of threads afterwards.
 
-    Small models gain next to nothing from a second thread and collapse to a quarter of their
-    speed where another process wants the core; cores are filled with processes instead.
+    Small models gain next to nothing from a second thread. They run at a quarter of their speed
+    if another process needs the core. Parallelism comes from processes instead.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Local training: the one function by which clients, and an attacker's imitations, learn."""
+"""Local training of clients and of an attacker's virtual clients."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -31,10 +31,10 @@ from overheard.learning.workers import processes
 Engine = Literal["auto", "sequential", "processes", "stacked"]
 
 Way = Callable[[Lesson, Sequence[Member]], Iterator[Trained]]
-"""How one group is trained, where groups are not stacked."""
+"""A function that trains one group, for engines that do not stack groups."""
 
 WINDOW_PER_WORKER = 4
-"""Members in work or done a worker, so that none waits while the caller looks at another."""
+"""Clients per worker in training or not yet taken by the caller, so that no worker waits."""
 
 
 def train_cohort(
@@ -51,25 +51,25 @@ def train_cohort(
     workers: int | None = None,
     device: torch.device | str = "cpu",
 ) -> Iterator[Trained]:
-    """Train every member from the same start, and give them in the order in which they came.
+    """Train every client from the same start weights, and yield results in input order.
 
-    The case of one group; `train_groups` says what holds of both.
+    This is `train_groups` for one group; see there.
 
     Args:
-        build_model: gives the architecture; its own weights are not used.
-        start: weights from which every member starts, whose type all computing takes.
-        pool: examples of all members together.
-        members: who learns, each from its rows of the pool.
-        recipe: how each of them trains.
-        seed: root of every draw.
-        round: which round of the federation this is.
-        engine: what trains them.
-        chunk: members in memory at once; None measures what fits.
-        workers: worker processes; None takes one a core.
-        device: where to compute; worker processes compute on the cpu.
+        build_model: builds the architecture; its weights are not used.
+        start: weights from which every client starts; their dtype is used throughout.
+        pool: examples of all clients.
+        members: the clients to train, each on its rows of the pool.
+        recipe: how each client trains.
+        seed: root of every random draw.
+        round: number of the round.
+        engine: the engine that trains them.
+        chunk: clients in memory at once; None measures how many fit.
+        workers: worker processes; None = one per core.
+        device: where to compute; worker processes compute on the CPU.
 
     Raises:
-        PlanError: if the engine cannot train this model, here.
+        PlanError: if the engine cannot train this model on this machine.
         WorkerError: if a worker process dies.
 
     """
@@ -96,96 +96,102 @@ def train_groups(
     workers: int | None = None,
     device: torch.device | str = "cpu",
 ) -> Iterator[Trained]:
-    """Train the members of every group, and give them in the order in which they came.
+    """Train the clients of every group, and yield results in input order.
 
-    Members are trained as they are asked for, a chunk ahead at most: a caller who drops what
-    it has used needs memory for a chunk, not for all of them. A chunk that is stacked takes
-    members of several groups; the other engines take one group after the other.
+    Training is lazy, one chunk ahead at most: a caller that drops used results needs memory for
+    one chunk only. A stacked chunk may hold clients of several groups; the other engines train
+    one group after the other.
 
-    The order of batches, and dropout, hang on the group's seed, round and member alone. All
-    engines give the same up to rounding: "processes" bit for bit what "sequential" gives;
-    "stacked" the same in float64 to 1e-12, in float32 a trajectory that drifts apart as
-    rounding does. The last bits of a stacked member hang on who else is in its chunk.
+    The order of batches, and dropout, depend on the group's seed, the round and the client's
+    name only. All engines agree up to rounding. "processes" equals "sequential" bit for bit.
+    "stacked" agrees to 1e-12 in float64; in float32 rounding makes trajectories drift apart.
+    The last bits of a stacked client depend on the other clients in its chunk.
 
     Args:
-        build_model: gives the architecture; its own weights are not used.
-        groups: who learns, from what and from where on; all start in one type of numbers.
-        recipe: how each member trains.
-        round: which round of the federation this is.
-        engine: "auto" stacks chains of linear layers on the cpu and nearly everything on a GPU,
-            and lets worker processes train the rest once that saves time.
-        chunk: members in memory at once; None measures what fits.
-        workers: worker processes; None takes one a core.
-        device: where to compute; worker processes compute on the cpu.
+        build_model: builds the architecture; its weights are not used.
+        groups: the groups of clients; all start weights have one dtype.
+        recipe: how each client trains.
+        round: number of the round.
+        engine: "auto" stacks plain MLPs on the CPU and nearly all models on a GPU; worker
+            processes train the others once that saves time.
+        chunk: clients in memory at once; None measures how many fit.
+        workers: worker processes; None = one per core.
+        device: where to compute; worker processes compute on the CPU.
 
     Raises:
-        PlanError: if the engine cannot train this model, here.
+        PlanError: if the engine cannot train this model on this machine.
         WorkerError: if a worker process dies.
 
     """
     if chunk is not None and chunk < 1:
-        raise ValueError(f"a chunk has 1 member or more, got {chunk}")
+        raise ValueError(f"chunk must be 1 or more, got {chunk}")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be 1 or more, got {workers}")
-    place, hands = torch.device(device), cores() if workers is None else workers
-    lessons = [
-        Lesson(build_model, group.start, group.pool, recipe, group.seed, round, place)
+    target, worker_count = torch.device(device), cores() if workers is None else workers
+    jobs = [
+        Lesson(build_model, group.start, group.pool, recipe, group.seed, round, target)
         for group in groups
     ]
     model = fresh(build_model, Seed(0))
-    if engine == "stacked" or (engine == "auto" and _gains_from_stacking(model, place)):
+    if engine == "stacked" or (engine == "auto" and _gains_from_stacking(model, target)):
         if draws_at_random(model):
             raise PlanError(
-                "the engine 'stacked' cannot train a model with dropout, whose draws would not "
-                "be those of each member alone: choose 'auto', 'sequential' or 'processes'"
+                "engine: 'stacked' cannot train a model with dropout, because clients would "
+                "not draw independently; choose 'auto', 'sequential' or 'processes'"
             )
         if is_recurrent(model):
             raise PlanError(
-                "the engine 'stacked' cannot train a recurrent network, which torch runs for "
-                "one member at a time: choose 'auto', 'sequential' or 'processes'"
+                "engine: 'stacked' cannot train a recurrent network, which torch runs for one "
+                "client at a time; choose 'auto', 'sequential' or 'processes'"
             )
-        size = chunk or _that_fit(model, lessons, groups)
-        return _in_chunks(StackedLearner(model, recipe, round, place), groups, size)
-    if engine == "processes" and place.type != "cpu":
+        size = chunk or _that_fit(model, jobs, groups)
+        return _in_chunks(StackedLearner(model, recipe, round, target), groups, size)
+    if engine == "processes" and target.type != "cpu":
         raise PlanError(
-            f"the engine 'processes' computes on the cpu, and the device is {place}: choose "
-            "the device 'cpu' or the engine 'auto'"
+            f"engine: 'processes' computes on the CPU, but the device is {target}; choose the "
+            "device 'cpu' or the engine 'auto'"
         )
-    way: Way = partial(train_sequentially, model=model)
+    train_group: Way = partial(train_sequentially, model=model)
     if engine == "processes":
-        way = partial(_in_processes, workers=hands, chunk=chunk)
-    elif engine == "auto" and _may_gain_from_processes(model, place, hands):
-        way = partial(_in_processes_once_worth_it, model=model, workers=hands, chunk=chunk)
-    return _one_after_the_other(way, lessons, groups)
+        train_group = partial(_in_processes, workers=worker_count, chunk=chunk)
+    elif engine == "auto" and _may_gain_from_processes(model, target, worker_count):
+        train_group = partial(
+            _in_processes_once_worth_it, model=model, workers=worker_count, chunk=chunk
+        )
+    return _one_after_the_other(train_group, jobs, groups)
 
 
-def _that_fit(model: nn.Module, lessons: Sequence[Lesson], groups: Sequence[Group]) -> int:
-    """How many members to stack; groups differ in their numbers, not in how many there are."""
-    members = [member for group in groups for member in group.members]
-    return members_that_fit(model, lessons[0], members) if members else 1
+def _that_fit(model: nn.Module, jobs: Sequence[Lesson], groups: Sequence[Group]) -> int:
+    """Return how many clients to stack; all jobs have start weights of one size."""
+    clients = [client for group in groups for client in group.members]
+    return members_that_fit(model, jobs[0], clients) if clients else 1
 
 
 def _one_after_the_other(
-    way: Way, lessons: Sequence[Lesson], groups: Sequence[Group]
+    train_group: Way, jobs: Sequence[Lesson], groups: Sequence[Group]
 ) -> Iterator[Trained]:
-    for lesson, group in zip(lessons, groups, strict=True):
-        yield from way(lesson, group.members)
+    for job, group in zip(jobs, groups, strict=True):
+        yield from train_group(job, group.members)
 
 
 def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:
-    """On a CPU, stacked convolutions are no faster, and stacked tables slower (0.7 times)."""
+    """Return whether stacking saves time.
+
+    On a CPU, stacked convolutions are no faster and stacked embeddings slower (0.7 times).
+    """
     if device.type == "cpu":
         return is_chain_of_linear(model)
-    alone = (draws_at_random, embeds_tokens, is_recurrent)
-    return not any(applies(model) for applies in alone)
+    obstacles = (draws_at_random, embeds_tokens, is_recurrent)
+    return not any(applies(model) for applies in obstacles)
 
 
 def _may_gain_from_processes(model: nn.Module, device: torch.device, workers: int) -> bool:
-    """To send a table of word vectors back takes as long as to train it with sparse steps.
+    """Return whether worker processes may save time.
 
-    Unless a recurrent network reads it, whose steps take longer: two workers take 1 / 1.8 of
-    the time for clients with 3,000 windows of `lstm` (867 thousand parameters), 1 / 1.5 for
-    600, 1 / 1.25 for 100 and 1.2 times for 32, by the processor time of all processes.
+    Sending an embedding back takes as long as training it with sparse steps. A recurrent
+    network on top makes steps longer. Two workers then take 1 / 1.8 of the time for clients
+    with 3,000 windows of `lstm` (867 thousand parameters), 1 / 1.5 for 600 and 1 / 1.25 for
+    100. For 32 they take 1.2 times as long, by the processor time of all processes.
     """
     return (
         workers > 1
@@ -196,45 +202,45 @@ def _may_gain_from_processes(model: nn.Module, device: torch.device, workers: in
 
 
 def _in_chunks(
-    learner: StackedLearner, groups: Sequence[Group], chunk: int
+    trainer: StackedLearner, groups: Sequence[Group], chunk: int
 ) -> Iterator[Trained]:
-    pupils = [Pupil(group, member) for group in groups for member in group.members]
-    for begin in range(0, len(pupils), chunk):
-        yield from learner.train(pupils[begin : begin + chunk])
+    clients = [Pupil(group, client) for group in groups for client in group.members]
+    for begin in range(0, len(clients), chunk):
+        yield from trainer.train(clients[begin : begin + chunk])
 
 
 def _in_processes(
-    lesson: Lesson, members: Sequence[Member], workers: int, chunk: int | None
+    job: Lesson, clients: Sequence[Member], workers: int, chunk: int | None
 ) -> Iterator[Trained]:
-    if members:
-        crew = processes.hire(lesson, workers)
-        yield from crew.train(members, chunk or WINDOW_PER_WORKER * workers)
+    if clients:
+        worker_pool = processes.hire(job, workers)
+        yield from worker_pool.train(clients, chunk or WINDOW_PER_WORKER * workers)
 
 
 def _in_processes_once_worth_it(
-    lesson: Lesson, members: Sequence[Member], model: nn.Module, workers: int, chunk: int | None
+    job: Lesson, clients: Sequence[Member], model: nn.Module, workers: int, chunk: int | None
 ) -> Iterator[Trained]:
-    """Train members here until workers have come up, who are called once that saves time.
+    """Train clients in this process until workers are ready; start workers if they save time.
 
-    The clock moves no number: both ways give the same bits.
+    Timing does not affect results: both engines return the same bits.
     """
-    alone = train_sequentially(lesson, members, model)
-    for number, member in enumerate(members):
-        rest = members[number:]
+    results_here = train_sequentially(job, clients, model)
+    for number, client in enumerate(clients):
+        rest = clients[number:]
         if processes.are_ready(workers):
             try:
-                crew = processes.hire(lesson, workers)
+                worker_pool = processes.hire(job, workers)
             except PlanError:  # a builder that no other process can import
                 processes.do_without(workers)
-                yield from alone
+                yield from results_here
                 return
-            yield from crew.train(rest, chunk or WINDOW_PER_WORKER * workers)
+            yield from worker_pool.train(rest, chunk or WINDOW_PER_WORKER * workers)
             return
         began = perf_counter()
-        trained = next(alone)
+        result = next(results_here)
         spent = perf_counter() - began
         idle = 1 - 1 / workers
         if number == 0:
-            ahead = sum(len(other.rows) for other in rest) / len(member.rows)
+            ahead = sum(len(other.rows) for other in rest) / len(client.rows)
             processes.miss(spent * ahead * idle, workers)
-        yield trained
+        yield result

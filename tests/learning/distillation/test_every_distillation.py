@@ -1,4 +1,4 @@
-"""What holds of every way to distil."""
+"""Every distillation method passes the checks of `overheard.testing`."""
 
 from collections.abc import Callable
 

@@ -20,7 +20,7 @@ def slopes(seed: int) -> Synthetic:
     )
 
 
-def test_noise_holds_each_class_in_turn() -> None:
+def test_noise_has_the_classes_in_turn() -> None:
     drawn = noise(TASK, 2, 0.5, Seed(0))
     assert drawn.labels.argmax(1).tolist() == [0, 1, 2, 0, 1, 2]
     assert drawn.labels.sum(1).tolist() == [1.0] * 6
@@ -29,11 +29,11 @@ def test_noise_holds_each_class_in_turn() -> None:
     assert not torch.equal(drawn.inputs, noise(TASK, 2, 0.5, Seed(1)).inputs)
 
 
-def test_steps_of_each_member_are_those_of_torch() -> None:
+def test_adam_steps_equal_those_of_torch() -> None:
     sets, moments = [some(0), some(1)], forgotten(some(0), 2)
-    held = stack(sets)
+    examples = stack(sets)
     leaves = [[one.clone().requires_grad_() for one in own] for own in sets]
-    walks = [
+    optimizers = [
         torch.optim.Adam(
             [
                 {"params": [one], "lr": 0.5 * rate}
@@ -43,34 +43,34 @@ def test_steps_of_each_member_are_those_of_torch() -> None:
         for own in leaves
     ]
     for number in range(3):
-        moved = [slopes(10 * number + member) for member in range(2)]
-        held, moments = step(held, stack(moved), moments, PACE, 0.5)
-        for own, walk, slope in zip(leaves, walks, moved, strict=True):
-            for leaf, gradient in zip(own, slope, strict=True):
+        gradients = [slopes(10 * number + member) for member in range(2)]
+        examples, moments = step(examples, stack(gradients), moments, PACE, 0.5)
+        for own, optimizer, client_gradients in zip(leaves, optimizers, gradients, strict=True):
+            for leaf, gradient in zip(own, client_gradients, strict=True):
                 leaf.grad = gradient
-            walk.step()
+            optimizer.step()
     assert moments.steps.tolist() == [3, 3]
     for member, own in enumerate(leaves):
-        for leaf, one in zip(own, held, strict=True):
+        for leaf, one in zip(own, examples, strict=True):
             assert one[member].allclose(leaf)
 
 
-def test_plain_descent_goes_down_the_slope_and_remembers_nothing() -> None:
+def test_sgd_follows_the_gradient_and_has_no_state() -> None:
     plain = Pace(inputs=0.1, labels=0.2, rates=0.3, optimizer="sgd")
-    one, moved = stack([some(0)]), stack([slopes(0)])
-    held, moments = step(one, moved, forgotten(some(0), 1), plain, 2.0)
-    assert held.labels.allclose(one.labels - 0.4 * moved.labels)
-    assert held.rates.allclose(one.rates - 0.6 * moved.rates)
+    one, gradients = stack([some(0)]), stack([slopes(0)])
+    examples, moments = step(one, gradients, forgotten(some(0), 1), plain, 2.0)
+    assert examples.labels.allclose(one.labels - 0.4 * gradients.labels)
+    assert examples.rates.allclose(one.rates - 0.6 * gradients.rates)
     assert not moments.mean.inputs.any()
 
 
-def test_who_sits_out_keeps_what_is_remembered_of_it() -> None:
+def test_a_client_that_does_not_take_part_keeps_its_state() -> None:
     moments = forgotten(some(0), 3)
-    those = torch.tensor([2, 0])
-    _, theirs = step(
-        stack([some(0)] * 2), stack([slopes(1), slopes(2)]), moments.of(those), PACE, 1.0
+    clients = torch.tensor([2, 0])
+    _, new = step(
+        stack([some(0)] * 2), stack([slopes(1), slopes(2)]), moments.of(clients), PACE, 1.0
     )
-    after = moments.with_those(those, theirs)
+    after = moments.with_those(clients, new)
     assert after.steps.tolist() == [1, 0, 1]
-    assert after.mean.labels[2].equal(theirs.mean.labels[0])
+    assert after.mean.labels[2].equal(new.mean.labels[0])
     assert not after.mean.labels[1].any()

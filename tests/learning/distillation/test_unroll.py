@@ -9,7 +9,7 @@ from overheard.core.seeds import Seed
 from overheard.learning.distillation.synthetic import Synthetic, stack
 from overheard.learning.distillation.unroll import Unroll, bytes_kept, stretch
 
-STEPS, CLASSES, MEMBERS = 7, 3, 2
+STEPS, CLASSES, CLIENTS = 7, 3, 2
 
 
 def network() -> nn.Module:
@@ -26,7 +26,7 @@ def network() -> nn.Module:
 
 @cache
 def unroll(most_bytes: int = 10**9, at_once: int = 1) -> Unroll:
-    """Recorded once for all tests."""
+    """Traced once for all tests."""
     return Unroll(NETWORK, at_once, most_bytes)
 
 
@@ -42,8 +42,8 @@ def examples(seed: int) -> Synthetic:
 NETWORK = network()
 NAMES = [name for name, _ in NETWORK.named_parameters()]
 START = [one.detach() for one in NETWORK.parameters()]
-REAL = torch.randn(MEMBERS, 5, 1, 6, 6, generator=Seed(9).generator(), dtype=torch.float64)
-TRUE = torch.randint(CLASSES, (MEMBERS, 5), generator=Seed(8).generator())
+REAL = torch.randn(CLIENTS, 5, 1, 6, 6, generator=Seed(9).generator(), dtype=torch.float64)
+TRUE = torch.randint(CLASSES, (CLIENTS, 5), generator=Seed(8).generator())
 
 
 def logits(weights: list[Tensor], inputs: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ def outer(weights: list[Tensor], member: int) -> Tensor:
 
 
 def by_autograd(one: Synthetic, member: int, at_once: int) -> tuple[list[Tensor], Synthetic]:
-    """The whole training as one graph, gone back through by torch."""
+    """The gradients by autograd through the whole training."""
     leaves = one.map(lambda tensor: tensor.clone().requires_grad_())
     weights = [one.clone().requires_grad_() for one in START]
     for begin in range(0, STEPS, at_once):
@@ -63,18 +63,18 @@ def by_autograd(one: Synthetic, member: int, at_once: int) -> tuple[list[Tensor]
         for x, y, rate in zip(*(one[begin : begin + at_once] for one in leaves), strict=True):
             loss = -(y * logits(weights, x[None])[0].log_softmax(0)).sum()
             slopes = torch.autograd.grad(loss, weights, create_graph=True)
-            steps = [s + rate * slope for s, slope in zip(steps, slopes, strict=True)]
+            steps = [s + rate * gradient for s, gradient in zip(steps, slopes, strict=True)]
         weights = [w - s for w, s in zip(weights, steps, strict=True)]
-    told = torch.autograd.grad(outer(weights, member), list(leaves))
-    return [w.detach() for w in weights], Synthetic(*told)
+    gradients = torch.autograd.grad(outer(weights, member), list(leaves))
+    return [w.detach() for w in weights], Synthetic(*gradients)
 
 
 def after(weights: list[Tensor]) -> list[Tensor]:
-    """Slopes of both members' losses: each after its own weights, or after the shared ones."""
+    """Gradients of both clients' losses at their own or the shared weights."""
     each = []
-    for member in range(MEMBERS):
-        apart = weights[0].ndim > START[0].ndim
-        own = [(w[member] if apart else w).clone().requires_grad_() for w in weights]
+    for member in range(CLIENTS):
+        per_client = weights[0].ndim > START[0].ndim
+        own = [(w[member] if per_client else w).clone().requires_grad_() for w in weights]
         with torch.enable_grad():
             each.append(torch.autograd.grad(outer(own, member), own))
     return [torch.stack(pair) for pair in zip(*each, strict=True)]
@@ -86,39 +86,35 @@ def same(one: Synthetic, other: Synthetic) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("most_bytes", "at_once"), [(10**9, 1), (1, 1), (1, 3)])
-def test_slopes_of_each_members_own_set_are_those_of_the_whole_graph(
-    most_bytes: int, at_once: int
-) -> None:
+def test_gradients_of_a_set_per_client_equal_autograd(most_bytes: int, at_once: int) -> None:
     sets = [examples(1), examples(2)]
-    told = unroll(most_bytes, at_once).slopes(START, stack(sets), after)
-    ends = unroll(most_bytes, at_once).train(START, stack(sets))
+    gradients = unroll(most_bytes, at_once).slopes(START, stack(sets), after)
+    final = unroll(most_bytes, at_once).train(START, stack(sets))
     for member, one in enumerate(sets):
         weights, expected = by_autograd(one, member, at_once)
-        assert same(told.map(lambda tensor, m=member: tensor[m]), expected)
-        assert all(e[member].allclose(w) for e, w in zip(ends, weights, strict=True))
+        assert same(gradients.map(lambda tensor, m=member: tensor[m]), expected)
+        assert all(e[member].allclose(w) for e, w in zip(final, weights, strict=True))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("most_bytes", "at_once"), [(10**9, 1), (1, 1), (10**9, 3)])
-def test_slopes_of_a_shared_set_are_those_of_the_whole_graph(
-    most_bytes: int, at_once: int
-) -> None:
-    told = unroll(most_bytes, at_once).slopes(START, examples(3), after)
-    for member in range(MEMBERS):
+def test_gradients_of_a_shared_set_equal_autograd(most_bytes: int, at_once: int) -> None:
+    gradients = unroll(most_bytes, at_once).slopes(START, examples(3), after)
+    for member in range(CLIENTS):
         weights, expected = by_autograd(examples(3), member, at_once)
-        assert same(told.map(lambda tensor, m=member: tensor[m]), expected)
-    ends = unroll(most_bytes, at_once).train(START, examples(3))
-    assert all(e.allclose(w) for e, w in zip(ends, weights, strict=True))
+        assert same(gradients.map(lambda tensor, m=member: tensor[m]), expected)
+    final = unroll(most_bytes, at_once).train(START, examples(3))
+    assert all(e.allclose(w) for e, w in zip(final, weights, strict=True))
 
 
 @pytest.mark.slow
-def test_what_is_kept_twice_is_the_same_to_the_last_bit() -> None:
+def test_recomputed_weights_have_the_same_bits() -> None:
     whole = unroll().slopes(START, examples(3), after)
     thrifty = unroll(1).slopes(START, examples(3), after)
     assert all(torch.equal(a, b) for a, b in zip(whole, thrifty, strict=True))
 
 
-def test_weights_are_kept_as_memory_allows() -> None:
+def test_the_checkpoint_interval_depends_on_memory() -> None:
     assert stretch(100, 10, 1000) == 1
     assert bytes_kept(100, 10, 1000) == 1000
     # Every tenth of 100, and the ten of a stretch.
@@ -128,8 +124,8 @@ def test_weights_are_kept_as_memory_allows() -> None:
     assert bytes_kept(95, 10, 0) == 200
 
 
-def test_training_is_one_step_of_gradient_descent_an_example() -> None:
-    # Two classes, weights 0: softmax (1/2, 1/2), slope of the bias (1/2 - y) for a whole label.
+def test_training_takes_one_gradient_step_per_example() -> None:
+    # Two classes, weights 0: softmax (1/2, 1/2), gradient of the bias (1/2 - y).
     line = nn.Linear(1, 2).double()
     start = [torch.zeros_like(one) for one in line.parameters()]
     one = Synthetic(

@@ -1,4 +1,4 @@
-"""The bag that learns sparsely, against torch's own."""
+"""The sparse embedding bag equals `nn.EmbeddingBag`."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def bag(padding: int | None = 0) -> nn.EmbeddingBag:
     return made
 
 
-def test_averages_the_words_and_leaves_padding_out():
+def test_averages_the_words_without_padding():
     # Words 1 and 4 are (2, 3) and (8, 9): mean (5, 6). A text of padding alone is zero.
     tokens = torch.tensor([[1, 4, 0], [0, 0, 0]])
     assert SparseBag(bag())(tokens).tolist() == [[5.0, 6.0], [0.0, 0.0]]
@@ -33,7 +33,7 @@ def test_averages_the_words_and_leaves_padding_out():
     ),
     st.sampled_from([0, None, 2]),
 )
-def test_gives_the_values_and_slopes_of_torchs_own(texts, padding):
+def test_values_and_gradients_equal_those_of_torch(texts, padding):
     tokens = torch.tensor(texts)
     plain, sparse = bag(padding), SparseBag(bag(padding))
     weights = torch.arange(2.0 * len(tokens), dtype=torch.float64).view(-1, 2)
@@ -54,5 +54,5 @@ def test_gives_the_values_and_slopes_of_torchs_own(texts, padding):
         nn.Embedding(4, 2),
     ],
 )
-def test_stands_in_for_nothing_that_does_more(other):
+def test_does_not_replace_bags_with_other_options(other):
     assert not can_stand_in(other)

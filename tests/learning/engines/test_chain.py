@@ -1,4 +1,4 @@
-"""The way back, written out, gives autograd's gradients."""
+"""The handwritten backward pass gives the gradients of autograd."""
 
 import math
 
@@ -15,7 +15,7 @@ from overheard.learning.engines.vmapped import Vmapped
 )
 @pytest.mark.parametrize("bend", [nn.ReLU(inplace=True), nn.LeakyReLU(0.1), nn.Tanh()])
 @pytest.mark.parametrize("bias", [True, False])
-def test_gradients_and_losses_are_those_of_vmap(bend, bias, aim):
+def test_gradients_and_losses_equal_those_of_vmap(bend, bias, aim):
     model = nn.Sequential(
         nn.Flatten(), nn.Linear(6, 5, bias=bias), bend, nn.Linear(5, 3, bias=bias)
     ).double()
@@ -38,7 +38,7 @@ def test_gradients_and_losses_are_those_of_vmap(bend, bias, aim):
 
 
 @pytest.mark.parametrize("way", [Chain, Vmapped])
-def test_a_smoothed_target_that_is_met_has_no_slope_and_the_loss_of_its_spread(way):
+def test_a_matched_smoothed_target_has_no_gradient_and_the_loss_of_its_entropy(way):
     # Weights (ln 3, 0) give an input of 1 the probabilities (3/4, 1/4). At smoothing 1/2 the
     # target of label 0 is 1/2 (1, 0) + 1/4 = (3/4, 1/4): met. Label 1 has (1/4, 3/4), so its
     # slope is (1/2, -1/2). Each example weighs 1/2, in a member of its own.
@@ -60,7 +60,7 @@ def test_a_smoothed_target_that_is_met_has_no_slope_and_the_loss_of_its_spread(w
 
 
 @pytest.mark.parametrize("way", [Chain, Vmapped])
-def test_a_rating_that_is_expected_as_it_is_has_no_slope_and_one_that_is_not_has_this(way):
+def test_a_correct_expected_rating_has_no_gradient_and_a_wrong_one_the_computed_gradient(way):
     # Weights (ln 3, 0) give an input of 1 the probabilities (3/4, 1/4), so a rating of 1/4 is
     # expected: (1/4)^2 from label 0 and (3/4)^2 from label 1. The rating's slope at the logits
     # is 3/4 (0 - 1/4) and 1/4 (1 - 1/4), -+ 3/16, times 2 (1/4) or 2 (-3/4). Weights (0, 0)

@@ -1,4 +1,4 @@
-"""Fitting a network: it learns what there is to learn, the same each time."""
+"""Fitting a network works and is reproducible."""
 
 import pytest
 import torch
@@ -20,20 +20,20 @@ class TestFit:
     SCHEDULE = FitSchedule(epochs=100, batch=16, rate=0.05)
 
     @pytest.mark.slow
-    def test_comes_to_tell_shares_that_can_be_told(self):
+    def test_learns_predictable_shares(self):
         inputs = planted(200)
         shares = (2 * inputs).softmax(1)
         network = fit(linear, inputs, shares, divergence, self.SCHEDULE, Seed(0))
         torch.testing.assert_close(told(network, inputs), shares.double(), atol=0.02, rtol=0)
 
-    def test_tells_about_the_mean_where_there_is_nothing_to_learn(self):
+    def test_predicts_about_the_mean_if_inputs_are_uninformative(self):
         shares = torch.tensor([[0.5, 0.3, 0.2]]).expand(100, 3)
         network = fit(linear, torch.zeros(100, 3), shares, divergence, self.SCHEDULE, Seed(0))
         torch.testing.assert_close(
             told(network, torch.zeros(1, 3)), shares[:1].double(), atol=0.01, rtol=0
         )
 
-    def test_the_same_seed_gives_the_same_bits_and_another_does_not(self):
+    def test_the_bits_depend_on_the_seed(self):
         inputs = planted(40)
         once, again, other = (
             fit(linear, inputs, inputs.softmax(1), divergence, FitSchedule(2, 16), Seed(value))
@@ -42,13 +42,13 @@ class TestFit:
         assert torch.equal(once.weight, again.weight)
         assert not torch.equal(once.weight, other.weight)
 
-    def test_leaves_the_global_generator_as_it_was(self):
+    def test_restores_the_global_generator(self):
         inputs = planted(20)
         before = torch.get_rng_state()
         fit(linear, inputs, inputs.softmax(1), divergence, FitSchedule(1, 16), Seed(0))
         assert torch.equal(torch.get_rng_state(), before)
 
-    def test_walks_a_tenth_as_fast_after_the_given_epoch(self):
+    def test_the_rate_drops_to_a_tenth_after_the_given_epoch(self):
         # Adam's first steps have about the length of the rate each: 1 epoch of 1 step at 0.1,
         # then 1 at 0.01.
         def moved(epochs: int) -> float:
@@ -68,12 +68,12 @@ class TestFit:
         assert moved(2) == pytest.approx(0.01, rel=0.1)
 
     @pytest.mark.parametrize("wrong", [(0, 1, 1.0), (1, 0, 1.0), (1, 1, 0.0)])
-    def test_refuses_a_training_that_cannot_be(self, wrong):
+    def test_refuses_invalid_settings(self, wrong):
         with pytest.raises(ValueError, match="above 0"):
             FitSchedule(*wrong)
 
 
-def test_divergence_is_the_mean_of_what_is_lost_in_nats():
+def test_divergence_is_the_mean_in_nats():
     # Logits of 0 say 1/2 each. One client of (1, 0): ln 2. One of (1/2, 1/2): 0.
     shares = torch.tensor([[1.0, 0.0], [0.5, 0.5]])
     assert float(divergence(torch.zeros(2, 2), shares)) == pytest.approx(0.6931 / 2, abs=1e-4)

@@ -17,17 +17,17 @@ def blobs(dims: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
 
 @pytest.mark.parametrize("dims", [6, 100])
 @pytest.mark.parametrize("cost", [0.1, 1.0])
-def test_margins_are_those_of_scikit_learn(dims, cost) -> None:
+def test_margins_equal_those_of_scikit_learn(dims, cost) -> None:
     vectors, labels = blobs(dims)
-    theirs = LinearSVC(C=cost, tol=1e-8, max_iter=1_000_000).fit(vectors, labels)
+    reference = LinearSVC(C=cost, tol=1e-8, max_iter=1_000_000).fit(vectors, labels)
     svm = fit_linear_svm(vectors, labels, 5, Seed(0), cost=cost)
     other = blobs(dims, 1)[0]
     np.testing.assert_allclose(
-        svm.margins(other).numpy(), theirs.decision_function(other.numpy()), atol=5e-3
+        svm.margins(other).numpy(), reference.decision_function(other.numpy()), atol=5e-3
     )
 
 
-def test_two_examples_stand_at_the_margins_worked_by_hand() -> None:
+def test_two_examples_have_the_margins_computed_by_hand() -> None:
     # x = 1 and x = -1, with a 1 beside: w1 and intercept minimise w^2/2 + b^2/2 + sum of
     # (1 - w)^2 over both, b = 0: w - 4 (1 - w) = 0, so w = 0.8.
     svm = fit_linear_svm(torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 1]), 2, Seed(0))
@@ -38,7 +38,7 @@ def test_two_examples_stand_at_the_margins_worked_by_hand() -> None:
 
 
 @pytest.mark.slow
-def test_the_order_of_steps_hangs_on_the_seed_and_moves_little() -> None:
+def test_the_seed_changes_the_order_of_steps_and_the_result_only_slightly() -> None:
     vectors, labels = blobs(6)
     first, again, other = (
         fit_linear_svm(vectors, labels, 5, Seed(n)).weight for n in (0, 0, 1)
@@ -48,6 +48,6 @@ def test_the_order_of_steps_hangs_on_the_seed_and_moves_little() -> None:
     torch.testing.assert_close(first, other, atol=5e-3, rtol=0)
 
 
-def test_one_class_is_refused() -> None:
+def test_refuses_one_class() -> None:
     with pytest.raises(ValueError, match="two classes"):
         fit_linear_svm(torch.ones(2, 2), torch.zeros(2, dtype=torch.long), 1, Seed(0))

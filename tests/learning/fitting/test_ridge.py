@@ -3,7 +3,7 @@ import torch
 from overheard.learning.fitting.ridge import fit_ridge
 
 
-def test_a_penalty_pulls_its_own_weight_alone():
+def test_a_penalty_shrinks_only_its_own_weight():
     numbers = torch.eye(2, dtype=torch.float64)
     goal = torch.tensor([6.0, 6.0], dtype=torch.float64)
     # 6 / (1 + 2) where the penalty is 2, and 6 where there is none.
@@ -11,7 +11,7 @@ def test_a_penalty_pulls_its_own_weight_alone():
     assert weights.tolist() == [2, 6]
 
 
-def test_each_penalty_gives_the_bits_of_a_scaled_identity():
+def test_equal_penalties_give_the_bits_of_a_scaled_identity():
     generator = torch.Generator().manual_seed(0)
     numbers = torch.randn(50, 7, generator=generator, dtype=torch.float64)
     goal = torch.randn(50, generator=generator, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""The network for images of rounds: as large as published, and whole for any image."""
+"""The LDIA network: published layers, and logits for any size of image."""
 
 import torch
 from hypothesis import given, settings
@@ -16,7 +16,7 @@ def linear_inputs(network: nn.Module) -> list[int]:
     return [module.in_features for module in network if isinstance(module, nn.Linear)]
 
 
-def test_ten_rounds_of_ten_classes_and_64_features_take_both_convolutions():
+def test_ten_rounds_of_ten_classes_and_64_features_use_both_convolutions():
     # 640 / 10 = 64: ratio 60, kernel 5 x 300. Rounds: (10 + 10 - 5) // 4 + 1 = 4, pooled 2,
     # pooled 1. Width: (640 + 10 - 300) // 4 + 1 = 88, pooled 44, pooled 22. 192 * 22 = 4224.
     network = rounds_image_network(10, 640, 10)
@@ -24,7 +24,7 @@ def test_ten_rounds_of_ten_classes_and_64_features_take_both_convolutions():
     assert linear_inputs(network) == [4224, 512, 64]
 
 
-def test_five_rounds_leave_the_second_convolution_nothing():
+def test_five_rounds_omit_the_second_convolution():
     # Rounds: (5 + 10 - 5) // 4 + 1 = 3, pooled 1, pooled 0. Width: 640 / 5 = 128: ratio 100,
     # (650 - 500) // 4 + 1 = 38, pooled 19: 64 * 19 = 1216.
     network = rounds_image_network(5, 640, 10)
@@ -32,7 +32,7 @@ def test_five_rounds_leave_the_second_convolution_nothing():
     assert linear_inputs(network) == [1216, 512, 64]
 
 
-def test_one_round_is_read_without_convolution():
+def test_one_round_uses_no_convolution():
     # Kernel of 5 * 600 numbers, wider than 640 + 10.
     network = rounds_image_network(1, 640, 10)
     assert not convolutions(network)
@@ -41,7 +41,7 @@ def test_one_round_is_read_without_convolution():
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 12), st.integers(2, 300), st.integers(2, 5))
-def test_every_image_gets_logits(rounds, width, classes):
+def test_returns_logits_for_every_size_of_image(rounds, width, classes):
     network = rounds_image_network(rounds, width, classes)
     with torch.no_grad():
         assert network(torch.zeros(2, rounds, width)).shape == (2, classes)

@@ -1,4 +1,4 @@
-"""Networks side by side: each with its own weights, rows and inputs."""
+"""Ensembles: each network has its own weights, rows and inputs."""
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ def shares_of_all() -> Tensor:
 
 
 def tokens_of_all() -> Tensor:
-    """Each class's share beside four numbers that mean nothing; the same for both networks."""
+    """The share of each class and four uninformative numbers, equal for both networks."""
     noise = torch.randn(CLIENTS, CLASSES, NUMBERS - 1, generator=Seed(1).generator())
     tokens = torch.cat((shares_of_all()[:, :, None], noise), 2)
     return torch.stack((tokens, tokens))
@@ -49,7 +49,7 @@ def of_numbers(seed: int = 2) -> OfNumbers:
 def trained(
     networks: SideBySide, inputs: Tensor, shares: Tensor, rows=ROWS, training=SHORT
 ) -> Tensor:
-    """What they say of every client, once they have learned."""
+    """The shares that trained networks predict for every client."""
     with seeded(Seed(3)):
         train_side_by_side(networks, inputs, shares, rows, training, Seed(4))
     return networks(inputs)
@@ -62,13 +62,13 @@ KINDS = pytest.mark.parametrize(
 )
 
 
-class TestLinears:
+class TestEnsembleLinear:
     def layer(self) -> Linears:
         with seeded(Seed(5)):
             return Linears(2, 4, 3)
 
     @pytest.mark.parametrize("many", [(7,), (7, 3), (2, 3, 5)])
-    def test_each_network_maps_its_own_numbers_as_a_layer_of_its_own(self, many):
+    def test_each_network_equals_a_separate_linear_layer(self, many):
         layer = self.layer()
         numbers = torch.randn(2, *many, 4, generator=Seed(6).generator())
         weights = dict(layer.named_parameters())
@@ -80,32 +80,32 @@ class TestLinears:
             )
             torch.testing.assert_close(mapped[place], alone)
 
-    def test_starts_as_torch_starts_a_layer(self):
+    def test_has_the_initialization_of_torch(self):
         # Uniform within 1 / sqrt(4), of every network anew.
         for parameter in self.layer().parameters():
             assert float(parameter.detach().abs().max()) <= 0.5
             assert not torch.equal(parameter[0], parameter[1])
 
 
-class TestOfTokens:
+class TestDeepSetEnsemble:
     @settings(deadline=None, max_examples=20)
     @given(st.permutations(range(CLASSES)))
-    def test_renaming_the_classes_renames_the_answer_of_one_that_has_no_names(self, order):
+    def test_without_embeddings_permuting_classes_permutes_the_prediction(self, order):
         networks = of_tokens().eval()
         with torch.no_grad():
             dict(networks.named_parameters())["_names"].zero_()
             inputs = tokens_of_all()
-            told = networks(inputs)
+            predicted = networks(inputs)
             renamed = networks(inputs[:, :, order])
-        torch.testing.assert_close(renamed, told[:, :, order], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(renamed, predicted[:, :, order], rtol=1e-4, atol=1e-5)
 
-    def test_names_let_it_tell_classes_of_the_same_token_apart(self):
+    def test_embeddings_distinguish_classes_with_equal_inputs(self):
         networks = of_tokens().eval()
         with torch.no_grad():
-            told = networks(torch.ones(2, 1, CLASSES, NUMBERS))
-        assert float(told.std(2).min()) > 1e-5
+            predicted = networks(torch.ones(2, 1, CLASSES, NUMBERS))
+        assert float(predicted.std(2).min()) > 1e-5
 
-    def test_what_a_class_is_said_to_have_hangs_on_the_other_classes_too(self):
+    def test_the_prediction_for_a_class_depends_on_the_other_classes(self):
         networks = of_tokens().eval()
         inputs = tokens_of_all()
         other = inputs.clone()
@@ -117,22 +117,22 @@ class TestOfTokens:
 
 @KINDS
 class TestTraining:
-    def test_learns_what_there_is_to_learn(self, make, inputs):
+    def test_learns_predictable_shares(self, make, inputs):
         shares = shares_of_all()
-        told = trained(make(), inputs, shares, training=NetworkTraining(steps=200))
-        misses = (told.softmax(2) - shares).abs().sum(2)  # (networks, clients)
+        predicted = trained(make(), inputs, shares, training=NetworkTraining(steps=200))
+        misses = (predicted.softmax(2) - shares).abs().sum(2)  # (networks, clients)
         uniform = (shares - 1 / CLASSES).abs().sum(1)
         for own, missed in zip(ROWS, misses, strict=True):
             assert float(missed[own].mean()) < 0.25 * float(uniform[own].mean())
 
-    def test_a_network_does_not_hang_on_the_inputs_of_its_neighbour(self, make, inputs):
+    def test_a_network_does_not_depend_on_the_inputs_of_another(self, make, inputs):
         other = torch.stack((inputs[0], -inputs[1]))
         shares = shares_of_all()
         one, two = (trained(make(), given, shares) for given in (inputs, other))
         assert torch.equal(one[0], two[0])
         assert not torch.equal(one[1], two[1])
 
-    def test_a_network_does_not_hang_on_clients_outside_its_rows(self, make, inputs):
+    def test_a_network_does_not_depend_on_clients_outside_its_rows(self, make, inputs):
         shares, other = shares_of_all(), shares_of_all()
         # The last 20 are rows of the second network only.
         other[40:] = other[40:].roll(1, 1)
@@ -145,20 +145,20 @@ class TestTraining:
         one, again = (trained(make(), inputs, shares) for _ in range(2))
         assert torch.equal(one, again)
 
-    def test_other_batches_make_another_network(self, make, inputs):
+    def test_other_batches_give_another_network(self, make, inputs):
         shares = shares_of_all()
         networks = make()
         with seeded(Seed(3)):
             train_side_by_side(networks, inputs, shares, ROWS, SHORT, Seed(5))
         assert not torch.equal(networks(inputs), trained(make(), inputs, shares))
 
-    def test_afterwards_they_answer_the_same_every_time_and_learn_no_more(self, make, inputs):
+    def test_trained_networks_are_deterministic_and_frozen(self, make, inputs):
         networks = make()
-        told = trained(networks, inputs, shares_of_all())
-        assert torch.equal(networks(inputs), told)
-        assert not told.requires_grad
+        predicted = trained(networks, inputs, shares_of_all())
+        assert torch.equal(networks(inputs), predicted)
+        assert not predicted.requires_grad
 
-    def test_takes_one_thread_and_gives_the_others_back(self, make, inputs):
+    def test_uses_one_thread_and_restores_the_number(self, make, inputs):
         before = torch.get_num_threads()
         torch.set_num_threads(2)
         try:
@@ -171,7 +171,7 @@ class TestTraining:
 
 
 @KINDS
-def test_weights_that_were_kept_make_the_same_networks_again(make, inputs):
+def test_stored_weights_restore_the_same_networks(make, inputs):
     networks, fresh = make().eval(), make(seed=7)
     kept = networks.state_dict(prefix="ours/") | make(seed=8).state_dict(prefix="others/")
     load_weights(fresh, kept, "ours/")
@@ -179,7 +179,7 @@ def test_weights_that_were_kept_make_the_same_networks_again(make, inputs):
     assert not fresh(inputs).requires_grad
 
 
-def test_the_rate_rises_to_its_height_and_falls_to_nothing():
+def test_the_rate_rises_to_its_maximum_and_falls_to_0():
     # Half of a cosine: halfway down at 0.2 + 0.8 / 2.
     assert [_height(way) for way in (WARMING, 0.6, 1.0)] == pytest.approx([1, 0.5, 0])
     assert 0 < _height(0.0) < 0.01

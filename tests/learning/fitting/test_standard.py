@@ -1,4 +1,4 @@
-"""One scale for all numbers, and none for those that do not differ."""
+"""Standardization, and constant features."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from overheard.core.seeds import Seed
 from overheard.learning.fitting.standard import Standard, standard_of, standard_of_parts
 
 
-def test_takes_off_the_mean_and_divides_by_the_spread():
+def test_subtracts_the_mean_and_divides_by_the_deviation():
     # Mean 3, deviations -2, 0, 2: spread sqrt(8 / 3) = 1.63299; 2 / 1.63299 = 1.22474.
     numbers = torch.tensor([[1.0], [3.0], [5.0]])
     torch.testing.assert_close(
@@ -19,12 +19,12 @@ def test_takes_off_the_mean_and_divides_by_the_spread():
 
 @settings(deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
-def test_a_number_that_was_constant_tells_nothing_whatever_it_is_later(constant, later):
+def test_a_feature_that_was_constant_in_the_fit_becomes_0(constant, later):
     standard = standard_of(torch.full((5, 2), constant))
     assert standard.of(torch.full((1, 2), later)).abs().max() == 0
 
 
-def test_keeps_the_places_of_numbers():
+def test_keeps_the_shape():
     numbers = torch.tensor([[[1.0, 10.0]], [[3.0, 30.0]]])
     torch.testing.assert_close(
         standard_of(numbers).of(numbers), torch.tensor([[[-1.0, -1.0]], [[1.0, 1.0]]])
@@ -32,19 +32,19 @@ def test_keeps_the_places_of_numbers():
 
 
 @pytest.mark.parametrize("size", [1, 7, 30])
-def test_parts_give_the_scale_of_the_whole(size):
+def test_fitting_to_parts_equals_fitting_to_all(size):
     numbers = 5 + 0.01 * torch.randn(30, 2, generator=Seed(0).generator())
     whole, parts = standard_of(numbers), standard_of_parts(iter(numbers.split(size)))
     torch.testing.assert_close(parts.mean, whole.mean)
     torch.testing.assert_close(parts.spread, whole.spread, rtol=1e-4, atol=0)
 
 
-def test_a_number_that_is_constant_in_all_parts_tells_nothing():
+def test_a_feature_that_is_constant_in_all_parts_becomes_0():
     standard = standard_of_parts([torch.full((3, 1), 0.1), torch.full((4, 1), 0.1)])
     assert float(standard.of(torch.tensor([[7.0]]))) == 0
 
 
-def test_a_scale_is_the_same_when_made_again_from_tensors():
+def test_tensors_restore_the_same_standardizer():
     first, other = (standard_of(torch.tensor([[1.0], [3.0]]) * k) for k in (1, 5))
     kept = first.tensors("first") | other.tensors("other")
     again = Standard.from_tensors(kept, "first")

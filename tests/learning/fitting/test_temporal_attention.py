@@ -1,4 +1,4 @@
-"""Attention over rounds, worked by hand."""
+"""Attention over rounds, computed by hand."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def test_equal_scores_give_the_mean_of_the_states(attention):
         torch.testing.assert_close(attention(STATES), torch.tensor([[0.5, 1.0]]))
 
 
-def test_states_are_weighed_by_the_softmax_of_their_scores(attention):
+def test_states_are_weighted_by_the_softmax_of_their_scores(attention):
     # v = (1, 0): e = tanh(0), tanh(0.5), tanh(1) = 0, 0.46212, 0.76159; e^e = 1, 1.58743,
     # 2.14169, sum 4.72912; weights 0.21146, 0.33567, 0.45287.
     # c = (0.33567 / 2 + 0.45287, 0.21146 - 0.33567 + 3 * 0.45287) = (0.62071, 1.23441).
@@ -41,7 +41,7 @@ def test_states_are_weighed_by_the_softmax_of_their_scores(attention):
 
 @settings(deadline=None)
 @given(st.integers(1, 6), st.integers(1, 4), st.floats(-5, 5))
-def test_a_mean_never_leaves_the_range_of_the_states(rounds, clients, scale):
+def test_the_mean_is_within_the_range_of_the_states(rounds, clients, scale):
     with seeded(Seed(rounds)):
         attention = TemporalAttention(3)
     states = scale * torch.randn(clients, rounds, 3, generator=Seed(clients).generator())
@@ -51,7 +51,7 @@ def test_a_mean_never_leaves_the_range_of_the_states(rounds, clients, scale):
     assert bool((mean >= states.amin(1) - 1e-4).all())
 
 
-def test_the_recurrence_heeds_the_order_of_rounds():
+def test_the_recurrence_depends_on_the_order_of_rounds():
     with seeded(Seed(0)):
         network = AttentiveRecurrence(features=4, classes=3)
     features = torch.randn(2, 5, 4, generator=Seed(1).generator())

@@ -1,4 +1,4 @@
-"""Tasks in worker processes: done once each, whoever dies."""
+"""Tasks in worker processes run once each, even if workers die."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def done(*jobs: Job, workers: int = 2) -> dict[int, list[float]]:
     return {piece.number: piece.tensors["scaled"].tolist() for piece in work}
 
 
-def test_every_task_is_done_once_whatever_the_order() -> None:
+def test_runs_every_task_once() -> None:
     work = list(processes.muster(2).work(tasks(*(Scaled(float(n)) for n in range(9)))))
     assert sorted(piece.number for piece in work) == list(range(9))
     for piece in work:
@@ -37,7 +37,7 @@ def test_every_task_is_done_once_whatever_the_order() -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_is_replaced_and_its_task_done_by_another(tmp_path) -> None:
+def test_replaces_a_dead_worker_and_retries_its_task(tmp_path) -> None:
     jobs = (DiesAtFirst(str(tmp_path), RETRIES), Scaled(5.0))
     assert done(*jobs) == {0: [2.0, 6.0], 1: [5.0, 15.0]}
     assert len(list(tmp_path.iterdir())) == RETRIES
@@ -45,17 +45,17 @@ def test_a_worker_that_dies_is_replaced_and_its_task_done_by_another(tmp_path) -
 
 
 @pytest.mark.slow
-def test_a_worker_killed_while_nobody_needs_it_is_replaced_too() -> None:
+def test_replaces_a_worker_that_was_killed_while_idle() -> None:
     done(Scaled(1.0))
-    crew = processes.muster(2)
-    os.kill(crew._workers[0].process.pid, signal.SIGKILL)
-    crew._workers[0].process.wait()
-    crew.rest()
+    worker_pool = processes.muster(2)
+    os.kill(worker_pool._workers[0].process.pid, signal.SIGKILL)
+    worker_pool._workers[0].process.wait()
+    worker_pool.rest()
     assert done(*[Scaled(2.0)] * 6) == {number: [2.0, 6.0] for number in range(6)}
 
 
 @pytest.mark.slow
-def test_a_task_that_kills_everyone_is_given_up(tmp_path) -> None:
+def test_gives_up_a_task_that_kills_every_worker(tmp_path) -> None:
     with pytest.raises(WorkerError, match=r"died .exit code -9.*fewer workers"):
         done(DiesAtFirst(str(tmp_path), 99), workers=1)
     assert len(list(tmp_path.iterdir())) == RETRIES + 1
@@ -63,12 +63,12 @@ def test_a_task_that_kills_everyone_is_given_up(tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_an_error_of_a_job_is_raised_as_itself() -> None:
+def test_raises_the_original_error_of_a_job() -> None:
     with pytest.raises(PlanError, match="change the plan"):
         done(Refuses())
 
 
-def test_a_job_that_cannot_be_sent_is_done_here() -> None:
+def test_runs_a_job_that_cannot_be_sent_in_this_process() -> None:
     class Local(Job):
         def run(self, tensors):
             return Scaled(7.0).run(tensors)
@@ -79,12 +79,12 @@ def test_a_job_that_cannot_be_sent_is_done_here() -> None:
 
 
 @pytest.mark.slow
-def test_a_caller_who_stops_listening_ends_the_workers() -> None:
-    crew = processes.muster(1)
-    work = crew.work(tasks(Scaled(1.0), Endless(), Endless()))
+def test_a_caller_that_stops_early_ends_the_workers() -> None:
+    worker_pool = processes.muster(1)
+    work = worker_pool.work(tasks(Scaled(1.0), Endless(), Endless()))
     next(work)
     work.close()
-    assert crew._workers[0].process.returncode == -signal.SIGKILL
+    assert worker_pool._workers[0].process.returncode == -signal.SIGKILL
     assert not processes.are_ready(1)
 
 
@@ -94,16 +94,16 @@ from overheard.learning.workers import processes
 from overheard.learning.workers.job import Bundle, WorkerTask
 from tests.learning.jobs import Endless
 
-crew = processes.muster(1)
-print(crew._workers[0].process.pid, flush=True)
-list(crew.work([(0, WorkerTask(Endless(), (Bundle({"numbers": torch.ones(1)}),)))]))
+worker_pool = processes.muster(1)
+print(worker_pool._workers[0].process.pid, flush=True)
+list(worker_pool.work([(0, WorkerTask(Endless(), (Bundle({"numbers": torch.ones(1)}),)))]))
 """
 
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path) -> None:
-    told, worker = interrupt(ENDLESS, tmp_path)
-    assert told.rstrip().endswith("KeyboardInterrupt")
+    stderr, worker = interrupt(ENDLESS, tmp_path)
+    assert stderr.rstrip().endswith("KeyboardInterrupt")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
     assert not list(tmp_path.glob("overheard-*"))

@@ -1,4 +1,4 @@
-"""Worker processes: the sequential engine's bits, and no process left over."""
+"""Worker processes give the bits of the sequential engine, and none is left over."""
 
 import os
 import signal
@@ -19,9 +19,9 @@ from overheard.learning.train import train_cohort
 from overheard.learning.workers import processes
 from overheard.learning.workers.processes import WorkerError, hire
 from tests.learning.cases import (
+    CLIENTS,
     CONVOLUTIONS,
     IMAGES,
-    MEMBERS,
     MLP,
     READING,
     RECIPES,
@@ -45,7 +45,7 @@ CASES = {
 }
 
 
-def train(build, task, members=MEMBERS, recipe=RECIPES["momentum"], **settings):
+def train(build, task, members=CLIENTS, recipe=RECIPES["momentum"], **settings):
     start, pool = start_of(build, torch.float32), pool_of(task, torch.float32)
     return train_cohort(build, start, pool, members, recipe, seed=SEED, round=3, **settings)
 
@@ -61,58 +61,58 @@ def test_workers_give_the_bits_of_the_sequential_engine(case, recipe):
     build, task = CASES[case]
     here = list(train(build, task, recipe=RECIPES[recipe], engine="sequential"))
     there = list(train(build, task, recipe=RECIPES[recipe], engine="processes", workers=2))
-    assert [each.member for each in there] == list(MEMBERS)
+    assert [each.member for each in there] == list(CLIENTS)
     for one, other in zip(here, there, strict=True):
         assert same_bits(one.delta, other.delta)
         assert one.loss == other.loss
 
 
-def test_workers_stay_for_the_next_call():
+def test_workers_are_reused():
     list(train(MLP, TABLE, engine="processes", workers=2))
     assert processes.are_ready(2)
-    crew = hire(lesson(MLP, TABLE), 2)
-    before = [worker.process.pid for worker in crew._workers]
-    crew.rest()
+    worker_pool = hire(lesson(MLP, TABLE), 2)
+    before = [worker.process.pid for worker in worker_pool._workers]
+    worker_pool.rest()
     list(train(CONVOLUTIONS, IMAGES, engine="processes", workers=2))
-    crew = hire(lesson(MLP, TABLE), 2)
-    assert [worker.process.pid for worker in crew._workers] == before
-    crew.rest()
+    worker_pool = hire(lesson(MLP, TABLE), 2)
+    assert [worker.process.pid for worker in worker_pool._workers] == before
+    worker_pool.rest()
 
 
 @pytest.mark.slow
-def test_a_caller_who_stops_listening_ends_the_workers():
-    crew = hire(lesson(MLP, TABLE), 1)
-    trained = crew.train(MEMBERS, 1)
+def test_a_caller_that_stops_early_ends_the_workers():
+    worker_pool = hire(lesson(MLP, TABLE), 1)
+    trained = worker_pool.train(CLIENTS, 1)
     next(trained)
     trained.close()
     # The process is gone, and was waited for: it left no zombie behind.
-    assert crew._workers[0].process.returncode == -signal.SIGKILL
+    assert worker_pool._workers[0].process.returncode == -signal.SIGKILL
     assert not processes.are_ready(1)
 
 
-@pytest.mark.parametrize("window", [1, len(MEMBERS), 99])
-def test_a_caller_who_took_every_member_leaves_the_workers_at_rest(window):
-    crew = hire(lesson(MLP, TABLE), 1)
-    trained = crew.train(MEMBERS, window)
-    assert [each.member for each in islice(trained, len(MEMBERS))] == list(MEMBERS)
+@pytest.mark.parametrize("window", [1, len(CLIENTS), 99])
+def test_a_caller_that_took_every_result_leaves_the_workers_idle(window):
+    worker_pool = hire(lesson(MLP, TABLE), 1)
+    trained = worker_pool.train(CLIENTS, window)
+    assert [each.member for each in islice(trained, len(CLIENTS))] == list(CLIENTS)
     assert processes.are_ready(1)
     trained.close()
-    assert crew._workers[0].process.poll() is None
+    assert worker_pool._workers[0].process.poll() is None
     assert processes.are_ready(1)
 
 
 @pytest.mark.slow
-def test_a_dead_worker_is_named():
-    crew = hire(lesson(MLP, TABLE), 1)
-    number = crew._workers[0].process.pid
+def test_names_a_dead_worker():
+    worker_pool = hire(lesson(MLP, TABLE), 1)
+    number = worker_pool._workers[0].process.pid
     os.kill(number, signal.SIGKILL)
     with pytest.raises(WorkerError, match=f"{number} died .exit code -9.*fewer workers"):
-        list(crew.train(MEMBERS, 2))
+        list(worker_pool.train(CLIENTS, 2))
     assert not processes.are_ready(1)
 
 
 @pytest.mark.slow
-def test_tells_what_went_wrong_in_a_worker():
+def test_reports_an_error_in_a_worker():
     members = (Member("client/9", torch.tensor([99])),)
     with pytest.raises(WorkerError, match=r"client/9(.|\n)*IndexError"):
         list(train(MLP, TABLE, members, engine="processes", workers=1))
@@ -128,7 +128,7 @@ def test_refuses_a_model_that_cannot_be_sent():
 
 
 def test_refuses_to_compute_on_a_gpu():
-    with pytest.raises(PlanError, match="computes on the cpu"):
+    with pytest.raises(PlanError, match="computes on the CPU"):
         train(MLP, TABLE, engine="processes", device="cuda")
 
 
@@ -144,10 +144,10 @@ from overheard.learning.initial import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_cohort
 
-def mine():
+def build_here():
     return torch.nn.Sequential(torch.nn.Linear(3, 2))
 
-for build in (partial(Mlp().build, Task((3,), ("a", "b"))), mine):
+for build in (partial(Mlp().build, Task((3,), ("a", "b"))), build_here):
     trained = train_cohort(
         build,
         initial_weights(build, Seed(0)),
@@ -164,7 +164,7 @@ for build in (partial(Mlp().build, Task((3,), ("a", "b"))), mine):
 
 
 ENDLESS = (
-    SCRIPT.split("def mine", maxsplit=1)[0]
+    SCRIPT.split("def build_here", maxsplit=1)[0]
     + """
 from overheard.learning.cohort import Lesson
 from overheard.learning.workers.processes import hire
@@ -173,30 +173,30 @@ build = partial(Mlp().build, Task((3,), ("a", "b")))
 pool = Examples(torch.ones(4, 3), torch.zeros(4, dtype=torch.int64))
 recipe = Recipe(rate=0.1, epochs=10**9, batch=2)
 start = initial_weights(build, Seed(0))
-crew = hire(Lesson(build, start, pool, recipe, Seed(0), 0, torch.device("cpu")), 1)
-print(crew._workers[0].process.pid, flush=True)
-list(crew.train([Member("client/0", torch.arange(4))], 1))
+worker_pool = hire(Lesson(build, start, pool, recipe, Seed(0), 0, torch.device("cpu")), 1)
+print(worker_pool._workers[0].process.pid, flush=True)
+list(worker_pool.train([Member("client/0", torch.arange(4))], 1))
 """
 )
 
 
 @pytest.mark.slow
-def test_a_script_needs_no_guard_but_a_builder_of_its_own_is_refused(tmp_path):
+def test_a_script_needs_no_guard_but_its_own_builder_is_refused(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     done = subprocess.run(
         [sys.executable, path], check=False, capture_output=True, text=True, timeout=180
     )
     assert done.stdout == "1\n"
-    assert "PlanError: the model cannot be sent" in done.stderr
+    assert "PlanError: model: it cannot be sent" in done.stderr
 
 
-def test_another_pool_of_the_same_size_is_not_mistaken_for_the_last():
+def test_uses_a_new_pool_of_the_same_size():
     start = start_of(MLP, torch.float32)
     for sign in (1, -1):
         pool = pool_of(TABLE, torch.float32)
         pool = Examples(pool.inputs * sign, pool.labels)
-        run = partial(train_cohort, MLP, start, pool, MEMBERS, RECIPES["sgd"])
+        run = partial(train_cohort, MLP, start, pool, CLIENTS, RECIPES["sgd"])
         here = [each.delta for each in run(seed=SEED, round=3, engine="sequential")]
         there = [each.delta for each in run(seed=SEED, round=3, engine="processes", workers=2)]
         assert all(map(same_bits, here, there))
@@ -204,14 +204,14 @@ def test_another_pool_of_the_same_size_is_not_mistaken_for_the_last():
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path):
-    told, worker = interrupt(ENDLESS, tmp_path)
-    assert told.rstrip().endswith("KeyboardInterrupt")
+    stderr, worker = interrupt(ENDLESS, tmp_path)
+    assert stderr.rstrip().endswith("KeyboardInterrupt")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
 
 
 @pytest.mark.slow
-def test_workers_are_called_once_they_are_missed_and_change_no_bit(monkeypatch):
+def test_workers_are_started_once_they_save_time_and_change_no_bit(monkeypatch):
     # Three workers, as no other test asks for three; nothing is worth calling them at first.
     here = list(train(CONVOLUTIONS, IMAGES, engine="sequential"))
     monkeypatch.setattr(processes, "WORTH_CALLING", 1e9)
@@ -223,13 +223,13 @@ def test_workers_are_called_once_they_are_missed_and_change_no_bit(monkeypatch):
     while not processes.are_ready(3) and time.monotonic() < deadline:
         time.sleep(0.05)
     after = list(train(CONVOLUTIONS, IMAGES, workers=3))
-    crew = hire(lesson(MLP, TABLE), 3)
-    crew.stop()
+    worker_pool = hire(lesson(MLP, TABLE), 3)
+    worker_pool.stop()
     for one, *others in zip(here, before, meanwhile, after, strict=True):
         assert all(same_bits(one.delta, other.delta) for other in others)
 
 
-def test_workers_that_cannot_take_the_model_are_not_called_again(monkeypatch):
+def test_workers_that_cannot_load_the_model_are_not_started_again(monkeypatch):
     monkeypatch.setattr(processes, "_MISSED", {})
     processes.do_without(3)
     processes.miss(1e9, 3)

@@ -11,7 +11,7 @@ from tests.learning.jobs import Scaled
 JOB = Scaled(1.0)
 
 
-def test_what_is_mapped_is_what_was_handed_in() -> None:
+def test_mapped_tensors_equal_the_original_ones() -> None:
     tensors = {
         "table": torch.arange(6.0).view(2, 3),
         "turned": torch.arange(6).view(2, 3).T,
@@ -25,11 +25,11 @@ def test_what_is_mapped_is_what_was_handed_in() -> None:
 
 
 @pytest.mark.slow
-def test_a_bundle_is_written_once_and_gone_when_nobody_holds_it() -> None:
+def test_a_bundle_is_written_once_and_removed_with_its_last_reference() -> None:
     files = TaskFiles()
-    kept, dropped = (Bundle({name: torch.ones(2)}) for name in ("kept", "dropped"))
-    both = files.tensors(WorkerTask(JOB, (kept, dropped)))
-    again = files.tensors(WorkerTask(JOB, (kept,)))
+    stored, dropped = (Bundle({name: torch.ones(2)}) for name in ("kept", "dropped"))
+    both = files.tensors(WorkerTask(JOB, (stored, dropped)))
+    again = files.tensors(WorkerTask(JOB, (stored,)))
     assert again["kept"] is both["kept"]
     del dropped
     gc.collect()

@@ -1,4 +1,4 @@
-"""A worker's end of the connection: whatever becomes of the other end, it is no error."""
+"""The worker's end of the connection: a lost connection is no error."""
 
 import os
 import socket
@@ -14,27 +14,27 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a co
 UNREADABLE = b"no request"
 
 
-def go_deaf(connection: Connection) -> None:
-    """Whoever sends to this connection is told that nobody listens; what it sends arrives."""
+def stop_reading(connection: Connection) -> None:
+    """Close the reading side: sending to this connection fails."""
     with socket.socket(fileno=os.dup(connection.fileno())) as end:
         end.shutdown(socket.SHUT_RD)
 
 
-def test_ends_quietly_where_nobody_hears_that_it_is_up():
-    ours, theirs = Pipe()
-    handle = os.dup(theirs.fileno())
-    theirs.close()
-    ours.close()
+def test_ends_without_an_error_if_the_parent_is_gone_at_the_start():
+    parent_end, worker_end = Pipe()
+    handle = os.dup(worker_end.fileno())
+    worker_end.close()
+    parent_end.close()
     serve(handle, None)
 
 
-def test_ends_quietly_where_nobody_hears_what_failed():
-    ours, theirs = Pipe()
-    with theirs, ours, ThreadPoolExecutor(1) as executor:
-        serving = executor.submit(serve, os.dup(theirs.fileno()), None)
-        assert ours.recv() == Ready()
-        ours.send_bytes(UNREADABLE)
-        assert isinstance(ours.recv(), Failed)
-        go_deaf(ours)
-        ours.send_bytes(UNREADABLE)
+def test_ends_without_an_error_if_a_failure_cannot_be_sent():
+    parent_end, worker_end = Pipe()
+    with worker_end, parent_end, ThreadPoolExecutor(1) as executor:
+        serving = executor.submit(serve, os.dup(worker_end.fileno()), None)
+        assert parent_end.recv() == Ready()
+        parent_end.send_bytes(UNREADABLE)
+        assert isinstance(parent_end.recv(), Failed)
+        stop_reading(parent_end)
+        parent_end.send_bytes(UNREADABLE)
         serving.result(60)

@@ -1,4 +1,4 @@
-"""Our end of the connection to a worker: however the worker goes, it counts as dead."""
+"""The parent's end of the connection: a worker whose connection breaks is dead."""
 
 import os
 import struct
@@ -14,32 +14,32 @@ from overheard.learning.workers.worker_process import DeadWorkerError, WorkerPro
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
 
 CUT = struct.pack("!i", 100) + b"ten bytes."
-"""A message of 100 bytes, of which 10 came."""
+"""A message of 100 bytes, of which 10 arrived."""
 
 
 def cut_off(*messages: bytes) -> WorkerProcess:
-    """A worker that said so much and went half-way through the next message."""
+    """A worker that sent these messages and died within the next one."""
     worker = WorkerProcess(None)
-    ours, theirs = Pipe()
+    parent_end, worker_end = Pipe()
     for message in messages:
-        theirs.send_bytes(message)
-    os.write(theirs.fileno(), CUT)
-    theirs.close()
+        worker_end.send_bytes(message)
+    os.write(worker_end.fileno(), CUT)
+    worker_end.close()
     # The process itself reads the end of its connection, and ends.
     worker.connection.close()
-    worker.connection = ours
+    worker.connection = parent_end
     return worker
 
 
-def test_a_worker_that_dies_half_way_through_an_answer_is_dead():
+def test_a_worker_that_dies_within_a_response_is_dead():
     worker = cut_off()
     with worker.connection, pytest.raises(DeadWorkerError, match="while doing a task"):
         worker.answer("doing a task")
     assert worker.process.returncode is not None
 
 
-def test_a_worker_that_dies_half_way_through_a_tensor_is_dead():
-    told = ForkingPickler.dumps(Did((NamedTensor("delta", (25,), torch.float32),)))
-    worker = cut_off(told)
+def test_a_worker_that_dies_within_a_tensor_is_dead():
+    message = ForkingPickler.dumps(Did((NamedTensor("delta", (25,), torch.float32),)))
+    worker = cut_off(message)
     with worker.connection, pytest.raises(DeadWorkerError, match="while sending tensors"):
         worker.tensors("doing a task")

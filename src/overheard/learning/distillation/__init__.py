@@ -1,1 +1,1 @@
-"""Few synthetic examples that teach what many real ones do."""
+"""Dataset distillation: few synthetic examples that replace many real ones in training."""

@@ -1,4 +1,4 @@
-"""The contract of a way to distil: what travels in place of weights, and what is made of it."""
+"""The interface of a method by which clients share distilled data instead of weights."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -23,28 +23,28 @@ Lacking = Literal["mask", "average"]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Distilled:
-    """What the members of a round came to.
+    """Result of one round of distillation.
 
     Args:
-        examples: of each member.
-        losses: of each member before its last step: of what its own examples ask for.
-        moments: what is remembered of each for its next round.
+        examples: synthetic examples of each client.
+        losses: distillation loss of each client before its last step.
+        moments: optimizer state of each client for its next round.
 
     """
 
     examples: Synthetic
-    losses: Float[Tensor, " members"]
+    losses: Float[Tensor, " clients"]
     moments: Moments
 
 
 class Distiller(ABC):
-    """A network that a way to distil looks through."""
+    """A network and a method that distil the data of clients."""
 
     @abstractmethod
     def train(self, examples: Synthetic) -> list[Weights]:
-        """The weights that each member's set teaches, on the cpu.
+        """Train on each client's set, and return the weights, on the CPU.
 
-        They follow from the first weights and the set alone: whoever reads it can train them.
+        They depend only on the initial weights and the set, so any reader can compute them.
         """
 
     @abstractmethod
@@ -59,50 +59,50 @@ class Distiller(ABC):
         scale: float,
         seed: Seed,
     ) -> Distilled:
-        """Distil one round: every member goes on from the same set.
+        """Distil for one round, every client starting from the same set.
 
         Args:
-            shared: what all start from.
-            pool: examples of all members together.
-            members: who distils, each from its rows of the pool.
-            moments: what is remembered of each.
-            round: which one it is; on it the draws hang.
-            scale: by what the rates of the distillation are multiplied.
+            shared: set from which all clients start.
+            pool: examples of all clients.
+            members: the clients, each with its rows of the pool.
+            moments: optimizer state of each client.
+            round: number of the round, which seeds the draws.
+            scale: factor by which the rates of the distillation are multiplied.
             seed: root of the draws.
 
         """
 
     @abstractmethod
     def bytes_kept(self, examples: int, members: int) -> int:
-        """Memory for networks on the way through so many synthetic examples of each member."""
+        """Estimate the memory for networks, with this many synthetic examples per client."""
 
 
 class Distillation(ABC):
-    """How clients distil what they hold, and how a model is learned from what they share.
+    """How clients distil their data, and how a model is trained on the shared examples.
 
     All clients start from the same weights and the same synthetic examples. In a round each
-    client changes the examples after its own data; the server takes the mean of all clients'
-    examples, labels and rates, one by one. The model is what the last round's set teaches.
+    client adapts the examples to its own data. The server averages the clients' examples,
+    labels and rates elementwise. The model is trained on the set of the last round.
 
-    A client that lacks a class has nothing to say of its examples: with `lacking` "mask" it
-    says so, and they are the mean of the other clients' (which tells the server what it lacks);
-    with "average" it counts all the same, as if nobody lacked any.
+    A client without examples of a class cannot adapt the synthetic ones. With `lacking` "mask"
+    the mean leaves it out for that class, which shows the server the missing class. With
+    "average" it counts like any other client.
 
-    A concrete one is a final frozen dataclass: its fields are its settings, and these among
-    them.
+    A concrete method is a final frozen dataclass: its fields are its settings and include
+    these.
 
     Args:
         samples: synthetic examples of each class.
-        first_rate: the learning rate of each at the start.
-        halve_every: after how many rounds each the rates of the distillation are halved; 0 =
-            never.
-        lacking: what is done where a client lacks a class.
+        first_rate: initial learning rate of each synthetic example.
+        halve_every: number of rounds after which the rates of the distillation are halved
+            each time; 0 = never.
+        lacking: what happens to a class of which a client has no example.
 
     """
 
     name: ClassVar[str]
     source: ClassVar[str]
-    """Where it was published: authors, year, section or algorithm."""
+    """Source of the method: authors, year, section or algorithm."""
 
     samples: int
     first_rate: float
@@ -113,13 +113,13 @@ class Distillation(ABC):
     def distiller(
         self, build_model: BuildModel, start: Weights, device: torch.device | str = "cpu"
     ) -> Distiller:
-        """What distils so through such a network, from these first weights.
+        """Build a distiller for such a network, with these initial weights.
 
         Raises:
-            PlanError: if nothing can be distilled through it.
+            PlanError: if the network does not support distillation.
 
         """
 
     def scale(self, round: int) -> float:
-        """By what the rates of the distillation are multiplied in a round."""
+        """Return the factor of the rates of the distillation in a round."""
         return 0.5 ** (round // self.halve_every) if self.halve_every else 1.0

@@ -1,4 +1,4 @@
-"""Steps of many members' synthetic examples, and what Adam remembers between them."""
+"""Optimizer steps for the synthetic examples of many clients, and the state of Adam."""
 
 from dataclasses import dataclass
 from typing import Literal, final
@@ -14,13 +14,13 @@ from overheard.learning.distillation.synthetic import Synthetic
 @final
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How far a step goes.
+    """Rates of a step.
 
     Args:
-        inputs: the rate for inputs.
-        labels: for soft labels.
-        rates: for the examples' learning rates.
-        optimizer: what makes a step of a slope.
+        inputs: rate for inputs.
+        labels: rate for soft labels.
+        rates: rate for the examples' learning rates.
+        optimizer: the update rule.
 
     """
 
@@ -33,21 +33,21 @@ class Pace:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """What Adam remembers of each member (Kingma and Ba 2015, Algorithm 1).
+    """State of Adam for each client (Kingma and Ba 2015, Algorithm 1).
 
     Args:
-        steps: that it has taken.
-        mean: of the slopes.
-        square: of their squares.
+        steps: number of steps taken.
+        mean: running mean of the gradients.
+        square: running mean of the squared gradients.
 
     """
 
-    steps: Int[Tensor, " members"]
+    steps: Int[Tensor, " clients"]
     mean: Synthetic
     square: Synthetic
 
     def of(self, members: Int[Tensor, " some"]) -> "Moments":
-        """Those of some members."""
+        """Return the state of some clients."""
         return Moments(
             self.steps[members],
             self.mean.map(lambda one: one[members]),
@@ -55,7 +55,7 @@ class Moments:
         )
 
     def on(self, device: torch.device | str) -> "Moments":
-        """The same where a device can compute with it."""
+        """Copy the state to a device."""
         return Moments(
             self.steps.to(device),
             self.mean.map(lambda one: one.to(device)),
@@ -63,7 +63,7 @@ class Moments:
         )
 
     def with_those(self, members: Int[Tensor, " some"], theirs: "Moments") -> "Moments":
-        """The same, with these members' in place of what was remembered of them."""
+        """Return a copy with the state of these clients replaced."""
         return Moments(
             self.steps.index_copy(0, members, theirs.steps),
             _placed(self.mean, members, theirs.mean),
@@ -72,45 +72,45 @@ class Moments:
 
 
 def forgotten(like: Synthetic, members: int) -> Moments:
-    """Nothing is remembered yet of sets like this one."""
-    none = like.map(lambda one: one.new_zeros(members, *one.shape))
-    return Moments(torch.zeros(members, dtype=torch.int64), none, none)
+    """Return the initial state for sets like this one."""
+    zeros = like.map(lambda one: one.new_zeros(members, *one.shape))
+    return Moments(torch.zeros(members, dtype=torch.int64), zeros, zeros)
 
 
 def step(
     examples: Synthetic, slopes: Synthetic, moments: Moments, pace: Pace, scale: float
 ) -> tuple[Synthetic, Moments]:
-    """The examples of each member after one step, and what is remembered of it.
+    """Take one step for each client, and return the new examples and state.
 
     Args:
-        examples: of each member.
-        slopes: of its loss.
-        moments: of the steps before.
-        pace: optimiser and rates.
-        scale: by what the rates are multiplied.
+        examples: examples of each client.
+        slopes: gradients of its loss.
+        moments: state after the steps before.
+        pace: optimizer and rates.
+        scale: factor by which the rates are multiplied.
 
     """
     rates = (pace.inputs, pace.labels, pace.rates)
     if pace.optimizer == "sgd":
-        moved = [
-            one - scale * rate * slope
-            for one, slope, rate in zip(examples, slopes, rates, strict=True)
+        updated = [
+            tensor - scale * rate * gradient
+            for tensor, gradient, rate in zip(examples, slopes, rates, strict=True)
         ]
-        return Synthetic(*moved), moments
-    slow, slower = ADAM_MEANS
+        return Synthetic(*updated), moments
+    beta1, beta2 = ADAM_MEANS
     steps = moments.steps + 1
-    means, squares, moved = [], [], []
-    for one, slope, mean, square, rate in zip(
+    means, squares, updated = [], [], []
+    for tensor, gradient, mean, square, rate in zip(
         examples, slopes, moments.mean, moments.square, rates, strict=True
     ):
-        each = steps.to(one).view(-1, *[1] * (one.ndim - 1))
-        means.append(slow * mean + (1 - slow) * slope)
-        squares.append(slower * square + (1 - slower) * slope.square())
-        size = (squares[-1] / (1 - slower**each)).sqrt() + ADAM_FLOOR
-        moved.append(one - scale * rate * means[-1] / (1 - slow**each) / size)
-    return Synthetic(*moved), Moments(steps, Synthetic(*means), Synthetic(*squares))
+        client_steps = steps.to(tensor).view(-1, *[1] * (tensor.ndim - 1))
+        means.append(beta1 * mean + (1 - beta1) * gradient)
+        squares.append(beta2 * square + (1 - beta2) * gradient.square())
+        size = (squares[-1] / (1 - beta2**client_steps)).sqrt() + ADAM_FLOOR
+        updated.append(tensor - scale * rate * means[-1] / (1 - beta1**client_steps) / size)
+    return Synthetic(*updated), Moments(steps, Synthetic(*means), Synthetic(*squares))
 
 
-def _placed(whole: Synthetic, members: Int[Tensor, " some"], some: Synthetic) -> Synthetic:
-    told = [a.index_copy(0, members, b) for a, b in zip(whole, some, strict=True)]
-    return Synthetic(*told)
+def _placed(whole: Synthetic, clients: Int[Tensor, " some"], new: Synthetic) -> Synthetic:
+    replaced = [a.index_copy(0, clients, b) for a, b in zip(whole, new, strict=True)]
+    return Synthetic(*replaced)

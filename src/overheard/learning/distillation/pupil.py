@@ -1,4 +1,4 @@
-"""The network that learns from synthetic examples, from the same first weights each time."""
+"""Training on synthetic examples, each time from the same initial weights."""
 
 from collections.abc import Hashable
 from functools import lru_cache, partial
@@ -17,28 +17,28 @@ from overheard.learning.distillation.unroll import Unroll
 from overheard.learning.initial import fresh
 
 KEPT = 8
-"""Networks whose recorded steps are kept at most, those used last."""
+"""Most networks whose traced steps are cached; the least recently used one is dropped."""
 
 
 @final
 class SyntheticPupil:
-    """Learns from sets of synthetic examples.
+    """A network and its training on sets of synthetic examples.
 
     Args:
-        build_model: gives the network; its own weights are not used.
+        build_model: builds the network; its weights are not used.
         start: weights before each training.
-        at_once: examples that a step learns from.
+        at_once: examples per step.
         device: where to compute.
 
     Attributes:
         model: the network.
-        names: of its parameters, in order.
-        start: the first weights in that order, on the device.
-        unroll: trains it, and walks back through training.
+        names: names of its parameters, in order.
+        start: initial weights in that order, on the device.
+        unroll: the training and its backward pass.
         device: where to compute.
 
     Raises:
-        PlanError: if numbers that are no real examples cannot be told through such a network.
+        PlanError: if such a network cannot be trained on continuous synthetic inputs.
 
     """
 
@@ -57,31 +57,31 @@ class SyntheticPupil:
         self.device = device
 
     def train(self, examples: Synthetic) -> list[Weights]:
-        """The weights after one pass over each member's set, on the cpu."""
-        told = self.unroll.train(self.start, examples.map(lambda one: one.to(self.device)))
+        """Train for one pass over each client's set, and return the weights, on the CPU."""
+        weights = self.unroll.train(self.start, examples.map(lambda one: one.to(self.device)))
         return [
-            dict(zip(self.names, (one[number].cpu() for one in told), strict=True))
+            dict(zip(self.names, (stacked[number].cpu() for stacked in weights), strict=True))
             for number in range(len(examples.rates))
         ]
 
     @property
     def size(self) -> int:
-        """Bytes of the weights of one member."""
+        """Size of the weights of one client, in bytes."""
         return sum(one.numel() * one.element_size() for one in self.start)
 
     def on_device(self, numbers: Tensor) -> Tensor:
-        """Numbers where the network computes, of the kind that it computes with."""
+        """Convert numbers to the device and dtype of the network."""
         return numbers.to(self.device, self.start[0].dtype)
 
 
 def _unroll_of(
     build_model: BuildModel, at_once: int, dtype: torch.dtype, device: torch.device | str
 ) -> Unroll:
-    """One that was used before for such a network, if it still is there.
+    """Return the cached training of such a network, or build one.
 
-    To record the steps of a small network takes one to three seconds, and the federations of an
-    audit have the same one. Networks are alike if they are built by the same call, such as that
-    of an equal `Model` for an equal task.
+    Tracing the steps of a small network takes one to three seconds, and the federations of an
+    audit share one network. Networks are equal if the same call builds them, such as that of an
+    equal `Model` for an equal task.
     """
     call: tuple[Hashable, ...] = (build_model, (), ())
     if isinstance(build_model, partial):
@@ -111,7 +111,7 @@ def _smooth(build_model: BuildModel) -> nn.Module:
     model = fresh(build_model, Seed(0))
     if embeds_tokens(model) or is_recurrent(model) or draws_at_random(model):
         raise PlanError(
-            "distilled data are numbers that a smooth network without dropout is trained "
-            "on: take images or tables, and a model such as conv_net or mlp"
+            "distillation needs continuous inputs and a feed-forward network without dropout: "
+            "take images or tables, and a model such as conv_net or mlp"
         )
     return model

@@ -1,4 +1,4 @@
-"""Synthetic examples, each with a soft label and a learning rate of its own."""
+"""Synthetic examples, each with its own soft label and learning rate."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,44 +16,43 @@ from overheard.core.task import Task
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Synthetic:
-    """Examples in the order in which they are learned from.
+    """Synthetic examples in training order.
 
-    What is said of them holds of slopes after them too, and of several members' sets: each
-    tensor then has the members as first axis.
+    The class also holds gradients with respect to them, and the sets of several clients, which
+    are the first axis of each tensor.
 
     Args:
-        inputs: as the task's, the examples first.
-        labels: targets of the cross-entropy. They are free numbers: distillation may take them
-            off the simplex.
-        rates: step sizes.
+        inputs: inputs of the task, with the examples as first axis.
+        labels: targets of the cross-entropy; distillation may move them off the simplex.
+        rates: learning rates.
 
     """
 
     inputs: Float[Tensor, "..."]
-    labels: Float[Tensor, "*members examples classes"]
-    rates: Float[Tensor, "*members examples"]
+    labels: Float[Tensor, "*clients examples classes"]
+    rates: Float[Tensor, "*clients examples"]
 
     def __iter__(self) -> Iterator[Tensor]:
-        """Inputs, labels, rates."""
+        """Iterate over inputs, labels and rates."""
         return iter((self.inputs, self.labels, self.rates))
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Synthetic":
-        """The same change of each tensor."""
+        """Apply one function to each tensor."""
         return Synthetic(change(self.inputs), change(self.labels), change(self.rates))
 
     def is_finite(self) -> bool:
-        """Whether all of it is numbers."""
+        """Return whether all numbers are finite."""
         return all(bool(one.isfinite().all()) for one in self)
 
 
 def stack(sets: Sequence[Synthetic]) -> Synthetic:
-    """Sets of several members as one."""
+    """Stack the sets of several clients."""
     inputs, labels, rates = zip(*sets, strict=True)
     return Synthetic(torch.stack(inputs), torch.stack(labels), torch.stack(rates))
 
 
 def noise(task: Task, per_class: int, rate: float, seed: Seed) -> Synthetic:
-    """Standard normal inputs with one-hot labels, the classes in turn, all with one rate."""
+    """Draw standard normal inputs, with one-hot labels of the classes in turn and one rate."""
     examples = per_class * task.classes
     inputs = torch.randn(examples, *task.shape, generator=seed.generator())
     classes = torch.arange(examples) % task.classes

@@ -1,17 +1,17 @@
-"""Training on synthetic examples, and how what it comes to hangs on them.
+"""Training on synthetic examples, and its gradients with respect to them.
 
-FLiP (arXiv 2410.19548), equation (3) and Algorithm 1, lines 10 to 15, where each step learns
-from one example; here from as many as one likes. In place of a graph of the whole training the
-chain rule is walked back by hand. With L_i the sum of the losses of the examples of step i at
-the weights w_i before it, each times its own rate r; w_{i+1} = w_i - grad L_i; and v_{i+1} the
-slope of a loss after w_{i+1}:
+FLiP (arXiv 2410.19548), equation (3) and Algorithm 1, lines 10 to 15. There a step uses one
+example; here any number. The backward pass applies the chain rule step by step, without an
+autograd graph of the whole training. L_i is the sum of the losses of the examples of step i at
+the weights w_i before it, each times its rate r. w_{i+1} = w_i - grad L_i, and v_{i+1} is the
+gradient of a loss with respect to w_{i+1}. Then:
 
-    slope after (x, y, r) of the step = -d/d(x, y, r) (v_{i+1} . grad_w L_i)
+    gradient for (x, y, r) of the step = -d/d(x, y, r) (v_{i+1} . grad_w L_i)
     v_i = v_{i+1} - d/dw (v_{i+1} . grad_w L_i).
 
-All are slopes of one function of (w, x, y, r), v_{i+1} . grad_w L_i. What a step costs is then
-known before, weights are kept at some steps alone, and steps are recorded once as a plain list
-of operations, which runs two to three times as fast on small networks.
+All are gradients of one function of (w, x, y, r), v_{i+1} . grad_w L_i. So the cost of a step
+is known in advance, and weights are stored only at checkpoints. Steps are traced once to a flat
+list of operations, which runs two to three times as fast on small networks.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,23 +26,23 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from overheard.learning.distillation.synthetic import Synthetic
 
 MOST_BYTES = 2**31
-"""Memory for the weights that are kept on the way: beyond it, some are worked out twice."""
+"""Memory for the weights of all steps, in bytes; if they need more, some are computed twice."""
 
 Parameters = Sequence[Tensor]
 
 
 @final
 class Unroll:
-    """One network, trained on synthetic examples.
+    """The training of one network on synthetic examples.
 
-    Members train apart where sets have members; else one training is shared, and only what
-    comes after it is each member's own: so it is in a round's first step, in which all have
-    the same set.
+    If the set has a client axis, each client trains separately. Otherwise one training is
+    shared, and clients differ only in the final gradients. This is the case in the first step
+    of a round, when all clients have the same set.
 
     Args:
-        model: the network; its own weights are not used.
-        at_once: examples that a step learns from; the last one takes what is left.
-        most_bytes: memory for weights on the way.
+        model: the network; its weights are not used.
+        at_once: examples per step; the last step takes the rest.
+        most_bytes: memory for the weights of all steps.
 
     Attributes:
         model: the network.
@@ -63,16 +63,16 @@ class Unroll:
         self._loss = loss
         self._at_once = at_once
         self._most_bytes = most_bytes
-        # Any: operations as they were recorded, which are called like what they are of.
-        self._recorded = dict[tuple[str | int, ...], Any]()
+        # Any: traced functions have the signatures of the original ones.
+        self._traced = dict[tuple[str | int, ...], Any]()
 
     def train(self, start: Parameters, examples: Synthetic) -> list[Tensor]:
-        """The weights after one pass: of each member, where the set has members."""
-        apart = examples.rates.ndim == 2
-        weights = _of_each(start, len(examples.rates)) if apart else list(start)
+        """Return the weights after one pass, of each client if the set has a client axis."""
+        per_client = examples.rates.ndim == 2
+        weights = _of_each(start, len(examples.rates)) if per_client else list(start)
         with torch.no_grad():
-            for lesson in self._lessons(examples):
-                weights = self._step(weights, lesson)
+            for batch in self._lessons(examples):
+                weights = self._step(weights, batch)
         return weights
 
     def slopes(
@@ -81,107 +81,117 @@ class Unroll:
         examples: Synthetic,
         after: Callable[[Parameters], Parameters],
     ) -> Synthetic:
-        """How each member's loss after the training hangs on the examples, and their rates.
+        """Compute the gradients of each client's loss after training, for all of its examples.
 
         Args:
-            start: weights before it.
-            examples: trained on, of all members together or of each.
-            after: from the weights at the end to the slope of each member's loss after them,
-                members first.
+            start: weights before training.
+            examples: the training set, shared or of each client.
+            after: function from the final weights to the gradient of each client's loss with
+                respect to them, clients first.
 
         """
-        apart = examples.rates.ndim == 2
-        first = _of_each(start, len(examples.rates)) if apart else list(start)
-        lessons = self._lessons(examples)
+        per_client = examples.rates.ndim == 2
+        first = _of_each(start, len(examples.rates)) if per_client else list(start)
+        batches = self._lessons(examples)
         size = sum(one.numel() * one.element_size() for one in first)
-        stride = stretch(len(lessons), size, self._most_bytes)
+        stride = stretch(len(batches), size, self._most_bytes)
         with torch.no_grad():
-            kept, weights = [first], first
-            for number, lesson in enumerate(lessons, start=1):
-                weights = self._step(weights, lesson)
+            checkpoints, weights = [first], first
+            for number, batch in enumerate(batches, start=1):
+                weights = self._step(weights, batch)
                 if number % stride == 0:
-                    kept.append(weights)
-            ends = list(after(weights))
-            found: list[tuple[Tensor, ...]] = []
-            for begin in reversed(range(0, len(lessons), stride)):
-                stretched = lessons[begin : begin + stride]
-                way = [kept[begin // stride]]
-                for lesson in stretched[:-1]:
-                    way.append(self._step(way[-1], lesson))
-                for lesson in reversed(stretched):
-                    ends, *told = self._back(way.pop(), lesson, ends)
-                    found.append(tuple(told))
-            inputs, labels, rates = zip(*reversed(found), strict=True)
+                    checkpoints.append(weights)
+            weight_gradients = list(after(weights))
+            gradients: list[tuple[Tensor, ...]] = []
+            for begin in reversed(range(0, len(batches), stride)):
+                segment = batches[begin : begin + stride]
+                segment_weights = [checkpoints[begin // stride]]
+                for batch in segment[:-1]:
+                    segment_weights.append(self._step(segment_weights[-1], batch))
+                for batch in reversed(segment):
+                    weight_gradients, *batch_gradients = self._back(
+                        segment_weights.pop(), batch, weight_gradients
+                    )
+                    gradients.append(tuple(batch_gradients))
+            inputs, labels, rates = zip(*reversed(gradients), strict=True)
             return Synthetic(torch.cat(inputs, 1), torch.cat(labels, 1), torch.cat(rates, 1))
 
     def _lessons(self, examples: Synthetic) -> list[Synthetic]:
-        """What each step learns from."""
+        """Split the examples into the batches of the steps."""
         axis = examples.rates.ndim - 1
         parts = [torch.split(one, self._at_once, axis) for one in examples]
-        return [Synthetic(*lesson) for lesson in zip(*parts, strict=True)]
+        return [Synthetic(*batch) for batch in zip(*parts, strict=True)]
 
-    def _step(self, weights: Parameters, lesson: Synthetic) -> list[Tensor]:
-        apart = lesson.rates.ndim == 2
+    def _step(self, weights: Parameters, batch: Synthetic) -> list[Tensor]:
+        per_client = batch.rates.ndim == 2
 
         def step(weights: Parameters, x: Tensor, y: Tensor, rates: Tensor) -> list[Tensor]:
-            slopes = grad(self._loss)(tuple(weights), x, y, rates)
-            return [one - slope for one, slope in zip(weights, slopes, strict=True)]
+            gradients = grad(self._loss)(tuple(weights), x, y, rates)
+            return [one - gradient for one, gradient in zip(weights, gradients, strict=True)]
 
-        told: list[Tensor] = self._run("step", lesson, vmap(step) if apart else step, weights)
-        return told
+        new: list[Tensor] = self._run(
+            "step", batch, vmap(step) if per_client else step, weights
+        )
+        return new
 
     def _back(
-        self, weights: Parameters, lesson: Synthetic, ends: Parameters
+        self, weights: Parameters, batch: Synthetic, weight_gradients: Parameters
     ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
         def back(
-            weights: Parameters, x: Tensor, y: Tensor, rates: Tensor, end: Parameters
+            weights: Parameters, x: Tensor, y: Tensor, rates: Tensor, after: Parameters
         ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
-            def fast(
+            def product(
                 weights: tuple[Tensor, ...], x: Tensor, y: Tensor, rates: Tensor
             ) -> Tensor:
-                slopes = grad(self._loss)(weights, x, y, rates)
+                gradients = grad(self._loss)(weights, x, y, rates)
                 return torch.stack(
-                    [(one * slope).sum() for one, slope in zip(end, slopes, strict=True)]
+                    [(one * two).sum() for one, two in zip(after, gradients, strict=True)]
                 ).sum()
 
-            bends, *slopes = grad(fast, argnums=(0, 1, 2, 3))(tuple(weights), x, y, rates)
-            before = [one - bend for one, bend in zip(end, bends, strict=True)]
-            after_x, after_y, after_rates = slopes
-            return before, -after_x, -after_y, -after_rates
+            changes, *gradients = grad(product, argnums=(0, 1, 2, 3))(
+                tuple(weights), x, y, rates
+            )
+            before = [one - change for one, change in zip(after, changes, strict=True)]
+            for_x, for_y, for_rates = gradients
+            return before, -for_x, -for_y, -for_rates
 
-        own = 0 if lesson.rates.ndim == 2 else None
-        told: tuple[list[Tensor], Tensor, Tensor, Tensor] = self._run(
-            "back", lesson, vmap(back, in_dims=(own, own, own, own, 0)), weights, ends
+        axis = 0 if batch.rates.ndim == 2 else None
+        result: tuple[list[Tensor], Tensor, Tensor, Tensor] = self._run(
+            "back",
+            batch,
+            vmap(back, in_dims=(axis, axis, axis, axis, 0)),
+            weights,
+            weight_gradients,
         )
-        return told
+        return result
 
-    # Any: see `_recorded`.
+    # Any: see `_traced`.
     def _run(
         self,
         name: str,
-        lesson: Synthetic,
-        what: Callable[..., Any],
+        batch: Synthetic,
+        function: Callable[..., Any],
         weights: Parameters,
-        *ends: Parameters,
+        *weight_gradients: Parameters,
     ) -> Any:
-        """Do it as it was recorded; the first time, record it."""
-        given = weights, *lesson, *ends
-        # A shared set has no members of its own: then the ends tell how many there are.
-        members = len(ends[0][0]) if ends else 0
-        key = name, members, *lesson.rates.shape
-        if key not in self._recorded:
-            graph = make_fx(what)(*given)
+        """Run the traced function; trace it the first time."""
+        arguments = weights, *batch, *weight_gradients
+        # A shared set has no client axis; then the gradients show the number of clients.
+        clients = len(weight_gradients[0][0]) if weight_gradients else 0
+        key = name, clients, *batch.rates.shape
+        if key not in self._traced:
+            graph = make_fx(function)(*arguments)
             graph.graph.eliminate_dead_code()
             graph.recompile()
-            self._recorded[key] = graph
-        return self._recorded[key](*given)
+            self._traced[key] = graph
+        return self._traced[key](*arguments)
 
 
 def stretch(steps: int, size: int, most_bytes: int) -> int:
-    """Every how many steps weights are kept: 1 where all fit, else as few as possible.
+    """Return the number of steps between checkpoints: 1 if all weights fit into memory.
 
-    Weights between two kept ones are worked out a second time on the way back, a stretch at a
-    time: steps / stride + stride copies are in memory at once.
+    Weights between two checkpoints are recomputed in the backward pass, one segment at a time.
+    So steps / stride + stride copies are in memory at once, and sqrt(steps) is the best stride.
     """
     if steps * size <= most_bytes:
         return 1
@@ -189,7 +199,7 @@ def stretch(steps: int, size: int, most_bytes: int) -> int:
 
 
 def bytes_kept(steps: int, size: int, most_bytes: int = MOST_BYTES) -> int:
-    """Memory for weights on the way, for weights of so many bytes."""
+    """Return the memory for checkpoints of weights of `size` bytes."""
     stride = stretch(steps, size, most_bytes)
     return size * (ceil(steps / stride) + (stride if stride > 1 else 0))
 

@@ -1,1 +1,1 @@
-"""Ways to train many clients at once, all to the same result."""
+"""Engines that train many clients, all with the same result up to rounding."""

@@ -1,4 +1,4 @@
-"""A mean of word vectors whose slope touches only the words that were read."""
+"""A mean of word vectors with sparse gradients."""
 
 from typing import Any, final
 
@@ -9,7 +9,7 @@ from torch.nn import functional
 
 
 def can_stand_in(module: nn.Module) -> bool:
-    """True for a bag that averages the words of each text, and does nothing besides."""
+    """Return whether the bag only averages the word vectors of each text."""
     return (
         type(module) is nn.EmbeddingBag
         and module.mode == "mean"
@@ -21,15 +21,15 @@ def can_stand_in(module: nn.Module) -> bool:
 
 @final
 class SparseBag(nn.Module):
-    """What `nn.EmbeddingBag` computes in mode "mean", with the same weight.
+    """`nn.EmbeddingBag` in mode "mean" with sparse gradients, sharing its weight.
 
-    One gathering of rows and one product of matrices a batch. Padding is weighed with 0 in
-    place of being searched out, which takes `nn.EmbeddingBag(sparse=True)` a third of a step.
-    See the row of texts in benchmarks/learning.py.
+    A batch takes one embedding lookup and one matrix product. Padding has weight 0; locating it
+    takes `nn.EmbeddingBag(sparse=True)` a third of a step. See the row of texts in
+    benchmarks/learning.py.
     """
 
     def __init__(self, bag: nn.EmbeddingBag) -> None:
-        """Take over the weight of a bag that `can_stand_in`."""
+        """Share the weight of a bag for which `can_stand_in` is true."""
         super().__init__()
         self.weight = bag.weight
         self._padding = -1 if bag.padding_idx is None else bag.padding_idx
@@ -37,14 +37,14 @@ class SparseBag(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "examples tokens"]
     ) -> Float[Tensor, "examples features"]:
-        """Average the vectors of each text's words; zero where there is none."""
+        """Average the word vectors of each text; return zero for a text without words."""
         words = (tokens != self._padding).to(self.weight.dtype)
         shares = words / words.sum(1, keepdim=True).clamp(min=1)
         means: Tensor = _MeanOfRows.apply(tokens, shares, self.weight)  # type: ignore[no-untyped-call]
         return means
 
 
-# Any: autograd hands over a context of a type that torch does not name.
+# Any: torch does not name the type of the context that autograd passes.
 class _MeanOfRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tokens: Tensor, shares: Tensor, table: Tensor) -> Tensor:
@@ -54,10 +54,10 @@ class _MeanOfRows(torch.autograd.Function):
         return torch.bmm(shares.unsqueeze(1), rows).squeeze(1)
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[None, None, Tensor]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
         tokens, shares = ctx.saved_tensors
-        rows = shares.unsqueeze(2) * slopes[0].unsqueeze(1)  # (examples, tokens, features)
-        slope = torch.sparse_coo_tensor(
+        rows = shares.unsqueeze(2) * gradients[0].unsqueeze(1)  # (examples, tokens, features)
+        gradient = torch.sparse_coo_tensor(
             tokens.reshape(1, -1), rows.flatten(0, 1), ctx.size, check_invariants=False
         )
-        return None, None, slope
+        return None, None, gradient

@@ -1,4 +1,4 @@
-"""The contract of a way to run many members' networks, and to differentiate them, at once."""
+"""The interface for running and differentiating the networks of many clients at once."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -8,30 +8,29 @@ from torch import Tensor
 
 
 class StackedGradients(ABC):
-    """Knows one architecture, whose parameters of many members stand along a first axis.
+    """Networks of one architecture, with the parameters of many clients along a first axis.
 
-    It knows the loss too, and the targets: smoothed by the `label_smoothing` that it is made
-    with.
+    The loss and the `label_smoothing` of its targets are arguments of the constructor.
     """
 
     @abstractmethod
     def logits(
         self,
-        parameters: Sequence[Shaped[Tensor, "members ..."]],
-        inputs: Shaped[Tensor, "members examples ..."],
-    ) -> Float[Tensor, "members examples classes"]:
-        """Run each member's network on its own inputs."""
+        parameters: Sequence[Shaped[Tensor, "clients ..."]],
+        inputs: Shaped[Tensor, "clients examples ..."],
+    ) -> Float[Tensor, "clients examples classes"]:
+        """Run the network of each client on its own inputs."""
 
     @abstractmethod
     def fill(
         self,
-        gradients: Sequence[Float[Tensor, "members ..."]],
-        parameters: Sequence[Float[Tensor, "members ..."]],
-        inputs: Shaped[Tensor, "members examples ..."],
-        labels: Int[Tensor, "members examples"],
-        weights: Float[Tensor, "members examples"],
-    ) -> Float[Tensor, " members"]:
-        """Write the gradient of each member's loss in place, and give the losses.
+        gradients: Sequence[Float[Tensor, "clients ..."]],
+        parameters: Sequence[Float[Tensor, "clients ..."]],
+        inputs: Shaped[Tensor, "clients examples ..."],
+        labels: Int[Tensor, "clients examples"],
+        weights: Float[Tensor, "clients examples"],
+    ) -> Float[Tensor, " clients"]:
+        """Write the gradient of each client's loss in place, and return the losses.
 
-        A member's loss is the sum of its examples' losses, each times its weight.
+        A client's loss is the weighted sum of the losses of its examples.
         """

@@ -1,4 +1,4 @@
-"""One member after the other: the reference, and the fastest way for convolutions on a core."""
+"""Training of one client at a time: the reference, and fastest for convolutions on a core."""
 
 from collections.abc import Iterator, Sequence
 from typing import final
@@ -20,23 +20,24 @@ from overheard.learning.threads import one_thread
 def train_sequentially(
     lesson: Lesson, members: Sequence[Member], model: nn.Module
 ) -> Iterator[Trained]:
-    """Train one member after the other on one core."""
-    learner = Learner(lesson, model)
-    for member in members:
-        yield learner.train(member)
+    """Train one client after the other on one core."""
+    trainer = Learner(lesson, model)
+    for client in members:
+        yield trainer.train(client)
 
 
 @final
 class Learner:
-    """Trains members on one model, which is filled with the start weights anew for each.
+    """A trainer that resets one model to the start weights for each client.
 
-    Convolutions run in channels-last order (1.3 times a plain loop on a CPU); with ReLU after
-    the pool and one call for all parameters' steps, 1.4 to 1.9 times (benchmarks/learning.py).
+    Convolutions run in channels-last order (1.3 times the speed of a plain loop on a CPU). With
+    ReLU after the pool and one call for the steps of all parameters, 1.4 to 1.9 times
+    (benchmarks/learning.py).
     """
 
     def __init__(self, lesson: Lesson, model: nn.Module) -> None:
         check_fits(lesson.start, model)
-        self._lesson = lesson
+        self._job = lesson
         named = dict(model.named_parameters())
         floats = next(iter(lesson.start.values())).dtype
         self._model = model.to(lesson.device, floats).train()
@@ -48,62 +49,63 @@ class Learner:
         self._start = [lesson.start[name].to(lesson.device) for name in named]
 
     def train(self, member: Member) -> Trained:
-        """Train one member."""
-        lesson = self._lesson
-        chance = lesson.seed.child("dropout", lesson.round, member.name)
-        with one_thread(), seeded(chance, lesson.device):
+        """Train one client."""
+        job = self._job
+        dropout_seed = job.seed.child("dropout", job.round, member.name)
+        with one_thread(), seeded(dropout_seed, job.device):
             with torch.no_grad():
                 torch._foreach_copy_(self._parameters, self._start)
             loss = self._descend(member)
-            moved = torch._foreach_sub([p.detach() for p in self._parameters], self._start)
-        delta = zip(self._names, moved, strict=True)
+            changes = torch._foreach_sub([p.detach() for p in self._parameters], self._start)
+        delta = zip(self._names, changes, strict=True)
         return Trained(member, {name: part.contiguous().cpu() for name, part in delta}, loss)
 
-    def _descend(self, member: Member) -> float:
-        recipe = self._lesson.recipe
-        mine = self._lesson.pool.take(member.rows.to(self._lesson.pool.labels.device))
-        inputs = channels_last(mine.inputs.to(self._lesson.device))
-        labels = mine.labels.to(self._lesson.device)
-        walk = descent(recipe, self._parameters)
+    def _descend(self, client: Member) -> float:
+        recipe = self._job.recipe
+        examples = self._job.pool.take(client.rows.to(self._job.pool.labels.device))
+        inputs = channels_last(examples.inputs.to(self._job.device))
+        labels = examples.labels.to(self._job.device)
+        optimizer = descent(recipe, self._parameters)
         total = torch.zeros((), dtype=torch.float64, device=labels.device)
         for epoch in range(recipe.epochs):
             total.zero_()
             order = epoch_order(
-                self._lesson.seed, self._lesson.round, member.name, epoch, len(labels)
+                self._job.seed, self._job.round, client.name, epoch, len(labels)
             ).to(labels.device)
             for batch in torch.split(order, recipe.batch):
                 logits = self._model(channels_first(inputs[batch]))
                 loss = mean_loss(logits, labels[batch], recipe.loss, recipe.label_smoothing)
                 gradients = torch.autograd.grad(loss, self._parameters)
                 with torch.no_grad():
-                    walk.step(self._parameters, gradients)
+                    optimizer.step(self._parameters, gradients)
                 total += loss.detach() * len(batch)
         return float(total) / len(labels)
 
 
 def check_fits(start: Weights, model: nn.Module) -> None:
-    """Refuse start weights that are not those of the model."""
+    """Refuse start weights whose names or shapes differ from the model's."""
     given = {name: tuple(weight.shape) for name, weight in start.items()}
-    wanted = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
-    if given != wanted:
-        raise ValueError(f"the start weights are {given}, and the model's are {wanted}")
+    expected = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
+    if given != expected:
+        raise ValueError(f"start weights must have the model's shapes {expected}, got {given}")
 
 
-def _moves_only_what_has_a_slope(lesson: Lesson) -> bool:
-    recipe = lesson.recipe
+def _moves_only_what_has_a_slope(job: Lesson) -> bool:
+    """Return whether parameters with a zero gradient stay unchanged."""
+    recipe = job.recipe
     return recipe.optimizer == "sgd" and not recipe.momentum and not recipe.weight_decay
 
 
 def _look_up_sparsely(model: nn.Module) -> None:
-    """Have each table give slopes for those rows alone that a batch looked up.
+    """Let each embedding return gradients only for the rows that a batch looked up.
 
-    The others do not move then.
+    The other rows then stay unchanged.
     """
-    # In a plain sequence a bag is called with the texts alone, and not with offsets besides.
+    # In a plain sequence a bag is called with texts only, never with offsets.
     sequence = set(model.children()) if type(model) is nn.Sequential else set()
     for name, module in list(model.named_modules()):
         if module in sequence and isinstance(module, nn.EmbeddingBag) and can_stand_in(module):
             model.set_submodule(name, SparseBag(module))
         elif isinstance(module, (nn.Embedding, nn.EmbeddingBag)):
-            of_maxima = isinstance(module, nn.EmbeddingBag) and module.mode == "max"
-            module.sparse = not (of_maxima or module.scale_grad_by_freq)
+            takes_maxima = isinstance(module, nn.EmbeddingBag) and module.mode == "max"
+            module.sparse = not (takes_maxima or module.scale_grad_by_freq)

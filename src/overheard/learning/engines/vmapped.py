@@ -1,4 +1,4 @@
-"""Any network for many members at once, by `torch.func.vmap`."""
+"""Stacked networks of any architecture, by `torch.func.vmap`."""
 
 from collections.abc import Sequence
 from typing import final
@@ -15,10 +15,10 @@ from overheard.learning.loss import loss_of_each
 
 @final
 class Vmapped(StackedGradients):
-    """Serves every network that computes what it gives from parameters and inputs alone.
+    """Stacked networks whose output depends only on parameters and inputs.
 
-    On a CPU it is no faster than one member after the other (0.8 to 1.1 times a plain loop for
-    convolutions): meant for GPUs, which a single small network leaves idle.
+    On a CPU this is no faster than one client at a time (0.8 to 1.1 times a plain loop for
+    convolutions). It is meant for GPUs, which a single small network leaves idle.
     """
 
     def __init__(
@@ -31,32 +31,32 @@ class Vmapped(StackedGradients):
         self._loss = loss
         names = [name for name, _ in model.named_parameters()]
 
-        def one(parameters: Sequence[Tensor], inputs: Tensor) -> Tensor:
+        def run_one(parameters: Sequence[Tensor], inputs: Tensor) -> Tensor:
             logits: Tensor = functional_call(
                 model, dict(zip(names, parameters, strict=True)), (inputs,)
             )
             return logits
 
-        self._forward = vmap(one)
+        self._forward = vmap(run_one)
 
     def logits(
         self,
-        parameters: Sequence[Shaped[Tensor, "members ..."]],
-        inputs: Shaped[Tensor, "members examples ..."],
-    ) -> Float[Tensor, "members examples classes"]:
-        """Run each member's network on its own inputs."""
+        parameters: Sequence[Shaped[Tensor, "clients ..."]],
+        inputs: Shaped[Tensor, "clients examples ..."],
+    ) -> Float[Tensor, "clients examples classes"]:
+        """Run the network of each client on its own inputs."""
         logits: Tensor = self._forward(parameters, inputs)
         return logits
 
     def fill(
         self,
-        gradients: Sequence[Float[Tensor, "members ..."]],
-        parameters: Sequence[Float[Tensor, "members ..."]],
-        inputs: Shaped[Tensor, "members examples ..."],
-        labels: Int[Tensor, "members examples"],
-        weights: Float[Tensor, "members examples"],
-    ) -> Float[Tensor, " members"]:
-        """Write the gradient of each member's loss in place, and give the losses."""
+        gradients: Sequence[Float[Tensor, "clients ..."]],
+        parameters: Sequence[Float[Tensor, "clients ..."]],
+        inputs: Shaped[Tensor, "clients examples ..."],
+        labels: Int[Tensor, "clients examples"],
+        weights: Float[Tensor, "clients examples"],
+    ) -> Float[Tensor, " clients"]:
+        """Write the gradient of each client's loss in place, and return the losses."""
         leaves = [parameter.detach().requires_grad_() for parameter in parameters]
         with torch.enable_grad():
             logits = self.logits(leaves, inputs)
@@ -64,7 +64,7 @@ class Vmapped(StackedGradients):
                 logits.flatten(0, 1), labels.flatten(), self._loss, self._smoothing
             ).view_as(weights)
             losses = (each * weights).sum(1)
-            found = torch.autograd.grad(losses.sum(), leaves)
-        for gradient, value in zip(gradients, found, strict=True):
+            values = torch.autograd.grad(losses.sum(), leaves)
+        for gradient, value in zip(gradients, values, strict=True):
             gradient.copy_(value)
         return losses.detach()

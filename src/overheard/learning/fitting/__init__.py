@@ -1,1 +1,1 @@
-"""Networks and classifiers that attackers fit to what they read."""
+"""Networks and classifiers that attackers fit to their observations."""

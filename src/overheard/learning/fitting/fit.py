@@ -1,4 +1,4 @@
-"""Fits a network that tells label shares from numbers read off clients."""
+"""Training of a network that predicts label shares from features of clients."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from overheard.learning.chance import seeded
 from overheard.learning.threads import one_thread
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-"""How far (examples, classes) logits are from (examples, classes) shares: one number."""
+"""A scalar loss of (examples, classes) logits and (examples, classes) shares."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitSchedule:
-    """How such a network is trained: by Adam, on shuffled batches.
+    """Settings of the training by Adam on shuffled batches.
 
     Args:
         epochs: passes over the examples.
-        batch: examples a step.
+        batch: examples per step.
         rate: learning rate.
-        slow_after: epochs after which the rate is a tenth; None = never.
+        slow_after: epochs after which the rate drops to a tenth; None = never.
 
     """
 
@@ -33,7 +33,7 @@ class FitSchedule:
     slow_after: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a training that cannot be."""
+        """Refuse invalid settings."""
         if self.epochs < 1 or self.batch < 1 or not self.rate > 0:
             raise ValueError(f"epochs, batch and rate must be above 0, got {self}")
 
@@ -47,25 +47,25 @@ def fit(
     seed: Seed,
     device: str = "cpu",
 ) -> nn.Module:
-    """Give a network from inputs to logits, trained on all of the examples.
+    """Fit a network from inputs to logits on all examples.
 
-    On one thread, so that the bits do not hang on the number of cores.
+    It trains on one thread, so that the bits do not depend on the number of cores.
 
     Args:
-        build: gives the network with fresh weights.
-        inputs: what was read, example by example.
-        shares: what is to be told from it.
-        loss: what training makes small.
-        schedule: how long, and how fast.
-        seed: of the fresh weights and of the batches.
-        device: to train on; the network that is given back stands on the cpu.
+        build: builds the network with fresh weights.
+        inputs: inputs of each example.
+        shares: label shares to predict.
+        loss: loss to minimize.
+        schedule: settings of the training.
+        seed: seed of the initial weights and of the batches.
+        device: where to train; the returned network is on the CPU.
 
     """
     with one_thread():
         with seeded(seed.child("weights")):
             network = build().to(device).train()
         inputs, shares = inputs.to(device), shares.to(device, inputs.dtype)
-        # Fused, steps of networks with millions of weights take half the time on a CPU.
+        # With `fused`, steps of networks with millions of weights take half the time on a CPU.
         optimizer = torch.optim.Adam(network.parameters(), lr=schedule.rate, fused=True)
         for epoch in range(schedule.epochs):
             if epoch == schedule.slow_after:
@@ -83,7 +83,7 @@ def fit(
 def told(
     network: nn.Module, inputs: Float[Tensor, "*many numbers"]
 ) -> Float[Tensor, "*networks examples classes"]:
-    """The shares that a fitted network, or each of several, tells: softmax of its logits."""
+    """Return the shares that one or several fitted networks predict: softmax of the logits."""
     with one_thread():
         shares: Tensor = network(inputs).double().softmax(-1)
     return shares
@@ -92,5 +92,5 @@ def told(
 def divergence(
     logits: Float[Tensor, "examples classes"], shares: Float[Tensor, "examples classes"]
 ) -> Float[Tensor, ""]:
-    """Kullback and Leibler's divergence from softmax to true shares, in nats, example mean."""
+    """Return the mean Kullback-Leibler divergence KL(true shares || softmax), in nats."""
     return nn.functional.kl_div(logits.log_softmax(1), shares, reduction="batchmean")

@@ -1,4 +1,4 @@
-"""Linear support vector machines, one against the rest for each class, all at once."""
+"""Linear support vector machines, one versus rest, fitted for all classes at once."""
 
 from dataclasses import dataclass
 from typing import final
@@ -11,20 +11,20 @@ from overheard.core.seeds import Seed
 from overheard.learning.threads import one_thread
 
 SLACK = 1e-3
-"""Largest violation of the conditions of the optimum at which the search ends; margins are of
-the order of 1."""
+"""Largest violation of the optimality conditions at which the fit stops; margins are of the
+order of 1."""
 
 MOST_SWEEPS = 500
-"""Over all examples; a few dozen are usual."""
+"""Most sweeps over all examples; a few dozen are usual."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LinearSvm:
-    """What was learned.
+    """A fitted linear support vector machine.
 
     Args:
-        weight: of each class, the last number being the intercept.
+        weight: weights of each class; the last number is the intercept.
 
     """
 
@@ -33,7 +33,7 @@ class LinearSvm:
     def margins(
         self, vectors: Float[Tensor, "examples dims"]
     ) -> Float[Tensor, "examples classes"]:
-        """How far each example lies on the side of each class, in float64."""
+        """Compute the margin of each example for each class, in float64."""
         return _with_one(vectors) @ self.weight
 
 
@@ -47,22 +47,22 @@ def fit_linear_svm(
 ) -> LinearSvm:
     """Minimise for each class  |w|^2 / 2 + C sum_i max(0, 1 - y_i w x_i)^2,  y_i = 1 or -1.
 
-    This is what scikit-learn's `LinearSVC` minimises, the intercept being the weight of a
-    constant 1, and by the same descent: Hsieh et al. 2008 (A Dual Coordinate Descent Method for
-    Large-scale Linear SVM), Algorithm 1 with the squared hinge. But a step is taken for all
-    classes at once: of 2,400 examples of 5,000 numbers and 100 classes in 8 s on one core of a
-    busy machine, where `LinearSVC` takes 35.
+    This is the objective of scikit-learn's `LinearSVC`, with the intercept as the weight of a
+    constant 1. The algorithm is the same: Hsieh et al. 2008 (A Dual Coordinate Descent Method
+    for Large-scale Linear SVM), Algorithm 1 with the squared hinge. Here a step updates all
+    classes at once. 2,400 examples of 5,000 numbers and 100 classes take 8 s on one core of a
+    busy machine; `LinearSVC` takes 35 s.
 
     Args:
-        vectors: one an example.
+        vectors: one vector per example.
         labels: 0 to classes - 1.
-        classes: how many.
-        seed: of the order of the examples.
+        classes: number of classes.
+        seed: seed of the order of the examples.
         cost: C.
 
     """
     if classes < 2 or not len(vectors):
-        raise ValueError(f"two classes or more are told apart, got {classes}")
+        raise ValueError(f"expected two classes or more, and examples, got {classes} classes")
     numbers = _with_one(vectors)
     side = torch.full((len(labels), classes), -1.0, dtype=numbers.dtype)
     side[torch.arange(len(labels)), labels] = 1
@@ -76,32 +76,32 @@ def _descend(
     cost: float,
     seed: Seed,
 ) -> Float[Tensor, "numbers classes"]:
-    # What is kept is the weight itself or, where there are fewer examples than numbers, how
-    # much of each example is in it; a row of `reads` reads the margins of an example off it.
+    # `state` is the weight or, if there are fewer examples than numbers, the coefficient of
+    # each example in it. A row of `design` times `state` is the margins of an example.
     by_example = len(numbers) < numbers.shape[1]
-    reads = numbers @ numbers.T if by_example else numbers
-    kept = side.new_zeros(reads.shape[1], side.shape[1])
+    design = numbers @ numbers.T if by_example else numbers
+    state = side.new_zeros(design.shape[1], side.shape[1])
     dual = torch.zeros_like(side)
     slope = 1 / (2 * cost)
-    curve = (numbers.square().sum(1) + slope).tolist()
+    curvature = (numbers.square().sum(1) + slope).tolist()
     for sweep in range(MOST_SWEEPS):
         worst = 0.0
         order = torch.randperm(len(side), generator=seed.child("sweep", sweep).generator())
         for row in order.tolist():
-            old, mine = dual[row], side[row]
-            gradient = mine * (reads[row] @ kept) - 1 + slope * old
-            new = (old - gradient / curve[row]).clamp(min=0)
-            step = mine * (new - old)
-            # The distance that a step of the projected gradient would go.
-            worst = max(worst, float(step.abs().max()) * curve[row])
+            old, sign = dual[row], side[row]
+            gradient = sign * (design[row] @ state) - 1 + slope * old
+            new = (old - gradient / curvature[row]).clamp(min=0)
+            step = sign * (new - old)
+            # The length of a step of the projected gradient.
+            worst = max(worst, float(step.abs().max()) * curvature[row])
             dual[row] = new
             if by_example:
-                kept[row] += step
+                state[row] += step
             else:
-                kept.addr_(reads[row], step)
+                state.addr_(design[row], step)
         if worst < SLACK:
             break
-    return numbers.T @ kept if by_example else kept
+    return numbers.T @ state if by_example else state
 
 
 def _with_one(vectors: Float[Tensor, "examples dims"]) -> Float[Tensor, "examples numbers"]:

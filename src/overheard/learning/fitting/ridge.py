@@ -1,4 +1,4 @@
-"""Fits a line by ridge regression."""
+"""Ridge regression."""
 
 import torch
 from jaxtyping import Float
@@ -10,7 +10,7 @@ def fit_ridge(
     goal: Float[Tensor, " readings"],
     penalty: Float[Tensor, " numbers"],
 ) -> Float[Tensor, " numbers"]:
-    """The weights w that make |numbers w - goal|^2 + sum over n of penalty_n w_n^2 least."""
+    """Minimize over w: |numbers w - goal|^2 + sum over n of penalty_n w_n^2."""
     products = numbers.T @ numbers + penalty.diag()
     weights: Tensor = torch.linalg.solve(products, numbers.T @ goal)
     return weights

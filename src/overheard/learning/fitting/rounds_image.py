@@ -1,4 +1,4 @@
-"""A convolutional network that reads the last layer's changes, round by round, as an image."""
+"""The network of LDIA, which reads the last layer's changes by round as an image."""
 
 from dataclasses import dataclass
 
@@ -15,16 +15,15 @@ POOL = 2
 def rounds_image_network(
     rounds: int, width: int, classes: int, *, convolutions: bool = True
 ) -> nn.Sequential:
-    """Build the network for inputs of (clients, rounds, width), which gives logits.
+    """Build the network from inputs of (clients, rounds, width) to logits.
 
-    Gu and Bai 2023, after their code: convolution (64 channels, 5 rounds by 5 * ratio numbers,
+    Gu and Bai 2023, as in their code: convolution (64 channels, 5 rounds by 5 * ratio numbers,
     stride 4, padding 5), pool, convolution (192 channels, 5 by 5, padding 2), pool, then layers
-    of 512 and 64 units; all with ReLU, and linear layers begin as Glorot and Bengio have it.
+    of 512 and 64 units. All have ReLU, and linear layers have Glorot initialization.
 
-    As in their code a convolution that would leave nothing is left out. Of fewer than five
-    rounds that is usually so, as the first kernel is then wider than the image: what remains
-    are the linear layers on all of the numbers, which is also what there is without
-    `convolutions`.
+    As in their code, a convolution whose output would be empty is omitted. With fewer than five
+    rounds this is the usual case, as the first kernel is then wider than the image. Only the
+    linear layers on all numbers remain, as without `convolutions`.
 
     On one core a step on 64 images takes 0.13 s for 10 rounds of 640 numbers and 15 s for 10 of
     5,120, as the first kernel grows with the width; 0.014 and 0.14 s without convolutions.
@@ -68,7 +67,7 @@ class _Image:
         return self.rounds > 0 and self.width > 0
 
     def convolved(self, ratio: int) -> "_Image":
-        """What the first convolution and its pool leave; 0 or less = nothing."""
+        """Return the size after the first convolution and its pool; 0 or less = empty."""
         return _Image(_left(self.rounds, KERNEL), _left(self.width, KERNEL * ratio))
 
 
@@ -77,7 +76,7 @@ def _left(length: int, kernel: int) -> int:
 
 
 def _ratio(image: _Image) -> int:
-    """Width over rounds, in whole hundreds or tens; 1 below ten."""
+    """Return width over rounds, rounded down to whole hundreds or tens; 1 below ten."""
     ratio = image.width // image.rounds
     for unit in (100, 10):
         if ratio >= unit:

@@ -1,4 +1,4 @@
-"""Small networks that tell label shares, several of a kind trained side by side."""
+"""Ensembles of small networks that predict label shares and are trained at once."""
 
 import math
 from abc import ABC, abstractmethod
@@ -14,25 +14,24 @@ from overheard.core.seeds import Seed
 from overheard.learning.threads import one_thread
 
 SURPRISE = 0.1
-"""Weight of the cross-entropy beside the L1 distance: L1 is what counts, and its slope alone
-starts too flat."""
+"""Weight of the cross-entropy added to the L1 loss, whose gradients are too small at first."""
 
 WARMING = 0.2
-"""Part of the steps in which the rate rises to its full height; then it falls as a cosine."""
+"""Share of the steps in which the rate rises linearly; then it falls as a cosine."""
 
 NAME_NUMBERS = 4
-"""Learned numbers by which a class is known, for what holds of that class only."""
+"""Size of the learned embedding of a class, for patterns that are specific to a class."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkTraining:
-    """How such networks are trained: by AdamW on batches drawn with replacement.
+    """Settings of the training by AdamW on batches drawn with replacement.
 
     Args:
-        steps: how many.
-        batch: clients a step.
-        rate: the largest learning rate.
-        weight_decay: of AdamW.
+        steps: number of steps.
+        batch: clients per step.
+        rate: largest learning rate.
+        weight_decay: weight decay of AdamW.
 
     """
 
@@ -43,21 +42,21 @@ class NetworkTraining:
 
 
 class SideBySide(nn.Module, ABC):
-    """Networks of one shape, each with its own weights and its own inputs."""
+    """Networks of one architecture, each with its own weights and inputs."""
 
     @abstractmethod
     def forward(
         self, inputs: Float[Tensor, "networks clients ..."]
     ) -> Float[Tensor, "networks clients classes"]:
-        """The logits that each network gives its clients."""
+        """Return the logits of each network for its clients."""
 
 
 @final
 class OfTokens(SideBySide):
-    """Reads each class's numbers by the same weights, beside the mean over all classes.
+    """Networks that apply the same weights to the numbers of each class and to their mean.
 
-    But for a few learned numbers that name a class, renaming the classes renames what it tells
-    (Zaheer et al. 2017, Deep Sets): so what is learned about one class serves all of them.
+    Except for the learned embedding of each class, they are equivariant to permutations of the
+    classes (Zaheer et al. 2017, Deep Sets). So they generalize from one class to all.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class OfTokens(SideBySide):
     def forward(
         self, inputs: Float[Tensor, "networks clients classes numbers"]
     ) -> Float[Tensor, "networks clients classes"]:
-        """One logit a class, from its token and what all tokens are on average."""
+        """Compute one logit per class from its numbers and the mean over classes."""
         hidden = _bent(self._first(inputs) + self._name(self._names))
         mean = self._second_mean(hidden.mean(2, keepdim=True))
         hidden = self._dropout(_bent(self._second(hidden) + mean))
@@ -88,7 +87,7 @@ class OfTokens(SideBySide):
 
 @final
 class OfNumbers(SideBySide):
-    """Reads plain numbers: knows nothing of classes, so it may find what sets each apart."""
+    """Networks on plain numbers, without the symmetry between classes."""
 
     def __init__(self, networks: int, classes: int, numbers: int, width: int) -> None:
         super().__init__()
@@ -99,14 +98,14 @@ class OfNumbers(SideBySide):
     def forward(
         self, inputs: Float[Tensor, "networks clients numbers"]
     ) -> Float[Tensor, "networks clients classes"]:
-        """Two hidden layers."""
+        """Apply two hidden layers."""
         logits: Tensor = self._last(_bent(self._second(_bent(self._first(inputs)))))
         return logits
 
 
 @final
 class Linears(nn.Module):
-    """One linear layer a network, in one batched product."""
+    """One linear layer per network, in one batched product."""
 
     def __init__(self, networks: int, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -119,7 +118,7 @@ class Linears(nn.Module):
     def forward(
         self, numbers: Float[Tensor, "networks *many inputs"]
     ) -> Float[Tensor, "networks *many outputs"]:
-        """Each network maps its own numbers."""
+        """Apply the layer of each network to its own numbers."""
         flat = numbers.flatten(1, -2)
         mapped = torch.baddbmm(self._bias, flat, self._weight)
         return mapped.view(*numbers.shape[:-1], mapped.shape[-1])
@@ -133,17 +132,17 @@ def train_side_by_side(
     training: NetworkTraining,
     seed: Seed,
 ) -> None:
-    """Train each network on its own rows of the clients, in place, to tell their shares.
+    """Train each network in place to predict the shares of its own rows of the clients.
 
-    On one thread, so that the bits do not hang on the number of cores.
+    It trains on one thread, so that the bits do not depend on the number of cores.
 
     Args:
-        networks: fresh ones.
-        inputs: of every client, as each network has it.
-        shares: the true ones.
-        rows: the clients that each network may learn from.
-        training: how.
-        seed: of the batches; dropout draws from torch's global generator, which the caller
+        networks: networks with fresh weights.
+        inputs: inputs of every client for each network.
+        shares: true label shares.
+        rows: the clients on which each network is trained.
+        training: settings of the training.
+        seed: seed of the batches; dropout draws from torch's global generator, which the caller
             seeds.
 
     """
@@ -154,42 +153,43 @@ def train_side_by_side(
         weight_decay=training.weight_decay,
         fused=True,
     )
-    place = torch.arange(len(rows))[:, None]
+    network = torch.arange(len(rows))[:, None]
     networks.train()
     with one_thread():
         for step in range(training.steps):
             for group in optimizer.param_groups:
                 group["lr"] = training.rate * _height(step / training.steps)
-            chosen = torch.stack(
+            batch = torch.stack(
                 [
-                    own[torch.randint(len(own), (training.batch,), generator=generator)]
-                    for own in rows
+                    clients[torch.randint(len(clients), (training.batch,), generator=generator)]
+                    for clients in rows
                 ]
             )  # (networks, batch)
-            told = networks(inputs[place, chosen]).log_softmax(2)
-            true = shares[chosen]
-            distance = (told.exp() - true).abs().sum(2) - SURPRISE * (true * told).sum(2)
+            log_shares = networks(inputs[network, batch]).log_softmax(2)
+            true = shares[batch]
+            distance = (log_shares.exp() - true).abs().sum(2)
+            loss = distance - SURPRISE * (true * log_shares).sum(2)
             optimizer.zero_grad()
-            torch.autograd.backward(distance.mean(1).sum())
+            torch.autograd.backward(loss.mean(1).sum())
             optimizer.step()
     networks.eval().requires_grad_(False)
 
 
 def load_weights(networks: SideBySide, kept: Mapping[str, Tensor], prefix: str) -> None:
-    """Give networks, in place, the weights that their `state_dict` told under a prefix."""
-    own = {
+    """Load weights in place that `state_dict` returned, stored under a prefix."""
+    weights = {
         name.removeprefix(prefix): weight
         for name, weight in kept.items()
         if name.startswith(prefix)
     }
-    networks.load_state_dict(own)
+    networks.load_state_dict(weights)
     networks.eval().requires_grad_(False)
 
 
-def _height(way: float) -> float:
-    if way < WARMING:
-        return (way + 1e-3) / WARMING
-    return (1 + math.cos(math.pi * (way - WARMING) / (1 - WARMING))) / 2
+def _height(progress: float) -> float:
+    if progress < WARMING:
+        return (progress + 1e-3) / WARMING
+    return (1 + math.cos(math.pi * (progress - WARMING) / (1 - WARMING))) / 2
 
 
 def _bent(numbers: Tensor) -> Tensor:

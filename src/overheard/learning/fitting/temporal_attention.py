@@ -1,4 +1,4 @@
-"""A recurrent network that reads rounds in their order and weighs them by attention."""
+"""A recurrent network over rounds with temporal attention."""
 
 from typing import final
 
@@ -8,10 +8,10 @@ from torch import Tensor, nn
 
 @final
 class TemporalAttention(nn.Module):
-    """Averages the states of a sequence, each weighed by what it holds.
+    """An attention-weighted mean of the states of a sequence.
 
     Ma et al. 2025, equations 7 to 9: e_t = v^T tanh(W h_t + b), a = softmax over t of e,
-    c = sum over t of a_t h_t. Where all scores are equal it is the plain mean.
+    c = sum over t of a_t h_t. If all scores are equal, it is the plain mean.
     """
 
     def __init__(self, hidden: int) -> None:
@@ -20,7 +20,7 @@ class TemporalAttention(nn.Module):
         self.score = nn.Linear(hidden, 1, bias=False)
 
     def forward(self, states: Float[Tensor, "clients rounds hidden"]) -> Tensor:
-        """One weighed mean of states a client: (clients, hidden)."""
+        """Return the weighted mean of the states of each client: (clients, hidden)."""
         weights = self.score(self.bend(states).tanh()).softmax(1)  # (clients, rounds, 1)
         means: Tensor = (weights * states).sum(1)
         return means
@@ -30,7 +30,7 @@ class TemporalAttention(nn.Module):
 class AttentiveRecurrence(nn.Module):
     """An LSTM of one layer over rounds, attention over its states, and a linear layer.
 
-    Ma et al. 2025, Algorithm 2, which names no width: 64 is a guess of ours.
+    Ma et al. 2025, Algorithm 2, which names no width: 64 is this project's guess.
     """
 
     def __init__(self, features: int, classes: int, hidden: int = 64) -> None:
@@ -40,7 +40,7 @@ class AttentiveRecurrence(nn.Module):
         self.last = nn.Linear(hidden, classes)
 
     def forward(self, features: Float[Tensor, "clients rounds features"]) -> Tensor:
-        """Logits: (clients, classes)."""
+        """Return logits: (clients, classes)."""
         states, _ = self.recurrence(features)
         logits: Tensor = self.last(self.attention(states))
         return logits

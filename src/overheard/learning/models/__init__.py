@@ -1,1 +1,1 @@
-"""One architecture a file."""
+"""Model architectures, one per file."""

@@ -13,11 +13,11 @@ from overheard.learning.shapes import image
 @final
 @dataclass(frozen=True, slots=True)
 class AlexNet(Model):
-    """Five convolutions with three pools between them, and one layer to the classes.
+    """AlexNet with five convolutions, three pools and one linear layer.
 
-    As dataset distillation has it for 32 x 32 pixels: kernels, strides and channels of
-    Krizhevsky et al. made smaller, their two wide layers and dropout left out. The FLiP paper
-    names AlexNet and no more.
+    This is the version of dataset distillation for 32 x 32 pixels. Kernels, strides and
+    channels of Krizhevsky et al. are smaller, and their two wide layers and dropout are
+    omitted. The FLiP paper names AlexNet without details.
     """
 
     name: ClassVar[str] = "alexnet"
@@ -27,7 +27,7 @@ class AlexNet(Model):
     )
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         channels, height, width = image(task, self.name, smallest=8)
         pixels = (height // 8) * (width // 8)
         return nn.Sequential(

@@ -1,4 +1,4 @@
-"""The network that dataset distillation is measured with."""
+"""The standard network of dataset distillation."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -13,12 +13,12 @@ from overheard.learning.shapes import image
 @final
 @dataclass(frozen=True, slots=True)
 class ConvNet(Model):
-    """Blocks of a 3 x 3 convolution, instance norm, ReLU and a mean over 2 x 2; the classes.
+    """Blocks of a 3 x 3 convolution, instance norm, ReLU and 2 x 2 mean pool; a linear layer.
 
-    Instance norm is group norm with a channel a group, as the authors' code has it.
+    Instance norm is group norm with one channel per group, as in the authors' code.
 
     Args:
-        blocks: each of which halves the pixels a side.
+        blocks: number of blocks, each of which halves the pixels per side.
         width: channels of each convolution.
 
     """
@@ -38,8 +38,8 @@ class ConvNet(Model):
             raise ValueError(f"blocks and width are 1 or more, got {self}")
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
-        # Two pixels a side before the last mean: the norm of a single one leaves nothing.
+        """Build the network with fresh weights."""
+        # Two pixels per side before the last pool: instance norm makes a single pixel 0.
         channels, height, width = image(task, self.name, smallest=2**self.blocks)
         layers: list[nn.Module] = []
         for _ in range(self.blocks):

@@ -16,20 +16,20 @@ from overheard.learning.shapes import image
 class DecafConv2(Model):
     """Two 3 x 3 convolutions without padding, one 2 x 2 max-pool, two linear layers.
 
-    146,480 parameters on 28 x 28 grey pixels and 10 classes. The second activation stands after
-    the pool: a monotone function and a maximum can change places, bit for bit, and there are
-    four times fewer numbers left to bend.
+    It has 146,480 parameters on 28 x 28 grey pixels and 10 classes. The second activation
+    follows the pool. A monotone function and a maximum commute bit for bit, and a quarter of
+    the numbers remains for the activation.
 
     Args:
         first: channels of the first convolution.
         second: channels of the second convolution.
         hidden: inputs of the last layer (the paper's Figure 8 varies it).
-        activation: what stands between two layers.
+        activation: activation between two layers.
 
     """
 
     name: ClassVar[str] = "decaf_conv2"
-    source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; channels are ours"
+    source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; with channels of this project"
 
     first: int = 10
     second: int = 20
@@ -42,7 +42,7 @@ class DecafConv2(Model):
             raise ValueError("first, second and hidden must be 1 or more")
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         channels, height, width = image(task, self.name, smallest=6)
         pooled = ((height - 4) // 2) * ((width - 4) // 2)
         return nn.Sequential(

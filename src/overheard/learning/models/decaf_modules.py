@@ -16,18 +16,18 @@ class DecafModules(Model):
     """Modules of one 3 x 3 convolution and one 2 x 2 max-pool each, then two linear layers.
 
     The paper has three modules for CIFAR-10 and SkinCancer and four for FER-2013. It does not
-    give the channels: ours double from module to module, and padding keeps the size of the
-    image, so that each module halves it.
+    give the channels; here they double from module to module. Convolutions have padding, so
+    each module halves the size of the image.
 
     Args:
-        modules: how many.
-        channels: of the first convolution.
+        modules: number of modules.
+        channels: channels of the first convolution.
         hidden: inputs of the last layer.
 
     """
 
     name: ClassVar[str] = "decaf_modules"
-    source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; channels are ours"
+    source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; with channels of this project"
 
     modules: int = 3
     channels: int = 16
@@ -39,21 +39,21 @@ class DecafModules(Model):
             raise ValueError("modules, channels and hidden must be 1 or more")
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
-        seen, height, width = image(task, self.name, smallest=2**self.modules)
+        """Build the network with fresh weights."""
+        in_channels, height, width = image(task, self.name, smallest=2**self.modules)
         layers: list[nn.Module] = []
         for depth in range(self.modules):
-            given = self.channels * 2**depth
+            out_channels = self.channels * 2**depth
             layers += [
-                nn.Conv2d(seen, given, 3, padding=1),
+                nn.Conv2d(in_channels, out_channels, 3, padding=1),
                 nn.MaxPool2d(2),
                 nn.ReLU(inplace=True),
             ]
-            seen, height, width = given, height // 2, width // 2
+            in_channels, height, width = out_channels, height // 2, width // 2
         return nn.Sequential(
             *layers,
             nn.Flatten(),
-            nn.Linear(seen * height * width, self.hidden),
+            nn.Linear(in_channels * height * width, self.hidden),
             nn.ReLU(inplace=True),
             nn.Linear(self.hidden, task.classes),
         )

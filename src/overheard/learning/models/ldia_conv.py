@@ -1,4 +1,4 @@
-"""Two convolutions of 5 x 5 with pools, and one linear layer that reads them."""
+"""The network of LDIA for MNIST: two 5 x 5 convolutions with pools, and one linear layer."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -15,15 +15,15 @@ KERNEL = 5
 @final
 @dataclass(frozen=True, slots=True)
 class LdiaConv(Model):
-    """Convolution, pool, convolution, pool, no padding, and the classes.
+    """Convolution, pool, convolution, pool without padding, and a linear layer.
 
-    31,594 parameters on 28 x 28 grey pixels and 10 classes, and 512 inputs of the last layer.
-    Where one pixel is left after the second convolution (images of 14 x 14) there is nothing to
-    pool any more. Each activation stands after its pool: a monotone function and a maximum can
-    change places.
+    It has 31,594 parameters on 28 x 28 grey pixels and 10 classes; the last layer has 512
+    inputs. If one pixel remains after the second convolution (images of 14 x 14), the second
+    pool is omitted. Each activation follows its pool, as a monotone function and a maximum
+    commute.
 
     Args:
-        channels: of each convolution.
+        channels: channels of each convolution.
 
     """
 
@@ -38,7 +38,7 @@ class LdiaConv(Model):
             raise ValueError(f"channels must be 1 or more, got {self.channels}")
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         channels, height, width = image(task, self.name, smallest=14)
         sides = [((side - KERNEL + 1) // 2) - KERNEL + 1 for side in (height, width)]
         pooled = min(sides) >= 2

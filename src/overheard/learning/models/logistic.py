@@ -13,11 +13,11 @@ from overheard.learning.shapes import numbers
 @final
 @dataclass(frozen=True, slots=True)
 class Logistic(Model):
-    """Takes any input of numbers, flattened; its loss is convex."""
+    """Logistic regression on the flattened input; its loss is convex."""
 
     name: ClassVar[str] = "logistic"
     source: ClassVar[str] = "Cox 1958"
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         return nn.Sequential(nn.Flatten(), nn.Linear(numbers(task, self.name), task.classes))

@@ -15,11 +15,11 @@ from overheard.learning.shapes import numbers
 @final
 @dataclass(frozen=True, slots=True)
 class Mlp(Model):
-    """Takes any input of numbers, flattened.
+    """Fully connected layers on the flattened input.
 
     Args:
         hidden: units of each hidden layer, first to last.
-        activation: what stands between two layers.
+        activation: activation between two layers.
 
     """
 
@@ -35,7 +35,7 @@ class Mlp(Model):
             raise ValueError(f"hidden layers have 1 unit or more each, got {self.hidden}")
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         widths = (numbers(task, self.name), *self.hidden)
         layers: list[nn.Module] = [nn.Flatten()]
         for wide, narrow in pairwise(widths):

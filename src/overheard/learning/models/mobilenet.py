@@ -24,31 +24,32 @@ BLOCKS = (
     (1024, 2),
     (1024, 1),
 )
-"""Channels and stride of each block (Howard et al. 2017, Table 1). The table gives the last
-block a stride of 2, yet 7 x 7 pixels before and after it, which a stride of 1 leaves."""
+"""Channels and stride of each block (Howard et al. 2017, Table 1). The last block has stride 1
+here: the table says 2, but has 7 x 7 pixels before and after it."""
 
 SMALL = 64
-"""Pixels a side below which the first convolution leaves the image as large as it is."""
+"""Pixels per side below which the first convolution has stride 1."""
 
 GROUPS = 32
-"""Wu and He 2018, Section 4.1: 32 groups do best over a wide range of widths."""
+"""Wu and He 2018, Section 4.1: 32 groups are best for a wide range of widths."""
 
 PER_GROUP = 8
-"""Channels a group at least, and what widths are multiples of: alone in its group a channel
-would lose its strength, and a narrow network has few channels."""
+"""Fewest channels per group; all widths are multiples of it. Group norm would remove the mean
+activation of a channel that is alone in its group."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MobileNet(Model):
-    """Thirteen depthwise separable convolutions, and the classes from 1024 alpha means.
+    """Thirteen depthwise separable convolutions, a mean pool to 1024 alpha, a linear layer.
 
-    For images of 224 pixels a side as Howard et al. have it. Below 64 pixels the first stride
-    is 1 in place of 2, so that 28 or 32 pixels a side become 2 x 2 before the mean. Group norm
-    stands in place of batch norm, whose running statistics are no weights; no dropout.
+    For images of 224 pixels per side it is the network of Howard et al. Below 64 pixels the
+    first stride is 1 instead of 2, so that 28 or 32 pixels per side become 2 x 2 before the
+    mean pool. Group norm replaces batch norm, whose running statistics are buffers. There is no
+    dropout.
 
     Args:
-        alpha: the width multiplier: every layer has this share of the channels.
+        alpha: width multiplier: the share of the channels that every layer has.
 
     """
 
@@ -60,34 +61,44 @@ class MobileNet(Model):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a width multiplier that is none."""
+        """Refuse a width multiplier outside (0, 1]."""
         if not 0 < self.alpha <= 1:
-            raise ValueError(f"alpha lies above 0 and at most at 1, got {self.alpha}")
+            raise ValueError(f"alpha must be above 0 and at most 1, got {self.alpha}")
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         channels, height, width = image(task, self.name, smallest=8)
-        seen = self._channels(FIRST)
+        in_channels = self._channels(FIRST)
         stride = 1 if min(height, width) < SMALL else 2
-        layers = [_convolution(channels, seen, 3, stride)]
-        for wide, stride in BLOCKS:
-            given = self._channels(wide)
+        layers = [_convolution(channels, in_channels, 3, stride)]
+        for width, stride in BLOCKS:
+            out_channels = self._channels(width)
             layers += [
-                _convolution(seen, seen, 3, stride, groups=seen),
-                _convolution(seen, given, 1, 1),
+                _convolution(in_channels, in_channels, 3, stride, groups=in_channels),
+                _convolution(in_channels, out_channels, 1, 1),
             ]
-            seen = given
+            in_channels = out_channels
         return nn.Sequential(
-            *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(seen, task.classes)
+            *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(in_channels, task.classes)
         )
 
     def _channels(self, whole: int) -> int:
         return max(1, round(self.alpha * whole / PER_GROUP)) * PER_GROUP
 
 
-def _convolution(seen: int, given: int, kernel: int, stride: int, groups: int = 1) -> nn.Module:
+def _convolution(
+    in_channels: int, out_channels: int, kernel: int, stride: int, groups: int = 1
+) -> nn.Module:
     return nn.Sequential(
-        nn.Conv2d(seen, given, kernel, stride, padding=kernel // 2, groups=groups, bias=False),
-        nn.GroupNorm(gcd(GROUPS, given // PER_GROUP), given),
+        nn.Conv2d(
+            in_channels,
+            out_channels,
+            kernel,
+            stride,
+            padding=kernel // 2,
+            groups=groups,
+            bias=False,
+        ),
+        nn.GroupNorm(gcd(GROUPS, out_channels // PER_GROUP), out_channels),
         nn.ReLU(inplace=True),
     )

@@ -1,4 +1,4 @@
-"""The user's own architecture."""
+"""A custom architecture, built by a function of the user."""
 
 import re
 from dataclasses import dataclass
@@ -18,11 +18,12 @@ REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 @final
 @dataclass(frozen=True, slots=True)
 class Own(Model):
-    """What a function of yours builds.
+    """A model that your own function builds.
 
     Args:
-        reference: "package.module:function", a function that takes a `Task` and gives a module
-            with fresh weights, no buffers, and a linear last layer; it is run, so trust it.
+        reference: "package.module:function"; the function takes a `Task` and returns a module
+            with fresh weights, no buffers, and a linear last layer. It is executed, so name
+            only code that you trust.
 
     """
 
@@ -32,10 +33,10 @@ class Own(Model):
     source: ClassVar[str] = "yours"
 
     def __post_init__(self) -> None:
-        """Refuse what is not written as a reference to a function."""
+        """Refuse a text that is not a reference to a function."""
         if not REFERENCE.fullmatch(self.reference):
             raise ValueError(
-                f"a model of your own is named as 'package.module:function', "
+                f"reference: a custom model is given as 'package.module:function', "
                 f"got {self.reference!r}"
             )
 
@@ -43,35 +44,41 @@ class Own(Model):
         """Call the function.
 
         Raises:
-            PlanError: if it cannot be imported, gives no module, or one that does not give a
-                number for each class.
+            PlanError: if it cannot be imported, returns no module, or a module that does not
+                return one number per class.
 
         """
-        place, _, function = self.reference.partition(":")
+        module, _, function = self.reference.partition(":")
         try:
-            builder = vars(import_module(place))[function]
+            builder = vars(import_module(module))[function]
         except (ImportError, KeyError) as error:
             raise PlanError(
-                f"the model {self.reference} cannot be imported ({error}): install its package "
-                "or put its folder on PYTHONPATH"
+                f"model: {self.reference} cannot be imported ({error}); install its package or "
+                "put its folder on PYTHONPATH"
             ) from error
         model = builder(task)
         if not isinstance(model, nn.Module):
-            raise PlanError(f"{self.reference} gave a {type(model).__name__}, no torch module")
+            raise PlanError(
+                f"model: {self.reference} returned a {type(model).__name__}; it must return a "
+                "torch module"
+            )
         _refuse_other_outputs(self.reference, model, task)
         return model
 
 
 def _refuse_other_outputs(reference: str, model: nn.Module, task: Task) -> None:
-    """With too few outputs training breaks down; with too many, every claim is about others."""
-    floats = torch.float32 if task.vocabulary is None else torch.int64
-    learning = model.training
+    """Refuse a model whose output is not (examples, classes).
+
+    With too few outputs training fails; with too many, claims are about the wrong classes.
+    """
+    dtype = torch.float32 if task.vocabulary is None else torch.int64
+    was_training = model.training
     with torch.no_grad():
-        outputs = model.eval()(torch.zeros(1, *task.shape, dtype=floats))
-    model.train(learning)
+        outputs = model.eval()(torch.zeros(1, *task.shape, dtype=dtype))
+    model.train(was_training)
     if not isinstance(outputs, torch.Tensor) or outputs.shape != (1, task.classes):
         given = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs)
         raise PlanError(
-            f"the model {reference} answers one example with {given}, and the task has "
-            f"{task.classes} classes: let it give one number a class, (examples, classes)"
+            f"model: {reference} returns {given} for one example, but the task has "
+            f"{task.classes} classes; it must return one number per class, (examples, classes)"
         )

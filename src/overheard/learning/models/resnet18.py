@@ -10,7 +10,7 @@ from overheard.learning.model import Model
 from overheard.learning.shapes import image
 
 GROUPS = 32
-"""Wu and He 2018, Section 4.1: 32 groups do best over a wide range of widths."""
+"""Wu and He 2018, Section 4.1: 32 groups are best for a wide range of widths."""
 
 
 @final
@@ -18,9 +18,9 @@ GROUPS = 32
 class ResNet18(Model):
     """Eight residual blocks, 64 to 512 channels; the last layer is 512 x classes.
 
-    For images of 28, 32 or 48 pixels a side: the first layer is a 3 x 3 convolution of stride 1
-    without a pool, as He et al. have it for CIFAR-10 (Section 4.2). Group norm stands in place
-    of batch norm, whose running statistics are no weights.
+    For images of 28, 32 or 48 pixels per side: the first layer is a 3 x 3 convolution of stride
+    1 without a pool, as in He et al. for CIFAR-10 (Section 4.2). Group norm replaces batch
+    norm, whose running statistics are buffers.
     """
 
     name: ClassVar[str] = "resnet18"
@@ -29,7 +29,7 @@ class ResNet18(Model):
     )
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         channels, _, _ = image(task, self.name, smallest=8)
         return nn.Sequential(
             _convolution(channels, 64, stride=1),
@@ -48,30 +48,30 @@ class ResNet18(Model):
         )
 
 
-def _convolution(seen: int, given: int, stride: int) -> nn.Module:
+def _convolution(in_channels: int, out_channels: int, stride: int) -> nn.Module:
     return nn.Sequential(
-        nn.Conv2d(seen, given, 3, stride=stride, padding=1, bias=False),
-        nn.GroupNorm(GROUPS, given),
+        nn.Conv2d(in_channels, out_channels, 3, stride=stride, padding=1, bias=False),
+        nn.GroupNorm(GROUPS, out_channels),
     )
 
 
 class _Block(nn.Module):
-    """Two convolutions, added to what came in."""
+    """Two convolutions with a shortcut."""
 
-    def __init__(self, seen: int, given: int, stride: int) -> None:
+    def __init__(self, in_channels: int, out_channels: int, stride: int) -> None:
         super().__init__()
         self.change = nn.Sequential(
-            _convolution(seen, given, stride),
+            _convolution(in_channels, out_channels, stride),
             nn.ReLU(inplace=True),
-            _convolution(given, given, 1),
+            _convolution(out_channels, out_channels, 1),
         )
         self.shortcut: nn.Module = nn.Identity()
-        if stride != 1 or seen != given:
+        if stride != 1 or in_channels != out_channels:
             self.shortcut = nn.Sequential(
-                nn.Conv2d(seen, given, 1, stride=stride, bias=False),
-                nn.GroupNorm(GROUPS, given),
+                nn.Conv2d(in_channels, out_channels, 1, stride=stride, bias=False),
+                nn.GroupNorm(GROUPS, out_channels),
             )
 
     def forward(self, maps: Tensor) -> Tensor:
-        bent: Tensor = (self.change(maps) + self.shortcut(maps)).relu_()
-        return bent
+        outputs: Tensor = (self.change(maps) + self.shortcut(maps)).relu_()
+        return outputs

@@ -1,4 +1,4 @@
-"""The network of the shift paper for census records."""
+"""The network of Brunner and Montuoro's shift paper for census records."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -21,5 +21,5 @@ class ShiftCensus(Model):
     )
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         return Mlp(hidden=(64, 32, 16, 8)).build(task)

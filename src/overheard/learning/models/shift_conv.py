@@ -1,4 +1,4 @@
-"""The network of the shift paper for MNIST and Fashion-MNIST."""
+"""The network of Brunner and Montuoro's shift paper for MNIST and Fashion-MNIST."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -13,10 +13,10 @@ from overheard.learning.shapes import image
 @final
 @dataclass(frozen=True, slots=True)
 class ShiftConv(Model):
-    """Convolutions of 32 and 64 channels (3 x 3, no padding), a pool, 128 units, the classes.
+    """Convolutions of 32 and 64 channels (3 x 3, no padding), a pool and two linear layers.
 
-    1,199,882 parameters on 28 x 28 grey pixels and 10 classes, which is the paper's "1.2M": it
-    names no pool, and without one there would be 4.7 million.
+    It has 1,199,882 parameters on 28 x 28 grey pixels and 10 classes. This matches the paper's
+    "1.2M"; the paper names no pool, but without one there would be 4.7 million.
     """
 
     name: ClassVar[str] = "shift_conv"
@@ -25,7 +25,7 @@ class ShiftConv(Model):
     )
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         channels, height, width = image(task, self.name, smallest=6)
         pooled = ((height - 4) // 2) * ((width - 4) // 2)
         return nn.Sequential(

@@ -1,4 +1,4 @@
-"""The mean of word vectors, and a small network on top."""
+"""The mean of word vectors with a small network on top."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -13,7 +13,7 @@ from overheard.learning.shapes import vocabulary
 @final
 @dataclass(frozen=True, slots=True)
 class TextBag(Model):
-    """Word vectors averaged over a text (padding left out), one hidden layer, the classes.
+    """Word vectors averaged over a text (without padding), and one hidden layer.
 
     Args:
         dim: length of a word vector.
@@ -33,7 +33,7 @@ class TextBag(Model):
             raise ValueError("dim and hidden must be 1 or more")
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         tokens = vocabulary(task, self.name)
         return nn.Sequential(
             nn.EmbeddingBag(tokens, self.dim, mode="mean", padding_idx=0),

@@ -14,24 +14,24 @@ WIDTH = 64
 """Channels of the block, as published."""
 
 PIXELS = 4
-"""A side, to which the block's output is averaged."""
+"""Pixels per side to which the block's output is averaged."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TinyResnet(Model):
-    """A 3 x 3 convolution, a residual block of two more, a mean down to 4 x 4, the classes.
+    """A 3 x 3 convolution, a residual block of two more, a mean pool to 4 x 4, a linear layer.
 
-    The paper names the block's kernel and its 64 channels. That the first convolution has as
-    many, where the mean stands and that it leaves 4 x 4 are ours. There is no norm: batch norm
-    keeps what is no weight, and means nothing for a batch of one example.
+    The paper names the block's kernel and its 64 channels. The width of the first convolution
+    and the mean pool are this project's choices. There is no norm: batch norm has buffers, and
+    is meaningless for a batch of one example.
     """
 
     name: ClassVar[str] = "tiny_resnet"
     source: ClassVar[str] = "FLiP (arXiv 2410.19548), Section VI-A; block: He et al. 2016"
 
     def build(self, task: Task) -> nn.Module:
-        """Give the network with fresh weights."""
+        """Build the network with fresh weights."""
         channels, height, width = image(task, self.name, smallest=PIXELS)
         tall, wide = height // PIXELS, width // PIXELS
         pixels = (height // tall) * (width // wide)
@@ -47,7 +47,7 @@ class TinyResnet(Model):
 
 @final
 class Block(nn.Module):
-    """Two convolutions beside a shortcut."""
+    """Two convolutions with a shortcut."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,5 +55,5 @@ class Block(nn.Module):
         self.second = nn.Conv2d(WIDTH, WIDTH, 3, padding=1)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Add what the convolutions make of the inputs to them."""
+        """Add the output of the convolutions to the inputs."""
         return relu(inputs + self.second(relu(self.first(inputs))))

@@ -1,1 +1,1 @@
-"""Worker processes and the jobs that they do."""
+"""Worker processes and the jobs that they run."""

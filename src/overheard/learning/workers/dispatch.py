@@ -1,4 +1,4 @@
-"""Hands tasks to worker processes, and again to another where one died."""
+"""The assignment of tasks to worker processes, with retries if a worker dies."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,72 +14,72 @@ from overheard.learning.workers.worker import Do, Failed
 from overheard.learning.workers.worker_process import DeadWorkerError, WorkerProcess, written
 
 RETRIES = 3
-"""Times that a task is tried again whose worker died, before it is given up."""
+"""Retries of a task whose worker died."""
 
 AHEAD = 2
-"""Tasks under way a worker, so that none waits for the caller."""
+"""Pending tasks per worker, so that no worker waits for the caller."""
 
 Answered = Mapping[str, Tensor] | Failed
-"""What a worker gives that was asked for tensors."""
+"""What a worker returns to a request for tensors."""
 
 Flying = dict[Future[Answered], tuple[int, WorkerTask]]
-"""Tasks under way, by what will tell of them."""
+"""Pending tasks by their future."""
 
 
 @final
 class Dispatch:
-    """Has the next free worker answer each request; one that dies may be replaced.
+    """A queue that passes each request to the next free worker and may replace dead workers.
 
     Args:
-        workers: who work; the place of a dead one is taken by a new one.
+        workers: the worker processes; a new worker replaces a dead one in this list.
 
     """
 
     def __init__(self, workers: list[WorkerProcess]) -> None:
         self._workers = workers
         self._free: SimpleQueue[int] = SimpleQueue()
-        for place in range(len(workers)):
-            self._free.put(place)
+        for index in range(len(workers)):
+            self._free.put(index)
         self._executor = ThreadPoolExecutor(len(workers), "overheard-worker")
         self._files = TaskFiles()
         self._ended = Event()
         self._able = True
 
     def submit(self, request: bytes, doing: str, retries: int = 0) -> Future[Answered]:
-        """Have the next free worker answer a request.
+        """Pass a request to the next free worker.
 
-        The future raises `DeadWorkerError` where a worker died of it each time.
+        The future raises `DeadWorkerError` if a worker died in every attempt.
 
         Args:
-            request: as `written` writes it.
-            doing: what it asks for, in words.
-            retries: times that it is tried again by a new worker in place of one that died.
+            request: a request from `written`.
+            doing: description of the request, for error messages.
+            retries: further attempts, each with a new worker in index of the dead one.
 
         """
         return self._executor.submit(self._do, request, doing, retries)
 
     def run(self, tasks: Iterable[tuple[int, WorkerTask]]) -> Generator[Done, None, None]:
-        """Do numbered tasks, and give them as they are done, in any order.
+        """Run numbered tasks, and yield results as they finish, in any order.
 
-        What no worker can do, as it cannot be sent or fails there, is done here: so an error
-        is raised as itself, and a model that no other process can import is no obstacle.
+        A task that cannot be sent, or fails in a worker, runs in this process. So its own error
+        is raised, and models that no other process can import work too.
 
         Raises:
-            WorkerError: if a worker died of one task each time.
+            WorkerError: if a worker died in every attempt at one task.
 
         """
-        flying: Flying = {}
+        pending: Flying = {}
         for number, task in tasks:
             request = self._request(task) if self._able else None
             if request is None:
                 yield Done(number, task.run())
                 continue
-            yield from self._landed(flying, AHEAD * len(self._workers) - 1)
-            flying[self.submit(request, "doing a task", RETRIES)] = (number, task)
-        yield from self._landed(flying, 0)
+            yield from self._landed(pending, AHEAD * len(self._workers) - 1)
+            pending[self.submit(request, "doing a task", RETRIES)] = (number, task)
+        yield from self._landed(pending, 0)
 
     def close(self, finished: bool) -> None:
-        """Wait for the threads, remove the files; unless finished, end the workers first."""
+        """Wait for the threads and remove the files; unless finished, kill the workers."""
         if not finished:
             self._ended.set()
             for worker in self._workers:
@@ -90,16 +90,16 @@ class Dispatch:
     def _request(self, task: WorkerTask) -> bytes | None:
         try:
             return written(Do(task.job, self._files.tensors(task)))
-        # Whatever a user's object raises on the way out, the answer is the same.
+        # A user's object may raise any exception while it is pickled.
         except Exception:
             self._able = False
             return None
 
-    def _landed(self, flying: Flying, most: int) -> Iterator[Done]:
-        """Give tasks as they are done, until at most so many are under way."""
-        while len(flying) > most:
-            for future in wait(flying, return_when=FIRST_COMPLETED).done:
-                number, task = flying.pop(future)
+    def _landed(self, pending: Flying, most: int) -> Iterator[Done]:
+        """Yield results as tasks finish, until at most `most` tasks are pending."""
+        while len(pending) > most:
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                number, task = pending.pop(future)
                 tensors = future.result()
                 if isinstance(tensors, Failed):
                     tensors = task.run()
@@ -107,26 +107,26 @@ class Dispatch:
                 yield Done(number, tensors)
 
     def _do(self, request: bytes, doing: str, retries: int) -> Answered:
-        """Have the next free worker do it; runs in a thread that only waits."""
+        """Pass the request to the next free worker; runs in a thread that only waits."""
         for attempt in range(retries + 1):
-            place = self._free.get()
+            index = self._free.get()
             try:
-                self._workers[place].send(request)
-                return self._workers[place].tensors(doing)
+                self._workers[index].send(request)
+                return self._workers[index].tensors(doing)
             except DeadWorkerError:
                 if attempt == retries or self._ended.is_set():
                     raise
-                self._replace(place)
+                self._replace(index)
             finally:
-                # A dead worker too: whoever waits for one must hear of it, not wait for ever.
-                self._free.put(place)
+                # A dead worker too: a thread that waits for one must get the error.
+                self._free.put(index)
         raise AssertionError("the last attempt returns or raises")
 
-    def _replace(self, place: int) -> None:
-        dead = self._workers[place]
+    def _replace(self, index: int) -> None:
+        dead = self._workers[index]
         dead.connection.close()
-        self._workers[place] = WorkerProcess(dead.core)
+        self._workers[index] = WorkerProcess(dead.core)
         if self._ended.is_set():
-            # Whoever ended the others may have passed this place already.
-            self._workers[place].kill()
-        self._workers[place].answer("starting")
+            # `close` may have killed the workers before this one started.
+            self._workers[index].kill()
+        self._workers[index].answer("starting")

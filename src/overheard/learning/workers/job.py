@@ -1,4 +1,4 @@
-"""Work that any process can do: here, in a worker beside us, or on another machine."""
+"""Work that any process can do: this one, a worker process, or one on another machine."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -9,21 +9,21 @@ from torch import Tensor
 
 
 class Job(ABC):
-    """A piece of work, told in plain values, so that it can be sent to another process.
+    """A piece of work described by plain values, so that it can be sent to another process.
 
     A concrete job is a final frozen dataclass at the top of an importable module. It holds no
-    tensor: those that it reads are handed to it, so that many jobs may share them.
+    tensor: tensors are passed to `run`, so that many jobs can share them.
     """
 
     @abstractmethod
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Do it, and give named tensors; those handed in are not changed."""
+        """Do the work and return named tensors; the passed tensors are not changed."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Bundle:
-    """Named tensors that many tasks read: laid out for workers once, not once a task."""
+    """Named tensors that many tasks read; workers get them once, not once per task."""
 
     tensors: Mapping[str, Tensor]
 
@@ -31,13 +31,13 @@ class Bundle:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerTask:
-    """A job, and the bundles that it reads; no name stands in two of them."""
+    """A job and the bundles that it reads; no name occurs in two of them."""
 
     job: Job
     bundles: tuple[Bundle, ...]
 
     def run(self) -> Mapping[str, Tensor]:
-        """Do the job here."""
+        """Run the job in this process."""
         return self.job.run(
             {n: t for bundle in self.bundles for n, t in bundle.tensors.items()}
         )
@@ -46,7 +46,7 @@ class WorkerTask:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Done:
-    """What came of the task with this number."""
+    """Result of the task with this number."""
 
     number: int
     tensors: Mapping[str, Tensor]

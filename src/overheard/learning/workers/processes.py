@@ -1,4 +1,4 @@
-"""One worker process a core: the sequential engine, as many times over as there are cores."""
+"""The pool of worker processes, usually one per core, that run the sequential engine."""
 
 import math
 import os
@@ -27,24 +27,24 @@ from overheard.learning.workers.worker_process import (
 )
 
 WORTH_CALLING = 0.5
-"""Seconds to be saved for which workers are called: to come up takes them two or three, which
-the caller goes on working in, and then they stay for the rounds that follow."""
+"""Seconds to be saved before workers are started. Starting takes them two or three seconds, in
+which the caller continues to train; then they stay for the following rounds."""
 
 
 def are_possible() -> bool:
-    """True if this system lets a child inherit one end of a connection (not on Windows)."""
+    """Return whether a child process can inherit a connection here (not on Windows)."""
     return os.name == "posix"
 
 
 def are_ready(workers: int) -> bool:
-    """True if so many workers stand ready, from an earlier call or since they were called."""
+    """Return whether an idle pool of this many workers has started."""
     return workers in _IDLE and _IDLE[workers].is_ready()
 
 
 def miss(seconds: float, workers: int) -> None:
-    """Say that so many workers would save this much time, or would have saved it.
+    """Record the seconds that this many workers would have saved.
 
-    Once that is worth it they are called: they come up beside the caller, who need not wait.
+    Once the total is large enough, they are started in the background.
     """
     _MISSED[workers] = _MISSED.get(workers, 0.0) + seconds
     if _MISSED[workers] >= WORTH_CALLING and workers not in _IDLE:
@@ -52,48 +52,48 @@ def miss(seconds: float, workers: int) -> None:
 
 
 def do_without(workers: int) -> None:
-    """Never call so many workers again: what they would have to learn cannot be sent."""
+    """Never start this many workers again, because the model cannot be sent to them."""
     _MISSED[workers] = -math.inf
 
 
 def hire(lesson: Lesson, workers: int) -> "Crew":
-    """Give this many workers, who have taken the lesson; train with them at once.
+    """Acquire this many workers and load the training job; the caller must train right away.
 
     Raises:
-        PlanError: if this system has no such workers, or the model cannot be sent to them.
+        PlanError: if this system supports no workers, or the model cannot be sent to them.
 
     """
-    crew = muster(workers)
+    worker_pool = muster(workers)
     try:
-        crew.take(lesson)
+        worker_pool.take(lesson)
     except BaseException:
-        crew.stop()
+        worker_pool.stop()
         raise
-    return crew
+    return worker_pool
 
 
 def muster(workers: int) -> "Crew":
-    """Give this many workers, from an earlier call or new ones; work with them at once.
+    """Acquire this many workers, idle or new; the caller must use them right away.
 
     Raises:
-        PlanError: if this system has no such workers.
+        PlanError: if this system supports no workers.
 
     """
     if not are_possible():
         raise PlanError(
-            "the engine 'processes' needs Linux or macOS: choose 'auto' or 'sequential'"
+            "engine: 'processes' needs Linux or macOS; choose 'auto' or 'sequential'"
         )
-    crew = _IDLE.pop(workers, None)
-    if crew is not None and crew.path != import_path():
-        # Modules may have come that these workers would not find.
-        crew.stop()
-        crew = None
-    return crew or Crew(workers)
+    worker_pool = _IDLE.pop(workers, None)
+    if worker_pool is not None and worker_pool.path != import_path():
+        # These workers might not find modules of the new path.
+        worker_pool.stop()
+        worker_pool = None
+    return worker_pool or Crew(workers)
 
 
 @final
 class Crew:
-    """Worker processes that train for one caller at a time, and stay for the next."""
+    """Worker processes that serve one caller at a time and are reused."""
 
     def __init__(self, workers: int) -> None:
         self.path = import_path()
@@ -103,142 +103,143 @@ class Crew:
         ]
         self._end = weakref.finalize(self, _end, self._workers)
         self._pool: tuple[weakref.ref[Tensor], weakref.ref[Tensor]] | None = None
-        self._coming = list(self._workers)
+        self._starting = list(self._workers)
 
     def is_ready(self) -> bool:
-        """True if every worker is up, or gone: either way it answers at once."""
-        return all(worker.connection.poll() for worker in self._coming)
+        """Return whether every worker is started or dead; it then responds at once."""
+        return all(worker.connection.poll() for worker in self._starting)
 
     def take(self, lesson: Lesson) -> None:
-        """Tell every worker what the next members share."""
+        """Load the training job of the next clients into every worker."""
         self._greet()
         try:
             start = {name: weight.cpu().numpy() for name, weight in lesson.start.items()}
-            told = written(
+            request = written(
                 TakeLesson(lesson.build_model, start, lesson.recipe, lesson.seed, lesson.round)
             )
-        # Whatever a user's object raises on the way out, the answer is the same.
+        # A user's object may raise any exception while it is pickled.
         except Exception as error:
             raise _unsendable(str(error)) from error
         self._share(lesson.pool)
         for worker in self._workers:
-            worker.send(told)
+            worker.send(request)
         for worker in self._workers:
-            answer = worker.answer("taking the lesson")
-            if isinstance(answer, Failed):
-                raise _unsendable(answer.reason)
+            response = worker.answer("loading the training job")
+            if isinstance(response, Failed):
+                raise _unsendable(response.reason)
 
     def train(self, members: Sequence[Member], window: int) -> Iterator[Trained]:
-        """Train members, and give them in the order in which they came.
+        """Train clients, and yield results in input order.
 
-        The workers are at rest before the last member is given, so a caller may take as many
-        as there are and listen no further. Whoever stops listening before that, be it by
-        Ctrl-C, ends the workers.
+        The workers are released before the last result is yielded, so a caller may stop after
+        it. A caller that stops earlier, also by Ctrl-C, ends the workers.
 
         Args:
-            members: who learns.
-            window: how many may be in work, or done and not yet taken, at once.
+            members: the clients to train.
+            window: most clients in training, or trained and not yet taken, at once.
 
         Raises:
             WorkerError: if a worker dies, or training fails there.
 
         """
-        dispatch = Dispatch(self._workers)
+        dispatcher = Dispatch(self._workers)
         waiting: deque[tuple[Member, Future[Answered]]] = deque()
         finished = False
         try:
-            for member in members:
+            for client in members:
                 if len(waiting) == window:
                     yield _trained(*waiting.popleft())
-                request = written(Train(member.name, member.rows.cpu().numpy()))
-                asked = dispatch.submit(request, f"training {member.name}")
-                waiting.append((member, asked))
+                request = written(Train(client.name, client.rows.cpu().numpy()))
+                future = dispatcher.submit(request, f"training {client.name}")
+                waiting.append((client, future))
             while len(waiting) > 1:
                 yield _trained(*waiting.popleft())
             last = [_trained(*each) for each in waiting]
             finished = True
         finally:
-            dispatch.close(finished)
+            dispatcher.close(finished)
             self.rest() if finished else self.stop()
         yield from last
 
     def work(self, tasks: Iterable[tuple[int, WorkerTask]]) -> Generator[Done, None, None]:
-        """Do numbered tasks, and give them as they are done, in any order.
+        """Run numbered tasks, and yield results as they finish, in any order.
 
-        A worker that dies is replaced, and what it was doing is asked of another. Whoever stops
-        listening half-way, be it by Ctrl-C, ends the workers.
+        A worker that dies is replaced, and its task is tried again. A caller that stops before
+        the last result, also by Ctrl-C, ends the workers.
 
         Raises:
-            WorkerError: if workers die of one task again and again.
+            WorkerError: if a worker died in every attempt at one task.
 
         """
-        dispatch, before = Dispatch(self._workers), list(self._workers)
+        dispatcher, before = Dispatch(self._workers), list(self._workers)
         finished = False
         try:
             self._greet()
-            yield from dispatch.run(tasks)
+            yield from dispatcher.run(tasks)
             finished = True
         finally:
-            dispatch.close(finished)
+            dispatcher.close(finished)
             if self._workers != before:
-                # Newcomers have no pool.
+                # New workers have no pool of examples.
                 self._pool = None
             self.rest() if finished else self.stop()
 
     def rest(self) -> None:
-        """Stand ready for the next call; where others do already, one crew is enough."""
+        """Keep the pool for the next call, or stop it if one of this size is idle already."""
         if _IDLE.setdefault(len(self._workers), self) is not self:
             self.stop()
 
     def stop(self) -> None:
-        """End every process and wait for it; happens at the latest when Python exits."""
+        """End every process and wait for it; done at the latest when Python exits."""
         self._end()
 
     def _greet(self) -> None:
-        """Wait until every worker is up."""
-        while self._coming:
-            self._coming[0].answer("starting")
-            self._coming.pop(0)
+        """Wait until every worker has started."""
+        while self._starting:
+            self._starting[0].answer("starting")
+            self._starting.pop(0)
 
     def _share(self, pool: Examples) -> None:
-        """Lay the pool where every worker can map it, unless they have it still."""
-        held = None if self._pool is None else tuple(known() for known in self._pool)
-        if held is not None and held[0] is pool.inputs and held[1] is pool.labels:
+        """Load the pool of examples into every worker, unless it is loaded already."""
+        loaded = None if self._pool is None else tuple(tensor() for tensor in self._pool)
+        if loaded is not None and loaded[0] is pool.inputs and loaded[1] is pool.labels:
             return
         with tempfile.TemporaryDirectory(prefix="overheard-") as folder:
-            told = written(
+            request = written(
                 TakePool(
                     stored(pool.inputs, Path(folder) / "inputs"),
                     stored(pool.labels, Path(folder) / "labels"),
                 )
             )
             for worker in self._workers:
-                worker.send(told)
+                worker.send(request)
             for worker in self._workers:
-                answer = worker.answer("taking the pool of examples")
-                if isinstance(answer, Failed):
-                    raise WorkerError(f"no worker could take the pool:\n{answer.reason}")
+                response = worker.answer("loading the pool of examples")
+                if isinstance(response, Failed):
+                    raise WorkerError(
+                        f"a worker could not load the pool of examples:\n{response.reason}"
+                    )
         self._pool = (weakref.ref(pool.inputs), weakref.ref(pool.labels))
 
 
-def _trained(member: Member, asked: Future[Answered]) -> Trained:
-    """What a member learned, once its worker has answered."""
-    answer = asked.result()
-    if isinstance(answer, Failed):
-        raise WorkerError(f"training {member.name} failed in a worker:\n{answer.reason}")
-    changed = {
+def _trained(client: Member, future: Future[Answered]) -> Trained:
+    """Wait for the result of a client."""
+    output = future.result()
+    if isinstance(output, Failed):
+        raise WorkerError(f"training {client.name} failed in a worker:\n{output.reason}")
+    delta = {
         name.removeprefix(DELTA): part
-        for name, part in answer.items()
+        for name, part in output.items()
         if name.startswith(DELTA)
     }
-    return Trained(member, changed, float(answer[LOSS]))
+    return Trained(client, delta, float(output[LOSS]))
 
 
 _IDLE: dict[int, Crew] = {}
-"""Crews between two calls, by number of workers: to start one takes seconds."""
+"""Idle pools by number of workers; starting a new one takes seconds."""
 
 _MISSED: dict[int, float] = {}
-"""Seconds that so many workers would have saved this process so far."""
+"""Seconds that a pool would have saved this process so far, by number of workers."""
 
 
 def _allowed_cores() -> list[int]:
@@ -250,13 +251,13 @@ def _allowed_cores() -> list[int]:
 
 def _unsendable(reason: str) -> PlanError:
     return PlanError(
-        "the model cannot be sent to worker processes: define its builder at the top of an "
-        f"importable module, or choose the engine 'auto' or 'sequential'; {reason}"
+        "model: it cannot be sent to worker processes; define its builder at the top of an "
+        f"importable module, or choose the engine 'auto' or 'sequential' ({reason})"
     )
 
 
 def _kill(workers: Sequence[WorkerProcess]) -> None:
-    """End the processes, and wait for them so that none stays behind as a zombie."""
+    """Kill the processes, and wait for them so that none becomes a zombie."""
     for worker in workers:
         worker.kill()
     for worker in workers:

@@ -1,4 +1,4 @@
-"""Files from which worker processes map the tensors of tasks."""
+"""Files from which worker processes memory-map the tensors of tasks."""
 
 import shutil
 import tempfile
@@ -16,8 +16,8 @@ from overheard.learning.workers.worker_process import stored
 class TaskFiles:
     """A folder with the tensors of every bundle that some task still reads.
 
-    A bundle is written when the first task with it comes, and its files go when nobody holds
-    the bundle any more: of a long row of tasks only those of the moment lie on the disk.
+    A bundle is written with its first task. Its files are removed once the bundle is garbage
+    collected, so the disk holds only the tensors of current tasks.
     """
 
     def __init__(self) -> None:
@@ -28,14 +28,14 @@ class TaskFiles:
         self._count = 0
 
     def tensors(self, task: WorkerTask) -> Mapping[str, StoredTensor]:
-        """All tensors of a task."""
+        """Return all tensors of a task; write those not yet on the disk."""
         for bundle in task.bundles:
             if bundle not in self._written:
                 self._written[bundle] = self._write(bundle)
         return {n: t for bundle in task.bundles for n, t in self._written[bundle].items()}
 
     def close(self) -> None:
-        """Remove what is left."""
+        """Remove the folder."""
         self._folder.cleanup()
 
     def _write(self, bundle: Bundle) -> Mapping[str, StoredTensor]:

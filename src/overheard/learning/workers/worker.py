@@ -1,4 +1,4 @@
-"""What a worker process hears from, and answers to, the one that started it: in pickles."""
+"""The requests that a worker process serves, and its responses, both as pickles."""
 
 import os
 import traceback
@@ -22,26 +22,26 @@ from overheard.learning.initial import fresh
 from overheard.learning.workers.job import Job
 
 Array = np.ndarray[Any, np.dtype[Any]]
-"""Any numbers: the types of weights are those of the model."""
+"""An array of any dtype, as weights have the dtype of the model."""
 
 
 LOSS = "loss"
-"""The name under which a trained member's loss is answered, in float64."""
+"""Name of the tensor that holds a trained client's loss, in float64."""
 
 DELTA = "delta/"
-"""Stands before the name of each weight whose change a trained member is answered with."""
+"""Prefix of the names of tensors that hold a trained client's changes of weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """A tensor in a file, which worker processes map into their memory instead of copying."""
+    """A tensor in a file, which worker processes memory-map instead of copying."""
 
     path: str
     shape: tuple[int, ...]
     dtype: torch.dtype
 
     def mapped(self) -> torch.Tensor:
-        """The tensor; the file may be unlinked once this is done."""
+        """Memory-map the tensor; afterwards the file may be unlinked."""
         size = prod(self.shape)
         if not size:
             return torch.empty(self.shape, dtype=self.dtype)
@@ -51,7 +51,7 @@ class StoredTensor:
 
 @dataclass(frozen=True, slots=True)
 class TakePool:
-    """From now on, rows are rows of these examples."""
+    """Request to use this pool of examples from now on."""
 
     inputs: StoredTensor
     labels: StoredTensor
@@ -59,7 +59,7 @@ class TakePool:
 
 @dataclass(frozen=True, slots=True)
 class TakeLesson:
-    """From now on, members follow this lesson."""
+    """Request to train clients by this job from now on."""
 
     build_model: BuildModel
     start: Mapping[str, Array]
@@ -70,7 +70,7 @@ class TakeLesson:
 
 @dataclass(frozen=True, slots=True)
 class Train:
-    """Train this member."""
+    """Request to train this client."""
 
     name: str
     rows: Array
@@ -78,7 +78,7 @@ class Train:
 
 @dataclass(frozen=True, slots=True)
 class Do:
-    """Do this job with these tensors."""
+    """Request to run this job with these tensors."""
 
     job: Job
     tensors: Mapping[str, StoredTensor]
@@ -86,12 +86,12 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Up and running, or what was to be taken is taken."""
+    """Response: the worker is started, or has loaded the pool or training job."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTensor:
-    """What a tensor is called and looks like, whose bytes follow."""
+    """Name, shape and dtype of a tensor whose bytes follow."""
 
     name: str
     shape: tuple[int, ...]
@@ -100,14 +100,14 @@ class NamedTensor:
 
 @dataclass(frozen=True, slots=True)
 class Did:
-    """A job is done, or a member trained; the bytes of each of these follow, in this order."""
+    """Response to a finished request: the bytes of these tensors follow, in this order."""
 
     tensors: tuple[NamedTensor, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It could not be done, and why."""
+    """Response to a failed request, with the traceback."""
 
     reason: str
 
@@ -117,20 +117,20 @@ Answer = Ready | Did | Failed
 
 
 def serve(handle: int, core: int | None) -> None:
-    """Answer one request after the other until the other end of the connection is closed.
+    """Serve one request after the other until the parent closes the connection.
 
-    However the other end goes, and whatever is under way then, it is the end and no error.
+    A lost connection ends the worker without an error, even during a request.
 
     Args:
-        handle: the inherited end of the connection.
-        core: the one core to run on; None leaves that to the system.
+        handle: file descriptor of the inherited end of the connection.
+        core: core to run on; None = no affinity.
 
     """
     if core is not None:
         os.sched_setaffinity(0, {core})
     torch.set_num_threads(1)
     pool: Examples | None = None
-    learner: Learner | None = None
+    trainer: Learner | None = None
     with Connection(handle) as parent, suppress(EOFError, ConnectionError):
         parent.send(Ready())
         while True:
@@ -139,26 +139,26 @@ def serve(handle: int, core: int | None) -> None:
                 match request:
                     case TakePool():
                         pool = Examples(request.inputs.mapped(), request.labels.mapped())
-                        learner = None
+                        trainer = None
                         parent.send(Ready())
                     case TakeLesson():
                         model = fresh(request.build_model, request.seed)
-                        learner = Learner(_lesson(request, pool), model)
+                        trainer = Learner(_lesson(request, pool), model)
                         parent.send(Ready())
                     case Train():
-                        _give(parent, _trained(learner, request))
+                        _give(parent, _trained(trainer, request))
                     case Do():
                         mapped = {name: one.mapped() for name, one in request.tensors.items()}
                         _give(parent, request.job.run(mapped))
             except (EOFError, ConnectionError):
                 raise
-            # Whatever a user's model raises is for the parent to tell.
+            # The parent reports any exception that a user's model raises.
             except Exception:
                 parent.send(Failed(traceback.format_exc()))
 
 
 def _lesson(request: TakeLesson, pool: Examples | None) -> Lesson:
-    assert pool is not None, "the pool is sent before any lesson"
+    assert pool is not None, "the pool is sent before any training job"
     start = {name: torch.from_numpy(array.copy()) for name, array in request.start.items()}
     device = torch.device("cpu")
     return Lesson(
@@ -166,16 +166,16 @@ def _lesson(request: TakeLesson, pool: Examples | None) -> Lesson:
     )
 
 
-def _trained(learner: Learner | None, request: Train) -> Mapping[str, torch.Tensor]:
-    assert learner is not None, "a lesson is sent before any member"
-    trained = learner.train(Member(request.name, torch.from_numpy(request.rows.copy())))
+def _trained(trainer: Learner | None, request: Train) -> Mapping[str, torch.Tensor]:
+    assert trainer is not None, "a training job is sent before any client"
+    trained = trainer.train(Member(request.name, torch.from_numpy(request.rows.copy())))
     delta = {DELTA + name: part for name, part in trained.delta.items()}
     return {LOSS: torch.tensor(trained.loss, dtype=torch.float64), **delta}
 
 
 def _give(parent: Connection, tensors: Mapping[str, torch.Tensor]) -> None:
-    done = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    told = (NamedTensor(n, tuple(tensor.shape), tensor.dtype) for n, tensor in done.items())
-    parent.send(Did(tuple(told)))
-    for tensor in done.values():
+    sent = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    headers = (NamedTensor(n, tuple(tensor.shape), tensor.dtype) for n, tensor in sent.items())
+    parent.send(Did(tuple(headers)))
+    for tensor in sent.values():
         parent.send_bytes(tensor.numpy().reshape(-1).data)

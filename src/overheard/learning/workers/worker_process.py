@@ -1,6 +1,6 @@
-"""One worker process, and our end of the connection to it.
+"""A worker process and the parent's end of the connection to it.
 
-What travels there is pickled: both ends are ours, and nobody else holds one.
+Messages are pickled. This is safe because both ends belong to this program.
 """
 
 import os
@@ -27,42 +27,42 @@ from overheard.learning.workers.worker import (
 )
 
 START = "from overheard.learning.workers.worker import serve; serve({handle}, {core})"
-"""A worker is a fresh interpreter that never imports the caller's `__main__`: so a script needs
-no guard, and a notebook, a test run or the command line will do as well."""
+"""Code of a worker: a fresh interpreter that never imports the caller's `__main__`. So scripts
+need no guard, and notebooks, test runs and the command line work too."""
 
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MALLOC_MMAP_THRESHOLD_": str(2**30),
     "MALLOC_TRIM_THRESHOLD_": str(2**30),
 }
-"""One thread a worker; and memory that is freed stays with the worker, since a step wants the
-same again at once (a sixth of a worker's time went into having its pages zeroed)."""
+"""One thread per worker. The allocator keeps freed memory, since the next step needs the same
+amount (otherwise zeroing new pages takes a sixth of a worker's time)."""
 
 
 PATIENCE = 10.0
-"""Seconds that a process has to end by itself once its connection is broken."""
+"""Seconds until a process whose connection is broken is killed."""
 
 
 @final
 class DeadWorkerError(WorkerError):
-    """It is gone, with whatever it was doing."""
+    """A worker process died during a request."""
 
 
 @final
 class WorkerProcess:
-    """One process, and our end of the connection to it.
+    """A worker process and the parent's end of the connection to it.
 
     Args:
-        core: the one core to run on; None leaves that to the system.
+        core: core to run on; None = no affinity.
 
     """
 
     def __init__(self, core: int | None) -> None:
         self.core = core
-        self.connection, theirs = Pipe()
-        handle = theirs.fileno()
-        # In a process group of its own, so that Ctrl-C is for the parent alone to answer. A
-        # worker whose parent is gone, however it went, reads the end of its connection.
+        self.connection, worker_end = Pipe()
+        handle = worker_end.fileno()
+        # In a process group of its own, so that Ctrl-C reaches only the parent. A worker whose
+        # parent is gone reads the end of its connection.
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", START.format(handle=handle, core=core)],
             pass_fds=(handle,),
@@ -70,13 +70,13 @@ class WorkerProcess:
             stdin=subprocess.DEVNULL,
             env=os.environ | ENVIRONMENT | {"PYTHONPATH": import_path()},
         )
-        theirs.close()
+        worker_end.close()
 
     def send(self, request: bytes) -> None:
-        """Have it take a request, as `written` writes it.
+        """Send a request from `written`.
 
         Raises:
-            DeadWorkerError: if it is gone.
+            DeadWorkerError: if the worker is dead.
 
         """
         try:
@@ -85,75 +85,75 @@ class WorkerProcess:
             raise self._death("taking a request") from error
 
     def answer(self, doing: str) -> Answer:
-        """Wait for what it says.
+        """Wait for the response.
 
         Args:
-            doing: what it was asked for, in words.
+            doing: description of the request, for error messages.
 
         Raises:
-            DeadWorkerError: if it is gone.
+            DeadWorkerError: if the worker is dead.
 
         """
         try:
-            answer: Answer = self.connection.recv()
-        # A plain OSError: it went half-way through a message.
+            response: Answer = self.connection.recv()
+        # A plain OSError: the worker died while it sent a message.
         except (EOFError, OSError) as error:
             raise self._death(doing) from error
-        return answer
+        return response
 
     def tensors(self, doing: str) -> Mapping[str, Tensor] | Failed:
-        """Wait for the tensors that it has been asked for, or for why it cannot give them.
+        """Wait for the requested tensors, or for the failure.
 
         Args:
-            doing: what it was asked for, in words.
+            doing: description of the request, for error messages.
 
         Raises:
-            DeadWorkerError: if it is gone.
+            DeadWorkerError: if the worker is dead.
 
         """
-        answer = self.answer(doing)
-        if isinstance(answer, Failed):
-            return answer
-        assert isinstance(answer, Did), "whoever is asked for tensors gives them or fails"
-        return {each.name: self._tensor(each) for each in answer.tensors}
+        response = self.answer(doing)
+        if isinstance(response, Failed):
+            return response
+        assert isinstance(response, Did), "a request for tensors returns tensors or fails"
+        return {header.name: self._tensor(header) for header in response.tensors}
 
     def kill(self) -> None:
-        """End it at once, whatever it is doing; does not wait until it is gone."""
+        """Kill the process without waiting for its end."""
         self.process.kill()
 
-    def _tensor(self, told: NamedTensor) -> Shaped[Tensor, "..."]:
-        """Take the bytes of a tensor that follow on an answer."""
-        taken = torch.empty(told.shape, dtype=told.dtype)
+    def _tensor(self, header: NamedTensor) -> Shaped[Tensor, "..."]:
+        """Receive the bytes of a tensor that follow a response."""
+        tensor = torch.empty(header.shape, dtype=header.dtype)
         try:
-            self.connection.recv_bytes_into(taken.numpy().reshape(-1))
+            self.connection.recv_bytes_into(tensor.numpy().reshape(-1))
         except (EOFError, OSError) as error:
             raise self._death("sending tensors") from error
-        return taken
+        return tensor
 
     def _death(self, doing: str) -> DeadWorkerError:
         try:
             code = self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            # Its connection is broken, so it is of no more use.
+            # Its connection is broken, so it cannot be used again.
             self.process.kill()
             code = self.process.wait()
         return DeadWorkerError(
-            f"worker process {self.process.pid} died (exit code {code}) while {doing}: if the "
-            "machine ran out of memory, ask for fewer workers or for the engine 'sequential'"
+            f"worker process {self.process.pid} died (exit code {code}) while {doing}; if the "
+            "machine ran out of memory, use fewer workers or the engine 'sequential'"
         )
 
 
 def written(request: Request) -> bytes:
-    """A request as it travels."""
+    """Pickle a request."""
     return bytes(ForkingPickler.dumps(request))
 
 
 def stored(tensor: Shaped[Tensor, "..."], path: Path) -> StoredTensor:
-    """Lay a tensor where worker processes can map it."""
+    """Write a tensor to a file that worker processes can memory-map."""
     tensor.detach().cpu().contiguous().numpy().tofile(path)
     return StoredTensor(str(path), tuple(tensor.shape), tensor.dtype)
 
 
 def import_path() -> str:
-    """Where workers find the modules that this process finds."""
+    """Return the PYTHONPATH with which workers find the modules of this process."""
     return os.pathsep.join(path or os.getcwd() for path in sys.path)

@@ -26,19 +26,19 @@ START = initial_weights(BUILD, Seed(0))
 def examples(seed: int, size: int = 120) -> Examples:
     draw = Seed(seed).generator()
     labels = torch.randint(CLASSES, (size,), generator=draw)
-    heaps = 2 * torch.eye(CLASSES, 4)
-    return Examples(heaps[labels] + 0.3 * torch.randn(size, 4, generator=draw), labels)
+    centres = 2 * torch.eye(CLASSES, 4)
+    return Examples(centres[labels] + 0.3 * torch.randn(size, 4, generator=draw), labels)
 
 
 POOL = examples(0)
-MEMBERS = [Member("client/0", torch.arange(60)), Member("client/1", torch.arange(60, 120))]
+CLIENTS = [Member("client/0", torch.arange(60)), Member("client/1", torch.arange(60, 120))]
 
 
 def distil(
     how: DistributionMatching,
     shared: Synthetic,
     pool: Examples = POOL,
-    members: list[Member] = MEMBERS,
+    members: list[Member] = CLIENTS,
     number: int = 0,
 ) -> Distilled:
     moments = forgotten(shared, len(members))
@@ -47,23 +47,23 @@ def distil(
     )
 
 
-def test_a_model_learns_from_what_was_distilled() -> None:
+def test_a_model_trained_on_the_distilled_set_is_accurate() -> None:
     how = DistributionMatching(samples=2, input_rate=0.3, first_rate=0.1, passes=50, at_once=3)
     shared = noise(TASK, 2, how.first_rate, Seed(1))
     distiller = how.distiller(BUILD, START)
     before = accuracy(BUILD, distiller.train(shared.map(lambda one: one[None]))[0], examples(9))
     for number in range(60):
         shared = distil(how, shared, number=number).examples.map(lambda one: one.mean(0))
-    (taught,) = distiller.train(shared.map(lambda one: one[None]))
-    assert accuracy(BUILD, taught, examples(9)) > 0.95 > before + 0.1
+    (weights,) = distiller.train(shared.map(lambda one: one[None]))
+    assert accuracy(BUILD, weights, examples(9)) > 0.95 > before + 0.1
 
 
 def bare() -> nn.Module:
-    """Features are the inputs themselves, so that a step can be worked out by hand."""
+    """Features are the inputs themselves, so that a step can be computed by hand."""
     return nn.Sequential(nn.Linear(2, 2))
 
 
-def test_a_step_goes_down_the_distance_of_the_means() -> None:
+def test_a_step_follows_the_gradient_of_the_distance_of_means() -> None:
     task = Task((2,), ("a", "b"))
     own = Examples(torch.tensor([[4.0, 0.0], [6.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 0, 1]))
     shared = Synthetic(
@@ -80,14 +80,14 @@ def test_a_step_goes_down_the_distance_of_the_means() -> None:
         scale=1.0,
         seed=Seed(0),
     )
-    # The mean of a's two examples is 0, of the real ones (5, 0): the slope of 25 after each of
-    # the two is 2 * -5 / 2, and half of that is gone.
+    # The mean of a's two examples is 0, of the real ones (5, 0): the gradient of 25 for each of
+    # the two is 2 * -5 / 2, and the rate is 0.5.
     assert task.classes == 2
     assert done.examples.inputs[0].tolist() == [[2.5, 0], [0, 1], [2.5, 0], [0, 1]]
     assert done.losses.tolist() == [29.0]
 
 
-def test_labels_and_rates_tell_nothing() -> None:
+def test_labels_and_rates_do_not_change() -> None:
     shared = noise(TASK, 2, 0.01, Seed(1))
     done = distil(DistributionMatching(samples=2), shared)
     for member in range(2):
@@ -96,8 +96,8 @@ def test_labels_and_rates_tell_nothing() -> None:
     assert not done.examples.inputs[0].allclose(done.examples.inputs[1], atol=1e-4)
 
 
-def test_how_often_a_class_is_held_moves_nothing_but_whether_it_is() -> None:
-    # Copies of the same examples: the mean of a class is what it was.
+def test_results_depend_on_the_presence_but_not_the_frequency_of_a_class() -> None:
+    # Copies of the same examples: the mean of a class does not change.
     shared = noise(TASK, 2, 0.01, Seed(1))
     how = DistributionMatching(samples=2, batch=1000)
     once = distil(how, shared, members=[Member("client/0", torch.arange(60))])
@@ -105,19 +105,19 @@ def test_how_often_a_class_is_held_moves_nothing_but_whether_it_is() -> None:
     often = distil(how, shared, members=[Member("client/0", torch.tensor(thrice))])
     assert once.examples.inputs.allclose(often.examples.inputs, atol=1e-4)
     without = torch.tensor([row for row in range(60) if POOL.labels[row] != 0])
-    lacking = distil(how, shared, members=[Member("client/0", without)])
-    assert lacking.examples.inputs[0, 0].equal(shared.inputs[0])
-    assert not lacking.examples.inputs[0, 1].equal(shared.inputs[1])
+    without_class = distil(how, shared, members=[Member("client/0", without)])
+    assert without_class.examples.inputs[0, 0].equal(shared.inputs[0])
+    assert not without_class.examples.inputs[0, 1].equal(shared.inputs[1])
 
 
-def test_who_else_distils_moves_nobody() -> None:
+def test_a_client_does_not_depend_on_the_others() -> None:
     shared = noise(TASK, 2, 0.01, Seed(1))
     both = distil(DistributionMatching(samples=2, batch=5), shared)
-    alone = distil(DistributionMatching(samples=2, batch=5), shared, members=MEMBERS[1:])
+    alone = distil(DistributionMatching(samples=2, batch=5), shared, members=CLIENTS[1:])
     assert both.examples.inputs[1].allclose(alone.examples.inputs[0])
 
 
-def test_every_step_draws_a_network_and_examples_anew() -> None:
+def test_every_step_draws_a_new_network_and_examples() -> None:
     shared = noise(TASK, 2, 0.01, Seed(1))
     how = DistributionMatching(samples=2, batch=5, input_rate=1e-6)
     moved = [
@@ -140,6 +140,6 @@ def test_every_step_draws_a_network_and_examples_anew() -> None:
         {"halve_every": -1},
     ],
 )
-def test_a_distillation_that_cannot_be_is_refused(settings) -> None:
+def test_refuses_invalid_settings(settings) -> None:
     with pytest.raises(ValueError, match=r"samples=|input_rate|first_rate|halve_every"):
         DistributionMatching(**settings)

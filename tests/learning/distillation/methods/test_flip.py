@@ -24,18 +24,18 @@ HOW = Flip(samples=2, batch=20)
 
 
 def examples(seed: int, size: int = 120) -> Examples:
-    """Three heaps, which a straight line cannot tell from one label to the next."""
+    """Three clusters, one per label."""
     draw = Seed(seed).generator()
     labels = torch.randint(CLASSES, (size,), generator=draw)
-    heaps = 2 * torch.eye(CLASSES, 4)
-    return Examples(heaps[labels] + 0.3 * torch.randn(size, 4, generator=draw), labels)
+    centres = 2 * torch.eye(CLASSES, 4)
+    return Examples(centres[labels] + 0.3 * torch.randn(size, 4, generator=draw), labels)
 
 
 POOL = examples(0)
-MEMBERS = [Member("client/0", torch.arange(60)), Member("client/1", torch.arange(60, 120))]
+CLIENTS = [Member("client/0", torch.arange(60)), Member("client/1", torch.arange(60, 120))]
 
 
-def rounds(count: int, how: Flip = HOW, members=MEMBERS):
+def rounds(count: int, how: Flip = HOW, members=CLIENTS):
     distiller = how.distiller(BUILD, START)
     shared = noise(TASK, how.samples, how.first_rate, Seed(1))
     moments = forgotten(shared, len(members))
@@ -50,38 +50,38 @@ def rounds(count: int, how: Flip = HOW, members=MEMBERS):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 3])
-def test_a_model_learns_from_what_was_distilled(steps: int) -> None:
+def test_a_model_trained_on_the_distilled_set_is_accurate(steps: int) -> None:
     how = Flip(2, steps, 20, first_rate=0.2, rate_rate=0.01)
     distiller, shared, done = rounds(60 // steps, how)
-    (taught,) = distiller.train(shared.map(lambda one: one[None]))
-    assert accuracy(BUILD, taught, examples(9)) > 0.9
+    (weights,) = distiller.train(shared.map(lambda one: one[None]))
+    assert accuracy(BUILD, weights, examples(9)) > 0.9
     noisy = noise(TASK, 2, how.first_rate, Seed(1)).map(lambda one: one[None])
     assert accuracy(BUILD, distiller.train(noisy)[0], examples(9)) < 0.8
     assert done.moments.steps.tolist() == [60, 60]
 
 
 @pytest.mark.slow
-def test_who_else_distils_moves_nobody() -> None:
+def test_a_client_does_not_depend_on_the_others() -> None:
     _, _, both = rounds(1)
-    _, _, alone = rounds(1, members=MEMBERS[1:])
+    _, _, alone = rounds(1, members=CLIENTS[1:])
     assert both.examples.inputs[1].allclose(alone.examples.inputs[0], atol=1e-6)
     assert not both.examples.inputs[0].allclose(both.examples.inputs[1], atol=1e-3)
 
 
-def test_the_loss_told_is_that_of_the_members_own_examples() -> None:
+def test_returns_the_loss_of_the_clients_own_examples() -> None:
     how = Flip(samples=2, batch=1000)
     distiller, _, done = rounds(1, how)
     start = noise(TASK, 2, how.first_rate, Seed(1)).map(lambda one: one[None])
     (weights,) = distiller.train(start)
     model = BUILD()
     model.load_state_dict(dict(weights))
-    own = POOL.take(MEMBERS[1].rows)
+    own = POOL.take(CLIENTS[1].rows)
     expected = cross_entropy(model(own.inputs), own.labels).item()
     assert float(done.losses[1]) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.slow
-def test_steps_of_a_round_look_at_one_batch_after_the_other() -> None:
+def test_steps_of_a_round_use_successive_batches() -> None:
     # Three batches of 20 out of 60 differ from the same one three times.
     seen = rounds(1, Flip(samples=2, batch=20, steps=3))[2]
     whole = rounds(1, Flip(samples=2, batch=60, steps=3))[2]
@@ -89,20 +89,20 @@ def test_steps_of_a_round_look_at_one_batch_after_the_other() -> None:
 
 
 @pytest.mark.slow
-def test_examples_learned_from_at_once_take_fewer_steps() -> None:
+def test_several_examples_at_once_take_fewer_steps() -> None:
     # Two steps of three examples in place of six steps: other weights, as good a model.
     how = Flip(2, 1, 20, first_rate=0.2, rate_rate=0.01)
     one_by_one, shared, _ = rounds(60, how)
     together, theirs, _ = rounds(60, replace(how, at_once=3))
-    (taught,) = together.train(theirs.map(lambda one: one[None]))
-    assert accuracy(BUILD, taught, examples(9)) > 0.9
+    (weights,) = together.train(theirs.map(lambda one: one[None]))
+    assert accuracy(BUILD, weights, examples(9)) > 0.9
     sets = shared.map(lambda one: one[None])
     (mine,), (other,) = one_by_one.train(sets), together.train(sets)
     assert not all(mine[name].allclose(other[name], atol=1e-3) for name in mine)
     assert one_by_one.bytes_kept(6, 2) == 3 * together.bytes_kept(6, 2)
 
 
-def test_rates_are_halved_after_so_many_rounds() -> None:
+def test_rates_are_halved_after_halve_every_rounds() -> None:
     assert [Flip(halve_every=40).scale(n) for n in (0, 39, 40, 80)] == [1, 1, 0.5, 0.25]
     assert Flip(halve_every=0).scale(1000) == 1
 
@@ -121,6 +121,6 @@ def test_rates_are_halved_after_so_many_rounds() -> None:
         {"halve_every": -1},
     ],
 )
-def test_a_distillation_that_cannot_be_is_refused(settings) -> None:
+def test_refuses_invalid_settings(settings) -> None:
     with pytest.raises(ValueError, match=r"samples=|first_rate|halve_every"):
         Flip(**settings)

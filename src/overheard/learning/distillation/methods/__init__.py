@@ -1,1 +1,1 @@
-"""Ways to distil, one a file."""
+"""Distillation methods, one per file."""

@@ -1,4 +1,4 @@
-"""Distribution matching: synthetic examples that random networks take for the real ones."""
+"""Distribution matching: synthetic examples with the mean features of the real ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,36 +31,34 @@ from overheard.learning.initial import fresh, initial_weights
 @final
 @dataclass(frozen=True, slots=True)
 class DistributionMatching(Distillation):
-    """Examples whose mean features, class by class, are those of the real ones.
+    """Distillation that matches the mean features of synthetic and real examples by class.
 
-    In every step a network with fresh random weights, the same for all clients, gives features:
-    what its last layer would read. A client draws examples of each class, and moves the
-    synthetic ones of the class down the slope of the squared distance between the two mean
-    features; nothing is trained, and no slope of a slope is taken. Its labels stay whole, and
-    its learning rates as they were: neither tells how often a client has a class, apart from
-    whether it has any.
+    Each step draws a network with fresh random weights, the same for all clients. Its features
+    are the inputs of its last layer. A client draws examples of each class and takes a gradient
+    step on the squared distance between the two mean features of the class. No network is
+    trained, and no second derivative is needed. Labels stay one-hot and learning rates do not
+    change. So neither shows how many examples of a class a client has, only whether it has any.
 
-    A client's step is down its own distance; the mean of all clients' steps is one down their
-    mean distance, so a federation of one step a round learns what one that pooled the data
-    would, where all classes count alike. The model is several passes over the last round's set
-    from the first weights, which all clients have.
+    The mean of all clients' steps is a gradient step on their mean distance. So with one step
+    per round a federation learns the same as on pooled data, if all classes count alike. The
+    model is trained for several passes over the last round's set, from the initial weights.
 
-    The source starts from real examples, which a client would send out as they are: here from
-    noise, for which its rate of 1 with momentum 0.5 is slow. It trains models for 1,000 passes
-    with augmentation, which is left out here.
+    Differences from the source: it starts from real examples, which a client would thus send
+    unchanged. This implementation starts from noise, for which the source's rate of 1 with
+    momentum 0.5 is slow. The source trains models for 1,000 passes with augmentation; there is
+    no augmentation here.
 
     Args:
         samples: synthetic examples of each class.
-        steps: of distillation in a round, each through a network of its own.
-        batch: a client's own examples of each class that a step looks at; all, where it holds
-            fewer.
-        input_rate: of plain descent.
-        first_rate: of each synthetic example, in training on the set.
-        passes: over the set, in that training.
-        at_once: synthetic examples that a step of that training learns from.
-        halve_every: after how many rounds each the input rate is halved; 0 = never.
-        lacking: what is done where a client lacks a class; under "average" it counts with
-            synthetic examples of the class as it got them.
+        steps: distillation steps in a round, each with a new network.
+        batch: a client's own examples of each class per step; all, if it holds fewer.
+        input_rate: rate of plain gradient descent on the inputs.
+        first_rate: learning rate of each synthetic example in training on the set.
+        passes: passes over the set in that training.
+        at_once: synthetic examples per step of that training.
+        halve_every: number of rounds after which the input rate is halved each time; 0 = never.
+        lacking: what happens to a class of which a client has no example; with "average" the
+            client counts with its unchanged synthetic examples.
 
     """
 
@@ -81,7 +79,7 @@ class DistributionMatching(Distillation):
     )
 
     def __post_init__(self) -> None:
-        """Refuse a distillation that cannot be."""
+        """Refuse invalid settings."""
         if min(self.samples, self.steps, self.batch, self.passes, self.at_once) < 1:
             raise ValueError(
                 f"samples, steps, batch, passes and at_once are 1 or more, got {self}"
@@ -95,41 +93,41 @@ class DistributionMatching(Distillation):
     def distiller(
         self, build_model: BuildModel, start: Weights, device: torch.device | str = "cpu"
     ) -> "MatchingDistiller":
-        """Random networks of this kind, and training from these first weights."""
+        """Build a distiller that trains from these initial weights."""
         return MatchingDistiller(self, build_model, start, device)
 
 
 @final
 class MatchingDistiller(Distiller):
-    """Looks through random networks, and trains on what was distilled.
+    """A distiller that matches features of random networks.
 
     Args:
-        how: how many steps, and which.
-        build_model: gives the networks.
+        settings: the settings.
+        build_model: builds the networks.
         start: weights before training on synthetic examples.
         device: where to compute.
 
     Raises:
-        PlanError: if nothing can be distilled through such a network.
+        PlanError: if such a network does not support distillation.
 
     """
 
     def __init__(
         self,
-        how: DistributionMatching,
+        settings: DistributionMatching,
         build_model: BuildModel,
         start: Weights,
         device: torch.device | str,
     ) -> None:
-        self._how = how
-        self._pupil = SyntheticPupil(build_model, start, how.at_once, device)
+        self._settings = settings
+        self._trainer = SyntheticPupil(build_model, start, settings.at_once, device)
         self._build_headless = partial(headless, build_model)
         self._headless = fresh(self._build_headless, Seed(0)).to(device)
 
     def train(self, examples: Synthetic) -> list[Weights]:
-        """The weights after all passes over each member's set, on the cpu."""
-        return self._pupil.train(
-            examples.map(lambda one: torch.cat([one] * self._how.passes, 1))
+        """Train for all passes over each client's set, and return the weights, on the CPU."""
+        return self._trainer.train(
+            examples.map(lambda one: torch.cat([one] * self._settings.passes, 1))
         )
 
     def distil(
@@ -143,69 +141,70 @@ class MatchingDistiller(Distiller):
         scale: float,
         seed: Seed,
     ) -> Distilled:
-        """Each member steps towards the mean features of its own draws."""
-        how = self._how
-        pace = Pace(how.input_rate, 0.0, 0.0, "sgd")
+        """Distil one round; each client matches the mean features of its own examples."""
+        settings = self._settings
+        step_rates = Pace(settings.input_rate, 0.0, 0.0, "sgd")
         examples = shared.map(
-            lambda one: one.to(self._pupil.device).expand(len(members), *one.shape).clone()
+            lambda one: one.to(self._trainer.device).expand(len(members), *one.shape).clone()
         )
-        owned = [_by_class(pool, member, shared.labels.shape[-1]) for member in members]
+        rows_of = [_by_class(pool, client, shared.labels.shape[-1]) for client in members]
         losses = torch.zeros(len(members))
-        for number in range(how.steps):
+        for number in range(settings.steps):
             network = initial_weights(
                 self._build_headless, seed.child("network", round, number)
             )
-            slopes = torch.zeros_like(examples.inputs)
-            for place, member in enumerate(members):
-                draws = seed.child("draws", member.name, round, number).generator()
-                drawn = [own[_some(len(own), how.batch, draws)] for own in owned[place]]
-                slopes[place], losses[place] = self._slope(
-                    network, examples.inputs[place], pool, drawn
+            input_gradients = torch.zeros_like(examples.inputs)
+            for index, client in enumerate(members):
+                generator = seed.child("draws", client.name, round, number).generator()
+                drawn = [
+                    class_rows[_some(len(class_rows), settings.batch, generator)]
+                    for class_rows in rows_of[index]
+                ]
+                input_gradients[index], losses[index] = self._slope(
+                    network, examples.inputs[index], pool, drawn
                 )
-            still = Synthetic(
-                slopes, torch.zeros_like(examples.labels), torch.zeros_like(examples.rates)
+            gradients = Synthetic(
+                input_gradients,
+                torch.zeros_like(examples.labels),
+                torch.zeros_like(examples.rates),
             )
-            examples, _ = step(examples, still, moments, pace, scale)
+            examples, _ = step(examples, gradients, moments, step_rates, scale)
         return Distilled(examples.map(Tensor.cpu), losses, moments)
 
     def bytes_kept(self, examples: int, members: int) -> int:
-        """Memory for the weights of all members, as they train on their sets."""
-        return 2 * members * self._pupil.size
+        """Estimate the memory for the weights of all clients in training on their sets."""
+        return 2 * members * self._trainer.size
 
     def _slope(
         self, network: Weights, inputs: Tensor, pool: Examples, drawn: Sequence[Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """Slope and value of the distance, summed over the classes that were drawn."""
-        held = [number for number, rows in enumerate(drawn) if len(rows)]
-        weights = {name: self._pupil.on_device(one) for name, one in network.items()}
+        """Return gradient and value of the distance, summed over the classes of the draw."""
+        present = [number for number, rows in enumerate(drawn) if len(rows)]
+        weights = {name: self._trainer.on_device(one) for name, one in network.items()}
 
         def features(examples: Tensor) -> Tensor:
-            told: Tensor = functional_call(self._headless, weights, (examples,))
-            return told.flatten(1)
+            outputs: Tensor = functional_call(self._headless, weights, (examples,))
+            return outputs.flatten(1)
 
         with torch.no_grad():
-            rows = torch.cat([drawn[number] for number in held])
-            real = features(self._pupil.on_device(pool.inputs[rows]))
-            means = torch.stack(
-                [
-                    own.mean(0)
-                    for own in torch.split(real, [len(drawn[number]) for number in held])
-                ]
-            )
+            rows = torch.cat([drawn[number] for number in present])
+            real = features(self._trainer.on_device(pool.inputs[rows]))
+            sizes = [len(drawn[number]) for number in present]
+            means = torch.stack([part.mean(0) for part in torch.split(real, sizes)])
         leaf = inputs.detach().requires_grad_()
         with torch.enable_grad():
-            # The classes come in turn, so a synthetic example's place tells its class.
-            synthetic = features(leaf).view(self._how.samples, len(drawn), -1).mean(0)
-            loss = (synthetic[held] - means).square().sum()
-            (slope,) = torch.autograd.grad(loss, leaf)
-        return slope, loss.detach().cpu()
+            # The classes come in turn, so the index of a synthetic example gives its class.
+            synthetic = features(leaf).view(self._settings.samples, len(drawn), -1).mean(0)
+            loss = (synthetic[present] - means).square().sum()
+            (gradient,) = torch.autograd.grad(loss, leaf)
+        return gradient, loss.detach().cpu()
 
 
-def _by_class(pool: Examples, member: Member, classes: int) -> list[Tensor]:
-    """The member's rows of each class."""
-    labels = pool.labels[member.rows]
-    return [member.rows[labels == number] for number in range(classes)]
+def _by_class(pool: Examples, client: Member, classes: int) -> list[Tensor]:
+    """Return the client's rows of each class."""
+    labels = pool.labels[client.rows]
+    return [client.rows[labels == number] for number in range(classes)]
 
 
-def _some(whole: int, most: int, draws: torch.Generator) -> Tensor:
-    return torch.randperm(whole, generator=draws)[:most]
+def _some(available: int, count: int, generator: torch.Generator) -> Tensor:
+    return torch.randperm(available, generator=generator)[:count]

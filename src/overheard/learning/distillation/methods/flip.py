@@ -1,4 +1,4 @@
-"""FLiP: synthetic examples that a single pass learns from."""
+"""FLiP: synthetic examples for training in a single pass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,37 +31,38 @@ from overheard.learning.distillation.unroll import Parameters, bytes_kept
 @final
 @dataclass(frozen=True, slots=True)
 class Flip(Distillation):
-    """Examples, labels and rates such that one pass over them teaches what the data ask for.
+    """Distillation of inputs, labels and rates such that one pass over them trains a model.
 
-    A client trains on the set from the first weights, and changes it after the slope of the
-    loss of its own data at the end of that training: so slopes of slopes are walked back
-    through all of it. The model is one pass over the last round's set.
+    A client trains on the set from the initial weights, and takes gradient steps on the loss of
+    its own data after that training. This requires second derivatives through the whole
+    training. The model is trained for one pass over the last round's set.
 
-    The paper does not name the optimiser of the synthetic data. Plain descent at its rate of
-    0.01 learns next to nothing, as the slopes after rates dwarf those after pixels, and its
-    ancestor (Sucholutsky and Schonlau 2021) has Adam: so Adam is the likely reading, inferred,
-    and its rates are ours. Adam's moments stay with each client from round to round. The paper
-    distils for 30 epochs of batches of 1,024 a round, with 12,000 examples a client that is
-    360 steps; one step a round, over more rounds, costs a fraction and shares its training
-    among all clients.
+    The paper does not name the optimizer of the synthetic data. Plain gradient descent at its
+    rate of 0.01 learns next to nothing, because gradients for rates dwarf those for pixels. Its
+    predecessor (Sucholutsky and Schonlau 2021) uses Adam, so Adam is inferred. The rates of
+    Adam are this project's. Each client keeps its Adam state between rounds. The paper distils
+    for 30 epochs of batches of 1,024 per round; with 12,000 examples per client this is 360
+    steps. One step per round, over more rounds, costs a fraction and shares its training among
+    all clients.
 
-    The paper learns from one example a step. With `at_once` as many as there are classes, each
-    with its own rate still, a pass is a tenth of the steps on ten classes, and takes a fraction
-    of the time; a round brings a little less.
+    The paper uses one example per step. With `at_once` equal to the number of classes, each
+    example still has its own rate. For ten classes a pass then has a tenth of the steps and
+    takes a fraction of the time, and a round improves the model slightly less.
 
     Args:
         samples: synthetic examples of each class.
-        steps: of distillation in a round.
-        batch: a client's own examples that a step looks at; all, where it holds fewer.
-        optimizer: of the synthetic data.
+        steps: distillation steps in a round.
+        batch: a client's own examples per step; all, if it holds fewer.
+        optimizer: optimizer of the synthetic data.
         input_rate: its rate for inputs.
         label_rate: its rate for soft labels.
         rate_rate: its rate for the examples' learning rates.
-        first_rate: the examples' learning rate at the start.
-        halve_every: after how many rounds each all three rates are halved; 0 = never.
-        lacking: what is done where a client lacks a class; "average" is the paper's assumption
-            that nobody does.
-        at_once: synthetic examples that a step of training learns from.
+        first_rate: initial learning rate of the examples.
+        halve_every: number of rounds after which all three rates are halved each time; 0 =
+            never.
+        lacking: what happens to a class of which a client has no example; "average" is the
+            paper's method, which assumes that no class is missing.
+        at_once: synthetic examples per training step.
 
     """
 
@@ -84,7 +85,7 @@ class Flip(Distillation):
     )
 
     def __post_init__(self) -> None:
-        """Refuse a distillation that cannot be."""
+        """Refuse invalid settings."""
         if min(self.samples, self.steps, self.batch, self.at_once) < 1:
             raise ValueError(f"samples, steps, batch and at_once are 1 or more, got {self}")
         rates = (self.input_rate, self.label_rate, self.rate_rate)
@@ -98,34 +99,38 @@ class Flip(Distillation):
     def distiller(
         self, build_model: BuildModel, start: Weights, device: torch.device | str = "cpu"
     ) -> "UnrolledDistiller":
-        """Training that is walked back through, from these first weights."""
+        """Build a distiller that trains from these initial weights."""
         return UnrolledDistiller(self, build_model, start, device)
 
 
 @final
 class UnrolledDistiller(Distiller):
-    """Trains on a set, and walks back through the training.
+    """A distiller that differentiates through the training on its set.
 
     Args:
-        how: how many steps, and which.
-        build_model: gives it; its own weights are not used.
+        settings: the settings.
+        build_model: builds the network; its weights are not used.
         start: weights before each training on synthetic examples.
         device: where to compute.
 
     Raises:
-        PlanError: if nothing can be distilled through such a network.
+        PlanError: if such a network does not support distillation.
 
     """
 
     def __init__(
-        self, how: Flip, build_model: BuildModel, start: Weights, device: torch.device | str
+        self,
+        settings: Flip,
+        build_model: BuildModel,
+        start: Weights,
+        device: torch.device | str,
     ) -> None:
-        self._how = how
-        self._pupil = SyntheticPupil(build_model, start, how.at_once, device)
+        self._settings = settings
+        self._trainer = SyntheticPupil(build_model, start, settings.at_once, device)
 
     def train(self, examples: Synthetic) -> list[Weights]:
-        """The weights after one pass over each member's set (equation (5)), on the cpu."""
-        return self._pupil.train(examples)
+        """Train for one pass over each client's set (equation (5)); return CPU weights."""
+        return self._trainer.train(examples)
 
     def distil(
         self,
@@ -138,60 +143,68 @@ class UnrolledDistiller(Distiller):
         scale: float,
         seed: Seed,
     ) -> Distilled:
-        """Each member steps after its own batches: see `Distiller.distil`."""
-        how, pupil = self._how, self._pupil
-        pace = Pace(how.input_rate, how.label_rate, how.rate_rate, how.optimizer)
-        examples = shared.map(lambda one: one.to(pupil.device))
-        moments = moments.on(pupil.device)
+        """Distil one round; each client takes steps on its own batches."""
+        settings, trainer = self._settings, self._trainer
+        step_rates = Pace(
+            settings.input_rate, settings.label_rate, settings.rate_rate, settings.optimizer
+        )
+        examples = shared.map(lambda one: one.to(trainer.device))
+        moments = moments.on(trainer.device)
         losses = torch.zeros(len(members))
-        for number in range(how.steps):
+        for number in range(settings.steps):
             batches = [
-                pool.take(_batch(one, how.batch, number, round, seed)) for one in members
+                pool.take(_batch(client, settings.batch, number, round, seed))
+                for client in members
             ]
 
-            def after(weights: Parameters, batches: list[Examples] = batches) -> list[Tensor]:
+            def final_gradients(
+                weights: Parameters, batches: list[Examples] = batches
+            ) -> list[Tensor]:
                 nonlocal losses
-                slopes, losses = self._slopes(weights, batches)
-                return slopes
+                gradients, losses = self._slopes(weights, batches)
+                return gradients
 
-            slopes = pupil.unroll.slopes(pupil.start, examples, after)
+            gradients = trainer.unroll.slopes(trainer.start, examples, final_gradients)
             if number == 0:
                 examples = examples.map(
                     lambda one: one.expand(len(members), *one.shape).clone()
                 )
-            examples, moments = step(examples, slopes, moments, pace, scale)
+            examples, moments = step(examples, gradients, moments, step_rates, scale)
         return Distilled(examples.map(Tensor.cpu), losses, moments.on("cpu"))
 
     def bytes_kept(self, examples: int, members: int) -> int:
-        """Memory for the weights on the way through a set."""
-        return bytes_kept(-(-examples // self._how.at_once), members * self._pupil.size)
+        """Estimate the memory for the weights of all steps of a training."""
+        steps = -(-examples // self._settings.at_once)
+        return bytes_kept(steps, members * self._trainer.size)
 
     def _slopes(
         self, weights: Parameters, batches: Sequence[Examples]
     ) -> tuple[list[Tensor], Tensor]:
-        """Slope and value of the mean loss of each member's batch, members first."""
-        pupil = self._pupil
-        each, losses = [], []
-        is_apart = weights[0].ndim > pupil.start[0].ndim
+        """Return gradient and value of the mean loss of each client's batch, clients first."""
+        trainer = self._trainer
+        gradients, losses = [], []
+        per_client = weights[0].ndim > trainer.start[0].ndim
         for number, batch in enumerate(batches):
-            own = [
-                (one[number] if is_apart else one).detach().requires_grad_() for one in weights
+            leaves = [
+                (one[number] if per_client else one).detach().requires_grad_()
+                for one in weights
             ]
             with torch.enable_grad():
                 logits = functional_call(
-                    pupil.model,
-                    dict(zip(pupil.names, own, strict=True)),
-                    (pupil.on_device(batch.inputs),),
+                    trainer.model,
+                    dict(zip(trainer.names, leaves, strict=True)),
+                    (trainer.on_device(batch.inputs),),
                 )
-                loss = cross_entropy(logits, batch.labels.to(pupil.device))
-                each.append(torch.autograd.grad(loss, own))
+                loss = cross_entropy(logits, batch.labels.to(trainer.device))
+                gradients.append(torch.autograd.grad(loss, leaves))
             losses.append(loss.detach().cpu())
-        return [torch.stack(one) for one in zip(*each, strict=True)], torch.stack(losses)
+        stacked = [torch.stack(tensors) for tensors in zip(*gradients, strict=True)]
+        return stacked, torch.stack(losses)
 
 
-def _batch(member: Member, size: int, number: int, round: int, seed: Seed) -> Tensor:
-    """The rows that a step of a round looks at: batches of an epoch follow each other."""
-    whole = max(1, len(member.rows) // size)
-    epoch, place = divmod(number, whole)
-    order = epoch_order(seed, round, member.name, epoch, len(member.rows))
-    return member.rows[order[place * size : (place + 1) * size]]
+def _batch(client: Member, size: int, number: int, round: int, seed: Seed) -> Tensor:
+    """Return the rows for a step of a round; the batches of an epoch follow each other."""
+    batches = max(1, len(client.rows) // size)
+    epoch, index = divmod(number, batches)
+    order = epoch_order(seed, round, client.name, epoch, len(client.rows))
+    return client.rows[order[index * size : (index + 1) * size]]
