@@ -74,7 +74,7 @@ def told(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_learned_by_heart_is_found_out(kind: str, tmp_path: Path) -> None:
+def test_every_attack_detects_members_of_an_overfitted_model(kind: str, tmp_path: Path) -> None:
     rows = told(kind, BY_HEART, (), tmp_path)
     assert [row.rounds for row in rows] == [(0, 1), (1,)] * len(ATTACKS)
     for row in rows:
@@ -84,7 +84,7 @@ def test_what_was_learned_by_heart_is_found_out(kind: str, tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_hardly_looked_at_is_hidden_from_the_loss_and_by_noise_from_all(
+def test_hardly_trained_models_hide_members_from_the_loss_and_noise_from_all_attacks(
     kind: str, tmp_path: Path
 ) -> None:
     rows = told(kind, HARDLY, (HIDDEN,), tmp_path)
