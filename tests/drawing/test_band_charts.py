@@ -44,10 +44,10 @@ def test_names_stand_in_charts_as_text_and_nothing_else() -> None:
         assert "&lt;script&gt;$x$ &amp; co" in chart
 
 
-def test_a_legend_tells_the_control_and_the_mark_of_the_shift() -> None:
+def test_a_legend_has_the_control_and_the_shift() -> None:
     legend = bands_legend(["one", "two"], "eight")
     texts = re.findall(r">([^<]+)</text>", legend)
-    assert texts == ["one", "two", "nothing shifts", "round of the shift"]
+    assert texts == ["one", "two", "control, no shift", "round of the shift"]
 
 
 def test_a_control_is_a_hollow_dot() -> None:

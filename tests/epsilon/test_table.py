@@ -62,7 +62,7 @@ def test_a_violation_is_said_in_the_table_in_a_sentence_and_in_the_document() ->
     assert cells(told)["Verdict"].startswith("violated: attacks prove more (peek")
     (sentence,) = epsilon_words(epsilon_lines(told))
     assert "does not hold towards the server: peek proves an epsilon of" in sentence
-    assert "Claims that do not hold" in page(told, arms(told, Seed(0)))
+    assert "Privacy claims that do not hold" in page(told, arms(told, Seed(0)))
     line = json.loads(as_json(told, ()))["epsilon"][0]
     assert (line["verdict"], line["observers"], line["claimed"]) == (
         "violated", ["server"], None,
@@ -75,7 +75,7 @@ def test_a_violation_is_said_in_the_table_in_a_sentence_and_in_the_document() ->
 def test_what_holds_raises_no_alarm() -> None:
     told = audit_of(WEAK, released(10.0))
     assert epsilon_words(epsilon_lines(told)) == ()
-    assert "Claims that do not hold" not in page(told, arms(told, Seed(0)))
+    assert "Privacy claims that do not hold" not in page(told, arms(told, Seed(0)))
 
 
 def test_a_claim_below_what_the_noise_comes_to_is_told_with_both() -> None:

@@ -17,7 +17,7 @@ def test_attributes_are_spoken_of_in_their_own_words() -> None:
     (arm,) = told(3.0)
     words = " ".join(exposure_words(arm.exposures[0]))
     assert "tells what the person behind a target is like, right in" in words
-    assert "dealt anew among all of them, the same figure is" in words
+    assert "permuted among all clients, the same score is" in words
 
 
 def test_attributes_have_one_table_with_guess_and_control() -> None:

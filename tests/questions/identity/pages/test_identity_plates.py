@@ -23,7 +23,7 @@ def test_strangers_are_drawn_only_where_there_are_some() -> None:
     (plate,) = plates(identity_findings("none", "ours", 3.0))
     (known,) = plates(identity_findings("none", "ours", 3.0, strangers=()))
     assert [panel.heading for panel in plate.panels] == [
-        "Pairs told apart, by threshold",
+        "ROC curve of pair matching",
         "Right among the first so many named",
         "User by user: ours",
         "With users it does not know",
@@ -37,7 +37,7 @@ def test_the_table_says_what_the_lines_show() -> None:
     figures = dict(zip(plate.table.heads, plate.table.lines[0], strict=True))
     assert figures["Attack"] == "ours"
     assert figures["Right among 1"] == figures["Half below"] == "100"
-    assert figures["True pairs at 1 % false alarms"] == "100"
+    assert figures["TPR at 1 % FPR"] == "100"
 
 
 @pytest.mark.slow
@@ -51,7 +51,7 @@ def test_only_the_best_attacks_are_drawn_and_the_note_says_so() -> None:
     assert {line[0] for line in plate.table.lines} == {
         f"attack {number}" for number in range(2, MOST_ATTACKS + 2)
     }
-    assert "2 more are in the tables" in plate.note
+    assert "The tables list 2 more" in plate.note
 
 
 def test_names_are_shown_and_escaped() -> None:

@@ -27,7 +27,7 @@ def test_attacks_have_a_line_in_each_table_of_which_they_say_something() -> None
     )
     assert {title: [line[1] for line in table.lines] for title, table in held.items()} == {
         "Who it is": ["ours", "mlp"],
-        "Pairs told apart by one threshold": ["ours", "mlp"],
+        "Pair matching": ["ours", "mlp"],
         "Users whom the attacker does not know": ["ours", "mlp"],
         "The control: examples dealt anew among all clients": ["ours", "mlp"],
         "Gain over the published attack, user by user": ["ours"],
@@ -53,7 +53,7 @@ def test_the_control_is_inside_the_null() -> None:
 
 
 def test_a_figure_that_nobody_has_makes_no_column() -> None:
-    table = tables(identity_findings("none", "ours", 4.0))["Pairs told apart by one threshold"]
+    table = tables(identity_findings("none", "ours", 4.0))["Pair matching"]
     # Nobody but links has the average precision of a target.
     assert "Average precision a target" not in table.heads
     bare = tables(identity_findings("none", "ours", 4.0, strangers=(), has_controls=False))

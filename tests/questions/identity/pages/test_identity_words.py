@@ -36,8 +36,8 @@ def test_a_leak_is_told_with_the_figures_of_its_rows() -> None:
     precision = f"{100 * case.whole['mean_average_precision'].value.mean:.1f}\u00a0%"
     assert f"with an average precision of {precision}" in text
     assert "times chance" in text
-    assert "guessing is in 50.0\u00a0%" in text
-    assert "The interval covers those behind 96 targets, and 2 runs." in text
+    assert "that of guessing is 50.0\u00a0%" in text
+    assert "The interval covers the users behind 96 targets and 2 runs." in text
     assert "class shares" not in text
     assert "shift" not in text
 
@@ -58,7 +58,7 @@ def test_a_control_is_said_to_lie_inside_or_outside_of_the_null() -> None:
     ]
     planned = [one for one in findings if not one.cell.is_control]
     assert "outside the " in said([*planned, *leaking])
-    assert "No control ran beside it" in said(planned)
+    assert "There was no permutation control" in said(planned)
 
 
 @pytest.mark.slow
@@ -93,5 +93,5 @@ def test_users_whom_nobody_knows_are_not_measured_and_no_shift_is_spoken_of() ->
     ]
     text = said(strangers)
     assert exposure(strangers).verdict == "unmeasured"
-    assert "nobody among them whom it knows" in text
+    assert "no known user took part" in text
     assert "shift" not in text

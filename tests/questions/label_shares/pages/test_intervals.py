@@ -30,11 +30,11 @@ def test_intervals_that_hold_are_told_with_how_often_and_from_where_to_where(
 ) -> None:
     # Off by 0.05 and by 0.1, within 0.06: both shares of the first client, none of the second.
     assert sentences(small, bounded(0, 0.55, 0.06), bounded(1, 0.6, 0.06)) == [
-        "The 90 % intervals of decaf held the true share for 50.0 % of the shares (95 % "
-        "interval 0 to 100 %): they are too narrow here, and cannot be trusted."
+        "The 90 % intervals of decaf contain the true share for 50.0 % of the shares (95 % "
+        "interval 0 to 100 %): they are too narrow to be trusted."
     ]
     assert sentences(small, bounded(0, 0.55, 0.06), bounded(1, 0.53, 0.06)) == [
-        "The 90 % intervals of decaf held the true share for 100.0 % of the shares (95 % "
+        "The 90 % intervals of decaf contain the true share for 100.0 % of the shares (95 % "
         "interval 100 to 100 %)."
     ]
 
@@ -46,7 +46,7 @@ def test_who_states_no_interval_gets_no_sentence_and_no_line(small: Audit) -> No
 
 def test_one_answer_in_one_run_is_told_without_an_interval_of_its_own(small: Audit) -> None:
     assert sentences(small, bounded(0, 0.5, 0.1)) == [
-        "The 90 % intervals of decaf held the true share for 100.0 % of the shares."
+        "The 90 % intervals of decaf contain the true share for 100.0 % of the shares."
     ]
 
 

@@ -43,4 +43,4 @@ def test_where_nothing_was_inferred_the_section_says_so_and_why(small: Audit) ->
     audit = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
     told = page(audit, arms(audit, Seed(0)))
     assert "No shares of classes were inferred." in told
-    assert "Not drawn, since not measured: none · The server, about each client" in told
+    assert "Not shown, since not measured: none · The server, about each client" in told

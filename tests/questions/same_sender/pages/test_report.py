@@ -16,18 +16,18 @@ def test_links_are_spoken_of_in_their_own_words() -> None:
     (arm,) = told(3.0)
     words = " ".join(exposure_words(arm.exposures[0]))
     assert "tells which targets are of one sender, with an average precision of" in words
-    assert "Told to say yes or no to a pair, it is wrong in" in words
-    assert "No control ran beside it" in words
-    assert "the interval covers people, not runs" in words
+    assert "The equal error rate of its pair matching is" in words
+    assert "There was no permutation control" in words
+    assert "the interval covers users, not runs" in words
 
 
 def test_links_have_one_table_with_the_precision_of_a_target() -> None:
     (table,) = link_tables(told(2.0))
-    assert table.caption.startswith("Pairs told apart by one threshold")
+    assert table.caption.startswith("Pair matching")
     assert table.heads[2:4] == ("Average precision a target", "Random order")
 
 
 def test_links_have_curves_of_pairs_alone() -> None:
     (plate,) = link_plates(told(3.0))
-    assert [panel.heading for panel in plate.panels] == ["Pairs told apart, by threshold"]
+    assert [panel.heading for panel in plate.panels] == ["ROC curve of pair matching"]
     assert "histogram" not in plate.note

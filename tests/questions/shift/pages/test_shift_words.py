@@ -33,8 +33,10 @@ def test_a_shift_that_does_not_show_is_not_told_apart_from_guessing() -> None:
     audit = shift_audit(findings)
     assert arms(audit, Seed(0))[0].exposures[0].verdict in ("unclear", "silent")
     said = words(audit)
-    assert "about a shift of the other clients' data: the best attack is right in" in said or (
-        "reads a shift of the other clients' data no better than a guesser" in said
+    assert (
+        "better than guessing a shift of the other clients' data: the best attack is right in"
+        in said
+        or ("no better than guessing a shift of the other clients' data" in said)
     )
     assert "too few controls ran" in said
     assert "It states no threshold, so it raises no alarm of its own." in said
@@ -47,7 +49,7 @@ def test_without_a_control_nothing_is_said_of_the_leak() -> None:
     assert arm.exposures[0].verdict == "unmeasured"
     (said,) = headlines(audit, Seed(0))
     assert "was not measured: that takes runs with a shift, each beside its control" in said
-    assert "Not measured is not the same as no leak." in said
+    assert "Not measured does not mean that there is no leak." in said
 
 
 def test_controls_do_not_count_for_what_an_arm_was_worth() -> None:
@@ -65,15 +67,15 @@ def test_a_defense_that_hides_the_shift_helps_and_its_cost_stands_beside() -> No
         *shift_findings("central DP", "tracker", 9.0, runs=2, has_controls=False),
     ]
     local, central = changes(arms(shift_audit(findings), Seed(0)))
-    assert local.cost.startswith("costs 5.0 points of accuracy")
+    assert local.cost.startswith("costs 5.0 percentage points of accuracy")
     assert "shift · helps (shifts told from controls 100" in local.effects[0]
     assert "not measured, since no control ran beside it" in central.effects[0]
 
 
 def test_intervals_of_a_change_are_not_said_to_be_of_shares() -> None:
     said = words(shift_audit(shift_findings("none", "tracker", 9.0, runs=6)))
-    assert "held the true change for" in said
-    assert "held the true share for" not in said
+    assert "contain the true change for" in said
+    assert "contain the true share for" not in said
 
 
 def test_of_clients_that_did_not_shift_nothing_is_said_to_be_told() -> None:
