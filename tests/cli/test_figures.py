@@ -25,7 +25,7 @@ class Small(Experiment):
         return ()
 
 
-def test_prints_ours_its_interval_and_what_was_published(capsys):
+def test_prints_reproduced_and_published_values(capsys):
     figures = (
         Figure("l1", "mnist", 0.1234, 0.1, 0.15, 0.12, "lower"),
         Figure("l2", "mnist", 0.5, None, None, None, "lower"),
