@@ -1,4 +1,4 @@
-"""Runs are trained side by side and heard one by one."""
+"""Runs are trained in batches and audited one by one."""
 
 from pathlib import Path
 

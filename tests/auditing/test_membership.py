@@ -1,4 +1,4 @@
-"""Membership is told of images, tables and texts, from the data set to the report's rows."""
+"""Membership attacks on images, tables and texts, from the data set to the summary rows."""
 
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ def test_hardly_trained_models_hide_members_from_the_loss_and_noise_from_all_att
     bare = {
         row.attack: row.value for row in rows if row.arm != HIDDEN.name and row.rounds == (0, 1)
     }
-    # 240 records of clients and 300 of nobody: one standard error is 0.025.
+    # 240 members and 300 non-members: one standard error is 0.025.
     assert abs(bare["loss_membership"].mean - 0.5) < 0.075
     # A small rate makes all that shadow models differ by as small: who compares is not misled.
     low = bare["lira(models=16, online=False)"].low

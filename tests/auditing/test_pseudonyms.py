@@ -1,4 +1,4 @@
-"""Under a new name each round nobody is known by name or place, and the truth knows all."""
+"""Round pseudonyms hide client names and order, and the ground truth follows them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -150,10 +150,10 @@ def test_pseudonyms_and_order_do_not_link_rounds() -> None:
     found = hidden(said(4, 12))
     orders = [order_of(found, number) for number in range(4)]
     assert all(sorted(order) == list(range(12)) for order in orders)
-    # Four orders alike would come once in 12! cubed.
+    # Four equal orders have probability (1 / 12!) cubed.
     assert len({tuple(order) for order in orders}) == 4
     assert list(range(12)) not in orders
-    # A name tells its round and the place of the update in it, which is drawn by chance.
+    # A pseudonym contains its round and the random position of the update.
     names = [name for name in values(found) if name.startswith("anon/2-")]
     assert names == [f"anon/2-{place}" for place in range(12)]
 

@@ -1,4 +1,4 @@
-"""A recorded run is audited like a simulated one, and nothing in it is taken on trust."""
+"""A recorded run is audited like a simulated one, after strict checks."""
 
 import json
 import shutil
@@ -48,7 +48,7 @@ ADAPTIVE = ThreatPlan(
 
 @pytest.fixture
 def copy(recording: Path, tmp_path: Path) -> Path:
-    """A recording that a test may spoil."""
+    """A copy of the recording that a test may damage."""
     return shutil.copytree(recording, tmp_path / "recording")
 
 
@@ -67,7 +67,7 @@ def test_a_recorded_run_gives_the_findings_of_the_simulation(
     assert renamed == tiny.found.findings
     assert found.refusals == ()
     assert found.arms[0].accuracy == tiny.found.arms[0].accuracy
-    # What travelled can be counted; how long it took elsewhere was not measured here.
+    # Traffic can be counted from a recording; its time is unknown.
     assert found.arms[0].traffic == tiny.found.arms[0].traffic is not None
     assert found.arms[0].seconds is None
     # two attacks, each on all rounds and on each of two
@@ -170,14 +170,14 @@ def test_takes_recorded_shifts_as_ground_truth(copy: Path, tmp_path: Path):
     ],
     ids=[
         "damaged",
-        "one lacks",
+        "missing counts",
         "two labels",
         "no example",
         "below 0",
-        "a stranger shifts",
+        "shift of an unknown party",
         "a shift at the start",
         "a shift after the end",
-        "a stranger is somebody",
+        "user of an unknown party",
         "empty",
     ],
 )
@@ -284,10 +284,10 @@ def test_accepts_any_partition_for_an_external_recording(recording: Path, tmp_pa
 
 @pytest.fixture(scope="session")
 def elsewhere(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny run as another framework records it: whole weights went back and forth.
+    """The tiny run as another framework records it, with full weights in both directions.
 
-    The model has running means and counts of batches besides, nothing is told of the recipe or
-    the task, rounds have config and times, and there is no truth.
+    The model also has running means and batch counts. Recipe, task and ground truth are
+    missing. Rounds have config and times.
     """
     folder = tmp_path_factory.mktemp("elsewhere") / "recording"
     noise = Mechanism(1.0, 1.0, 1e-5, "client", "client", stated=8.0, stated_for="round")

@@ -1,4 +1,4 @@
-"""The one loop: what was heard is scored, what could not be is refused, nothing is lost."""
+"""The audit loop: claims are scored, impossible ones are refused, and no result is lost."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -132,7 +132,7 @@ def test_the_cohort_is_a_target_with_and_without_secure_aggregation(small: Done)
     for arm in ("no defense", "secure aggregation"):
         found = findings_of(small.found, arm=arm, attack=about)
         assert [(one.target, one.cell.rounds) for one in found] == [(COHORT, (0, 1))] * 2
-    # The same runs but for the masks, so the cohort's true make-up is the same.
+    # The runs differ only in their masks, so the cohort's true label shares are the same.
     first, second = (findings_of(small.found, arm=arm, attack=about, seed=0)[0] for arm in
                      ("no defense", "secure aggregation"))  # fmt: skip
     assert first.true == second.true
@@ -159,7 +159,7 @@ SECRETLY_TWO = changed(
         ),
     ),
 )
-"""Two clients of one size: who takes itself out of the mean has the other's update."""
+"""Two clients of equal size: subtracting one from the mean gives the other's update."""
 
 
 def test_an_observing_client_infers_the_rest_as_well_as_the_server(tmp_path: Path):
@@ -177,8 +177,8 @@ def test_an_observing_client_infers_the_rest_as_well_as_the_server(tmp_path: Pat
     for one, other in zip(rival, server, strict=True):
         assert one.target == COHORT
         assert one.cell.rounds == other.cell.rounds
-        # The truth is the other client's, and so is what is claimed, but for the size: a client
-        # sends it in clear to the server alone.
+        # Truth and claim are those of the other client. The sizes differ, since clients send
+        # them in plaintext to the server only.
         assert one.true == other.true
         assert one.scores[0].gain is not None
         assert one.scores[0].gain > 0.2
@@ -197,8 +197,8 @@ def test_observers_are_subtracted_from_a_secure_aggregate(tmp_path: Path):
 
 
 def test_refuses_rounds_in_which_only_the_observer_sent_an_update(tmp_path: Path):
-    # One of three clients a round: the rounds in which the observer alone answered tell of
-    # nobody, and the others have no truth of their own to hold a claim against.
+    # One of three clients per round: rounds with an update of the observer only say nothing
+    # about the others, and there is no ground truth to score a claim.
     lonely = changed(
         TINY,
         training=TRAINING.model_copy(update={"participation": 0.34, "rounds": 1}),
@@ -215,7 +215,7 @@ def test_refuses_rounds_in_which_only_the_observer_sent_an_update(tmp_path: Path
 @final
 @dataclass(frozen=True, slots=True)
 class Patient(Attack[LabelShares]):
-    """Takes its time, says so, and keeps what it worked out."""
+    """Reports its progress and caches its results."""
 
     name: ClassVar[str] = "patient"
     answers: ClassVar = LabelShares
@@ -244,8 +244,8 @@ def test_progress_within_a_work_item_does_not_change_the_count(tmp_path: Path):
           on_step=steps.append)  # fmt: skip
     within = [step for step in steps if "of 190" in step.what]
     name = "no defense, seed 0: patient, with 190 virtual clients"
-    # Two rounds are trained; then both are listened to together, then the first alone. The
-    # second alone finds on the shelf what the first left there.
+    # Two rounds are trained; then both are attacked together, then the first alone. The second
+    # alone uses the cached result of the first.
     assert within == [
         Step(f"{name}: virtual clients 1 of 190", 2, 5),
         Step(f"{name}: virtual clients 2 of 190", 2, 5),
@@ -338,7 +338,7 @@ def test_progress_increases_up_to_its_total(small: Done):
     assert {step.total for step in small.steps} == {40}
     assert done == sorted(done)
     assert done[-1] == 40
-    # A round of the two runs of an arm, which train side by side, is told as two.
+    # A round of the two runs of an arm, which train together, is reported as two.
     trained = {1, 3, 21, 23}
     assert set(range(1, 41)) - trained <= set(done)
 
@@ -397,7 +397,7 @@ def test_refuses_the_folder_of_a_plan_with_other_threats(tiny: Done):
 @final
 @dataclass(frozen=True, slots=True)
 class Fussy(Attack[LabelShares]):
-    """Finds out only when it is at work that it lacks something."""
+    """Raises a needs error while it runs."""
 
     name: ClassVar[str] = "fussy"
     answers: ClassVar = LabelShares
@@ -412,7 +412,7 @@ class Fussy(Attack[LabelShares]):
 
 def test_refuses_an_attack_that_raises_a_needs_error(tmp_path: Path):
     threat = ThreatPlan(attacks=(Fussy(),))
-    # A plan takes parts that stand in no file as they are, for those who try things out.
+    # A plan accepts attack objects that are not defined in a plugin file.
     found = audit(changed(TINY, threats=(threat,)), tmp_path / "out", resources=HERE)
     assert found.findings == ()
     assert [(one.target, one.missing) for one in found.refusals] == [
@@ -430,7 +430,7 @@ def test_refuses_every_claim_if_no_client_sends_an_update(tmp_path: Path):
 
 
 def test_makes_no_claim_about_a_client_in_a_round_without_its_update(tmp_path: Path):
-    # Two of three clients a round, drawn; whoever is heard in a round is claimed in it.
+    # Two of three clients are sampled per round; there is a claim about each of these.
     some = TRAINING.model_copy(update={"participation": 0.67, "rounds": 3})
     steps = list[Step]()
     found = audit(
@@ -537,7 +537,7 @@ def test_a_run_and_its_control_are_identical_until_the_shift(shifting: Done):
             one, other = (
                 messages_path(folder, number).read_bytes() for folder in (planned, control)
             )
-            # Each message stands there with the digest of its weights.
+            # The stored messages include digests of their weights.
             assert (one == other) is (number < 2)
 
 

@@ -1,4 +1,4 @@
-"""Who a sender is, heard under one name a run and under one a round, beside the control."""
+"""Identity attacks with client names and round pseudonyms, and their controls."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ KNOWN = People(prior="random", unseen=1, holdout=1, shadow_devices=True)
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    """Six of eight people in three rounds: five are known, one is unseen, one held out."""
+    """Six of eight users in three rounds: five are known, one is unseen, one is held out."""
     folder = tmp_path_factory.mktemp("people")
     plan, steps = plan_of(folder, NAMING, BY_ROUND, people=KNOWN), list[Step]()
     found = audit(plan, folder / "out", resources=HERE, on_step=steps.append)
@@ -86,7 +86,7 @@ def test_re_identifies_users_in_the_run_and_not_in_the_control(named: Done):
     # times or more once in 150.
     assert sum(top1(of(named.found, UNDER_ONE))) >= 4
     assert sum(top1(of(named.found, UNDER_ONE, is_control=True))) <= 3
-    # 15 updates; in the control 3 in the mean, but one sender's are alike.
+    # 15 updates; in the control 3 on average, but those of one sender are correlated.
     assert sum(top1(of(named.found, BY_EACH))) >= 11
     assert sum(top1(of(named.found, BY_EACH, is_control=True))) <= 8
 
@@ -173,7 +173,7 @@ def test_profiles_are_candidates_for_every_client(tmp_path: Path):
     found = audit(plan, tmp_path / "out", resources=HERE)
     heard = of(found, UNDER_ONE)
     assert {one.candidates for one in heard} == {("a", "b", "c", "d")}
-    # Of the labels of six clients most stand for their main one.
+    # For most of the six clients the top candidate is their main label.
     assert sum(top1(heard)) >= 4
 
 
@@ -201,7 +201,7 @@ def test_handles_users_with_one_example_duplicates_and_absent_users(
     heard = of(found, UNDER_ONE)
     assert len(heard) == present
     assert set(heard[0].candidates) == {"ann", "bob", "twin-1", "twin-2"}
-    # "once" is known to nobody, if its one row is not in the test anyway.
+    # The attacker does not know "once", whose only row may also be in the test set.
     strangers = {one.true_user for one in heard} - set(heard[0].candidates)
     assert strangers <= {"once"}
     assert len(strangers) == present - 4

@@ -1,4 +1,4 @@
-"""A plan turned into federations: alike but for their defenses."""
+"""The federations of a plan differ only in their defenses."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ THREE_ARMS = changed(
 
 
 def spoken(transcript: Transcript) -> list[tuple[int, str, dict[str, list[float]]]]:
-    """Every update, whoever may read it, as plain numbers."""
+    """Every update as plain numbers, including those that no party can read."""
     return [
         (m.round, m.sender, {name: t.flatten().tolist() for name, t in m.body.delta.items()})
         for m in transcript.messages
@@ -324,7 +324,7 @@ def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
     assert len(run.rows[0]) == 6 + 5 + 1
     for one, other in zip(run.rows[0][6:], control.rows[0][6:], strict=True):
         assert torch.equal(one, other)
-    # Where nobody asks who they are, nothing is exchanged.
+    # Without an identity attack nothing is exchanged.
     unasked = plan_of(tmp_path, SERVER_ALONE, people=people)
     plain, same = (
         deal_examples(unasked, dataset, 0, is_control) for is_control in (False, True)

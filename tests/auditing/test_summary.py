@@ -1,4 +1,4 @@
-"""Findings are summed up as means beside their guesses."""
+"""Summaries of findings: means, guesses, gains and intervals."""
 
 from dataclasses import replace
 
@@ -121,7 +121,7 @@ def test_questions_about_users_have_the_control_as_a_reference():
 
 
 def test_the_bootstrap_resamples_users():
-    # Every person is named right always or never: as clumped as can be.
+    # Every user is identified always or never: the strongest possible correlation.
     clumped = [recognised((1, 0), "ab"[n // 8 % 2], n, users=("a", "b")) for n in range(16)]
     (row,) = [row for row in summarise(clumped, SEED) if row.score == "top1"]
     assert (row.value.mean, row.value.low, row.value.high) == (0.5, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Which runs there are, who listens to which, and how much work that is."""
+"""The runs and controls of a plan, the attacks on them, and the number of work items."""
 
 from dataclasses import replace
 
@@ -88,7 +88,7 @@ def of_people(*threats: ThreatPlan, shifts: tuple[DataShift, ...] = ()) -> Plan:
 def test_a_run_of_users_has_a_control_if_an_attack_asks_for_identities():
     assert controls(of_people(WHO)) == (False, True)
     assert control_of(of_people(WHO)) == "permutation"
-    # Nobody asks, or nobody is anybody.
+    # Without an identity attack, or without users.
     assert controls(of_people(ThreatPlan(attacks=(DOES_NOT,)))) == (False,)
     assert controls(plan(threats=(WHO,))) == (False,)
     assert control_of(plan(threats=(WHO,))) is None
@@ -119,5 +119,5 @@ def test_refuses_a_plan_with_shift_and_identity_attacks():
         # Where nothing shifts, or data are but exchanged, there is one control.
         assert controls(of_people(*threats)) == (False, True)
         assert controls(of_people(*threats, shifts=(EXCHANGE,))) == (False, True)
-    # And where somebody shifts and nobody asks for it.
+    # With a shift but without a shift attack.
     assert controls(of_people(WHO, shifts=(TRULY,))) == (False, True)

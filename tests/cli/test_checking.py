@@ -1,4 +1,4 @@
-"""`overheard check`: exit codes that a pipeline can stand on, and files that it can show."""
+"""`overheard check`: its exit codes and output files."""
 
 import json
 from pathlib import Path

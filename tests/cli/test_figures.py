@@ -1,4 +1,4 @@
-"""Reproduced figures stand beside the published ones, or beside the word that there is none."""
+"""Reproduced values are printed with the published ones, if there are any."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

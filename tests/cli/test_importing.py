@@ -1,4 +1,4 @@
-"""The command that imports weights saved elsewhere."""
+"""The command that imports weights saved by other frameworks."""
 
 import json
 import re

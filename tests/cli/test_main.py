@@ -1,4 +1,4 @@
-"""The command: what a user can mend is one message and exit code 2, and nothing is lost."""
+"""The command: a user error gives one message and exit code 2, and no work is lost."""
 
 import errno
 import json
@@ -189,7 +189,7 @@ def test_names_a_damaged_cell_and_keeps_the_others(
 
 
 def refusing(number: int, *, after: int) -> Callable[[int], None]:
-    """A flush to the disk that fails after so many that went well."""
+    """Return a disk flush that fails after this many successful calls."""
     left, flush = [after], os.fsync
 
     def fsync(handle: int) -> None:
@@ -298,7 +298,7 @@ def is_gone(number: int) -> bool:
 @pytest.mark.skipif(not are_possible(), reason="workers inherit a connection")
 @pytest.mark.skipif(shutil.which("ps") is None, reason="no `ps` tells the workers")
 def test_sigterm_ends_training_and_workers_like_ctrl_c(tmp_path: Path):
-    # So many epochs that two workers are worth calling once the first client has trained.
+    # Enough epochs to make two workers worthwhile after the first client has trained.
     slow = TRAINING.model_copy(update={"model": ConvNet(width=32), "epochs": 50})
     (tmp_path / "plan.toml").write_text(changed(TINY, training=slow).toml())
     arguments = ("--out", tmp_path / "out", "--device", "cpu", "--workers", "2")

@@ -1,4 +1,4 @@
-"""The command on recorded runs, whole and spoiled."""
+"""The command on intact and damaged recordings."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The bar is drawn on terminals only."""
+"""The progress bar is shown on terminals only."""
 
 import io
 

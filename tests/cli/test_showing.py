@@ -1,4 +1,4 @@
-"""What a transcript holds, told without trusting it."""
+"""The overview of a transcript, whose content is not trusted."""
 
 import json
 import re
@@ -127,7 +127,7 @@ def test_lists_all_metadata_with_its_readers(overheard: Command, tmp_path: Path)
 def spoken(
     folder: Path, bodies: dict[Party, list[Body]], seconds: dict[Party, float] | None = None
 ) -> Path:
-    """A run in which each client says one of these bodies a round."""
+    """Record a run in which each client sends one of these bodies per round."""
     weights, everyone = {"w": torch.zeros(2)}, frozenset(bodies)
     manifest = Manifest(None, "", None, (), (SERVER, *bodies), rounds=None)
     recorder = Recorder(folder, manifest)

@@ -1,4 +1,4 @@
-"""A policy is all of its rules, each with its own word on straddling, or the policy's."""
+"""A policy combines its rules, each with its own overlap status or that of the policy."""
 
 import json
 from pathlib import Path

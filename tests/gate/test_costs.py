@@ -1,4 +1,4 @@
-"""An arm keeps a limit on its cost only if every one of its runs does."""
+"""An arm keeps a cost limit only if all of its runs do."""
 
 import json
 
@@ -27,7 +27,7 @@ def ended(*accuracies: float | None) -> list[dict[str, object]]:
         ((0.8, 0.9), "pass"),
         ((0.7, 0.9), "inconclusive"),
         ((0.6, 0.7), "fail"),
-        ((0.9,), "inconclusive"),  # one run tells of no spread
+        ((0.9,), "inconclusive"),  # one run shows no variation
         ((0.9, None), "inconclusive"),
     ],
 )

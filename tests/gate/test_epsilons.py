@@ -1,4 +1,4 @@
-"""A rule on epsilon fails where a claim is broken, and never passes over what is not there."""
+"""A rule on epsilon fails for broken claims and never passes for missing rows."""
 
 import json
 from typing import get_args
@@ -38,7 +38,7 @@ def only(asked: EpsilonRule, now: Findings) -> Verdict:
 
 
 BY_VERDICT: dict[Standing, tuple[Status, Status, Status]] = {
-    # 2 is guaranteed where anything is; 0.5 is proven, or 2.5 where the claim is violated.
+    # Guaranteed: 2 or nothing. Proven: 0.5, or 2.5 if the claim is violated.
     "holds": ("pass", "pass", "pass"),
     "violated": ("fail", "fail", "fail"),
     "overclaimed": ("fail", "pass", "fail"),

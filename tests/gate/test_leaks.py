@@ -1,4 +1,4 @@
-"""A rule on leaks sees every row that it asks for, and never passes over what is not there."""
+"""A rule on leaks checks every matching row and never passes for missing ones."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Markdown in which nothing that findings call their parts is more than a word."""
+"""Names in the findings cannot inject Markdown."""
 
 import re
 from unicodedata import category

@@ -1,4 +1,4 @@
-"""A policy is read strictly: what it does not say clearly it does not say."""
+"""Policies are parsed strictly."""
 
 from pathlib import Path
 

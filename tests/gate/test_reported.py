@@ -1,4 +1,4 @@
-"""What a report wrote of epsilon is read back as it was meant, and judged by that."""
+"""The epsilon entries of a report are read back and judged correctly."""
 
 import json
 import sys

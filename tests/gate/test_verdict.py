@@ -1,4 +1,4 @@
-"""An interval keeps a limit, breaks it, or leaves it open, by hand and for all inputs."""
+"""Verdicts on intervals, with examples and generated inputs."""
 
 import pytest
 from hypothesis import given

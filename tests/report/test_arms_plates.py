@@ -1,4 +1,4 @@
-"""All arms stand side by side, those not measured too."""
+"""The comparison contains all arms, including unmeasured ones."""
 
 from dataclasses import replace
 from html import escape

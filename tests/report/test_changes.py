@@ -1,4 +1,4 @@
-"""What is said of defenses rests on intervals that do not overlap."""
+"""Sentences on defenses depend on whether intervals overlap."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Claims of a run without a truth are told as claims, beside a guess."""
+"""Claims without ground truth are reported as unchecked, beside a guess."""
 
 from dataclasses import replace
 

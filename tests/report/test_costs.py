@@ -1,4 +1,4 @@
-"""What an arm costs is the mean over its runs, and what was not measured is no zero."""
+"""Costs are means over runs, and unmeasured costs are not zero."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What defenses leave to be read stands against what the model is then worth."""
+"""The trade-off figures: leakage against accuracy and bytes sent."""
 
 import re
 from dataclasses import replace
@@ -40,7 +40,7 @@ def best(plate: Plate) -> dict[str, str]:
 def test_dominated_arms_are_named_only_if_there_is_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Useless leaves more to be read than dear, and keeps less accuracy.
+    # "useless" has more leakage than "dear" and less accuracy.
     (plate,) = plates(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
     assert best(plate) == {"none": "yes", "cheap": "yes", "dear": "yes", "useless": "no"}
     assert plate.note.endswith("strongest attack on each arm: none; cheap; dear.")
@@ -65,7 +65,7 @@ def test_the_table_has_accuracy_retained_and_the_guess() -> None:
 
 @pytest.mark.slow
 def test_the_strongest_attack_decides_and_adaptive_ones_are_dashed() -> None:
-    # Cheap helps against who does not know it and not against who does.
+    # "cheap" helps against attackers that do not know it, but not against the others.
     held = findings(none=3.0, cheap=0.5)
     (fooled,) = plates(held)
     adaptive = [
@@ -101,7 +101,7 @@ def test_names_of_arms_are_escaped() -> None:
 
 
 def dots(drawing: str, colour: int) -> list[tuple[float, float]]:
-    """Where the dots of a colour stand on a drawing, in pixels from its upper left corner."""
+    """The points of one colour, in pixels from the upper left corner of the drawing."""
     place = r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)" style="'
     found = re.findall(rf"{place}[^\"]*fill: var\(--series-{colour}\)", drawing)
     return [(float(x), float(y)) for x, y in found]
@@ -114,7 +114,7 @@ def sending(audit: Audit, **sent: int) -> Audit:
 
 
 def test_a_defense_that_raises_the_error_lies_to_the_left(small: Audit) -> None:
-    # Misplaced without defenses: 6 %; with noise 40 %, which is what a guesser gets.
+    # Error without defenses: 6 %; with noise 40 %, the error of guessing.
     (plate,) = frontier_plates.frontier_plates(arms(small, Seed(0)))
     (panel,) = plate.panels
     (noise, low), (none, high) = dots(panel.drawing, 1)

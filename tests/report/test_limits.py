@@ -1,4 +1,4 @@
-"""A report says what it does not cover."""
+"""A report states its limitations."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A report finds the pages of a question by its name, and makes do without."""
+"""A report finds the pages of a question by name, and works without them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Each round stands in the chart and in the table."""
+"""Each round is in the chart and in the table."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The sentences say what the figures say."""
+"""The sentences agree with the results."""
 
 from dataclasses import replace
 

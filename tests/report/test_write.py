@@ -1,4 +1,4 @@
-"""The report is left whole, alike each time, and harmless."""
+"""The report is complete, reproducible and free of injected markup."""
 
 from dataclasses import replace
 from html.parser import HTMLParser

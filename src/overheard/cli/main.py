@@ -89,8 +89,9 @@ def audit(
 ) -> None:
     """Simulate a federation, attack it, score the attacks, write a report.
 
-    Writes report.html, findings.json, findings.csv, plan.toml and the transcripts to the output
-    folder. To resume an interrupted audit, run the same command again.
+    Writes report.html, findings.json, findings.csv, plan.toml and the
+    transcripts to the output folder. To resume an interrupted audit, run the
+    same command again.
 
     \b
     Examples:
@@ -154,10 +155,11 @@ def reproduce(
     workers: WorkersOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Reproduce a table or figure of a paper, and compare with the published values.
+    """Reproduce a table or figure of a paper, and compare with published values.
 
-    Writes figures.json, figures.html and the reports of the underlying audits to the output
-    folder. To resume an interrupted run, run the same command again.
+    Writes figures.json, figures.html and the reports of the underlying audits
+    to the output folder. To resume an interrupted run, run the same command
+    again.
 
     \b
     Example:
@@ -270,10 +272,11 @@ def canaries(
 ) -> None:
     """Draw canaries to insert into a run before it is recorded.
 
-    Each canary is assigned at random to one client or held out. An audit of the recording then
-    measures how well attacks separate the two groups, which gives a lower bound on epsilon. The
-    plan sets the numbers. Each client adds its file (x, y) to its training data. After the run,
-    put truth.json beside the transcript, with the client names of the transcript.
+    Each canary is assigned at random to one client or held out. An audit of the
+    recording then measures how well attacks separate the two groups, which
+    gives a lower bound on epsilon. The plan sets the numbers. Each client adds
+    its file (x, y) to its training data. After the run, put truth.json beside
+    the transcript, with the client names of the transcript.
 
     \b
     In the plan:
