@@ -1,4 +1,4 @@
-"""Audits of real Gaussian releases, of which a mechanism tells the truth or does not."""
+"""Audits of Gaussian mechanisms whose claims are true or false."""
 
 from dataclasses import replace
 
@@ -25,9 +25,9 @@ def released(
     observers: tuple[Party, ...] = (SERVER,),
     attack: str = "peek",
 ) -> Finding:
-    """Of each record a clipped update of its own: 1 where it was trained on, else -1.
+    """Return a finding on records that each give one clipped update: 1 for members, else -1.
 
-    What is read is what `local_dp` leaves of it: two neighbours, as far apart as they can be.
+    The claim is the update after `local_dp`: two neighbours at the largest possible distance.
     """
     true = (*(1.0,) * members, *(-1.0,) * outsiders)
     defense = LocalDp(clip=1.0, noise_multiplier=noise_multiplier)
@@ -51,7 +51,7 @@ def audit_of(
     settings: str = "LocalDp(clip=1.0)",
     run: Run = ONE_ROUND,
 ) -> Audit:
-    """One arm with this mechanism, and one without any."""
+    """Return an audit of an arm with this mechanism and one without."""
     record = ArmDefense(settings, "client", "each client", "epsilon", account(mechanism, run))
     noisy = ArmRun("noisy", 0, (record,), {}, 0, 1, are_records_alike=are_alike)
     bare = replace(noisy, arm="none", defenses=())

@@ -1,4 +1,4 @@
-"""One audit of the small plan, run once and looked at by many tests."""
+"""Audits that run once and that many tests inspect."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ HERE = Resources(device="cpu", workers=1)
 
 @dataclass(frozen=True)
 class Done:
-    """An audit, the folder it left and the steps it told."""
+    """An audit, its folder and its progress steps."""
 
     found: Audit
     folder: Path
@@ -27,7 +27,7 @@ class Done:
 
 
 def supplies_of(plan: Plan) -> Supplies:
-    """Where the attackers of this plan work; nothing of it is kept."""
+    """Return the inputs of this plan's audit, with a cache in memory."""
     return supply(plan, HERE, MemoryShelf())
 
 

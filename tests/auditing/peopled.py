@@ -1,4 +1,4 @@
-"""Eight people, each with two labels of its own, and simple attacks that ask who is who."""
+"""Eight users with two main labels each, and simple identity attacks on them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def write(folder: Path) -> Own:
     table = pd.DataFrame({"user": np.repeat(USERS, 50), "when": np.arange(400)})
     number = np.repeat(np.arange(8), 50)
     main, turn = number % 4, np.arange(400) % 3
-    # Users 0 to 3 have the next label besides, users 4 to 7 the one after.
+    # The second label is the next one for users 0 to 3, and the one after for users 4 to 7.
     label = np.where(turn < 2, main, (main + 1 + number // 4) % 4)
     table["label"] = np.array(LABELS)[label]
     table["hand"] = np.where(number % 2 == 0, "left", "right")
@@ -48,7 +48,7 @@ def write(folder: Path) -> Own:
 
 
 def bias_of(view: View, who: Party) -> Tensor:
-    """The mean change of the biases in a target's updates: which labels it holds more of."""
+    """The mean change of the biases in a target's updates; larger for frequent labels."""
     moved = [update.delta["1.bias"] for update in view.updates(who).values()]
     return torch.stack(moved).mean(0)
 
@@ -56,7 +56,7 @@ def bias_of(view: View, who: Party) -> Tensor:
 @final
 @dataclass(frozen=True, slots=True)
 class Resemblance(Attack[Identity]):
-    """Names whose prior labels are as those that an update makes more likely."""
+    """Names users whose prior label shares match the labels that an update favours."""
 
     name: ClassVar[str] = "resemblance"
     answers: ClassVar = Identity
@@ -83,7 +83,7 @@ class Resemblance(Attack[Identity]):
 @final
 @dataclass(frozen=True, slots=True)
 class Likeness(Attack[SameSender]):
-    """Takes targets for one sender's that move the biases alike."""
+    """Links targets whose updates change the biases similarly."""
 
     name: ClassVar[str] = "likeness"
     answers: ClassVar = SameSender
@@ -118,7 +118,7 @@ BY_ROUND = ThreatPlan(attacks=(Resemblance(), Likeness()), knows=("model",), pse
 def plan_of(
     folder: Path, *threats: ThreatPlan, people: People | None, clients: int = 6
 ) -> Plan:
-    """Three rounds of some of the people, by these threats."""
+    """A plan with three rounds of some of the users and these threats."""
     data = DataPlan(
         source=write(folder), split=ByUser(), clients=clients, examples=30, people=people
     )

@@ -1,4 +1,4 @@
-"""A simple attack that asks who shifts, for audits of runs beside their controls."""
+"""A simple shift attack, for audits with controls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from overheard.questions.shift.claim import Shift
 @final
 @dataclass(frozen=True, slots=True)
 class Pull(Attack[Shift]):
-    """Raises the alarm where a client begins to pull at the bias of label 0."""
+    """Raises an alarm if a client's updates increase the bias of label 0."""
 
     name: ClassVar[str] = "pull"
     answers: ClassVar = Shift

@@ -1,4 +1,4 @@
-"""Findings about who targets are, of which only the scores matter."""
+"""Identity findings with given scores."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def found(
     part: str = "planted",
     unseen: float | None = None,
 ) -> Finding:
-    """One finding; `number` tells targets apart; `known` are those whom the attacker knows."""
+    """Return a finding; `number` identifies the target; `known` are the users it knows."""
     held = tuple(map(float, scores))
     cell = Cell(
         "none", seed, (SERVER,), attack, f"{part}()", "identity", ROUNDS, is_control, part
@@ -59,9 +59,9 @@ def run(
     attack: str = "planted",
     part: str = "planted",
 ) -> list[Finding]:
-    """A run of which scores are normal, the true user's `strength` higher.
+    """Return a run with normally distributed scores, `strength` higher for the true user.
 
-    Of each score a part, with the deviation `clump`, is the same in all updates of a person.
+    A part of each score, with standard deviation `clump`, is the same in all updates of a user.
     """
     random = np.random.default_rng([seed, is_control, int(1000 * strength)])
     users = [f"u{number}" for number in range(people)]

@@ -1,4 +1,4 @@
-"""Data of every kind whose labels no rule tells: they can only be learned by heart."""
+"""Data sets of every kind with random labels, which a model can only memorise."""
 
 import torch
 
@@ -23,7 +23,7 @@ def table() -> Dataset:
 
 
 def texts() -> Dataset:
-    """Twelve words each, drawn by chance."""
+    """Twelve random words each."""
     draw = Seed(2).generator()
     words = torch.randint(1, WORDS, (TRAIN + TEST, 12), generator=draw)
     return _dealt(words, Task((12,), CLASSES, WORDS))

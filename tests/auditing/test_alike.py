@@ -1,4 +1,4 @@
-"""Records of clients and of nobody are taken as alike only where chance parted them."""
+"""Members and non-members count as exchangeable only if they were separated at random."""
 
 from dataclasses import replace
 
@@ -16,37 +16,37 @@ from overheard.data.splits.iid import Iid
 DATASET = Digits().load(data_folder(None))
 
 
-def dealt(held: list[int], others: list[int]) -> Deal:
-    """Records with these labels; the former are a client's."""
-    labels = torch.tensor([*held, *others])
-    asked = Examples(torch.zeros(len(labels), 1), labels)
-    own = {client(0): tuple(range(len(held)))}
-    return Deal(asked, (), asked, asked, {}, candidates=asked, members=own)
+def partition_of(members: list[int], others: list[int]) -> Deal:
+    """Return a partition with candidate records of these labels; one client has `members`."""
+    labels = torch.tensor([*members, *others])
+    records = Examples(torch.zeros(len(labels), 1), labels)
+    rows = {client(0): tuple(range(len(members)))}
+    return Deal(records, (), records, records, {}, candidates=records, members=rows)
 
 
-def test_records_that_chance_parted_are_alike() -> None:
-    assert are_alike(Iid(), DATASET, dealt([0, 1] * 20, [0, 1] * 100))
+def test_randomly_separated_records_are_exchangeable() -> None:
+    assert are_alike(Iid(), DATASET, partition_of([0, 1] * 20, [0, 1] * 100))
 
 
-def test_a_split_that_makes_clients_differ_makes_their_records_differ() -> None:
-    assert not are_alike(Dirichlet(alpha=0.5), DATASET, dealt([0, 1] * 20, [0, 1] * 100))
+def test_a_split_with_different_clients_is_not_exchangeable() -> None:
+    assert not are_alike(Dirichlet(alpha=0.5), DATASET, partition_of([0, 1] * 20, [0, 1] * 100))
 
 
-def test_a_die_makes_canaries_alike_whatever_the_split() -> None:
-    canaries = replace(dealt([0, 1] * 40, [0] * 20 + [1] * 180), canary_odds=0.5)
+def test_canaries_are_exchangeable_under_every_split() -> None:
+    canaries = replace(partition_of([0, 1] * 40, [0] * 20 + [1] * 180), canary_odds=0.5)
     assert are_alike(Dirichlet(alpha=0.5), DATASET, canaries)
 
 
-def test_labels_that_clients_hold_more_often_set_their_records_apart() -> None:
+def test_label_frequencies_that_differ_are_not_exchangeable() -> None:
     # 40 of each of two labels against 20 and 180: chi-squared is above 40.
-    assert not are_alike(Iid(), DATASET, dealt([0, 1] * 40, [0] * 20 + [1] * 180))
+    assert not are_alike(Iid(), DATASET, partition_of([0, 1] * 40, [0] * 20 + [1] * 180))
 
 
-def test_where_nothing_is_asked_nothing_is_alike() -> None:
-    pool = dealt([0], [1]).pool
+def test_no_candidate_records_are_not_exchangeable() -> None:
+    pool = partition_of([0], [1]).pool
     assert not are_alike(Iid(), DATASET, Deal(pool, (), pool, pool, {}))
 
 
-def test_examples_that_are_cut_out_of_records_are_not_alike() -> None:
+def test_several_examples_per_record_are_not_exchangeable() -> None:
     several = replace(DATASET, records=torch.arange(len(DATASET.train)) // 2)
-    assert not are_alike(Iid(), several, dealt([0, 1] * 20, [0, 1] * 100))
+    assert not are_alike(Iid(), several, partition_of([0, 1] * 20, [0, 1] * 100))

@@ -8,19 +8,19 @@ from overheard.auditing.folder import AuditFolder
 from overheard.core.errors import OutputError
 
 
-def test_makes_the_folder_and_takes_it_again(tmp_path: Path):
+def test_creates_the_folder_and_accepts_it_again(tmp_path: Path):
     home = AuditFolder(tmp_path / "deep" / "audit")
     home.claim("a = 1\n")
     assert (home.path / "plan.toml").read_text() == "a = 1\n"
     home.claim("a = 1\n")
 
 
-def test_takes_an_empty_folder(tmp_path: Path):
+def test_accepts_an_empty_folder(tmp_path: Path):
     AuditFolder(tmp_path).claim("a = 1\n")
     assert [path.name for path in tmp_path.iterdir()] == ["plan.toml"]
 
 
-def test_looking_touches_nothing(tmp_path: Path):
+def test_checking_changes_nothing(tmp_path: Path):
     AuditFolder(tmp_path / "audit").check("a = 1\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -33,18 +33,18 @@ def test_refuses_the_folder_of_another_plan_and_says_how_they_differ(tmp_path: P
     assert (tmp_path / "plan.toml").read_text() == "a = 1\nb = 2\n"
 
 
-def test_refuses_a_folder_with_other_things_and_touches_nothing(tmp_path: Path):
+def test_refuses_a_folder_with_other_files_and_changes_nothing(tmp_path: Path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(OutputError, match="choose another with --out"):
+    with pytest.raises(OutputError, match="choose another folder with --out"):
         AuditFolder(tmp_path).claim("a = 1\n")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_refuses_a_file_and_a_folder_where_the_plan_should_stand(tmp_path: Path):
+def test_refuses_a_file_as_folder_and_a_folder_as_plan(tmp_path: Path):
     (tmp_path / "file").write_text("")
     (tmp_path / "odd" / "plan.toml").mkdir(parents=True)
     for place in ("file", "odd"):
-        with pytest.raises(OutputError, match="no empty folder and no audit's"):
+        with pytest.raises(OutputError, match="neither empty nor the folder of an audit"):
             AuditFolder(tmp_path / place).claim("a = 1\n")
 
 
@@ -55,7 +55,7 @@ def test_a_plan_that_is_not_utf8_is_another_plan(tmp_path: Path):
     assert (tmp_path / "plan.toml").read_bytes() == b"\xff\xfe"
 
 
-def test_each_arm_seed_and_control_has_a_place_of_its_own():
+def test_each_arm_seed_and_control_has_its_own_folder():
     home = AuditFolder(Path("audit"))
     assert home.run("local DP", 3) == Path("audit/runs/local_DP-seed3")
     control = home.run("local DP", 3, is_control=True)

@@ -1,4 +1,4 @@
-"""Runs are trained side by side and heard one by one."""
+"""Runs are trained in batches and audited one by one."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from tests.auditing.conftest import supplies_of
 from tests.auditing.plans import MASKED, OPEN, TINY, changed
 
 
-def test_the_runs_of_an_arm_train_in_batches_and_come_in_the_order_of_their_seeds(
+def test_runs_of_an_arm_train_in_batches_and_keep_the_order_of_seeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(heard, "LARGEST_BATCH", 2)
@@ -39,7 +39,7 @@ def test_the_runs_of_an_arm_train_in_batches_and_come_in_the_order_of_their_seed
     assert told[8:12] == [("no defense, seeds 5 to 3: training", done) for done in (0, 2, 4, 4)]
 
 
-def test_what_is_heard_of_a_run_is_its_own(tmp_path: Path):
+def test_each_run_of_a_batch_has_its_own_messages_and_knowledge(tmp_path: Path):
     plan = changed(TINY, seeds=(0, 1))
     one, other = simulated(plan, supplies_of(plan), AuditFolder(tmp_path), lambda *_: None)
     assert one.rounds == other.rounds == (0, 1)
@@ -54,7 +54,7 @@ def test_what_is_heard_of_a_run_is_its_own(tmp_path: Path):
     assert not mine.inputs.equal(theirs.inputs)
 
 
-def test_the_truth_of_a_simulated_run_says_who_held_which_examples_and_no_file_does(
+def test_the_partition_is_in_the_truth_of_a_simulated_run_but_in_no_file(
     tmp_path: Path,
 ):
     supplies = supplies_of(TINY)
@@ -70,7 +70,7 @@ def test_the_truth_of_a_simulated_run_says_who_held_which_examples_and_no_file_d
 
 
 @pytest.mark.slow
-def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):
+def test_attacks_get_the_models_derived_from_distilled_data(tmp_path: Path):
     flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
     plan = changed(TINY, arms=(flip,))
     assert [arm.name for arm in plan.arms] == ["no defense", "flip"]
@@ -87,7 +87,7 @@ def test_of_distilled_data_what_follows_from_them_is_heard(tmp_path: Path):
     assert told.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()
 
 
-def test_sets_travel_and_not_the_models_that_follow_and_each_run_has_its_own_time(
+def test_counts_distilled_sets_as_traffic_and_times_each_run_alone(
     tmp_path: Path,
 ):
     flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
@@ -102,7 +102,7 @@ def test_sets_travel_and_not_the_models_that_follow_and_each_run_has_its_own_tim
     assert one.seconds != other.seconds
 
 
-def test_to_open_runs_again_takes_no_time_of_theirs(tmp_path: Path):
+def test_reopening_runs_does_not_change_their_time(tmp_path: Path):
     flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
     plan = changed(TINY, arms=(OPEN, flip))
     first = [one.seconds for one in _records(plan, tmp_path)]

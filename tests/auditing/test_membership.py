@@ -1,4 +1,4 @@
-"""Membership is told of images, tables and texts, from the data set to the report's rows."""
+"""Membership attacks on images, tables and texts, from the data set to the summary rows."""
 
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def told(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_learned_by_heart_is_found_out(kind: str, tmp_path: Path) -> None:
+def test_every_attack_detects_members_of_an_overfitted_model(kind: str, tmp_path: Path) -> None:
     rows = told(kind, BY_HEART, (), tmp_path)
     assert [row.rounds for row in rows] == [(0, 1), (1,)] * len(ATTACKS)
     for row in rows:
@@ -84,14 +84,14 @@ def test_what_was_learned_by_heart_is_found_out(kind: str, tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_hardly_looked_at_is_hidden_from_the_loss_and_by_noise_from_all(
+def test_hardly_trained_models_hide_members_from_the_loss_and_noise_from_all_attacks(
     kind: str, tmp_path: Path
 ) -> None:
     rows = told(kind, HARDLY, (HIDDEN,), tmp_path)
     bare = {
         row.attack: row.value for row in rows if row.arm != HIDDEN.name and row.rounds == (0, 1)
     }
-    # 240 records of clients and 300 of nobody: one standard error is 0.025.
+    # 240 members and 300 non-members: one standard error is 0.025.
     assert abs(bare["loss_membership"].mean - 0.5) < 0.075
     # A small rate makes all that shadow models differ by as small: who compares is not misled.
     low = bare["lira(models=16, online=False)"].low

@@ -1,4 +1,4 @@
-"""Under a new name each round nobody is known by name or place, and the truth knows all."""
+"""Round pseudonyms hide client names and order, and the ground truth follows them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -99,7 +99,7 @@ def order_of(found: Renamed, number: int) -> list[int]:
     absent=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=6),
     seed=st.integers(0, 999),
 )
-def test_every_update_has_a_name_of_its_own_and_the_truth_follows_it(
+def test_every_update_gets_its_own_pseudonym_in_messages_and_truth(
     rounds: int, clients: int, absent: list[tuple[int, int]], seed: int
 ) -> None:
     transcript = said(rounds, clients, absent)
@@ -119,7 +119,7 @@ def test_every_update_has_a_name_of_its_own_and_the_truth_follows_it(
         assert found.truth.rounds_of(name) == {number}
 
 
-def test_all_else_is_told_as_it_was_but_for_who_failed_and_who_shifted() -> None:
+def test_removes_missing_updates_and_shifts_and_keeps_everything_else() -> None:
     transcript = said(2, 3, absent=[(1, 2)])
     found = hidden(transcript)
     assert found.truth.accuracy == {0: 0.25}
@@ -136,7 +136,7 @@ def test_all_else_is_told_as_it_was_but_for_who_failed_and_who_shifted() -> None
     assert found.transcript.messages[0] == transcript.messages[0]
 
 
-def test_shadow_devices_keep_their_names_and_their_rounds() -> None:
+def test_shadow_devices_keep_their_names() -> None:
     found = hidden(said(3, 2))
     sent = found.transcript.seen_by(SERVER).updates(shadow(0))
     assert {number: float(one.delta["w"]) for number, one in sent.items()} == {
@@ -146,26 +146,26 @@ def test_shadow_devices_keep_their_names_and_their_rounds() -> None:
     }
 
 
-def test_neither_names_nor_order_tell_who_was_who_in_another_round() -> None:
+def test_pseudonyms_and_order_do_not_link_rounds() -> None:
     found = hidden(said(4, 12))
     orders = [order_of(found, number) for number in range(4)]
     assert all(sorted(order) == list(range(12)) for order in orders)
-    # Four orders alike would come once in 12! cubed.
+    # Four equal orders have probability (1 / 12!) cubed.
     assert len({tuple(order) for order in orders}) == 4
     assert list(range(12)) not in orders
-    # A name tells its round and the place of the update in it, which is drawn by chance.
+    # A pseudonym contains its round and the random position of the update.
     names = [name for name in values(found) if name.startswith("anon/2-")]
     assert names == [f"anon/2-{place}" for place in range(12)]
 
 
-def test_each_client_is_as_likely_in_each_place() -> None:
+def test_every_client_is_equally_likely_at_every_position() -> None:
     transcript = said(1, 4)
     first = [order_of(hidden(transcript, seed), 0)[0] for seed in range(80)]
     # Twenty times each in the mean, with a deviation of sqrt(80 * 3 / 16) = 3.9.
     assert all(8 <= first.count(who) <= 32 for who in range(4))
 
 
-def test_the_same_seed_hides_alike_and_another_otherwise() -> None:
+def test_pseudonyms_depend_on_the_seed_only() -> None:
     transcript = said(2, 8)
     one, same, other = (hidden(transcript, seed) for seed in (3, 3, 4))
     assert one.transcript == same.transcript
@@ -173,7 +173,7 @@ def test_the_same_seed_hides_alike_and_another_otherwise() -> None:
     assert order_of(one, 0) != order_of(other, 0)
 
 
-def test_a_round_of_which_only_the_sum_can_be_read_stays_so() -> None:
+def test_a_secure_aggregate_stays_an_aggregate() -> None:
     summed = Aggregate({"w": torch.tensor([2.0])}, frozenset({client(0), client(1)}), 14)
     transcript = Transcript(
         (
@@ -188,13 +188,13 @@ def test_a_round_of_which_only_the_sum_can_be_read_stays_so() -> None:
 
 
 @pytest.mark.parametrize("rounds", [0, 1])
-def test_a_run_in_which_nobody_answers_names_nobody(rounds: int) -> None:
+def test_a_run_without_updates_has_no_pseudonyms(rounds: int) -> None:
     found = hidden(said(rounds, 2, absent=[(0, 0), (0, 1)]))
     assert found.truth.users == {}
     assert {message.sender for message in found.transcript.messages} <= {SERVER, shadow(0)}
 
 
-def test_a_distilled_set_goes_with_the_update_that_follows_from_it() -> None:
+def test_a_distilled_set_and_its_derived_update_share_a_pseudonym() -> None:
     messages = []
     for message in said(2, 4).messages:
         if isinstance(message.body, Update) and not is_shadow(message.sender):
@@ -220,7 +220,7 @@ def distilled(number: float) -> DistilledSet:
     return DistilledSet(torch.zeros(1, 2), torch.zeros(1, 2), one, torch.ones(1))
 
 
-def test_the_partition_of_a_simulated_run_goes_by_the_new_names() -> None:
+def test_the_partition_is_indexed_by_pseudonym() -> None:
     transcript = said(2, 3)
     truth = truth_of(transcript)
     pool = Examples(torch.arange(200.0)[:, None], torch.zeros(200, dtype=torch.int64))

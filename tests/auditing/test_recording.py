@@ -1,4 +1,4 @@
-"""A recorded run is audited like a simulated one, and nothing in it is taken on trust."""
+"""A recorded run is audited like a simulated one, after strict checks."""
 
 import json
 import shutil
@@ -48,11 +48,11 @@ ADAPTIVE = ThreatPlan(
 
 @pytest.fixture
 def copy(recording: Path, tmp_path: Path) -> Path:
-    """A recording that a test may spoil."""
+    """A copy of the recording that a test may damage."""
     return shutil.copytree(recording, tmp_path / "recording")
 
 
-def test_finds_in_a_recorded_run_what_was_found_in_the_simulation(
+def test_a_recorded_run_gives_the_findings_of_the_simulation(
     tiny: Done, recording: Path, tmp_path: Path
 ):
     steps = list[Step]()
@@ -67,7 +67,7 @@ def test_finds_in_a_recorded_run_what_was_found_in_the_simulation(
     assert renamed == tiny.found.findings
     assert found.refusals == ()
     assert found.arms[0].accuracy == tiny.found.arms[0].accuracy
-    # What travelled can be counted; how long it took elsewhere was not measured here.
+    # Traffic can be counted from a recording; its time is unknown.
     assert found.arms[0].traffic == tiny.found.arms[0].traffic is not None
     assert found.arms[0].seconds is None
     # two attacks, each on all rounds and on each of two
@@ -76,14 +76,16 @@ def test_finds_in_a_recorded_run_what_was_found_in_the_simulation(
     assert not (tmp_path / "out" / "runs").exists()
 
 
-def test_progress_goes_by_the_rounds_that_were_recorded(recording: Path, tmp_path: Path):
+def test_progress_counts_the_recorded_rounds(recording: Path, tmp_path: Path):
     longer = changed(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
     steps = list[Step]()
     audit(longer, tmp_path / "out", recording=recording, resources=HERE, on_step=steps.append)
     assert (steps[-1].done, steps[-1].total) == (6, 6)
 
 
-def test_tells_of_the_recording_and_not_of_the_plan(recording: Path, tmp_path: Path):
+def test_the_subject_describes_the_recording_instead_of_the_plan(
+    recording: Path, tmp_path: Path
+):
     longer = changed(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
     found = audit(longer, tmp_path / "out", recording=recording, resources=HERE)
     assert found.subject.startswith(
@@ -92,7 +94,7 @@ def test_tells_of_the_recording_and_not_of_the_plan(recording: Path, tmp_path: P
     assert "9" not in found.subject
 
 
-def test_another_recording_of_the_same_name_is_not_taken_for_the_first(
+def test_distinguishes_recordings_with_the_same_folder_name(
     copy: Path, recording: Path, tmp_path: Path
 ):
     audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
@@ -133,7 +135,7 @@ def with_user(party: str) -> Callable[[Path], None]:
     return spoil
 
 
-def test_a_shift_that_a_recording_tells_of_is_the_truth(copy: Path, tmp_path: Path):
+def test_takes_recorded_shifts_as_ground_truth(copy: Path, tmp_path: Path):
     with_shifts("client/1", 1)(copy)
     plan = changed(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
     found = audit(plan, tmp_path / "out", recording=copy, resources=HERE)
@@ -147,30 +149,39 @@ def test_a_shift_that_a_recording_tells_of_is_the_truth(copy: Path, tmp_path: Pa
     ("spoil", "words"),
     [
         (lambda folder: truth_path(folder).write_text("{"), "is damaged"),
-        (spoil_truth(lambda counts: counts.pop()), "sent an update then: add its label counts"),
-        (spoil_truth(lambda counts: counts[0].update(labels=[1, 2])), "no counts of 10 labels"),
-        (spoil_truth(lambda counts: counts[0].update(labels=[0] * 10)), "no counts of 10"),
-        (spoil_truth(lambda counts: counts[0].update(labels=[-1, 9] * 5)), "no counts of 10"),
+        (spoil_truth(lambda counts: counts.pop()), "in which it sent an update: add them"),
+        (
+            spoil_truth(lambda counts: counts[0].update(labels=[1, 2])),
+            "are not counts of 10 labels",
+        ),
+        (spoil_truth(lambda counts: counts[0].update(labels=[0] * 10)), "are not counts of 10"),
+        (
+            spoil_truth(lambda counts: counts[0].update(labels=[-1, 9] * 5)),
+            "are not counts of 10",
+        ),
         (with_shifts("client/9", 1), "client/9 shifts in the rounds"),
-        (with_shifts("client/1", 0), "name its clients, and rounds from 1 on"),
-        (with_shifts("client/1", 2), "its rounds end with 1"),
-        (with_user("client/9"), "says who client/9 are, but the run is of client/0, client/1"),
+        (with_shifts("client/1", 0), "name its clients, and rounds from 1 to 1"),
+        (with_shifts("client/1", 2), "its last round is 1"),
+        (
+            with_user("client/9"),
+            "'users' names client/9, but the parties of the run are client/0, client/1",
+        ),
         (lambda folder: shutil.rmtree(folder / "transcript"), "holds no transcript"),
     ],
     ids=[
         "damaged",
-        "one lacks",
+        "missing counts",
         "two labels",
         "no example",
         "below 0",
-        "a stranger shifts",
+        "shift of an unknown party",
         "a shift at the start",
         "a shift after the end",
-        "a stranger is somebody",
+        "user of an unknown party",
         "empty",
     ],
 )
-def test_refuses_a_recording_that_lacks_something_before_it_writes(
+def test_refuses_an_incomplete_recording_before_it_writes(
     copy: Path, tmp_path: Path, spoil: Callable[[Path], object], words: str
 ):
     spoil(copy)
@@ -184,16 +195,16 @@ def test_refuses_a_recording_that_lacks_something_before_it_writes(
     [
         (
             changed(TINY, training=TRAINING.model_copy(update={"model": Mlp(hidden=(8,))})),
-            r"training.model has .*: name the model of the run, Logistic\(\)",
+            r"training.model has .*: set training.model to the model of the run, Logistic\(\)",
         ),
         (
             changed(TINY, training=TRAINING.model_copy(update={"rate": 0.2})),
-            r"make the plan's \[training\] say what was run",
+            r"change \[training\] of the plan to the recipe of the run",
         ),
     ],
     ids=["model", "recipe"],
 )
-def test_refuses_a_plan_that_would_tell_the_attacker_a_falsehood(
+def test_refuses_a_plan_whose_model_or_recipe_differs_from_the_run(
     recording: Path, tmp_path: Path, plan: Plan, words: str
 ):
     with pytest.raises(PlanError, match=words):
@@ -205,7 +216,7 @@ def test_refuses_a_plan_that_would_tell_the_attacker_a_falsehood(
     ("field", "value", "words"),
     [
         ("class_names", tuple("abcdefghij"), "has the classes a, b, c"),
-        ("class_names", ("a", "b"), "has the classes a, b, the plan's data 0, 1"),
+        ("class_names", ("a", "b"), "has the classes a, b, the plan's data have 0, 1"),
         ("shape", (1, 28, 28), "examples of shape"),
     ],
 )
@@ -214,19 +225,19 @@ def test_refuses_a_run_about_other_data(copy: Path, field: str, value: object, w
     write_manifest(
         copy / "transcript", replace(manifest, task=replace(manifest.task, **{field: value}))
     )
-    with pytest.raises(PlanError, match=f"{words}.*: name the data the run was about"):
+    with pytest.raises(PlanError, match=f"{words}.*: name the data of the run in the plan"):
         recorded(TINY, supplies_of(TINY), copy)
 
 
-def test_an_observer_who_took_no_part_in_the_recorded_run_is_refused(
+def test_refuses_an_observer_that_is_not_a_party_of_the_recording(
     recording: Path, tmp_path: Path
 ):
     plan = changed(TINY, threats=(SERVER_ALONE.model_copy(update={"observers": ("site-1",)}),))
-    with pytest.raises(PlanError, match="site-1 takes no part in the run"):
+    with pytest.raises(PlanError, match="site-1 is not a party of the run"):
         audit(plan, tmp_path / "out", recording=recording, resources=HERE)
 
 
-def test_who_knows_the_defenses_knows_those_of_the_recording(tmp_path: Path):
+def test_an_attacker_that_knows_the_defenses_knows_the_recorded_ones(tmp_path: Path):
     plan = changed(TINY, arms=(OPEN, MASKED))
     audit(plan, tmp_path / "simulated", resources=HERE)
     masked = AuditFolder(tmp_path / "simulated").run(MASKED.name, 0)
@@ -234,7 +245,7 @@ def test_who_knows_the_defenses_knows_those_of_the_recording(tmp_path: Path):
     heard = recorded(changed(plan, threats=(ADAPTIVE,)), supplies, masked)
     assert heard.knowledge(ADAPTIVE).defenses == MASKED.defenses
     assert heard.record.defenses[0].promise == "as recorded: not verified"
-    with pytest.raises(PlanError, match="no arm of the plan has them: add one that does"):
+    with pytest.raises(PlanError, match="no arm of the plan has them: add an arm with them"):
         recorded(changed(TINY, threats=(ADAPTIVE,)), supplies, masked)
     # Who does not know them needs no such arm.
     assert recorded(TINY, supplies, masked).knowledge(SERVER_ALONE).defenses is None
@@ -248,12 +259,12 @@ def test_who_knows_the_defenses_knows_those_of_the_recording(tmp_path: Path):
         changed(TINY, seeds=(1,)),
     ],
 )
-def test_refuses_a_deal_that_could_give_the_attacker_a_clients_examples(other, recording):
-    with pytest.raises(PlanError, match="auxiliary example could be a client's: take"):
+def test_refuses_a_partition_other_than_that_of_the_run(other, recording):
+    with pytest.raises(PlanError, match="auxiliary example could be a client's: use"):
         recorded(other, supplies_of(other), recording)
 
 
-def test_the_attackers_examples_are_those_that_the_run_set_aside(recording: Path):
+def test_auxiliary_examples_are_those_that_the_run_set_aside(recording: Path):
     supplies = supplies_of(TINY)
     known = recorded(TINY, supplies, recording).knowledge(SERVER_ALONE).auxiliary
     aside = deal_examples(TINY, supplies.dataset, TINY.seeds[0]).auxiliary
@@ -261,9 +272,7 @@ def test_the_attackers_examples_are_those_that_the_run_set_aside(recording: Path
     assert torch.equal(known.inputs, aside.inputs)
 
 
-def test_of_a_run_recorded_elsewhere_the_deal_cannot_be_compared(
-    recording: Path, tmp_path: Path
-):
+def test_accepts_any_partition_for_an_external_recording(recording: Path, tmp_path: Path):
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(recording, elsewhere)
     manifest = elsewhere / "transcript" / "manifest.json"
@@ -275,10 +284,10 @@ def test_of_a_run_recorded_elsewhere_the_deal_cannot_be_compared(
 
 @pytest.fixture(scope="session")
 def elsewhere(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny run as another framework records it: whole weights went back and forth.
+    """The tiny run as another framework records it, with full weights in both directions.
 
-    The model has running means and counts of batches besides, nothing is told of the recipe or
-    the task, rounds have config and times, and there is no truth.
+    The model also has running means and batch counts. Recipe, task and ground truth are
+    missing. Rounds have config and times.
     """
     folder = tmp_path_factory.mktemp("elsewhere") / "recording"
     noise = Mechanism(1.0, 1.0, 1e-5, "client", "client", stated=8.0, stated_for="round")
@@ -315,16 +324,14 @@ def unchecked(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Audi
     return audit(TINY, folder, recording=elsewhere, resources=HERE)
 
 
-def test_a_run_recorded_elsewhere_gives_the_claims_of_the_simulation(
-    tiny: Done, unchecked: Audit
-):
+def test_an_external_recording_gives_the_claims_of_the_simulation(tiny: Done, unchecked: Audit):
     assert len(unchecked.findings) == len(tiny.found.findings)
     for there, here in zip(unchecked.findings, tiny.found.findings, strict=True):
         assert there.target == here.target
         assert there.claimed == pytest.approx(here.claimed, abs=1e-6)
 
 
-def test_without_a_truth_nothing_is_scored_and_the_guesses_stand_beside(
+def test_without_ground_truth_claims_have_guesses_instead_of_scores(
     tiny: Done, unchecked: Audit
 ):
     assert not unchecked.arms[0].has_truth
@@ -339,7 +346,7 @@ def test_without_a_truth_nothing_is_scored_and_the_guesses_stand_beside(
 
 
 @pytest.mark.slow
-def test_with_a_truth_beside_it_the_same_recording_is_scored(
+def test_an_external_recording_with_ground_truth_is_scored(
     tiny: Done, elsewhere: Path, recording: Path, tmp_path: Path
 ):
     copy = shutil.copytree(elsewhere, tmp_path / "recording")
@@ -353,7 +360,7 @@ def test_with_a_truth_beside_it_the_same_recording_is_scored(
 
 
 @pytest.mark.slow
-def test_tensors_that_the_model_does_not_learn_count_as_traffic_alone(
+def test_tensors_that_are_not_parameters_count_as_traffic_only(
     tiny: Done, elsewhere: Path, unchecked: Audit
 ):
     plain, wider = tiny.found.arms[0].traffic, unchecked.arms[0].traffic
@@ -370,7 +377,7 @@ def test_tensors_that_the_model_does_not_learn_count_as_traffic_alone(
         assert "norm.running_mean" not in weights
 
 
-def test_what_a_recording_states_of_noise_is_recomputed(unchecked: Audit):
+def test_recomputes_the_epsilon_of_recorded_noise(unchecked: Audit):
     (line,) = (one for one in epsilon_lines(unchecked) if one.observers == (SERVER,))
     found = line.accounted.recomputed
     assert found is not None
@@ -393,7 +400,7 @@ def test_what_a_recording_states_of_noise_is_recomputed(unchecked: Audit):
     ],
     ids=["a sensitivity too small", "no proof"],
 )  # fmt: skip
-def test_what_is_known_to_be_hollow_is_flagged_first_thing(
+def test_flags_recorded_mechanisms_with_broken_claims(
     elsewhere: Path, tmp_path: Path, stated: Mechanism, standing: str
 ):
     copy = shutil.copytree(elsewhere, tmp_path / "recording")
@@ -406,4 +413,4 @@ def test_what_is_known_to_be_hollow_is_flagged_first_thing(
     lines = epsilon_lines(found)
     assert {line.standing for line in lines} == {standing}
     told = page(found, arms(found, Seed(0)))
-    assert "Claims that do not hold" in told
+    assert "Privacy claims that do not hold" in told

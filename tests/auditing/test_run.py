@@ -1,4 +1,4 @@
-"""The one loop: what was heard is scored, what could not be is refused, nothing is lost."""
+"""The audit loop: claims are scored, impossible ones are refused, and no result is lost."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ def stamps(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def test_every_target_is_claimed_by_every_attack_over_all_rounds_and_each(small: Done):
+def test_every_attack_makes_claims_about_every_target_over_all_and_single_rounds(small: Done):
     for seed in (0, 1):
         for attack in ("bias_inversion", "mean_softmax"):
             for rounds in ((0, 1), (0,), (1,)):
@@ -108,7 +108,7 @@ def test_examples_are_partitioned_once_for_all_arms_and_threats(
     assert sorted(seeds) == [0, 1]
 
 
-def test_a_finding_holds_shares_against_shares_and_beside_guesses(small: Done):
+def test_a_finding_compares_claimed_and_true_shares_and_has_guesses(small: Done):
     for finding in small.found.findings:
         assert len(finding.claimed) == len(finding.true) == 10
         assert sum(finding.true) == pytest.approx(1)
@@ -119,7 +119,7 @@ def test_a_finding_holds_shares_against_shares_and_beside_guesses(small: Done):
         assert set(first.blinds) == {"uniform", "auxiliary prior"}
 
 
-def test_behind_secure_aggregation_each_client_is_refused_for_want_of_its_updates(small: Done):
+def test_secure_aggregation_refuses_claims_about_single_clients(small: Done):
     masked = {"arm": "secure aggregation", "observers": (SERVER,)}
     assert {finding.target for finding in findings_of(small.found, **masked)} == {COHORT}
     refused = refusals_of(small.found, **masked)
@@ -127,18 +127,18 @@ def test_behind_secure_aggregation_each_client_is_refused_for_want_of_its_update
     assert {refusal.missing for refusal in refused} == {(UPDATES.words,)}
 
 
-def test_the_cohort_is_a_target_in_the_open_and_behind_secure_aggregation(small: Done):
+def test_the_cohort_is_a_target_with_and_without_secure_aggregation(small: Done):
     about = "bias_inversion, about the cohort"
     for arm in ("no defense", "secure aggregation"):
         found = findings_of(small.found, arm=arm, attack=about)
         assert [(one.target, one.cell.rounds) for one in found] == [(COHORT, (0, 1))] * 2
-    # The same runs but for the masks, so the cohort's true make-up is the same.
+    # The runs differ only in their masks, so the cohort's true label shares are the same.
     first, second = (findings_of(small.found, arm=arm, attack=about, seed=0)[0] for arm in
                      ("no defense", "secure aggregation"))  # fmt: skip
     assert first.true == second.true
 
 
-def test_a_client_who_listens_is_refused_the_updates_of_others(small: Done):
+def test_an_observing_client_cannot_read_updates_of_others(small: Done):
     assert findings_of(small.found, observers=(client(0),)) == []
     refused = refusals_of(small.found, observers=(client(0),), arm="no defense", seed=0)
     assert [refusal.target for refusal in refused] == [client(1), client(2)]
@@ -159,10 +159,10 @@ SECRETLY_TWO = changed(
         ),
     ),
 )
-"""Two clients of one size: who takes itself out of the mean has the other's update."""
+"""Two clients of equal size: subtracting one from the mean gives the other's update."""
 
 
-def test_a_rival_client_reads_of_the_rest_what_the_server_reads_of_it(tmp_path: Path):
+def test_an_observing_client_infers_the_rest_as_well_as_the_server(tmp_path: Path):
     found = audit(SECRETLY_TWO, tmp_path / "out", resources=HERE)
     rest = findings_of(
         found, arm="no defense", attack="bias_inversion, about the other clients"
@@ -177,14 +177,14 @@ def test_a_rival_client_reads_of_the_rest_what_the_server_reads_of_it(tmp_path: 
     for one, other in zip(rival, server, strict=True):
         assert one.target == COHORT
         assert one.cell.rounds == other.cell.rounds
-        # The truth is the other client's, and so is what is claimed, but for the size: a client
-        # sends it in clear to the server alone.
+        # Truth and claim are those of the other client. The sizes differ, since clients send
+        # them in plaintext to the server only.
         assert one.true == other.true
         assert one.scores[0].gain is not None
         assert one.scores[0].gain > 0.2
 
 
-def test_who_observes_is_taken_out_behind_secure_aggregation_too(tmp_path: Path):
+def test_observers_are_subtracted_from_a_secure_aggregate(tmp_path: Path):
     found = audit(SECRETLY_TWO, tmp_path / "out", resources=HERE)
     pair = (SERVER, client(0))
     open_, masked = (
@@ -196,9 +196,9 @@ def test_who_observes_is_taken_out_behind_secure_aggregation_too(tmp_path: Path)
         assert one.claimed == pytest.approx(other.claimed, abs=1e-3)
 
 
-def test_where_nobody_but_the_observer_answers_nothing_of_others_is_measured(tmp_path: Path):
-    # One of three clients a round: the rounds in which the observer alone answered tell of
-    # nobody, and the others have no truth of their own to hold a claim against.
+def test_refuses_rounds_in_which_only_the_observer_sent_an_update(tmp_path: Path):
+    # One of three clients per round: rounds with an update of the observer only say nothing
+    # about the others, and there is no ground truth to score a claim.
     lonely = changed(
         TINY,
         training=TRAINING.model_copy(update={"participation": 0.34, "rounds": 1}),
@@ -215,7 +215,7 @@ def test_where_nobody_but_the_observer_answers_nothing_of_others_is_measured(tmp
 @final
 @dataclass(frozen=True, slots=True)
 class Patient(Attack[LabelShares]):
-    """Takes its time, says so, and keeps what it worked out."""
+    """Reports its progress and caches its results."""
 
     name: ClassVar[str] = "patient"
     answers: ClassVar = LabelShares
@@ -238,14 +238,14 @@ class Patient(Attack[LabelShares]):
 PATIENT = ThreatPlan(attacks=(Patient(),), virtual=VirtualPlan(clients=190))
 
 
-def test_work_within_a_piece_is_told_beside_it_and_moves_no_count(tmp_path: Path):
+def test_progress_within_a_work_item_does_not_change_the_count(tmp_path: Path):
     steps = list[Step]()
     audit(changed(TINY, threats=(PATIENT,)), tmp_path / "out", resources=HERE,
           on_step=steps.append)  # fmt: skip
     within = [step for step in steps if "of 190" in step.what]
     name = "no defense, seed 0: patient, with 190 virtual clients"
-    # Two rounds are trained; then both are listened to together, then the first alone. The
-    # second alone finds on the shelf what the first left there.
+    # Two rounds are trained; then both are attacked together, then the first alone. The second
+    # alone uses the cached result of the first.
     assert within == [
         Step(f"{name}: virtual clients 1 of 190", 2, 5),
         Step(f"{name}: virtual clients 2 of 190", 2, 5),
@@ -256,7 +256,7 @@ def test_work_within_a_piece_is_told_beside_it_and_moves_no_count(tmp_path: Path
     assert len(list((tmp_path / "out" / "bank").iterdir())) == 2
 
 
-def test_what_a_claim_bounds_is_found_with_its_bounds(tmp_path: Path):
+def test_findings_contain_the_bounds_of_claims(tmp_path: Path):
     found = audit(changed(TINY, threats=(PATIENT,)), tmp_path / "out", resources=HERE)
     first = found.findings[0]
     assert (first.low, first.high) == ((0.0,) * 10, (0.5,) * 10)
@@ -264,7 +264,7 @@ def test_what_a_claim_bounds_is_found_with_its_bounds(tmp_path: Path):
     assert {score.name: score.value for score in first.scores}["coverage"] == inside
 
 
-def test_other_virtual_clients_are_another_plan_and_take_another_folder(
+def test_refuses_the_folder_of_a_plan_with_other_virtual_clients(
     recording: Path, tmp_path: Path
 ):
     plans = [
@@ -278,7 +278,7 @@ def test_other_virtual_clients_are_another_plan_and_take_another_folder(
             audit(plans[1], home, resources=HERE, recording=recorded)
 
 
-def test_what_attackers_do_not_know_is_missing_by_name(tmp_path: Path):
+def test_refusals_name_the_knowledge_that_attackers_lack(tmp_path: Path):
     blind = ThreatPlan(
         attacks=(MeanSoftmax(), BiasInversion()), knows=("model",), by_round=False
     )
@@ -288,7 +288,7 @@ def test_what_attackers_do_not_know_is_missing_by_name(tmp_path: Path):
     assert refused[0].missing == (AUXILIARY.words, RECIPE.words)
 
 
-def test_tells_of_each_run_what_it_was_worth(small: Done):
+def test_records_accuracy_updates_and_defenses_of_each_run(small: Done):
     assert [(run.arm, run.seed) for run in small.found.arms] == [
         ("no defense", 0),
         ("no defense", 1),
@@ -306,7 +306,7 @@ def test_tells_of_each_run_what_it_was_worth(small: Done):
     assert "2 rounds" in record.promise
 
 
-def test_tells_of_each_run_what_travelled_and_how_long_it_took(small: Done):
+def test_records_traffic_and_time_of_each_run(small: Done):
     # 64 pixels x 10 labels and 10 biases: 650 numbers, 2600 bytes. Three clients answer in two
     # rounds; two broadcasts and the closing one go to all three. Masks change nothing of that.
     due = Traffic(up=6 * 2600, down=9 * 2600, answers=6, heard=9)
@@ -321,7 +321,7 @@ def test_tells_of_each_run_what_travelled_and_how_long_it_took(small: Done):
     assert first.seconds == second.seconds
 
 
-def test_tells_what_was_audited(small: Done):
+def test_describes_what_was_audited(small: Done):
     assert small.found.title == "Three clients"
     assert small.found.class_names == tuple("0123456789")
     assert small.found.subject == (
@@ -333,18 +333,18 @@ def test_tells_what_was_audited(small: Done):
     assert {"overheard", "torch", "python"} <= set(small.found.versions)
 
 
-def test_progress_climbs_to_its_total_and_never_beyond(small: Done):
+def test_progress_increases_up_to_its_total(small: Done):
     # Two seeds x two arms x (2 rounds + 2 attacks of 3 cells + 1 + 1 cells) = 4 * 10
     done = [step.done for step in small.steps]
     assert {step.total for step in small.steps} == {40}
     assert done == sorted(done)
     assert done[-1] == 40
-    # A round of the two runs of an arm, which train side by side, is told as two.
+    # A round of the two runs of an arm, which train together, is reported as two.
     trained = {1, 3, 21, 23}
     assert set(range(1, 41)) - trained <= set(done)
 
 
-def test_a_second_call_does_nothing_anew_and_finds_the_same(tiny: Done):
+def test_a_second_audit_reuses_all_results(tiny: Done):
     before, steps = stamps(tiny.folder), list[Step]()
     again = audit(TINY, tiny.folder, resources=HERE, on_step=steps.append)
     assert again == tiny.found
@@ -353,7 +353,7 @@ def test_a_second_call_does_nothing_anew_and_finds_the_same(tiny: Done):
 
 
 @pytest.mark.slow
-def test_a_cell_that_was_removed_is_found_again_the_same(tiny: Done, tmp_path: Path):
+def test_recomputes_a_removed_cell_identically(tiny: Done, tmp_path: Path):
     folder = shutil.copytree(tiny.folder, tmp_path / "copy")
     before = {name: content for name, (_, content) in stamps(folder).items()}
     for cell in (folder / "cells").iterdir():
@@ -363,7 +363,7 @@ def test_a_cell_that_was_removed_is_found_again_the_same(tiny: Done, tmp_path: P
 
 
 @pytest.mark.parametrize("stop", [1, 2, 4, 7])
-def test_an_audit_that_was_stopped_goes_on_to_what_an_unbroken_one_finds(
+def test_an_interrupted_audit_resumes_to_the_same_findings(
     tiny: Done, tmp_path: Path, stop: int
 ):
     def pull_the_plug(step: Step) -> None:
@@ -388,7 +388,7 @@ def test_an_audit_that_was_stopped_goes_on_to_what_an_unbroken_one_finds(
     assert after == before if trained_before else 0 < before.wall < after.wall
 
 
-def test_one_more_threat_is_another_plan_and_takes_another_folder(tiny: Done):
+def test_refuses_the_folder_of_a_plan_with_other_threats(tiny: Done):
     before = stamps(tiny.folder)
     with pytest.raises(OutputError, match="another plan"):
         audit(changed(TINY, threats=(SERVER_ALONE, ABOUT_ALL)), tiny.folder, resources=HERE)
@@ -398,7 +398,7 @@ def test_one_more_threat_is_another_plan_and_takes_another_folder(tiny: Done):
 @final
 @dataclass(frozen=True, slots=True)
 class Fussy(Attack[LabelShares]):
-    """Finds out only when it is at work that it lacks something."""
+    """Raises a needs error while it runs."""
 
     name: ClassVar[str] = "fussy"
     answers: ClassVar = LabelShares
@@ -411,9 +411,9 @@ class Fussy(Attack[LabelShares]):
         raise NeedsError("fussy needs a model with three layers")
 
 
-def test_an_attack_that_finds_at_work_that_it_lacks_something_is_refused(tmp_path: Path):
+def test_refuses_an_attack_that_raises_a_needs_error(tmp_path: Path):
     threat = ThreatPlan(attacks=(Fussy(),))
-    # A plan takes parts that stand in no file as they are, for those who try things out.
+    # A plan accepts attack objects that are not defined in a plugin file.
     found = audit(changed(TINY, threats=(threat,)), tmp_path / "out", resources=HERE)
     assert found.findings == ()
     assert [(one.target, one.missing) for one in found.refusals] == [
@@ -422,7 +422,7 @@ def test_an_attack_that_finds_at_work_that_it_lacks_something_is_refused(tmp_pat
     assert {one.cell.rounds for one in found.refusals} == {(0, 1)}
 
 
-def test_where_no_client_ever_answers_everything_is_refused(tmp_path: Path):
+def test_refuses_every_claim_if_no_client_sends_an_update(tmp_path: Path):
     silent = TRAINING.model_copy(update={"failure_rate": 0.999999})
     found = audit(changed(TINY, training=silent), tmp_path / "out", resources=HERE)
     assert found.findings == ()
@@ -430,8 +430,8 @@ def test_where_no_client_ever_answers_everything_is_refused(tmp_path: Path):
     assert (found.arms[0].answers, found.arms[0].missing) == (0, 6)
 
 
-def test_a_client_that_sat_out_a_round_is_claimed_in_the_others_only(tmp_path: Path):
-    # Two of three clients a round, drawn; whoever is heard in a round is claimed in it.
+def test_makes_no_claim_about_a_client_in_a_round_without_its_update(tmp_path: Path):
+    # Two of three clients are sampled per round; there is a claim about each of these.
     some = TRAINING.model_copy(update={"participation": 0.67, "rounds": 3})
     steps = list[Step]()
     found = audit(
@@ -442,7 +442,7 @@ def test_a_client_that_sat_out_a_round_is_claimed_in_the_others_only(tmp_path: P
     assert (steps[-1].done, steps[-1].total) == (11, 11)  # 3 + 2 * (1 + 3)
 
 
-def test_one_round_is_not_listened_to_twice(tmp_path: Path):
+def test_a_run_of_one_round_is_attacked_once(tmp_path: Path):
     once = TRAINING.model_copy(update={"rounds": 1})
     steps = list[Step]()
     found = audit(
@@ -481,7 +481,7 @@ def shifting(tmp_path_factory: pytest.TempPathFactory) -> Done:
     return Done(found, folder, tuple(steps))
 
 
-def test_who_asks_for_shifts_listens_to_each_run_and_to_its_control(shifting: Done):
+def test_shift_attacks_run_on_each_run_and_its_control(shifting: Done):
     heard = findings_of(shifting.found, attack="pull", arm="no defense", seed=1)
     assert [(one.cell.is_control, one.target) for one in heard] == [
         *((False, who) for who in CLIENTS),
@@ -490,7 +490,7 @@ def test_who_asks_for_shifts_listens_to_each_run_and_to_its_control(shifting: Do
     assert {one.cell.rounds for one in heard} == {(0, 1, 2, 3)}
 
 
-def test_it_leaks_where_a_client_shifts_and_not_in_the_control(shifting: Done):
+def test_detects_a_shift_and_none_in_the_control(shifting: Done):
     for finding in findings_of(shifting.found, attack="pull", arm="no defense"):
         shifts = finding.target == client(1) and not finding.cell.is_control
         assert finding.timeline is not None
@@ -498,20 +498,20 @@ def test_it_leaks_where_a_client_shifts_and_not_in_the_control(shifting: Done):
         assert finding.true_since == (2 if shifts else None)
 
 
-def test_other_attacks_listen_to_the_planned_runs_alone_and_round_by_round(shifting: Done):
+def test_other_attacks_skip_controls_and_attack_single_rounds(shifting: Done):
     heard = findings_of(shifting.found, attack="mean_softmax")
     assert not any(one.cell.is_control for one in heard)
     assert {one.cell.rounds for one in heard} == {(0, 1, 2, 3), (0,), (1,), (2,), (3,)}
 
 
-def test_what_cannot_be_heard_is_refused_in_the_control_too(shifting: Done):
+def test_refusals_include_the_control(shifting: Done):
     for where in ({"arm": "secure aggregation"}, {"observers": (client(1),)}):
         refused = refusals_of(shifting.found, attack="pull", seed=0, **where)
         assert {one.cell.is_control for one in refused} == {False, True}
         assert {one.missing for one in refused} == {(UPDATES.words,)}
 
 
-def test_the_control_is_told_as_a_run_of_its_own_and_shifts_nothing(shifting: Done):
+def test_the_control_is_a_separate_run_without_a_shift(shifting: Done):
     runs = [(run.arm, run.seed, run.is_control) for run in shifting.found.arms]
     assert runs == [
         (arm, seed, is_control)
@@ -527,7 +527,7 @@ def test_the_control_is_told_as_a_run_of_its_own_and_shifts_nothing(shifting: Do
         assert (held == [30, *[0] * 9]) is not is_control
 
 
-def test_a_run_and_its_control_say_the_same_to_the_bit_until_the_shift(shifting: Done):
+def test_a_run_and_its_control_are_identical_until_the_shift(shifting: Done):
     home = AuditFolder(shifting.folder)
     for seed in (0, 1):
         planned, control = (
@@ -538,11 +538,11 @@ def test_a_run_and_its_control_say_the_same_to_the_bit_until_the_shift(shifting:
             one, other = (
                 messages_path(folder, number).read_bytes() for folder in (planned, control)
             )
-            # Each message stands there with the digest of its weights.
+            # The stored messages include digests of their weights.
             assert (one == other) is (number < 2)
 
 
-def test_the_work_of_controls_is_counted(shifting: Done):
+def test_progress_counts_the_controls(shifting: Done):
     # Two seeds x two arms x (two runs of 4 rounds, and 1 + 5 + 1 cells beside 1 + 1).
     assert {step.total for step in shifting.steps} == {4 * (8 + 7 + 2)}
     done = [step.done for step in shifting.steps]
@@ -551,13 +551,13 @@ def test_the_work_of_controls_is_counted(shifting: Done):
     assert any(step.what == "no defense, seed 1, control: pull" for step in shifting.steps)
 
 
-def test_an_audit_with_controls_is_taken_up_again_the_same(shifting: Done, tmp_path: Path):
+def test_an_audit_with_controls_reuses_all_results(shifting: Done, tmp_path: Path):
     before = stamps(shifting.folder)
     assert audit(SHIFTING, shifting.folder, resources=HERE) == shifting.found
     assert stamps(shifting.folder) == before
 
 
-def test_a_claim_about_a_run_and_one_about_its_control_draw_alike(tmp_path: Path):
+def test_attacks_get_the_same_seed_for_a_run_and_its_control(tmp_path: Path):
     seeds = list[Seed]()
 
     @final
@@ -579,7 +579,7 @@ def test_a_claim_about_a_run_and_one_about_its_control_draw_alike(tmp_path: Path
     assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
 
 
-def test_without_an_attack_that_asks_for_shifts_there_is_no_control(tmp_path: Path):
+def test_there_is_no_control_without_a_shift_attack(tmp_path: Path):
     plan = changed(SHIFTING, seeds=(0,), threats=(ThreatPlan(attacks=(MeanSoftmax(),)),))
     found = audit(plan, tmp_path / "out", resources=HERE)
     assert not any(run.is_control for run in found.arms)
@@ -605,15 +605,13 @@ STRANGER = ThreatPlan(observers=("sever",), attacks=(MeanSoftmax(),))
         (with_data(shifts=(DataShift(client=0, round=1, shares=(0.5, 0.5)),)), "10 labels"),
         (
             changed(TINY, threats=(SERVER_ALONE, STRANGER)),
-            "threats.1.observers: sever takes no part in the run: name some of server, "
+            "threats.1.observers: sever is not a party of the run: choose from server, "
             "client/0, client/1, client/2",
         ),
     ],
     ids=["too many examples", "too much auxiliary", "too much test", "shares", "observer"],
 )
-def test_refuses_what_cannot_be_before_it_writes_anything(
-    tmp_path: Path, plan: Plan, words: str
-):
+def test_refuses_an_impossible_plan_before_it_writes(tmp_path: Path, plan: Plan, words: str):
     with pytest.raises(PlanError, match=words):
         audit(plan, tmp_path / "out", resources=HERE)
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Who a sender is, heard under one name a run and under one a round, beside the control."""
+"""Identity attacks with client names and round pseudonyms, and their controls."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ KNOWN = People(prior="random", unseen=1, holdout=1, shadow_devices=True)
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    """Six of eight people in three rounds: five are known, one is unseen, one held out."""
+    """Six of eight users in three rounds: five are known, one is unseen, one is held out."""
     folder = tmp_path_factory.mktemp("people")
     plan, steps = plan_of(folder, NAMING, BY_ROUND, people=KNOWN), list[Step]()
     found = audit(plan, folder / "out", resources=HERE, on_step=steps.append)
@@ -48,7 +48,7 @@ UNDER_ONE = "resemblance, without"
 BY_EACH = "resemblance, one pseudonym a round"
 
 
-def test_everyone_is_claimed_once_over_all_rounds_in_the_run_and_in_its_control(named: Done):
+def test_makes_one_claim_per_client_in_the_run_and_its_control(named: Done):
     for is_control in (False, True):
         heard = of(named.found, UNDER_ONE, is_control=is_control)
         # Shadow devices, which are the server's own, are no targets.
@@ -57,7 +57,7 @@ def test_everyone_is_claimed_once_over_all_rounds_in_the_run_and_in_its_control(
     assert named.found.refusals == ()
 
 
-def test_every_update_is_a_target_where_a_pseudonym_lasts_a_round(named: Done):
+def test_every_update_is_a_target_under_round_pseudonyms(named: Done):
     for attack in (BY_EACH, "likeness"):
         heard = of(named.found, attack)
         assert len({one.target for one in heard}) == len(heard) == 3 * 6
@@ -68,7 +68,7 @@ def test_every_update_is_a_target_where_a_pseudonym_lasts_a_round(named: Done):
         assert {users.count(user) for user in users} == {3}
 
 
-def test_the_unseen_user_is_among_the_true_and_not_among_the_candidates(named: Done):
+def test_the_unseen_user_is_a_target_but_not_a_candidate(named: Done):
     heard = of(named.found, UNDER_ONE)
     candidates = set(heard[0].candidates)
     assert len(candidates) == 5
@@ -81,17 +81,17 @@ def test_the_unseen_user_is_among_the_true_and_not_among_the_candidates(named: D
     assert len(top1(heard)) == 5
 
 
-def test_it_leaks_in_the_run_and_not_in_the_control(named: Done):
+def test_re_identifies_users_in_the_run_and_not_in_the_control(named: Done):
     # Every one of five has labels of its own; a guess is right once in five times, and four
     # times or more once in 150.
     assert sum(top1(of(named.found, UNDER_ONE))) >= 4
     assert sum(top1(of(named.found, UNDER_ONE, is_control=True))) <= 3
-    # 15 updates; in the control 3 in the mean, but one sender's are alike.
+    # 15 updates; in the control 3 on average, but those of one sender are correlated.
     assert sum(top1(of(named.found, BY_EACH))) >= 11
     assert sum(top1(of(named.found, BY_EACH, is_control=True))) <= 8
 
 
-def test_the_controls_are_runs_of_their_own_with_the_same_people(named: Done):
+def test_the_control_is_a_separate_run_with_the_same_users(named: Done):
     assert [(run.seed, run.is_control) for run in named.found.arms] == [(0, False), (0, True)]
     users = [
         {one.target: one.true_user for one in of(named.found, UNDER_ONE, is_control=control)}
@@ -100,13 +100,13 @@ def test_the_controls_are_runs_of_their_own_with_the_same_people(named: Done):
     assert users[0] == users[1]
 
 
-def test_the_work_is_counted(named: Done):
+def test_progress_counts_runs_and_cells(named: Done):
     # A run and its control: 3 rounds and three cells each.
     assert {step.total for step in named.steps} == {2 * (3 + 3)}
     assert named.steps[-1].done == 12
 
 
-def test_tells_of_whom_the_attacker_knows_what(named: Done):
+def test_the_subject_states_the_prior_knowledge_about_users(named: Done):
     assert named.found.subject.endswith(
         "; clients stand for users, and the attacker has a random 50% of each user's examples, "
         "each on a shadow device in the run; it has no examples of 1 client; it also has "
@@ -114,7 +114,7 @@ def test_tells_of_whom_the_attacker_knows_what(named: Done):
     )
 
 
-def test_a_recorded_run_is_heard_as_the_simulated_one(named: Done, tmp_path: Path):
+def test_a_recorded_run_with_users_gives_the_same_claims(named: Done, tmp_path: Path):
     plan = plan_of(tmp_path, NAMING, BY_ROUND, people=KNOWN)
     recording = AuditFolder(named.folder).run("open", 0)
     found = audit(plan, tmp_path / "out", recording=recording, resources=HERE)
@@ -125,7 +125,7 @@ def test_a_recorded_run_is_heard_as_the_simulated_one(named: Done, tmp_path: Pat
         ]
 
 
-def test_devices_send_and_are_known_to_the_attacker_alone(tmp_path: Path):
+def test_only_the_attacker_knows_the_shadow_devices(tmp_path: Path):
     plan = plan_of(tmp_path, NAMING, people=KNOWN)
     transcript, truth = simulate(plan, folder=tmp_path / "run", resources=HERE)
     known = knowledge(plan, resources=HERE).people
@@ -142,7 +142,7 @@ def test_devices_send_and_are_known_to_the_attacker_alone(tmp_path: Path):
     assert len(set(truth.users.values()) - known.priors.keys()) == 1
 
 
-def test_users_that_no_round_asks_are_refused_and_the_others_claimed(tmp_path: Path):
+def test_refuses_users_that_never_take_part(tmp_path: Path):
     plan = plan_of(tmp_path, NAMING, people=People(prior="random"))
     # Three rounds of one client each: three of six at most send anything.
     seldom = changed(plan, training=plan.training.model_copy(update={"participation": 0.1}))
@@ -155,7 +155,7 @@ def test_users_that_no_round_asks_are_refused_and_the_others_claimed(tmp_path: P
     assert len(of(found, UNDER_ONE)[0].candidates) == 6
 
 
-def test_where_nobody_is_said_to_be_anybody_a_claim_about_senders_is_refused(tmp_path: Path):
+def test_refuses_identity_claims_if_clients_have_no_users(tmp_path: Path):
     linking = ThreatPlan(attacks=(Likeness(),))
     plan = plan_of(tmp_path, linking, NAMING, people=None)
     found = audit(plan, tmp_path / "out", resources=HERE)
@@ -168,16 +168,16 @@ def test_where_nobody_is_said_to_be_anybody_a_claim_about_senders_is_refused(tmp
     assert len(found.refusals) == 12
 
 
-def test_a_profile_is_claimed_of_each_client(tmp_path: Path):
+def test_profiles_are_candidates_for_every_client(tmp_path: Path):
     plan = plan_of(tmp_path, NAMING, people=People(prior="profile"))
     found = audit(plan, tmp_path / "out", resources=HERE)
     heard = of(found, UNDER_ONE)
     assert {one.candidates for one in heard} == {("a", "b", "c", "d")}
-    # Of the labels of six clients most stand for their main one.
+    # For most of the six clients the top candidate is their main label.
     assert sum(top1(heard)) >= 4
 
 
-def test_people_with_one_example_twins_and_absent_ones_are_told_and_break_nothing(
+def test_handles_users_with_one_example_duplicates_and_absent_users(
     tmp_path: Path,
 ):
     rows = np.random.default_rng(0).normal(size=(40, 2))
@@ -201,7 +201,7 @@ def test_people_with_one_example_twins_and_absent_ones_are_told_and_break_nothin
     heard = of(found, UNDER_ONE)
     assert len(heard) == present
     assert set(heard[0].candidates) == {"ann", "bob", "twin-1", "twin-2"}
-    # "once" is known to nobody, if its one row is not in the test anyway.
+    # The attacker does not know "once", whose only row may also be in the test set.
     strangers = {one.true_user for one in heard} - set(heard[0].candidates)
     assert strangers <= {"once"}
     assert len(strangers) == present - 4

@@ -32,7 +32,7 @@ def shares(*values: float) -> LabelShares:
     return LabelShares(torch.tensor(values))
 
 
-def test_each_claim_is_held_against_the_truth_of_the_rounds_listened_to():
+def test_scores_each_claim_against_the_truth_of_its_rounds():
     claims = {client(0): shares(0.5, 0.5), client(1): shares(0.9, 0.1)}
     whole = score(claims, TRUTH, KNOWLEDGE, (0, 1))
     assert whole.question == "label_shares"
@@ -43,7 +43,7 @@ def test_each_claim_is_held_against_the_truth_of_the_rounds_listened_to():
     assert first.value == pytest.approx(0.5)
 
 
-def test_a_frame_has_a_row_a_target_and_score():
+def test_a_frame_has_one_row_per_target_and_score():
     scored = overheard.score({client(1): shares(0.9, 0.1)}, TRUTH, KNOWLEDGE, (0, 1))
     frame = scored.to_frame()
     assert tuple(frame.columns) == COLUMNS
@@ -61,7 +61,7 @@ class Hunch(Claim):
         return ()
 
 
-def test_claims_that_no_question_takes_or_of_several_are_refused():
+def test_refuses_unknown_and_mixed_claims():
     membership = Membership(torch.zeros(1))
     with pytest.raises(ValueError, match="got LabelShares, Membership"):
         score({client(0): shares(0.5, 0.5), client(1): membership}, TRUTH, KNOWLEDGE, (0,))
@@ -77,4 +77,4 @@ def test_a_table_escapes_names_and_stays_small():
     assert "&lt;b&gt;" in page
     assert "<i>" not in page
     assert page.count("<tr>") == MOST_LINES + 1
-    assert "3 more lines" in page
+    assert "3 more rows" in page

@@ -1,4 +1,4 @@
-"""A plan turned into federations: alike but for their defenses."""
+"""The federations of a plan differ only in their defenses."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ THREE_ARMS = changed(
 
 
 def spoken(transcript: Transcript) -> list[tuple[int, str, dict[str, list[float]]]]:
-    """Every update, whoever may read it, as plain numbers."""
+    """Every update as plain numbers, including those that no party can read."""
     return [
         (m.round, m.sender, {name: t.flatten().tolist() for name, t in m.body.delta.items()})
         for m in transcript.messages
@@ -85,7 +85,7 @@ def test_arms_differ_by_their_defenses_alone(tmp_path: Path):
     assert spoken(runs["dropout"][0]) != spoken(plain)
 
 
-def test_every_arm_is_dealt_the_same_rows():
+def test_every_arm_has_the_same_partition():
     dataset = load_data(TINY, HERE)
     open_, masked = (
         federation_of(THREE_ARMS, arm, 0, deal_examples(TINY, dataset, 0), dataset.task, HERE)
@@ -96,18 +96,18 @@ def test_every_arm_is_dealt_the_same_rows():
     assert open_.seed == masked.seed
 
 
-def test_leaves_out_the_arm_takes_the_one_without_defenses(tmp_path: Path):
+def test_the_default_arm_has_no_defenses(tmp_path: Path):
     plan = changed(TINY, arms=(MASKED, OPEN))
     transcript, _ = simulate(plan, folder=tmp_path / "run", resources=HERE)
     assert transcript.seen_by(SERVER).senders() == (client(0), client(1), client(2))
 
 
-def test_an_arm_that_the_plan_has_not_is_refused_with_those_it_has():
-    with pytest.raises(PlanError, match="no arm 'noise'; it has no defense, secure agg"):
+def test_refuses_an_unknown_arm_and_lists_the_known_ones():
+    with pytest.raises(PlanError, match="no arm 'noise': choose from no defense, secure agg"):
         simulate(THREE_ARMS, arm="noise", resources=HERE)
 
 
-def test_tells_each_round_when_it_is_done(tmp_path: Path):
+def test_reports_each_finished_round(tmp_path: Path):
     told = list[int]()
     simulate(TINY, folder=tmp_path / "run", resources=HERE, on_round=told.append)
     assert told == [0, 1]
@@ -115,7 +115,7 @@ def test_tells_each_round_when_it_is_done(tmp_path: Path):
     assert told == [0, 1]  # a finished run is opened, not run again
 
 
-def test_without_a_folder_the_run_goes_to_a_temporary_one(
+def test_writes_to_a_temporary_folder_by_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -126,7 +126,7 @@ def test_without_a_folder_the_run_goes_to_a_temporary_one(
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_no_auxiliary_example_is_a_clients_or_the_tests_by_its_content(seed: int):
+def test_auxiliary_examples_equal_no_client_or_test_example(seed: int):
     plan = changed(
         TINY, data=DATA.model_copy(update={"clients": 20, "refresh_every": 1, "examples": 20})
     )
@@ -150,7 +150,7 @@ def test_no_auxiliary_example_is_a_clients_or_the_tests_by_its_content(seed: int
         (("auxiliary", "model", "recipe"), {"auxiliary", "build_model", "recipe"}),
     ],
 )
-def test_an_attacker_knows_what_its_threat_grants_and_nothing_else(
+def test_an_attacker_knows_exactly_what_its_threat_grants(
     knows: tuple[Known, ...], there: set[str]
 ):
     threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows)
@@ -160,13 +160,13 @@ def test_an_attacker_knows_what_its_threat_grants_and_nothing_else(
     assert known.classes == 10
 
 
-def test_without_auxiliary_examples_in_the_plan_nobody_has_any():
+def test_there_are_no_auxiliary_examples_unless_the_plan_has_some():
     plan = changed(TINY, data=DATA.model_copy(update={"auxiliary_per_class": None}))
     known = knowledge_of(OPEN, 0, supplies_of(plan), SERVER_ALONE)
     assert known.auxiliary is None
 
 
-def test_only_who_knows_the_defenses_imitates_the_defended_training():
+def test_only_attackers_that_know_the_defenses_simulate_them():
     supplies, dropout = supplies_of(THREE_ARMS), THREE_ARMS.arms[2]
     adaptive = SERVER_ALONE.model_copy(update={"knows": ("model", "recipe", "defenses")})
     plain = knowledge_of(dropout, 0, supplies, SERVER_ALONE)
@@ -191,7 +191,7 @@ def test_the_attackers_examples_are_the_same_in_every_arm_and_differ_by_seed():
     assert not torch.equal(one.inputs, other.inputs)
 
 
-def test_an_attacker_is_told_of_its_virtual_clients_what_the_plan_says():
+def test_the_plan_configures_the_virtual_clients():
     virtual = VirtualPlan(clients=7, splits=(Dirichlet(alpha=0.1),), examples=(5, 9))
     threat = SERVER_ALONE.model_copy(update={"virtual": virtual})
     resources = Resources(device="cpu", workers=3, cluster="local")
@@ -208,7 +208,7 @@ def test_an_attacker_is_told_of_its_virtual_clients_what_the_plan_says():
     assert knowledge_of(OPEN, 5, supplies, threat).means.seed != known.means.seed
 
 
-def test_guesses_at_the_recipe_are_changed_by_the_defenses_that_are_known():
+def test_known_defenses_change_the_assumed_recipes():
     smooth = ArmPlan(name="smooth", defenses=(LabelSmoothing(),))
     plan = changed(TINY, arms=(OPEN, smooth))
     guesses = VirtualPlan(recipes=(RecipePlan(rate=0.3),))
@@ -223,7 +223,7 @@ def test_guesses_at_the_recipe_are_changed_by_the_defenses_that_are_known():
     assert guessed("auxiliary", "defenses")[0].label_smoothing > 0
 
 
-def test_distorted_auxiliary_examples_are_the_attackers_alone():
+def test_distortion_changes_auxiliary_examples_only():
     supplies = supplies_of(TINY)
     shifted = SERVER_ALONE.model_copy(update={"auxiliary_shift": 0.5})
     plain = knowledge_of(OPEN, 0, supplies, SERVER_ALONE).auxiliary
@@ -259,7 +259,7 @@ def test_auxiliary_examples_may_come_from_another_data_set(tmp_path: Path):
     assert not torch.equal(known.inputs, dealt.inputs)
 
 
-def test_a_data_set_of_another_form_is_refused_before_anything_is_done(tmp_path: Path):
+def test_refuses_auxiliary_data_of_another_form_first(tmp_path: Path):
     plan = changed(TINY, threats=(other_digits(tmp_path, classes=9),))
     with pytest.raises(PlanError, match=r"auxiliary_from own: has .* 9 classes"):
         supplies_of(plan)
@@ -273,7 +273,7 @@ SHIFTING = changed(
 )
 
 
-def test_a_run_tells_who_shifts_and_its_control_that_nobody_does(tmp_path: Path):
+def test_the_truth_of_a_run_has_shifts_and_that_of_its_control_none(tmp_path: Path):
     truths = [
         simulate(SHIFTING, is_control=is_control, folder=tmp_path / str(is_control),
                  resources=HERE)[1]
@@ -284,7 +284,7 @@ def test_a_run_tells_who_shifts_and_its_control_that_nobody_does(tmp_path: Path)
     assert planned != control == truths[1].counts[0, client(1)].tolist()
 
 
-def test_the_attacker_and_the_test_have_the_same_beside_a_run_and_its_control():
+def test_auxiliary_and_test_examples_are_the_same_in_the_control():
     dataset = load_data(SHIFTING, HERE)
     planned, control = (
         deal_examples(SHIFTING, dataset, 0, is_control) for is_control in (False, True)
@@ -296,7 +296,7 @@ def test_the_attacker_and_the_test_have_the_same_beside_a_run_and_its_control():
     assert not torch.equal(planned.rows[1][1], control.rows[1][1])
 
 
-def test_the_split_of_the_plan_is_the_one_that_deals():
+def test_partitions_by_the_split_of_the_plan():
     even = changed(TINY, data=DATA.model_copy(update={"split": Dirichlet(alpha=1000.0)}))
     dataset = load_data(even, HERE)
     skewed, alike = (deal_examples(plan, dataset, 0) for plan in (TINY, even))
@@ -305,7 +305,7 @@ def test_the_split_of_the_plan_is_the_one_that_deals():
     assert int(skewed.held(0, 0).counts(10).max()) > 4
 
 
-def test_the_attacker_of_people_has_the_same_beside_a_run_and_its_control(tmp_path: Path):
+def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
     people = People(prior="random", unseen=1, holdout=1, shadow_devices=True)
     plan = plan_of(tmp_path, NAMING, people=people)
     dataset = load_data(plan, HERE)
@@ -324,7 +324,7 @@ def test_the_attacker_of_people_has_the_same_beside_a_run_and_its_control(tmp_pa
     assert len(run.rows[0]) == 6 + 5 + 1
     for one, other in zip(run.rows[0][6:], control.rows[0][6:], strict=True):
         assert torch.equal(one, other)
-    # Where nobody asks who they are, nothing is exchanged.
+    # Without an identity attack nothing is exchanged.
     unasked = plan_of(tmp_path, SERVER_ALONE, people=people)
     plain, same = (
         deal_examples(unasked, dataset, 0, is_control) for is_control in (False, True)
@@ -332,7 +332,7 @@ def test_the_attacker_of_people_has_the_same_beside_a_run_and_its_control(tmp_pa
     assert all(map(torch.equal, plain.rows[0], same.rows[0]))
 
 
-def test_a_federation_of_people_has_their_names_and_the_servers_devices(tmp_path: Path):
+def test_a_federation_of_users_has_users_and_shadow_devices(tmp_path: Path):
     people = People(prior="random", shadow_devices=True)
     plan = plan_of(tmp_path, NAMING, people=people)
     dataset = load_data(plan, HERE)
@@ -351,7 +351,7 @@ def test_a_federation_of_people_has_their_names_and_the_servers_devices(tmp_path
     assert (bare.shadows, bare.users, bare.attributes, bare.background) == (0, {}, {}, None)
 
 
-def test_what_is_public_is_every_clients_and_the_attackers(tmp_path: Path):
+def test_background_data_is_known_to_clients_and_attackers(tmp_path: Path):
     plan = plan_of(tmp_path, NAMING, people=People())
     shared = changed(plan, data=plan.data.model_copy(update={"background": 20}))
     supplies = supplies_of(shared)

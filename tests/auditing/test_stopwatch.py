@@ -24,7 +24,7 @@ def wall(folder: Path) -> float:
     return seconds.wall
 
 
-def test_a_run_begins_with_nothing_and_each_lap_adds_its_own(tmp_path: Path):
+def test_each_lap_adds_to_a_run_that_starts_at_zero(tmp_path: Path):
     watch = Stopwatch([tmp_path])
     assert read_seconds(tmp_path) == Seconds(0.0, 0.0)
     taken = []
@@ -35,7 +35,7 @@ def test_a_run_begins_with_nothing_and_each_lap_adds_its_own(tmp_path: Path):
     assert 0.05 <= taken[0] < taken[0] + 0.05 <= taken[1]
 
 
-def test_time_goes_on_from_where_an_interrupted_run_stopped(recording: Path, tmp_path: Path):
+def test_an_interrupted_run_continues_its_time(recording: Path, tmp_path: Path):
     folder = shutil.copytree(recording, tmp_path / "run")
     write_seconds(folder, Seconds(100.0, 50.0))
     begun = time.perf_counter()
@@ -45,7 +45,7 @@ def test_time_goes_on_from_where_an_interrupted_run_stopped(recording: Path, tmp
     assert 100.05 <= wall(folder) <= 100 + time.perf_counter() - begun
 
 
-def test_half_a_file_that_a_kill_left_goes(recording: Path, tmp_path: Path):
+def test_replaces_a_file_that_a_kill_left_unfinished(recording: Path, tmp_path: Path):
     folder = shutil.copytree(recording, tmp_path / "run")
     taken, half = wall(folder), partial(seconds_path(folder))
     half.write_text('{"wa')
@@ -54,7 +54,7 @@ def test_half_a_file_that_a_kill_left_goes(recording: Path, tmp_path: Path):
     assert wall(folder) == taken
 
 
-def test_who_trains_together_shares_the_time_evenly(tmp_path: Path):
+def test_runs_that_train_together_share_the_time(tmp_path: Path):
     folders = [tmp_path / name for name in "abcd"]
     begun = time.perf_counter()
     watch = Stopwatch(folders)
@@ -66,7 +66,7 @@ def test_who_trains_together_shares_the_time_evenly(tmp_path: Path):
     assert 0.08 / 4 <= walls[0] <= spent / 4
 
 
-def test_rounds_that_nobody_measured_leave_a_run_unmeasured(recording: Path, tmp_path: Path):
+def test_unmeasured_rounds_leave_a_run_unmeasured(recording: Path, tmp_path: Path):
     folder = shutil.copytree(recording, tmp_path / "run")
     seconds_path(folder).unlink()
     Stopwatch([folder, tmp_path / "new"]).lap()
@@ -74,7 +74,7 @@ def test_rounds_that_nobody_measured_leave_a_run_unmeasured(recording: Path, tmp
     assert wall(tmp_path / "new") > 0
 
 
-def test_a_transcript_that_was_removed_takes_its_time_with_it(recording: Path, tmp_path: Path):
+def test_removing_a_transcript_resets_its_time(recording: Path, tmp_path: Path):
     folder = shutil.copytree(recording, tmp_path / "run")
     shutil.rmtree(folder / "transcript")
     assert wall(folder) > 0
@@ -89,7 +89,7 @@ def busy() -> float:
 
 
 @LINUX
-def test_what_this_process_works_counts_and_what_it_sleeps_does_not():
+def test_counts_cpu_time_of_this_process_but_not_sleep():
     before = busy()
     time.sleep(0.3)
     slept = busy() - before
@@ -101,7 +101,7 @@ def test_what_this_process_works_counts_and_what_it_sleeps_does_not():
 
 
 @LINUX
-def test_workers_count_while_they_stay_and_after_they_went():
+def test_counts_running_and_ended_workers():
     work = (
         "import time\n"
         "end = time.process_time() + 0.4\n"

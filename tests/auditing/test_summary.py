@@ -1,4 +1,4 @@
-"""Findings are summed up as means beside their guesses."""
+"""Summaries of findings: means, guesses, gains and intervals."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def found(
     return Finding(cell, target, (1.0,), (1.0,), (score,))
 
 
-def test_means_are_taken_over_targets_and_stand_beside_the_best_single_guess():
+def test_averages_over_targets_and_selects_the_best_guess():
     # values 0.2, 0.4 -> 0.3; guess a: 0.5, 0.7 -> 0.6; guess b: 0.1, 1.5 -> 0.8
     # The best single guess is a, although b is better on the first target. Gain 0.6 - 0.3.
     findings = [
@@ -47,7 +47,7 @@ def test_means_are_taken_over_targets_and_stand_beside_the_best_single_guess():
     assert (row.targets, row.seeds) == (2, 1)
 
 
-def test_where_higher_is_better_the_highest_guess_is_best_and_the_gain_turns():
+def test_the_gain_follows_the_direction_of_the_score():
     # the best guess is b at 0.6; 0.5 - 0.6
     (row,) = summarise([found(0.5, {"a": 0.2, "b": 0.6}, better="higher")], SEED)
     assert row.blind == pytest.approx(0.6)
@@ -55,7 +55,7 @@ def test_where_higher_is_better_the_highest_guess_is_best_and_the_gain_turns():
     assert row.gain.mean == pytest.approx(-0.1)
 
 
-def test_the_gain_is_taken_target_by_target():
+def test_the_gain_is_paired_by_target():
     # Gains are 0.5 for both targets, so their interval has no width, though values differ.
     findings = [
         found(0.1, {"a": 0.6}, target=client(0)),
@@ -68,7 +68,7 @@ def test_the_gain_is_taken_target_by_target():
     assert (row.value.low, row.value.high) == (pytest.approx(0.1), pytest.approx(1.1))
 
 
-def test_where_nobody_can_guess_there_is_no_gain():
+def test_there_is_no_gain_without_a_guess():
     (row,) = summarise([found(0.5, {})], SEED)
     assert row.blind is None
     assert row.gain is None
@@ -82,7 +82,7 @@ def test_one_figure_alone_has_no_interval():
     assert (row.gain.low, row.gain.high) == (None, None)
 
 
-def test_there_is_a_row_for_each_arm_and_each_rounds_heard_over_all_seeds():
+def test_there_is_one_row_per_arm_and_rounds_over_all_seeds():
     findings = [
         found(0.1 * seed, {"a": 1.0}, seed=seed, arm=arm, rounds=rounds)
         for seed in (0, 1, 2)
@@ -100,7 +100,7 @@ def test_there_is_a_row_for_each_arm_and_each_rounds_heard_over_all_seeds():
     assert rows[0].value.mean == pytest.approx(0.1)  # of 0, 0.1, 0.2
 
 
-def test_nothing_found_is_nothing_to_tell():
+def test_no_findings_give_no_rows():
     assert summarise([], SEED) == ()
 
 
@@ -111,7 +111,7 @@ def test_the_same_seed_gives_the_same_interval_to_the_last_bit():
     assert summarise(findings, SEED) != summarise(findings, Seed(4))
 
 
-def test_of_a_question_about_people_the_control_stands_beside_the_mean():
+def test_questions_about_users_have_the_control_as_a_reference():
     # Named right: both of the run, none of the control.
     findings = [recognised((1, 0, 0, 0), "a", number) for number in range(2)]
     findings += [recognised((0, 1, 0, 0), "a", n, is_control=True) for n in range(2)]
@@ -120,14 +120,14 @@ def test_of_a_question_about_people_the_control_stands_beside_the_mean():
     assert dict(row.references) == {"IID control": 0}
 
 
-def test_all_that_is_one_persons_is_drawn_together():
-    # Every person is named right always or never: as clumped as can be.
+def test_the_bootstrap_resamples_users():
+    # Every user is identified always or never: the strongest possible correlation.
     clumped = [recognised((1, 0), "ab"[n // 8 % 2], n, users=("a", "b")) for n in range(16)]
     (row,) = [row for row in summarise(clumped, SEED) if row.score == "top1"]
     assert (row.value.mean, row.value.low, row.value.high) == (0.5, 0.0, 1.0)
 
 
-def test_the_chance_of_a_stranger_stands_beside_the_base_rate():
+def test_the_open_set_score_has_the_base_rate_as_a_reference():
     # One of four is a stranger: 1/4 * 3/4.
     findings = [
         replace(one, scores=(*one.scores, Score("unseen", 0.1, "lower", {"even": 0.25}, {})))

@@ -1,4 +1,4 @@
-"""Which runs there are, who listens to which, and how much work that is."""
+"""The runs and controls of a plan, the attacks on them, and the number of work items."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def plan(*shifts: DataShift, threats: tuple[ThreatPlan, ...] = (BOTH,)) -> Plan:
     return changed(TINY, seeds=(0, 1, 2), arms=(OPEN, MASKED), data=data, threats=threats)
 
 
-def test_a_run_has_a_control_where_something_shifts_and_somebody_asks():
+def test_a_run_has_a_control_if_data_shift_and_an_attack_asks_for_it():
     assert controls(plan(TRULY)) == (False, True)
     assert controls(plan(EXCHANGE, replace(TRULY, client=1))) == (False, True)
 
@@ -41,11 +41,11 @@ def test_a_run_has_a_control_where_something_shifts_and_somebody_asks():
     ],
     ids=["no shift", "an exchange alone", "nobody asks"],
 )
-def test_else_it_has_none(uncontrolled: Plan):
+def test_other_plans_have_no_control(uncontrolled: Plan):
     assert controls(uncontrolled) == (False,)
 
 
-def test_only_who_asks_for_shifts_listens_to_controls_and_never_to_one_round():
+def test_only_shift_attacks_run_on_controls_and_never_on_single_rounds():
     assert [listens(question_of(ASKS), True), listens(question_of(ASKS), False)] == [True, True]
     assert [listens(question_of(DOES_NOT), True), listens(question_of(DOES_NOT), False)] == [
         False,
@@ -57,7 +57,7 @@ def test_only_who_asks_for_shifts_listens_to_controls_and_never_to_one_round():
     assert rounds_alone(never, question_of(DOES_NOT), (0, 2)) == ()
 
 
-def test_a_number_of_rounds_is_spread_over_the_run_whatever_its_length():
+def test_single_rounds_are_evenly_spaced_over_the_run():
     some = ThreatPlan(attacks=(ASKS, DOES_NOT), by_round=3)
     assert rounds_alone(some, question_of(DOES_NOT), range(101)) == (0, 50, 100)
     assert rounds_alone(some, question_of(DOES_NOT), range(2)) == (0, 1)
@@ -68,7 +68,7 @@ def test_a_number_of_rounds_is_spread_over_the_run_whatever_its_length():
     assert cells(plan(threats=(some,)), 101, False) == 1 + 3 + 1
 
 
-def test_counts_a_round_of_a_run_and_a_cell_as_one_piece_each():
+def test_counts_rounds_and_cells_as_work_items():
     # Of a run 2 rounds and 1 + (1 + 2) cells; of its control 2 rounds and 1 cell.
     assert cells(plan(TRULY), 2, False) == 4
     assert cells(plan(TRULY), 2, True) == 1
@@ -85,16 +85,16 @@ def of_people(*threats: ThreatPlan, shifts: tuple[DataShift, ...] = ()) -> Plan:
     return changed(TINY, data=DATA.model_copy(update=people), threats=threats)
 
 
-def test_a_run_of_people_has_a_control_where_somebody_asks_who_they_are():
+def test_a_run_of_users_has_a_control_if_an_attack_asks_for_identities():
     assert controls(of_people(WHO)) == (False, True)
     assert control_of(of_people(WHO)) == "permutation"
-    # Nobody asks, or nobody is anybody.
+    # Without an identity attack, or without users.
     assert controls(of_people(ThreatPlan(attacks=(DOES_NOT,)))) == (False,)
     assert controls(plan(threats=(WHO,))) == (False,)
     assert control_of(plan(threats=(WHO,))) is None
 
 
-def test_who_asks_about_the_person_listens_to_controls_and_never_to_one_round():
+def test_identity_attacks_run_on_controls_and_never_on_single_rounds():
     for attack in (Resemblance(), Likeness()):
         assert [listens(question_of(attack), True), listens(question_of(attack), False)] == [
             True,
@@ -107,15 +107,17 @@ def test_who_asks_about_the_person_listens_to_controls_and_never_to_one_round():
     assert pieces(of_people(WHO)) == 2 + 5 + 2 + 2
 
 
-def test_one_plan_does_not_ask_who_shifts_and_who_somebody_is():
+def test_refuses_a_plan_with_shift_and_identity_attacks():
     for threats in (
         (ThreatPlan(attacks=(ASKS,)), WHO),
         (ThreatPlan(attacks=(ASKS, Resemblance())),),
     ):
-        with pytest.raises(PlanError, match="each question has a control of its own: make two"):
+        with pytest.raises(
+            PlanError, match="need different control runs: split the plan in two"
+        ):
             controls(of_people(*threats, shifts=(TRULY,)))
         # Where nothing shifts, or data are but exchanged, there is one control.
         assert controls(of_people(*threats)) == (False, True)
         assert controls(of_people(*threats, shifts=(EXCHANGE,))) == (False, True)
-    # And where somebody shifts and nobody asks for it.
+    # With a shift but without a shift attack.
     assert controls(of_people(WHO, shifts=(TRULY,))) == (False, True)

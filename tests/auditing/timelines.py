@@ -1,4 +1,4 @@
-"""Findings about shifts of which only the evidence matters."""
+"""Shift findings with given evidence."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def found(
     since: int | None = SINCE,
     attack: str = "planted",
 ) -> Finding:
-    """One finding in rounds 0 to 3; the alarm goes off above the threshold."""
+    """Return a finding in rounds 0 to 3; evidence above the threshold raises the alarm."""
     evidence = Timeline(
         ROUNDS,
         tuple(map(float, statistic)),
@@ -44,7 +44,7 @@ def peaking(value: float, *, seed: int, is_control: bool = False) -> Finding:
 
 
 def runs(shifted: Sequence[float], control: Sequence[float]) -> list[Finding]:
-    """A pair of findings a seed, with these peaks."""
+    """Return a finding and its control for each seed, with these peaks."""
     return [
         finding
         for seed, (with_shift, without) in enumerate(zip(shifted, control, strict=True))

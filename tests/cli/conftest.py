@@ -1,4 +1,4 @@
-"""The command, called as the shell calls it, and one small audit to call it on."""
+"""The command as called from a shell, and a small audit to call it on."""
 
 import sys
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tests.auditing.plans import TINY
 
 @dataclass(frozen=True)
 class Said:
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -28,7 +28,7 @@ CPU = ("--device", "cpu", "--workers", "1")
 
 
 def assert_mendable(said: Said, *words: str) -> None:
-    """One message on stderr with a place and a mend, nothing on stdout, no traceback."""
+    """Check for one message on stderr with place and remedy, and no traceback or stdout."""
     assert said.code == 2, said
     assert said.out == ""
     assert "Traceback" not in said.err
@@ -76,7 +76,7 @@ def plan(tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder, but for the times of its runs: no two take the same."""
+    """Return every file of a folder except the times of its runs, which always differ."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

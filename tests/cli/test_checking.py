@@ -1,4 +1,4 @@
-"""`overheard check`: exit codes that a pipeline can stand on, and files that it can show."""
+"""`overheard check`: its exit codes and output files."""
 
 import json
 from pathlib import Path
@@ -43,9 +43,7 @@ def test_the_exit_code_is_the_verdict(
 
 
 @pytest.mark.slow
-def test_the_findings_of_an_audit_are_read_as_it_left_them(
-    overheard: Command, plan: Path, tmp_path: Path
-):
+def test_reads_the_findings_of_an_audit(overheard: Command, plan: Path, tmp_path: Path):
     out, policy = tmp_path / "out", tmp_path / "policy.toml"
     assert overheard("audit", plan, "--out", out, "--quiet", *CPU).code == 0
     shares = '[[leaks]]\nname = "shares"\nquestion = "label_shares"\nscore = "linf"\n'
@@ -73,7 +71,7 @@ def test_growth_over_earlier_findings(overheard: Command, policy: Path, tmp_path
     assert overheard("check", now, "--policy", policy).code == 2
 
 
-def test_leaves_junit_and_markdown_whatever_the_verdict(
+def test_writes_junit_and_markdown_for_every_verdict(
     overheard: Command, policy: Path, tmp_path: Path
 ):
     found = written(tmp_path, document(row(0.7, 0.8), title="<i>|\x1b[31m"))
@@ -87,7 +85,7 @@ def test_leaves_junit_and_markdown_whatever_the_verdict(
     assert "\x1b" not in xml.read_text() + page.read_text()
 
 
-def test_hostile_names_command_neither_the_terminal_nor_its_markup(
+def test_escapes_hostile_names_on_the_terminal(
     overheard: Command, policy: Path, tmp_path: Path
 ):
     name = "\x1b]0;owned\x07[bold red]a[/] \u202e\n"
@@ -100,7 +98,7 @@ def test_hostile_names_command_neither_the_terminal_nor_its_markup(
     assert "[boldred]a[/]" in shown
 
 
-def test_a_file_that_is_no_findings(overheard: Command, policy: Path, tmp_path: Path):
+def test_refuses_files_that_are_no_findings(overheard: Command, policy: Path, tmp_path: Path):
     path = tmp_path / "findings.json"
     path.write_text('{"format": "overheard findings", "version": 9}')
     assert_mendable(overheard("check", path, "--policy", policy), "version 9", "audit again")
@@ -111,22 +109,20 @@ def test_a_file_that_is_no_findings(overheard: Command, policy: Path, tmp_path: 
     assert_mendable(bad, "no.json", "no such regular file")
 
 
-def test_a_policy_with_mistakes(overheard: Command, policy: Path, tmp_path: Path):
+def test_lists_the_mistakes_of_a_policy(overheard: Command, policy: Path, tmp_path: Path):
     policy.write_text(f"{AUC}no_beter_than = 1\n[[costs]]\n")
     said = overheard("check", written(tmp_path, document(row())), "--policy", policy)
     assert_mendable(said, "leaks.0.no_beter_than: Extra inputs", "costs.0.name: Field required")
 
 
-def test_earlier_findings_that_no_rule_asks_for(
-    overheard: Command, policy: Path, tmp_path: Path
-):
+def test_refuses_unused_earlier_findings(overheard: Command, policy: Path, tmp_path: Path):
     found = written(tmp_path, document(row()))
     said = overheard("check", found, "--policy", policy, "--against", found)
     assert_mendable(said, "grows_at_most", "--against")
 
 
 @pytest.mark.parametrize("option", ["--junit", "--markdown"])
-def test_nothing_that_is_read_is_written_over(
+def test_refuses_to_overwrite_inputs(
     overheard: Command, policy: Path, tmp_path: Path, option: str
 ):
     found = written(tmp_path, document(row()))
@@ -141,7 +137,7 @@ def test_nothing_that_is_read_is_written_over(
     assert not out.exists()
 
 
-def test_without_a_policy_it_tells_the_usage(overheard: Command, tmp_path: Path):
+def test_shows_the_usage_without_a_policy(overheard: Command, tmp_path: Path):
     said = overheard("check", written(tmp_path, document(row())))
     assert said.code == 2
     assert "--policy" in said.err
@@ -160,7 +156,7 @@ def test_the_help_shows_a_policy_and_the_exit_codes(overheard: Command):
         assert words in said.out
 
 
-def test_the_schema_of_policies_knows_every_table(overheard: Command):
+def test_the_schema_of_policies_lists_every_table(overheard: Command):
     said = overheard("schema", "--policy")
     assert said.code == 0
     assert set(json.loads(said.out)["properties"]) == {

@@ -1,4 +1,4 @@
-"""Reproduced figures stand beside the published ones, or beside the word that there is none."""
+"""Reproduced values are printed with the published ones, if there are any."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Small(Experiment):
         return ()
 
 
-def test_prints_ours_its_interval_and_what_was_published(capsys):
+def test_prints_reproduced_and_published_values(capsys):
     figures = (
         Figure("l1", "mnist", 0.1234, 0.1, 0.15, 0.12, "lower"),
         Figure("l2", "mnist", 0.5, None, None, None, "lower"),

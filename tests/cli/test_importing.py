@@ -1,4 +1,4 @@
-"""The command that imports weights saved elsewhere."""
+"""The command that imports weights saved by other frameworks."""
 
 import json
 import re
@@ -28,25 +28,25 @@ def exported(tmp_path: Path) -> Path:
     return folder
 
 
-def test_tells_what_was_imported_and_what_to_do_with_it(
+def test_prints_a_summary_of_the_import_and_the_next_step(
     overheard: Command, exported: Path, tmp_path: Path
 ):
     said = overheard("import", exported, "--out", tmp_path / "run")
     assert (said.code, said.err) == (0, "")
-    assert "1 rounds of 2 clients: 2 updates, 0 missing answers." in said.out
+    assert "1 rounds of 2 clients: 2 updates, 0 missing updates." in said.out
     assert f"overheard show {tmp_path / 'run'}" in said.out
     shown = overheard("show", tmp_path / "run", "--verify")
-    assert "server reads the updates of 2 others one by one." in shown.out
-    assert "4 weight files are whole." in shown.out
+    assert "server reads the individual updates of 2 other parties." in shown.out
+    assert "4 weight files are intact." in shown.out
 
 
-def test_quiet_is_quiet(overheard: Command, exported: Path, tmp_path: Path):
+def test_prints_nothing_if_quiet(overheard: Command, exported: Path, tmp_path: Path):
     said = overheard("import", exported, "--out", tmp_path / "run", "--quiet")
     assert (said.code, said.out, said.err) == (0, "", "")
     assert committed_rounds(tmp_path / "run") == 2
 
 
-def test_torchs_own_files_are_refused_with_the_way_to_convert_them(
+def test_refuses_torch_files_and_says_how_to_convert_them(
     overheard: Command, exported: Path, tmp_path: Path
 ):
     torch.save({"weight": torch.ones(2)}, exported / "0" / "c.pt")
@@ -54,14 +54,12 @@ def test_torchs_own_files_are_refused_with_the_way_to_convert_them(
     assert_mendable(said, "c.pt", "from safetensors.torch import save_file")
 
 
-def test_the_kind_of_files_is_told_and_not_guessed(
-    overheard: Command, exported: Path, tmp_path: Path
-):
+def test_refuses_an_unknown_kind_of_files(overheard: Command, exported: Path, tmp_path: Path):
     assert overheard("import", exported, "--out", tmp_path / "run", "--kind", "sums").code == 2
     assert not (tmp_path / "run").exists()
 
 
-def test_help_teaches_by_an_example(overheard: Command):
+def test_help_contains_an_example(overheard: Command):
     said = overheard("import", "--help")
     assert said.code == 0
     assert "round-0000/client-0.safetensors" in said.out
@@ -69,7 +67,7 @@ def test_help_teaches_by_an_example(overheard: Command):
 
 
 @pytest.mark.slow
-def test_an_imported_run_is_attacked_like_the_one_it_was_saved_from(
+def test_an_imported_run_gives_the_findings_of_its_source(
     overheard: Command, plan: Path, recording: Path, tmp_path: Path
 ):
     answers = []
@@ -101,7 +99,7 @@ def test_an_imported_run_is_attacked_like_the_one_it_was_saved_from(
     assert len(found[0].splitlines()) > 3
 
 
-def test_the_example_of_the_page_is_an_import(overheard: Command, tmp_path: Path):
+def test_the_example_in_the_documentation_can_be_imported(overheard: Command, tmp_path: Path):
     home: dict[str, object] = {}
     code = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)
     about = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)
@@ -126,4 +124,4 @@ def test_the_example_of_the_page_is_an_import(overheard: Command, tmp_path: Path
     assert "Clipping(norm=1.0), enforced at the client" in shown
     assert "2 (benign, malignant)" in shown
     assert "2, complete" in shown
-    assert "2 senders of 118 to 400 examples" in shown
+    assert "2 senders with 118 to 400 examples" in shown

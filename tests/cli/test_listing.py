@@ -29,5 +29,5 @@ def test_lists_every_experiment_by_the_name_that_reproduce_takes(overheard: Comm
             assert f"{name}/{experiment}  " in said.out
 
 
-def test_a_setting_is_told_with_its_type_and_default(overheard: Command):
+def test_lists_settings_with_type_and_default(overheard: Command):
     assert "    alpha: float = 0.5" in overheard("list", "splits").out

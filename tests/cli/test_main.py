@@ -1,4 +1,4 @@
-"""The command: what a user can mend is one message and exit code 2, and nothing is lost."""
+"""The command: a user error gives one message and exit code 2, and no work is lost."""
 
 import errno
 import json
@@ -30,7 +30,7 @@ def edited(plan: Path, right: str, wrong: str) -> Path:
 
 
 @pytest.mark.slow
-def test_audits_reports_and_takes_up_again(overheard: Command, plan: Path, tmp_path: Path):
+def test_audits_reports_and_resumes(overheard: Command, plan: Path, tmp_path: Path):
     said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
     assert said.code == 0
     assert said.err == ""
@@ -41,24 +41,26 @@ def test_audits_reports_and_takes_up_again(overheard: Command, plan: Path, tmp_p
     assert contents(tmp_path / "out") == left
 
 
-def test_quiet_says_nothing(overheard: Command, plan: Path, finished: Path, tmp_path: Path):
+def test_quiet_prints_nothing(overheard: Command, plan: Path, finished: Path, tmp_path: Path):
     out = shutil.copytree(finished, tmp_path / "out")
     assert overheard("audit", plan, "--out", out, "--quiet", *CPU) == Said(0, "", "")
 
 
-def test_one_seed_stands_for_those_of_the_plan(overheard: Command, plan: Path, tmp_path: Path):
+def test_the_seed_option_replaces_the_seeds_of_the_plan(
+    overheard: Command, plan: Path, tmp_path: Path
+):
     out = tmp_path / "out"
     assert overheard("audit", plan, "--seed", "4", "--quiet", "--out", out, *CPU).code == 0
     assert [run.name for run in (out / "runs").iterdir()] == ["no_defense-seed4"]
     assert "4,\n" in (out / "plan.toml").read_text()
 
 
-def test_a_missing_plan(overheard: Command, tmp_path: Path):
+def test_refuses_a_missing_plan(overheard: Command, tmp_path: Path):
     said = overheard("audit", tmp_path / "missing.toml")
     assert_mendable(said, str(tmp_path / "missing.toml"), "cannot be read as a plan")
 
 
-def test_every_mistake_of_a_plan_at_once(overheard: Command, plan: Path, tmp_path: Path):
+def test_lists_every_mistake_of_a_plan(overheard: Command, plan: Path, tmp_path: Path):
     edited(plan, "clients = 3", "clinets = 3")
     edited(plan, "rounds = 2", 'rounds = "2"')
     edited(plan, 'kind = "logistic"', 'kind = "logistics"')
@@ -99,7 +101,7 @@ IID = '[data.split]\nkind = "dirichlet"\nalpha = 0.5\n'
     ],
     ids=["classes", "clients", "users", "no examples left", "auxiliary"],
 )
-def test_an_impossible_deal(
+def test_refuses_an_impossible_partition(
     overheard: Command,
     plan: Path,
     tmp_path: Path,
@@ -112,7 +114,7 @@ def test_an_impossible_deal(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_plan_that_was_mended_takes_the_same_folder(
+def test_a_corrected_plan_can_use_the_same_folder(
     overheard: Command, plan: Path, tmp_path: Path
 ):
     out = tmp_path / "out"
@@ -122,7 +124,7 @@ def test_a_plan_that_was_mended_takes_the_same_folder(
     assert overheard("audit", plan, "--out", out, "--quiet", *CPU).code == 0
 
 
-def test_a_missing_data_set(overheard: Command, plan: Path, tmp_path: Path):
+def test_refuses_a_missing_data_set(overheard: Command, plan: Path, tmp_path: Path):
     edited(plan, 'kind = "digits"', 'kind = "wisdm"')
     (tmp_path / "data").mkdir()
     said = overheard("audit", plan, "--data", tmp_path / "data", "--out", tmp_path / "out")
@@ -130,13 +132,15 @@ def test_a_missing_data_set(overheard: Command, plan: Path, tmp_path: Path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_data_folder_that_is_not_there(overheard: Command, plan: Path, tmp_path: Path):
+def test_refuses_a_missing_data_folder(overheard: Command, plan: Path, tmp_path: Path):
     said = overheard("audit", plan, "--data", tmp_path / "nowhere", "--out", tmp_path / "out")
     assert_mendable(said, str(tmp_path / "nowhere"), "does not exist: correct --data")
 
 
 @pytest.mark.parametrize("suffix", ["npz", "parquet", "csv.gz"])
-def test_a_corrupt_data_file(overheard: Command, plan: Path, tmp_path: Path, suffix: str):
+def test_refuses_a_corrupt_data_file(
+    overheard: Command, plan: Path, tmp_path: Path, suffix: str
+):
     data = tmp_path / f"mine.{suffix}"
     data.write_bytes(b"PK\x03\x04 this is no archive" * 20)
     edited(plan, 'kind = "digits"', f'kind = "own"\nreference = "{data}"')
@@ -145,14 +149,14 @@ def test_a_corrupt_data_file(overheard: Command, plan: Path, tmp_path: Path, suf
     assert not (tmp_path / "out").exists()
 
 
-def test_a_device_that_is_not_there(overheard: Command, plan: Path, tmp_path: Path):
+def test_refuses_a_missing_device(overheard: Command, plan: Path, tmp_path: Path):
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     said = overheard("audit", plan, "--device", "cuda", "--out", tmp_path / "out")
     assert_mendable(said, "torch finds no GPU; choose 'auto' or 'cpu'")
 
 
-def test_the_folder_of_another_plan_is_left_as_it_was(
+def test_does_not_change_the_folder_of_another_plan(
     overheard: Command, plan: Path, finished: Path
 ):
     before = contents(finished)
@@ -161,17 +165,17 @@ def test_the_folder_of_another_plan_is_left_as_it_was(
     assert contents(finished) == before
 
 
-def test_a_folder_with_other_things_is_left_as_it_was(
+def test_does_not_change_a_folder_with_other_files(
     overheard: Command, plan: Path, tmp_path: Path
 ):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
     said = overheard("audit", plan, "--out", tmp_path / "thesis")
-    assert_mendable(said, str(tmp_path / "thesis"), "choose another with --out")
+    assert_mendable(said, str(tmp_path / "thesis"), "choose another folder with --out")
     assert contents(tmp_path / "thesis") == {"thesis.tex": b"years of work"}
 
 
-def test_a_damaged_cell_is_named_and_the_rest_kept(
+def test_names_a_damaged_cell_and_keeps_the_others(
     overheard: Command, plan: Path, finished: Path, tmp_path: Path
 ):
     out = shutil.copytree(finished, tmp_path / "out")
@@ -185,7 +189,7 @@ def test_a_damaged_cell_is_named_and_the_rest_kept(
 
 
 def refusing(number: int, *, after: int) -> Callable[[int], None]:
-    """A flush to the disk that fails after so many that went well."""
+    """Return a disk flush that fails after this many successful calls."""
     left, flush = [after], os.fsync
 
     def fsync(handle: int) -> None:
@@ -205,7 +209,7 @@ def refusing(number: int, *, after: int) -> Callable[[int], None]:
         (errno.EACCES, "you may not write there"),
     ],
 )
-def test_a_disk_that_takes_nothing(
+def test_says_why_nothing_can_be_written(
     overheard: Command,
     plan: Path,
     tmp_path: Path,
@@ -221,7 +225,7 @@ def test_a_disk_that_takes_nothing(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [7, 36], ids=["within a round", "among the cells"])
-def test_a_disk_that_is_full_stops_the_audit_which_goes_on_later(
+def test_an_audit_resumes_after_a_full_disk(
     overheard: Command,
     plan: Path,
     finished: Path,
@@ -239,17 +243,17 @@ def test_a_disk_that_is_full_stops_the_audit_which_goes_on_later(
     assert {name: ours[name] for name in contents(finished)} == contents(finished)
 
 
-def test_an_error_of_the_machine_anywhere_is_one_message(
+def test_any_system_error_is_one_message(
     overheard: Command, plan: Path, monkeypatch: pytest.MonkeyPatch
 ):
     def broken(*_: object) -> None:
         raise OSError("connection reset")
 
     monkeypatch.setattr("overheard.plans.plan.read_plan", broken)  # nothing else is reached
-    assert_mendable(overheard("audit", plan), "the machine: connection reset")
+    assert_mendable(overheard("audit", plan), "system error: connection reset")
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
+def test_ctrl_c_saves_finished_work_and_says_how_to_resume(
     overheard: Command, plan: Path, finished: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ):  # fmt: skip
@@ -265,7 +269,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
     assert said.code == 130
     assert said.out == ""
     assert said.err.strip() == (
-        "overheard: stopped; what is done is kept: give the same command again to go on"
+        "overheard: interrupted; finished work is saved: run the same command again to resume"
     )
     # The three cells of the first attack, and the run
     assert len(list((tmp_path / "out" / "cells").iterdir())) == 3
@@ -293,8 +297,8 @@ def is_gone(number: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.skipif(not are_possible(), reason="workers inherit a connection")
 @pytest.mark.skipif(shutil.which("ps") is None, reason="no `ps` tells the workers")
-def test_sigterm_ends_a_training_and_its_workers_as_ctrl_c_does(tmp_path: Path):
-    # So many epochs that two workers are worth calling once the first client has trained.
+def test_sigterm_ends_training_and_workers_like_ctrl_c(tmp_path: Path):
+    # Enough epochs to make two workers worthwhile after the first client has trained.
     slow = TRAINING.model_copy(update={"model": ConvNet(width=32), "epochs": 50})
     (tmp_path / "plan.toml").write_text(changed(TINY, training=slow).toml())
     arguments = ("--out", tmp_path / "out", "--device", "cpu", "--workers", "2")
@@ -315,7 +319,8 @@ def test_sigterm_ends_a_training_and_its_workers_as_ctrl_c_does(tmp_path: Path):
         assert (command.returncode, out, told) == (
             143,
             "",
-            "overheard: stopped; what is done is kept: give the same command again to go on\n",
+            "overheard: interrupted; finished work is saved: run the same command again to "
+            "resume\n",
         )
         assert [is_gone(worker) for worker in workers] == [True, True]
     finally:
@@ -341,7 +346,7 @@ def test_sigterm_ends_a_training_and_its_workers_as_ctrl_c_does(tmp_path: Path):
     ],
     ids=" ".join,
 )
-def test_a_wrong_call_is_told_with_the_usage(overheard: Command, arguments: tuple[str, ...]):
+def test_a_wrong_call_shows_the_usage(overheard: Command, arguments: tuple[str, ...]):
     said = overheard(*arguments)
     assert said.code == 2
     assert said.out == ""
@@ -349,13 +354,13 @@ def test_a_wrong_call_is_told_with_the_usage(overheard: Command, arguments: tupl
     assert "Traceback" not in said.err
 
 
-def test_an_experiment_that_there_is_not(overheard: Command):
+def test_refuses_an_unknown_experiment(overheard: Command):
     assert_mendable(overheard("reproduce", "nobody/table1"), "no paper 'nobody': there are")
     assert_mendable(overheard("reproduce", "decaf/table99"), "decaf/NAME, of table3")
 
 
 @pytest.mark.parametrize("command", ["audit", "reproduce", "list", "show", "check", "schema"])
-def test_the_help_of_each_command_teaches_by_an_example(overheard: Command, command: str):
+def test_the_help_of_each_command_contains_an_example(overheard: Command, command: str):
     said = overheard(command, "--help")
     assert said.code == 0
     assert said.err == ""
@@ -369,12 +374,12 @@ def test_the_help_names_every_command(overheard: Command):
         assert command in said.out
 
 
-def test_the_schema_is_json_that_knows_every_table(overheard: Command):
+def test_the_schema_lists_every_table(overheard: Command):
     said = overheard("schema")
     assert said.code == 0
     assert set(json.loads(said.out)["properties"]) == set(type(TINY).model_fields)
 
 
-def test_tells_its_version(overheard: Command):
+def test_prints_its_version(overheard: Command):
     said = overheard("--version")
     assert (said.code, said.out.strip()) == (0, f"overheard {version('overheard')}")

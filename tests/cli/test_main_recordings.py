@@ -1,4 +1,4 @@
-"""The command on recorded runs, whole and spoiled."""
+"""The command on intact and damaged recordings."""
 
 import json
 import shutil
@@ -15,9 +15,7 @@ from overheard.archive.layout import manifest_path, messages_path, round_folder
 from tests.cli.conftest import CPU, Command, Said, assert_mendable, contents
 
 
-def test_a_recorded_run_is_audited_in_place_of_a_simulated_one(
-    overheard: Command, plan: Path, recording: Path, tmp_path: Path
-):
+def test_audits_a_recorded_run(overheard: Command, plan: Path, recording: Path, tmp_path: Path):
     before = contents(recording)
     said = overheard("audit", plan, "--transcript", recording, "--out", tmp_path / "out", *CPU)
     assert said.code == 0
@@ -66,11 +64,11 @@ def terminal_codes(folder: Path) -> None:
         (cut_short, ("cut short or changed", "copy the whole transcript again")),
         (newer, ("is of format 99", "upgrade overheard")),
         (renamed_party, ("messages.jsonl line", "rename the party")),
-        (terminal_codes, (r"\x1b]0;owned\x07", "name the data the run was about")),
+        (terminal_codes, (r"\x1b]0;owned\x07", "name the data of the run in the plan")),
     ],
     ids=lambda spoil: getattr(spoil, "__name__", ""),
 )
-def test_a_recording_that_was_spoiled(
+def test_refuses_a_damaged_recording(
     overheard: Command,
     plan: Path,
     recording: Path,
@@ -87,17 +85,17 @@ def test_a_recording_that_was_spoiled(
     assert contents(copy) == before
 
 
-def test_a_recording_that_is_not_there(overheard: Command, plan: Path, tmp_path: Path):
+def test_refuses_a_missing_recording(overheard: Command, plan: Path, tmp_path: Path):
     said = overheard("audit", plan, "--transcript", tmp_path / "nowhere")
-    assert_mendable(said, str(tmp_path / "nowhere"), "name the one that holds transcript/")
+    assert_mendable(
+        said, str(tmp_path / "nowhere"), "name the folder that contains transcript/"
+    )
     said = overheard("audit", plan, "--transcript", tmp_path, "--out", tmp_path / "out")
     assert_mendable(said, str(tmp_path), "name the folder of a run")
 
 
 @pytest.mark.slow
-def test_the_command_itself_ends_with_the_code_and_without_a_traceback(
-    recording: Path, tmp_path: Path
-):
+def test_the_command_exits_with_a_code_and_no_traceback(recording: Path, tmp_path: Path):
     copy = shutil.copytree(recording, tmp_path / "recording")
     path = a_weights_file(copy)
     path.write_bytes(b"\xff" * path.stat().st_size)
@@ -113,30 +111,26 @@ def test_the_command_itself_ends_with_the_code_and_without_a_traceback(
     )
 
 
-def test_canaries_are_drawn_for_each_client_and_the_next_step_is_told(
-    overheard: Command, plan: Path, tmp_path: Path
-):
+def test_writes_canaries_for_each_client(overheard: Command, plan: Path, tmp_path: Path):
     asked = '[data]\ncandidates = { members = 20, outsiders = 40, canaries = "labelled" }\n'
     plan.write_text(plan.read_text().replace("[data]\n", asked))
     said = overheard("canaries", plan, "--out", tmp_path / "canaries")
     assert (said.code, said.err) == (0, "")
     assert "client/2: " in said.out
     assert f"{tmp_path / 'canaries' / 'client-2.npz'}" in said.out
-    assert f"The truth: {tmp_path / 'canaries' / 'truth.json'}" in said.out
+    assert f"Ground truth: {tmp_path / 'canaries' / 'truth.json'}" in said.out
     names = {path.name for path in (tmp_path / "canaries").iterdir()}
     assert names == {"plan.toml", "truth.json", *(f"client-{n}.npz" for n in range(3))}
     quiet = overheard("canaries", plan, "--out", tmp_path / "canaries", "--quiet")
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
 
 
-def test_a_plan_without_canaries_is_told_how_to_have_some(
-    overheard: Command, plan: Path, tmp_path: Path
-):
+def test_says_how_to_add_canaries_to_a_plan(overheard: Command, plan: Path, tmp_path: Path):
     said = overheard("canaries", plan, "--out", tmp_path / "canaries")
-    assert_mendable(said, "the plan draws no canaries", "[data.candidates]")
+    assert_mendable(said, "the plan has no canaries", "[data.candidates]")
 
 
-def test_a_plan_for_recordings_alone_simulates_nothing(
+def test_refuses_to_simulate_a_plan_for_recordings(
     overheard: Command, plan: Path, recording: Path, tmp_path: Path
 ):
     told = json.loads((recording / "transcript" / "manifest.json").read_text())
@@ -150,7 +144,7 @@ def test_a_plan_for_recordings_alone_simulates_nothing(
     kept = [line for n, line in enumerate(kept) if not a <= n <= a + 3 and n != b]
     plan.write_text("\n".join(kept))
     said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
-    assert_mendable(said, "simulates nothing, it is for recordings", "--transcript")
+    assert_mendable(said, "no clients to simulate and is for recordings only", "--transcript")
     heard = overheard(
         "audit", plan, "--transcript", copy, "--out", tmp_path / "heard", *CPU, "--quiet"
     )

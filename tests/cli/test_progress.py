@@ -1,4 +1,4 @@
-"""The bar is drawn on terminals only."""
+"""The progress bar is shown on terminals only."""
 
 import io
 
@@ -17,12 +17,12 @@ def drawn(*, terminal: bool, quiet: bool) -> str:
     return file.getvalue()
 
 
-def test_a_terminal_is_shown_how_far_the_work_has_come():
+def test_shows_progress_on_a_terminal():
     shown = drawn(terminal=True, quiet=False)
     assert "2/2" in shown
     assert "[red]none[/red], seed 2" in shown
 
 
-def test_a_file_and_the_quiet_are_shown_nothing():
+def test_shows_no_progress_if_quiet_or_not_on_a_terminal():
     assert drawn(terminal=False, quiet=False).strip() == ""
     assert drawn(terminal=True, quiet=True) == ""

@@ -1,4 +1,4 @@
-"""What a transcript holds, told without trusting it."""
+"""The overview of a transcript, whose content is not trusted."""
 
 import json
 import re
@@ -20,26 +20,26 @@ from tests.auditing.plans import MASKED, TINY, changed
 from tests.cli.conftest import Command
 
 
-def test_tells_what_was_run_and_who_reads_whom(overheard: Command, recording: Path):
+def test_shows_what_was_run_and_who_can_read_what(overheard: Command, recording: Path):
     said = overheard("show", recording)
     assert said.code == 0
     assert said.err == ""
     assert "Logistic()" in said.out
     assert "rate=0.1" in said.out
     assert "2, complete" in said.out
-    assert "server reads the updates of 3 others one by one." in said.out
+    assert "server reads the individual updates of 3 other parties." in said.out
     rows = [line.split() for line in said.out.splitlines()]
-    # broadcasts, updates, sizes in clear; of the other kinds there are none:
+    # Broadcasts, updates and example counts; other kinds do not occur.
     # 3 broadcasts; the server reads 3 clients x 2 rounds, a client its own 2
     assert ["server", "3", "6", "6"] in rows
     assert ["client/1", "3", "2", "2"] in rows
     flat = " ".join(said.out.split())
     assert re.search(r"metrics loss [0-9.]+ to [0-9.]+, read by server", flat)
-    assert re.search(r"sizes 3 senders of \d+ to \d+ examples, read by server", flat)
-    assert "3 of 3 stand in more than one round: server can link what they say" in flat
+    assert re.search(r"sizes 3 senders with \d+ to \d+ examples, read by server", flat)
+    assert "3 of 3 appear in more than one round: server can link their messages" in flat
 
 
-def test_behind_secure_aggregation_nobody_reads_single_updates(
+def test_nobody_reads_single_updates_under_secure_aggregation(
     overheard: Command, tmp_path: Path
 ):
     audit(
@@ -47,13 +47,13 @@ def test_behind_secure_aggregation_nobody_reads_single_updates(
         resources=Resources(device="cpu", workers=1),
     )  # fmt: skip
     said = overheard("show", tmp_path / "out" / "runs" / "secure_aggregation-seed0")
-    assert "Nobody reads another party's single updates." in said.out
+    assert "No party can read another party's individual updates." in said.out
     assert "SecureAggregation(), enforced at the protocol" in " ".join(said.out.split())
 
 
-def test_checks_every_file_when_asked_to(overheard: Command, recording: Path, tmp_path: Path):
+def test_verifies_every_weight_file(overheard: Command, recording: Path, tmp_path: Path):
     # 3 broadcasts and 6 updates
-    assert "9 weight files are whole." in overheard("show", recording, "--verify").out
+    assert "9 weight files are intact." in overheard("show", recording, "--verify").out
     copy = shutil.copytree(recording, tmp_path / "copy")
     file = sorted(round_folder(copy / "transcript", 0).glob("*.safetensors"))[0]
     content = bytearray(file.read_bytes())
@@ -64,15 +64,13 @@ def test_checks_every_file_when_asked_to(overheard: Command, recording: Path, tm
     assert "was altered after it was written" in said.err
 
 
-def test_an_unfinished_run_is_told_to_be_one(
-    overheard: Command, recording: Path, tmp_path: Path
-):
+def test_marks_an_unfinished_run(overheard: Command, recording: Path, tmp_path: Path):
     copy = shutil.copytree(recording, tmp_path / "copy")
     messages_path(copy / "transcript", 2).unlink()
     assert "2, INCOMPLETE" in overheard("show", copy).out
 
 
-def test_a_folder_without_a_transcript(overheard: Command, tmp_path: Path):
+def test_refuses_a_folder_without_a_transcript(overheard: Command, tmp_path: Path):
     said = overheard("show", tmp_path)
     assert said.code == 2
     assert "name the folder of a run" in " ".join(said.err.split())
@@ -81,7 +79,7 @@ def test_a_folder_without_a_transcript(overheard: Command, tmp_path: Path):
 @pytest.mark.parametrize(
     "hostile", ["\x1b[2J", "\x1b]0;owned\x07", "\u202eevil", "[red]x[/red]"]
 )
-def test_nothing_in_a_transcript_can_steer_the_terminal(
+def test_escapes_terminal_codes_in_a_transcript(
     overheard: Command, recording: Path, tmp_path: Path, hostile: str
 ):
     copy = shutil.copytree(recording, tmp_path / "copy")
@@ -105,23 +103,23 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_all_that_travels_in_clear_is_told_with_its_readers(overheard: Command, tmp_path: Path):
+def test_lists_all_metadata_with_its_readers(overheard: Command, tmp_path: Path):
     recorded(tmp_path / "run")
     said = flat(overheard("show", tmp_path / "run").out)
     for part in (
         "run by flwr 1.41.0",
-        "left out 1 tensors that travelled and are not in the transcript: steps",
+        "left out 1 tensors that were sent but are not in the transcript: steps",
         "Noise(1.0), enforced at the client, can be switched off by the client; states noise "
         "of 1 x clip 2 for one client, added at the client",
-        "So says whoever made the recording: nothing here proves it.",
+        "As stated by the recording; Overheard has not verified it.",
         # the update's 5 and the aggregate's 5
-        "sizes 2 senders of 5 examples, read by server",
+        "sizes 2 senders with 5 examples, read by server",
         "metrics loss 0.75, read by server",
         "evaluations 1 sender: accuracy 0.5, read by server; on 7 examples",
         "config lr = 0.1, read by client/0, client/1",
         # the broadcast and the update; it went out at 1.0 and was answered at 2.5
-        "times 2 messages say when they were sent; answers take 1.5 seconds",
-        "no answers 1 of 1 sender: late",
+        "times 2 messages contain the time when they were sent; clients respond in 1.5 seconds",
+        "missing 1 of 1 sender: late",
     ):
         assert part in said, part
 
@@ -129,7 +127,7 @@ def test_all_that_travels_in_clear_is_told_with_its_readers(overheard: Command, 
 def spoken(
     folder: Path, bodies: dict[Party, list[Body]], seconds: dict[Party, float] | None = None
 ) -> Path:
-    """A run in which each client says one of these bodies a round."""
+    """Record a run in which each client sends one of these bodies per round."""
     weights, everyone = {"w": torch.zeros(2)}, frozenset(bodies)
     manifest = Manifest(None, "", None, (), (SERVER, *bodies), rounds=None)
     recorder = Recorder(folder, manifest)
@@ -147,22 +145,24 @@ def update(examples: int | None) -> Update:
     return Update({"w": torch.ones(2)}, examples)
 
 
-def test_slow_answers_of_large_clients_are_told_of(overheard: Command, tmp_path: Path):
+def test_reports_the_correlation_of_response_time_and_size(overheard: Command, tmp_path: Path):
     bodies = {client(number): [update(10 + number)] for number in range(6)}
     slow = {client(number): 1.0 + number for number in range(6)}
     said = flat(overheard("show", spoken(tmp_path / "slow", bodies, slow)).out)
     # the order of sizes is that of times; 1.96 / sqrt(6 - 1) = 0.88
-    assert "over 6 clients +1.00 (unrelated: 0, beyond 0.88 once in 20)" in said
+    assert "over 6 clients: +1.00 (if unrelated: 0, beyond ±0.88 in 5 % of cases)" in said
     alike = dict.fromkeys(slow, 3.0)
     said = flat(overheard("show", spoken(tmp_path / "alike", bodies, alike)).out)
-    assert "answers take 3 seconds" in said
+    assert "clients respond in 3 seconds" in said
     assert "correlation" not in said
 
 
-def test_names_that_change_every_round_link_nothing(overheard: Command, tmp_path: Path):
+def test_pseudonyms_of_one_round_are_not_reported_as_linkable(
+    overheard: Command, tmp_path: Path
+):
     once = {Party("anon/1"): [update(None)], Party("anon/2"): [Evaluation({}), update(None)]}
     said = flat(overheard("show", spoken(tmp_path / "run", once)).out)
-    assert "1 of 2 stand in more than one round" in said
+    assert "1 of 2 appear in more than one round" in said
     recorder = Recorder(tmp_path / "new", Manifest(None, "", None, (), (SERVER,), rounds=None))
     for number in range(2):
         with recorder.round() as now:
@@ -170,25 +170,23 @@ def test_names_that_change_every_round_link_nothing(overheard: Command, tmp_path
             now.send(Message(number, SERVER, frozenset(), Broadcast(weights)))
             who = Party(f"anon/{number}")
             now.send(Message(number, who, frozenset({SERVER}), update(None)))
-    assert "none of 2 stands in more than one round" in flat(
+    assert "none of 2 appears in more than one round" in flat(
         overheard("show", tmp_path / "new").out
     )
 
 
-def test_where_only_weights_travel_nothing_else_is_told_of(overheard: Command, tmp_path: Path):
+def test_reports_no_metadata_if_there_is_none(overheard: Command, tmp_path: Path):
     manifest = Manifest(None, "", None, (), (SERVER, client(0)), rounds=1)
     recorder = Recorder(tmp_path / "run", manifest)
     with recorder.round() as now:
         now.send(Message(0, SERVER, frozenset({client(0)}), Broadcast({"w": torch.zeros(2)})))
         now.send(Message(0, client(0), frozenset({SERVER}), update(None)))
     said = overheard("show", tmp_path / "run").out
-    assert "Nothing but weights travels." in said
+    assert "The messages contain nothing but weights." in said
 
 
 @pytest.mark.slow
-def test_ten_thousand_clients_take_no_more_room_than_a_screen(
-    overheard: Command, tmp_path: Path
-):
+def test_ten_thousand_clients_fit_on_a_screen(overheard: Command, tmp_path: Path):
     bodies = {
         client(number): [Evaluation({"loss": number / 7}, number + 1)] * (1 + number % 2)
         for number in range(10_000)

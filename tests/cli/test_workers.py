@@ -18,7 +18,7 @@ from tests.cli.conftest import Command
         ("ray://head.example:10001", Workers(None, "ray://head.example:10001")),
     ],
 )
-def test_a_number_ray_or_an_address_is_taken(text: str, meant: Workers):
+def test_accepts_a_number_ray_or_an_address(text: str, meant: Workers):
     assert parse_workers(text) == meant
 
 
@@ -37,20 +37,18 @@ def test_a_number_ray_or_an_address_is_taken(text: str, meant: Workers):
         "٣٣٣٣٣٣٣",
     ],
 )
-def test_anything_else_is_refused_with_what_there_is(text: str):
+def test_refuses_other_values_and_lists_valid_ones(text: str):
     with pytest.raises(click.BadParameter, match=r"ray://host:10001"):
         parse_workers(text)
 
 
 @pytest.mark.parametrize("command", ["audit", "reproduce"])
-def test_the_help_says_what_a_cluster_is_for(overheard: Command, command: str):
+def test_the_help_explains_clusters(overheard: Command, command: str):
     told = " ".join(overheard(command, "--help").out.replace("│", " ").split())
-    assert "virtual clients of attackers are trained by Ray" in told
+    assert "on that cluster trains the attackers' virtual clients" in told
 
 
-def test_a_cluster_trains_virtual_clients_and_processes_all_else(
-    overheard: Command, monkeypatch: pytest.MonkeyPatch
-):
+def test_passes_cluster_and_processes_on(overheard: Command, monkeypatch: pytest.MonkeyPatch):
     given = list[Resources]()
 
     def audit(*_: object, resources: Resources, **__: object) -> Audit:

@@ -27,7 +27,7 @@ def test_one_run_alone_has_no_band() -> None:
     assert "fill-opacity" not in bands_chart([band(False, None)], 1, "three")
 
 
-def test_controls_are_dashed_and_have_the_colour_of_the_runs_beside_them() -> None:
+def test_controls_are_dashed_in_the_colour_of_their_runs() -> None:
     shifted = bands_chart([band(is_control=False)], 1, "four")
     control = bands_chart([band(is_control=True)], 1, "five")
     for chart in (shifted, control):
@@ -36,7 +36,7 @@ def test_controls_are_dashed_and_have_the_colour_of_the_runs_beside_them() -> No
     assert control.count("stroke-dasharray") == shifted.count("stroke-dasharray") + 1
 
 
-def test_names_stand_in_charts_as_text_and_nothing_else() -> None:
+def test_names_are_drawn_as_text_only() -> None:
     legend = bands_legend([HOSTILE], "six")
     dots = diagonal_chart([BandDot(HOSTILE, 1.0, 2.0, False)], "across", "up", "seven")
     for chart in (legend, dots):
@@ -44,20 +44,20 @@ def test_names_stand_in_charts_as_text_and_nothing_else() -> None:
         assert "&lt;script&gt;$x$ &amp; co" in chart
 
 
-def test_a_legend_tells_the_control_and_the_mark_of_the_shift() -> None:
+def test_a_legend_has_the_control_and_the_shift() -> None:
     legend = bands_legend(["one", "two"], "eight")
     texts = re.findall(r">([^<]+)</text>", legend)
-    assert texts == ["one", "two", "nothing shifts", "round of the shift"]
+    assert texts == ["one", "two", "control, no shift", "round of the shift"]
 
 
-def test_a_control_is_a_hollow_dot() -> None:
+def test_a_control_is_a_hollow_point() -> None:
     solid = diagonal_chart([BandDot("a", 1.0, 2.0, False)], "across", "up", "nine")
     hollow = diagonal_chart([BandDot("a", 1.0, 2.0, True)], "across", "up", "ten")
     assert solid.count("fill: var(--series-1)") == 1
     assert "fill: var(--series-1)" not in hollow
 
 
-def test_both_axes_of_the_diagonal_are_of_one_scale() -> None:
+def test_both_axes_of_the_diagonal_have_the_same_scale() -> None:
     # Ticks of either axis are the same numbers, whatever lies farther out.
     chart = diagonal_chart([BandDot("a", 9.0, 1.0, False)], "across", "up", "eleven")
     ticks = [text for text in re.findall(r">([^<]+)</text>", chart) if text.isdecimal()]

@@ -15,8 +15,8 @@ def test_axes_leave_the_room_that_is_asked_for():
     ]
 
 
-def test_a_legend_has_a_line_a_name():
+def test_a_legend_has_one_line_per_name():
     lines = [Line2D([], [], label="first <b>"), blind_line()]
     drawn = str(list_legend(lambda: lines, 2, 300.0, "names"))
     assert "first &lt;b&gt;" in drawn
-    assert "blind guess" in drawn
+    assert "guessing" in drawn

@@ -1,4 +1,4 @@
-"""Charts of shares hold what they are given."""
+"""Line charts and histograms show the given values."""
 
 import re
 from xml.etree import ElementTree as Xml
@@ -17,7 +17,7 @@ from tests.worlds.audits import HOSTILE
 PERCENT = Axis("of all, %", 0.0, 100.0)
 
 
-def test_each_line_bears_the_colour_of_its_place() -> None:
+def test_each_line_has_the_colour_of_its_legend_index() -> None:
     lines = [ChartLine(place, [0.0, 100.0], [0.0, 50.0]) for place in (0, 1)]
     drawing = lines_chart(lines, None, PERCENT, PERCENT, "two")
     assert "var(--series-1)" in drawing
@@ -35,7 +35,7 @@ def test_the_end_of_the_axis_falls_into_the_last_bin() -> None:
     assert len({str(bar) for bar in bars}) == 3
 
 
-def test_names_at_points_are_escaped_and_points_without_a_name_bear_none() -> None:
+def test_names_of_points_are_escaped_and_may_be_missing() -> None:
     trade = Trade(0, True, [NamedDot(HOSTILE, 10.0, 90.0), NamedDot("", 20.0, 95.0)])
     drawing = frontier_chart([trade], 5.0, PERCENT, PERCENT, "frontier")
     assert "<script" not in drawing

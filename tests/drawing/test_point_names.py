@@ -1,4 +1,4 @@
-"""Names stand beside their dots, and neither cover others nor leave the chart."""
+"""Names are beside their points, do not overlap and stay inside the chart."""
 
 from itertools import combinations
 
@@ -69,7 +69,7 @@ def test_a_few_names_never_cover_each_other_and_stay_on_the_chart(
         assert frame[1] - 4 <= low <= high <= frame[3] + 4
 
 
-def test_dots_without_a_name_bear_none_and_long_names_are_cut() -> None:
+def test_writes_no_empty_names_and_shortens_long_ones() -> None:
     axes = chart()
     write_names(axes, [NamedDot("", 10.0, 10.0), NamedDot("x" * 80, 50.0, 50.0)])
     (one,) = written(axes)
@@ -84,7 +84,7 @@ def test_at_an_end_of_the_chart_a_name_turns_inwards(x: float, side: str) -> Non
     assert one.get_horizontalalignment() == side
 
 
-def test_a_name_that_had_to_go_far_is_led_to_its_dot() -> None:
+def test_a_distant_name_is_connected_to_its_point() -> None:
     axes = chart()
     write_names(axes, [NamedDot(name, 50.0, 50.0) for name in "abcdef"])
     lines = [one.arrow_patch is not None for one in written(axes)]

@@ -1,4 +1,4 @@
-"""A table has the columns and lines for which there are figures, and no others."""
+"""Score tables have only columns and rows with values."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ TABLE = ScoreTable(
 )
 
 
-def test_a_line_has_the_figure_with_its_interval_and_the_guess(small: Audit) -> None:
+def test_a_row_has_value_interval_and_guess(small: Audit) -> None:
     (table,) = score_tables(arms(small, Seed(0)), (TABLE,))
     assert table.heads == ("Arm", "Attack", "Error", "Guessing")
     # linf of 0.10 and 0.02; guessing 0.5 and 0.3.
@@ -34,7 +34,7 @@ def test_a_line_has_the_figure_with_its_interval_and_the_guess(small: Audit) -> 
     assert table.words == 2
 
 
-def test_an_attack_without_any_of_the_figures_has_no_line(small: Audit) -> None:
+def test_an_attack_without_values_has_no_row(small: Audit) -> None:
     bare = tuple(
         replace(one, scores=one.scores[:1]) if one.cell.arm == "noise" else one
         for one in small.findings
@@ -43,6 +43,6 @@ def test_an_attack_without_any_of_the_figures_has_no_line(small: Audit) -> None:
     assert [line[0] for line in table.lines] == ["none"]
 
 
-def test_a_table_without_lines_is_none(small: Audit) -> None:
+def test_a_table_without_rows_is_left_out(small: Audit) -> None:
     nothing = ScoreTable("Nothing", (ScoreColumn("nobody", ERROR),))
     assert score_tables(arms(small, Seed(0)), (nothing,)) == ()

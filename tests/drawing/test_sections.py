@@ -1,4 +1,4 @@
-"""Sections of several questions become one, and nothing of either is lost."""
+"""Sections of several questions are merged without loss."""
 
 from overheard.drawing.plates import Table
 from overheard.drawing.sections import Section, SectionBlock, merge_sections
@@ -10,14 +10,14 @@ def section(anchor: str, *blocks: SectionBlock) -> Section:
     return Section(anchor, anchor.upper(), anchor, blocks)
 
 
-def test_sections_of_one_anchor_become_one_in_place_of_the_first() -> None:
+def test_merges_sections_with_the_same_anchor() -> None:
     held = merge_sections(
         (section("a", SectionBlock()), section("b", SectionBlock()), section("a"))
     )
     assert [one.anchor for one in held] == ["a", "b"]
 
 
-def test_blocks_of_one_heading_become_one_and_say_nothing_twice() -> None:
+def test_merges_blocks_with_the_same_heading_without_repetition() -> None:
     (held,) = merge_sections(
         (
             section("a", SectionBlock("", ("note",)), SectionBlock("tables", tables=(ONE,))),

@@ -1,4 +1,4 @@
-"""Charts stand in a page without harm: no markup from names, no colours or ids of their own."""
+"""Inline charts contain no markup from names, no fixed colours and no duplicate ids."""
 
 import re
 from xml.etree import ElementTree as Xml
@@ -31,7 +31,7 @@ def test_a_name_is_text_and_nothing_else(name: str) -> None:
     assert root.get("aria-label") == f"chart of {name}"
 
 
-def test_every_colour_is_the_pages() -> None:
+def test_every_colour_is_a_variable_of_the_page() -> None:
     assert not re.search(r"#[0-9a-f]{6}\b(?!\")", re.sub(r'(id|href)="[^"]*"', "", named("a")))
     assert "var(--accent)" in named("a")
 

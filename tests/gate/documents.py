@@ -1,4 +1,4 @@
-"""Findings as an audit leaves them, as small as can be, to be spoilt by tests."""
+"""Minimal findings in the format of an audit, for tests to change."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ def estimate(low: float | None, high: float | None, mean: float | None = None) -
 
 
 def row(low: float | None = 0.5, high: float | None = 0.6, **changes: object) -> Part:
-    """An AUC, of which a coin has .5, unless the changes say otherwise."""
+    """Return a row with an AUC, for which a coin gets .5, unless changed."""
     gain = None if low is None or high is None else estimate(low - 0.5, high - 0.5)
     return {
         "arm": "bare",
@@ -52,7 +52,7 @@ def refusal(**changes: object) -> Part:
 
 
 def line(verdict: str = "holds", **changes: object) -> Part:
-    """Of epsilon: at most 2, and 0.5 or 2.5 are proven, as far as the verdict allows it."""
+    """Return an epsilon row: at most 2 claimed, 0.5 or 2.5 proven, if the verdict allows it."""
     is_bounded = verdict not in {"flawed", "uncovered", "unaccounted"}
     is_measured = verdict not in {"unasked", "refused", "unlike", "unchecked"}
     proven = 2.5 if verdict == "violated" else 0.5

@@ -1,4 +1,4 @@
-"""A policy is all of its rules, each with its own word on straddling, or the policy's."""
+"""A policy combines its rules, each with its own overlap status or that of the policy."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def policy(*leaks: Part, **changes: object) -> Policy:
     return Policy.model_validate_json(json.dumps({"leaks": rules} | changes))
 
 
-def test_all_rules_speak_in_their_order():
+def test_verdicts_follow_the_order_of_rules():
     asked = policy(
         {"no_better_than": 0.6}, {"no_better_than": 0.4},
         costs=({"name": "bytes", "bytes_at_most": 1e9, "seeds_at_least": 1},),
@@ -40,7 +40,7 @@ def test_all_rules_speak_in_their_order():
     assert (checked.status, checked.told) == ("fail", "fail: 1 fail, 3 pass")
 
 
-def test_a_rule_overrules_the_policy_on_straddling():
+def test_a_rule_overrides_the_overlap_status_of_the_policy():
     asked = policy(
         {"no_better_than": 0.55}, {"no_better_than": 0.55, "straddles": "pass"},
         straddles="fail", costs=({"name": "b", "accuracy_at_least": 0.6},),
@@ -50,18 +50,20 @@ def test_a_rule_overrules_the_policy_on_straddling():
     assert [one.status for one in checked.verdicts] == ["fail", "pass", "fail"]
 
 
-def test_earlier_findings_that_no_rule_looks_at_are_refused():
+def test_refuses_unused_earlier_findings():
     with pytest.raises(PlanError, match="grows_at_most"):
         check(policy({"no_better_than": 0.6}), findings(row()), findings(row()))
 
 
-def test_another_subject_and_single_runs_are_told():
+def test_notes_another_subject_and_single_runs():
     asked, before = policy({"grows_at_most": 1.0}), findings(row())
     assert check(asked, findings(row()), before).notes == ()
     other = findings(row(seeds=1), subject="faces")
     one_run, subject = check(asked, other, before).notes
-    assert one_run.startswith("There was one run an arm")
-    assert subject == "The earlier findings are of another subject. Then: digits. Now: faces."
+    assert one_run.startswith("There was one run per arm")
+    assert subject == (
+        "The earlier findings describe another subject. Earlier: digits. Now: faces."
+    )
 
 
 SHARES_STAY_UNREAD = """
@@ -73,7 +75,7 @@ no_better_than = 0.5
 """
 
 
-def test_an_audit_its_file_and_its_findings_are_judged_alike(small: Audit, tmp_path: Path):
+def test_an_audit_and_its_file_get_the_same_verdicts(small: Audit, tmp_path: Path):
     policy, file = tmp_path / "policy.toml", tmp_path / "findings.json"
     policy.write_text(SHARES_STAY_UNREAD)
     file.write_text(as_json(small, arms(small, Seed(0))), encoding="utf-8")
@@ -87,14 +89,14 @@ def test_an_audit_its_file_and_its_findings_are_judged_alike(small: Audit, tmp_p
     assert overheard.check(policy, read_findings(file)) == checked
 
 
-def test_a_file_that_is_no_policy_or_no_findings_is_refused(small: Audit, tmp_path: Path):
+def test_refuses_files_that_are_no_policy_or_findings(small: Audit, tmp_path: Path):
     with pytest.raises(PlanError, match="cannot be read as a policy"):
         check(tmp_path / "missing.toml", small)
     with pytest.raises(FindingsError, match=r"missing\.json"):
         check(policy({"no_better_than": 0.6}), tmp_path / "missing.json")
 
 
-def test_the_table_of_what_was_checked_escapes_names():
+def test_the_notebook_table_escapes_names():
     checked = check(policy({"no_better_than": 0.6}), findings(row(attack="<i>\x1b")))
     page = checked._repr_html_()
     assert "pass: 1 pass" in page

@@ -1,4 +1,4 @@
-"""An arm keeps a limit on its cost only if every one of its runs does."""
+"""An arm keeps a cost limit only if all of its runs do."""
 
 import json
 
@@ -27,11 +27,11 @@ def ended(*accuracies: float | None) -> list[dict[str, object]]:
         ((0.8, 0.9), "pass"),
         ((0.7, 0.9), "inconclusive"),
         ((0.6, 0.7), "fail"),
-        ((0.9,), "inconclusive"),  # one run tells of no spread
+        ((0.9,), "inconclusive"),  # one run shows no variation
         ((0.9, None), "inconclusive"),
     ],
 )
-def test_accuracy_is_that_of_the_last_round_in_every_run(
+def test_accuracy_is_that_of_the_last_tested_round(
     accuracies: tuple[float | None, ...], status: Status
 ):
     (verdict,) = cost_verdicts(
@@ -40,13 +40,13 @@ def test_accuracy_is_that_of_the_last_round_in_every_run(
     assert verdict.status == status
 
 
-def test_one_run_is_enough_where_the_policy_says_so():
+def test_one_run_is_enough_if_the_rule_allows_it():
     asked = rule(accuracy_at_least=0.8, seeds_at_least=1)
     (verdict,) = cost_verdicts(asked, findings(arms=ended(0.9)), "inconclusive")
     assert verdict.status == "pass"
 
 
-def test_bytes_go_up_and_down():
+def test_bytes_include_both_directions():
     # 1000 up and 500 down in each run
     now = findings(arms=[run(seed=0), run(seed=1)])
     (enough,) = cost_verdicts(rule(bytes_at_most=1500), now, "inconclusive")
@@ -55,7 +55,7 @@ def test_bytes_go_up_and_down():
     assert short.told_figure == "1,500 (1,500 to 1,500)"
 
 
-def test_seconds_are_of_the_clock():
+def test_seconds_are_wall_clock_time():
     slow = run(seed=1, seconds={"wall": 4.0, "cores": None})
     now = findings(arms=[run(seed=0), slow])
     (verdict,) = cost_verdicts(rule(seconds_at_most=3), now, "fail")
@@ -63,13 +63,13 @@ def test_seconds_are_of_the_clock():
 
 
 @pytest.mark.parametrize("limit", ["accuracy_at_least", "bytes_at_most", "seconds_at_most"])
-def test_what_was_not_measured_is_inconclusive(limit: str):
+def test_unmeasured_costs_are_inconclusive(limit: str):
     bare = [run(seed=seed, accuracy={}, bytes=None, seconds=None) for seed in (0, 1)]
     (verdict,) = cost_verdicts(rule(**{limit: 1.0}), findings(arms=bare), "pass")
     assert (verdict.status, verdict.why) == ("inconclusive", "not measured in 2 of 2 runs")
 
 
-def test_each_arm_is_judged_alone_and_controls_are_not():
+def test_judges_each_arm_and_ignores_controls():
     runs = [run("bare", 0), run("bare", 1), run("noise", 0), run("noise", 1)]
     control = run("bare", 0, is_control=True, bytes={"up": 10**9, "down": 0})
     verdicts = cost_verdicts(
@@ -81,7 +81,7 @@ def test_each_arm_is_judged_alone_and_controls_are_not():
     ]
 
 
-def test_an_arm_that_is_not_there_does_not_pass():
+def test_a_missing_arm_does_not_pass():
     two = findings(arms=[run(seed=0), run(seed=1)])
     first, second = cost_verdicts(rule(bytes_at_most=1500, arms=["bare", "nosie"]), two, "pass")
     assert (first.status, second.status) == ("pass", "inconclusive")

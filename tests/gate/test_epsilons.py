@@ -1,4 +1,4 @@
-"""A rule on epsilon fails where a claim is broken, and never passes over what is not there."""
+"""A rule on epsilon fails for broken claims and never passes for missing rows."""
 
 import json
 from typing import get_args
@@ -38,7 +38,7 @@ def only(asked: EpsilonRule, now: Findings) -> Verdict:
 
 
 BY_VERDICT: dict[Standing, tuple[Status, Status, Status]] = {
-    # 2 is guaranteed where anything is; 0.5 is proven, or 2.5 where the claim is violated.
+    # Guaranteed: 2 or nothing. Proven: 0.5, or 2.5 if the claim is violated.
     "holds": ("pass", "pass", "pass"),
     "violated": ("fail", "fail", "fail"),
     "overclaimed": ("fail", "pass", "fail"),
@@ -53,12 +53,12 @@ BY_VERDICT: dict[Standing, tuple[Status, Status, Status]] = {
 
 
 @pytest.mark.parametrize("verdict", get_args(Standing))
-def test_each_verdict_of_the_findings_has_its_own_under_each_limit(verdict: Standing):
+def test_maps_each_epsilon_verdict_to_a_status(verdict: Standing):
     now = told(line(verdict))
     assert tuple(only(rule(limit), now).status for limit in ASKED) == BY_VERDICT[verdict]
 
 
-def test_a_guarantee_is_held_against_its_limit_and_told_with_unit_and_delta():
+def test_a_guarantee_is_limited_and_reported_with_unit_and_delta():
     now = told(line("unasked"))
     exact, less = rule({"guaranteed_at_most": 2.0}), rule({"guaranteed_at_most": 1.9})
     assert only(exact, now).status == "pass"
@@ -69,17 +69,17 @@ def test_a_guarantee_is_held_against_its_limit_and_told_with_unit_and_delta():
     assert verdict.why == "for all data of a client, at delta 1e-05"
 
 
-def test_what_is_infinite_fails_under_any_limit_and_what_is_unknown_is_inconclusive():
+def test_infinite_epsilon_fails_and_unknown_epsilon_is_inconclusive():
     enormous = rule({"guaranteed_at_most": 1e300})
     verdict = only(enormous, told(line("unasked", ceiling=None)))
     assert (verdict.status, verdict.told_figure) == ("fail", "")
-    assert verdict.why == "nothing is guaranteed: its settings come to no finite epsilon"
+    assert verdict.why == "nothing is guaranteed: its settings give no finite epsilon"
     unknown = only(enormous, told(line("unaccounted")))
     assert unknown.status == "inconclusive"
     assert "pip install 'overheard[dp]'" in unknown.why
 
 
-def test_what_is_proven_is_held_against_its_limit_and_told_with_the_attack():
+def test_a_proven_epsilon_is_limited_and_reported_with_its_attack():
     now = told(line("holds"))
     assert only(rule({"proven_at_most": 0.5}), now).status == "pass"
     verdict = only(rule({"proven_at_most": 0.4}), now)
@@ -88,20 +88,25 @@ def test_what_is_proven_is_held_against_its_limit_and_told_with_the_attack():
 
 
 @pytest.mark.parametrize("verdict", ["flawed", "uncovered", "overclaimed", "unaccounted"])
-def test_nothing_proven_is_inconclusive_whatever_is_claimed(verdict: str):
+def test_an_unmeasured_epsilon_is_inconclusive(verdict: str):
     said = only(rule(PROVEN), told(line(verdict, measured=None)))
     assert said.status == "inconclusive"
-    assert said.why.startswith("no attack on membership by these observers")
+    assert said.why.startswith("no membership attack by these observers")
 
 
-def test_a_claim_that_holds_says_so_where_it_protects_nobody():
-    assert only(rule(CLAIMS), told(line("holds"))).why == "held against 2"
+def test_says_if_a_claim_holds_but_is_too_large_to_protect():
+    assert only(rule(CLAIMS), told(line("holds"))).why == "compared with 2"
     idle = only(rule(CLAIMS), told(line("holds", ceiling=None)))
-    assert (idle.status, idle.why) == ("pass", "held against infinity, which protects nobody")
-    assert only(rule(CLAIMS), told(line("flawed"))).why.endswith("anybody: it adds no noise")
+    assert (idle.status, idle.why) == (
+        "pass",
+        "compared with infinity, which is too large to protect",
+    )
+    assert only(rule(CLAIMS), told(line("flawed"))).why.endswith(
+        "any observer: it adds no noise"
+    )
 
 
-def test_every_line_counts_and_a_rule_chooses_among_them():
+def test_checks_all_rows_that_match_the_rule():
     now = told(
         line(),
         line("uncovered", defense="DpFedavg()"),
@@ -120,24 +125,26 @@ def test_every_line_counts_and_a_rule_chooses_among_them():
     models = rule(CLAIMS, mechanisms=["DpFedavg"], observers=[], **noisy)
     verdict = only(models, now)
     assert verdict.status == "pass"
-    assert verdict.what == "noisy; DpFedavg; whoever reads the models alone"
+    assert verdict.what == "noisy; DpFedavg; readers of the global models only"
 
 
-def test_who_reads_the_models_alone_is_asked_about_only_by_name():
+def test_readers_of_the_models_only_must_be_named():
     now = told(line(), line("unasked", observers=[]))
     assert statuses(rule(CLAIMS), now) == ["pass"]
     assert statuses(rule(CLAIMS, observers=[]), now) == ["inconclusive"]
     assert statuses(rule(GUARANTEED, observers=[]), now) == ["pass"]
     verdict = only(rule(GUARANTEED), told(line(observers=[])))
     assert verdict.status == "inconclusive"
-    assert verdict.why == "no such observers; there are: whoever reads the models alone"
+    assert verdict.why == (
+        "no such observers; observers of this mechanism: readers of the global models only"
+    )
 
 
-def test_a_line_that_is_told_twice_is_judged_once():
+def test_a_repeated_row_is_judged_once():
     assert statuses(rule(CLAIMS), told(line("flawed"), line("flawed"))) == ["fail"]
 
 
-def test_an_arm_that_no_rule_names_may_go_without_but_never_in_silence():
+def test_an_unnamed_arm_without_a_mechanism_is_excused():
     defended, bare = epsilon_verdicts(rule(CLAIMS), told(line(), arms=("noisy", "bare")))
     assert (defended.status, bare.status, bare.what) == ("pass", "excused", "bare")
     other = told(line(), line(arm="b", defense="DpFedavg()"), arms=("noisy", "b"))
@@ -147,7 +154,7 @@ def test_an_arm_that_no_rule_names_may_go_without_but_never_in_silence():
 
 
 @pytest.mark.parametrize("limit", ASKED)
-def test_where_no_arm_has_a_mechanism_nothing_passes(limit: Part):
+def test_nothing_passes_without_a_mechanism(limit: Part):
     assert statuses(rule(limit), told(arms=("bare",))) == ["excused", "inconclusive"]
     assert statuses(rule(limit), told(arms=())) == ["inconclusive"]
     misspelt = rule(limit, mechanisms=["local_dp"])
@@ -160,15 +167,15 @@ def test_where_no_arm_has_a_mechanism_nothing_passes(limit: Part):
     ("limit", "status"),
     [(GUARANTEED, "fail"), (PROVEN, "inconclusive"), (CLAIMS, "inconclusive")],
 )
-def test_an_arm_that_is_named_and_has_no_mechanism_does_not_pass(limit: Part, status: Status):
+def test_a_named_arm_without_a_mechanism_does_not_pass(limit: Part, status: Status):
     now = told(line(), arms=("noisy", "bare"))
     verdict = only(rule(limit, arms=["bare"]), now)
     assert (verdict.what, verdict.status) == ("bare", status)
-    assert "it has no mechanism" in verdict.why
+    assert "the arm has no mechanism" in verdict.why
 
 
 @pytest.mark.parametrize("limit", ASKED)
-def test_what_is_named_and_is_not_there_is_inconclusive(limit: Part):
+def test_names_that_do_not_exist_are_inconclusive(limit: Part):
     now = told(line(), line(arm="more", defense="DpFedavg()"), arms=("noisy", "more"))
     *_, arm = epsilon_verdicts(rule(limit, arms=["noisy", "nosie"]), now)
     assert (arm.status, arm.why) == ("inconclusive", "no such arm; arms: noisy; more")
@@ -179,10 +186,10 @@ def test_what_is_named_and_is_not_there_is_inconclusive(limit: Part):
     assert mechanism.why == "no such mechanism; mechanisms of this arm: DpFedavg"
     elsewhere = epsilon_verdicts(rule(limit, observers=["client/7"]), now)
     assert [verdict.status for verdict in elsewhere] == ["inconclusive"] * 2
-    assert elsewhere[0].why == "no such observers; there are: server"
+    assert elsewhere[0].why == "no such observers; observers of this mechanism: server"
 
 
-def test_findings_that_do_not_tell_of_epsilon_are_inconclusive_even_on_a_guarantee():
+def test_findings_without_epsilon_are_inconclusive():
     early = findings(epsilon=None)
     verdict = only(rule(GUARANTEED, arms=["bare"]), early)
     assert verdict.status == "inconclusive"
@@ -211,7 +218,9 @@ RULES = st.fixed_dictionaries(
 
 @pytest.mark.slow
 @given(LINES, RULES, st.sampled_from(ASKED))
-def test_a_rule_passes_only_by_lines_that_keep_it(lines: list[Part], chosen: Part, limit: Part):
+def test_a_rule_passes_only_with_rows_that_keep_it(
+    lines: list[Part], chosen: Part, limit: Part
+):
     asked = rule(limit, **chosen)
     verdicts = epsilon_verdicts(asked, told(*lines, arms=("noisy", "more", "bare")))
     assert verdicts

@@ -1,4 +1,4 @@
-"""Markdown in which nothing that findings call their parts is more than a word."""
+"""Names in the findings cannot inject Markdown."""
 
 import re
 from unicodedata import category
@@ -18,11 +18,11 @@ def verdict(what: str = "bare", why: str = "beyond") -> Verdict:
     return Verdict("records", "auc", what, "fail", "at most 0.6", FIGURE, why)
 
 
-def test_a_heading_a_line_a_verdict_and_the_notes():
+def test_has_a_heading_a_row_per_verdict_and_notes():
     passed = Verdict("bytes", "bytes", "bare", "pass", "at most 9", None)
     lines = as_markdown(Checked("Two clients", (verdict(), passed), ("Careful.",))).splitlines()
     assert lines[0] == "## Overheard: fail: 1 fail, 1 pass"
-    assert lines[2] == "Of the audit “Two clients”."
+    assert lines[2] == "Audit: “Two clients”."
     assert lines[6] == (
         "| **fail** | records | bare | auc | 0.7 (0.65 to 0.75) | at most 0.6 | beyond |"
     )

@@ -1,4 +1,4 @@
-"""A policy is read strictly: what it does not say clearly it does not say."""
+"""Policies are parsed strictly."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def test_reads_rules_with_their_defaults(tmp_path: Path):
     assert not policy.looks_back
 
 
-def test_a_rule_on_epsilon_may_name_those_who_read_the_models_alone(tmp_path: Path):
+def test_an_epsilon_rule_can_name_readers_of_the_models_only(tmp_path: Path):
     path = tmp_path / "policy.toml"
     path.write_text(f"{EPSILON}observers = []\nguaranteed_at_most = 8")
     (rule,) = read_policy(path).epsilons
@@ -31,7 +31,7 @@ def test_a_rule_on_epsilon_may_name_those_who_read_the_models_alone(tmp_path: Pa
     assert (rule.arms, rule.mechanisms, rule.claims_hold) == (None, None, False)
 
 
-def test_knows_whether_it_looks_back(tmp_path: Path):
+def test_knows_whether_it_needs_earlier_findings(tmp_path: Path):
     path = tmp_path / "policy.toml"
     path.write_text(f"{LEAK}grows_at_most = 0.0")
     assert read_policy(path).looks_back
@@ -40,13 +40,16 @@ def test_knows_whether_it_looks_back(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "mistakes"),
     [
-        ("", ["policy: without a rule everything passes: give [[leaks]], [[epsilons]] or"]),
-        (LEAK, ["leaks.0: give one of no_better_than, gain_at_most, grows_at_most; 0 are"]),
+        ("", ["policy: the policy has no rules: add [[leaks]], [[epsilons]] or"]),
+        (
+            LEAK,
+            ["leaks.0: set exactly one of no_better_than, gain_at_most, grows_at_most; 0 are"],
+        ),
         (
             f"{LEAK}no_better_than = 0.6\ngain_at_most = 0.1",
-            ["leaks.0: give one of", "; 2 are"],
+            ["leaks.0: set exactly one of", "; 2 are"],
         ),
-        (f"{COST}accuracy_at_least = 0.5\nbytes_at_most = 1", ["costs.0: give one of"]),
+        (f"{COST}accuracy_at_least = 0.5\nbytes_at_most = 1", ["costs.0: set exactly one of"]),
         (f"{COST}accuracy_at_least = 50", ["costs.0.accuracy_at_least: Input should be less"]),
         (f"{LEAK}no_better_than = nan", ["leaks.0.no_better_than: Input should be a finite"]),
         (f"{LEAK}gain_at_most = inf", ["leaks.0.gain_at_most: Input should be a finite"]),
@@ -61,12 +64,15 @@ def test_knows_whether_it_looks_back(tmp_path: Path):
             f"{EPSILON}proven_at_most = 1\n{COST}bytes_at_most = 1".replace('"b"', '"c"'),
             ["policy: given more than once: c"],
         ),
-        (EPSILON, ["epsilons.0: give one of guaranteed_at_most, proven_at_most, claims_hold"]),
+        (
+            EPSILON,
+            ["epsilons.0: set exactly one of guaranteed_at_most, proven_at_most, claims_hold"],
+        ),
         (
             f"{EPSILON}claims_hold = true\nproven_at_most = 1",
-            ["epsilons.0: give one of", "; 2"],
+            ["epsilons.0: set exactly one of", "; 2"],
         ),
-        (f"{EPSILON}claims_hold = false", ["epsilons.0: give one of", "; 0 are given"]),
+        (f"{EPSILON}claims_hold = false", ["epsilons.0: set exactly one of", "; 0 are set"]),
         (f"{EPSILON}claims_hold = 1", ["epsilons.0.claims_hold: Input should be a valid bool"]),
         (f"{EPSILON}guaranteed_at_most = inf", ["epsilons.0.guaranteed_at_most: Input should"]),
         (f"{EPSILON}guaranteed_at_most = -1", ["epsilons.0.guaranteed_at_most: Input should"]),
@@ -86,7 +92,7 @@ def test_knows_whether_it_looks_back(tmp_path: Path):
         ("since = 2024-01-01", ["a policy must not contain dates"]),
     ],
 )
-def test_tells_every_mistake_with_its_place(text: str, mistakes: list[str], tmp_path: Path):
+def test_lists_every_mistake_with_its_place(text: str, mistakes: list[str], tmp_path: Path):
     path = tmp_path / "policy.toml"
     path.write_text(text)
     with pytest.raises(PlanError) as refused:
@@ -96,6 +102,6 @@ def test_tells_every_mistake_with_its_place(text: str, mistakes: list[str], tmp_
         assert mistake in str(refused.value)
 
 
-def test_a_policy_that_is_not_there(tmp_path: Path):
+def test_refuses_a_missing_policy(tmp_path: Path):
     with pytest.raises(PlanError, match="cannot be read as a policy"):
         read_policy(tmp_path / "policy.toml")

@@ -1,4 +1,4 @@
-"""What a report wrote of epsilon is read back as it was meant, and judged by that."""
+"""The epsilon entries of a report are read back and judged correctly."""
 
 import json
 import sys
@@ -83,7 +83,7 @@ REPORTED: dict[str, tuple[Callable[[], Audit], tuple[Status, Status, Status]]] =
 
 
 @pytest.mark.parametrize("verdict", REPORTED)
-def test_what_a_report_wrote_is_read_and_judged(verdict: str, tmp_path: Path):
+def test_reads_and_judges_the_epsilon_of_a_report(verdict: str, tmp_path: Path):
     build, expected = REPORTED[verdict]
     now = reported(build(), tmp_path)
     assert [row.verdict for row in now.epsilon or () if row.observers == ("server",)] == [
@@ -92,14 +92,16 @@ def test_what_a_report_wrote_is_read_and_judged(verdict: str, tmp_path: Path):
     assert [status for limit in ASKED for status in statuses(now, limit)] == [*expected]
 
 
-def test_who_reads_the_models_alone_is_covered_by_noise_at_the_server(tmp_path: Path):
+def test_noise_at_the_server_covers_readers_of_the_models(tmp_path: Path):
     now = reported(audit_of(DpFedavg(noise_multiplier=10.0).mechanism()), tmp_path)
     assert statuses(now, GUARANTEED, observers=[]) == ["pass"]
     assert statuses(now, GUARANTEED) == ["fail"]
     assert statuses(now, GUARANTEED, arms=["none"]) == ["fail"]
 
 
-def test_a_report_tells_infinite_from_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_a_report_distinguishes_infinite_from_unknown_epsilon(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     weak = replace(LOCAL, noise_multiplier=0.01)
     assert statuses(reported(audit_of(weak), tmp_path), GUARANTEED) == ["fail"]
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
@@ -110,7 +112,7 @@ def test_a_report_tells_infinite_from_unknown(monkeypatch: pytest.MonkeyPatch, t
     assert statuses(reported(audit_of(flawed), tmp_path), GUARANTEED) == ["fail"]
 
 
-def test_verdicts_stand_in_the_files_of_a_pipeline(tmp_path: Path):
+def test_exports_contain_the_epsilon_verdicts(tmp_path: Path):
     now = reported(audit_of(replace(STRONG, stated=0.1)), tmp_path)
     rule = {"name": "covered", "observers": ["server"], "guaranteed_at_most": 3}
     checked = check(Policy.model_validate_json(json.dumps({"epsilons": [rule]})), now)
@@ -119,5 +121,8 @@ def test_verdicts_stand_in_the_files_of_a_pipeline(tmp_path: Path):
     assert (
         r"| **fail** | covered | noisy\; LocalDp\; server | epsilon |  | guaranteed at" in page
     )
-    assert "nothing is guaranteed: it claims less than its settings come to |" in page
+    assert (
+        "nothing is guaranteed: the claimed epsilon is smaller than that of its settings |"
+        in page
+    )
     assert 'name="noisy; LocalDp; server; epsilon"' in as_junit(checked)

@@ -1,4 +1,4 @@
-"""An interval keeps a limit, breaks it, or leaves it open, by hand and for all inputs."""
+"""Verdicts on intervals, with examples and generated inputs."""
 
 import pytest
 from hypothesis import given
@@ -39,20 +39,20 @@ def bounds(low: float | None, high: float | None) -> Bounds:
         (None, None, "inconclusive", "inconclusive"),
     ],
 )
-def test_the_whole_interval_counts_on_both_sides(
+def test_judges_the_whole_interval_on_both_sides(
     low: float | None, high: float | None, below: Status, above: Status
 ):
     assert judged(bounds(low, high), Limit("at most", 0.6), "inconclusive")[0] == below
     assert judged(bounds(low, high), Limit("at least", 0.6), "inconclusive")[0] == above
 
 
-def test_the_mean_decides_nothing():
+def test_ignores_the_mean():
     far = Bounds(mean=0.1, low=0.55, high=0.65)
     assert judged(far, Limit("at most", 0.6), "inconclusive")[0] == "inconclusive"
 
 
 @pytest.mark.parametrize("straddling", ["pass", "fail", "inconclusive"])
-def test_the_policy_says_what_a_limit_inside_counts_as_and_nothing_else(straddling: Straddling):
+def test_the_overlap_status_applies_to_overlaps_only(straddling: Straddling):
     limit = Limit("at most", 0.6)
     assert judged(bounds(0.5, 0.7), limit, straddling)[0] == straddling
     assert judged(bounds(0.5, 0.6), limit, straddling)[0] == "pass"
@@ -61,7 +61,7 @@ def test_the_policy_says_what_a_limit_inside_counts_as_and_nothing_else(straddli
 
 
 @given(SIDES, NUMBERS, ENDS, st.floats(0, 10), st.floats(0, 10))
-def test_a_wider_interval_never_says_more(
+def test_a_wider_interval_is_never_more_conclusive(
     side: Side, limit: float, ends: list[float], down: float, up: float
 ):
     low, high = ends
@@ -71,7 +71,7 @@ def test_a_wider_interval_never_says_more(
 
 
 @given(SIDES, NUMBERS, ENDS, st.floats(0, 10))
-def test_a_tighter_limit_is_never_kept_by_more(
+def test_a_tighter_limit_never_improves_the_status(
     side: Side, limit: float, ends: list[float], by: float
 ):
     order: list[Status] = ["fail", "inconclusive", "pass"]
@@ -82,7 +82,7 @@ def test_a_tighter_limit_is_never_kept_by_more(
 
 
 @given(NUMBERS, ENDS)
-def test_both_sides_agree_when_everything_is_turned_around(limit: float, ends: list[float]):
+def test_both_sides_are_symmetric(limit: float, ends: list[float]):
     low, high = ends
     one = judged(bounds(low, high), Limit("at most", limit), "inconclusive")
     other = judged(bounds(-high, -low), Limit("at least", -limit), "inconclusive")
@@ -100,11 +100,11 @@ def test_both_sides_agree_when_everything_is_turned_around(limit: float, ends: l
         (["pass", "inconclusive", "fail"], "fail"),
     ],
 )
-def test_a_policy_passes_only_if_all_of_it_does(statuses: list[Status], status: Status):
+def test_a_policy_passes_only_if_every_rule_does(statuses: list[Status], status: Status):
     assert overall([Verdict("r", "s", "w", one, "") for one in statuses]) == status
 
 
-def test_a_figure_is_told_with_its_interval():
+def test_writes_a_value_with_its_interval():
     def told(mean: float | None, low: float | None, high: float | None) -> str:
         figure = Bounds(mean=mean, low=low, high=high)
         return Verdict("r", "s", "w", "pass", "", figure).told_figure

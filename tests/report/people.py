@@ -1,4 +1,4 @@
-"""Audits of who is who made by hand: how well each attack recognises people is planted."""
+"""Synthetic audits of users with a given strength of each attack."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ AUGMENTED = ArmDefense("MmAug(alpha=0.5)", "client", "the client itself", "none"
 
 
 def targets_of(people: Sequence[str]) -> dict[Party, str]:
-    """A pseudonym a round for each of these people."""
+    """Return a pseudonym per round for each of these users."""
     return {
         Party(f"anon/{number}-{place}"): who
         for number in ROUNDS
@@ -50,8 +50,8 @@ def identity_findings(
 ) -> list[Finding]:
     """One finding an update: standard normal scores, the true user's `strength` higher.
 
-    What one person sends clumps: a part of its scores is the same in all rounds. In controls
-    the true user's is like any other's.
+    Updates of one user are correlated: a part of their scores is the same in all rounds. In
+    controls the true user has no advantage.
     """
     knowledge = Knowledge(2, people=KnownUsers(dict.fromkeys(users, ONE)))
     truth = GroundTruth({}, {}, users=targets_of((*users, *strangers)))
@@ -127,7 +127,7 @@ def scored(
     truth: GroundTruth,
     knowledge: Knowledge,
 ) -> Finding:
-    """A claim held against the truth, as an audit holds it."""
+    """Score a claim against the ground truth, as an audit does."""
     true = scorer.truth(truth, target, cell.rounds, claim)
     return Finding(
         cell,

@@ -1,4 +1,4 @@
-"""Audits of shifts made by hand: how large each attack's evidence is, is planted."""
+"""Synthetic shift audits with a given strength of each attack's evidence."""
 
 from collections.abc import Sequence
 

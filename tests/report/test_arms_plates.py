@@ -1,4 +1,4 @@
-"""All arms stand side by side, those not measured too."""
+"""The comparison contains all arms, including unmeasured ones."""
 
 from dataclasses import replace
 from html import escape
@@ -10,7 +10,7 @@ from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.arms_plates import arms_plates
 
 
-def test_a_line_gives_figure_guess_and_gain(small: Audit) -> None:
+def test_a_row_has_result_guess_and_gain(small: Audit) -> None:
     (plate,) = arms_plates(arms(small, Seed(0)))
     cells = [cell.replace("\u00a0", " ") for cell in plate.table.lines[1]]
     # With noise: the guess itself, 50 % and 30 %, mean 40 %; told the support: 0 and 30 %.
@@ -19,7 +19,7 @@ def test_a_line_gives_figure_guess_and_gain(small: Audit) -> None:
     ]  # fmt: skip
 
 
-def test_an_arm_that_was_not_measured_has_its_line(small: Audit) -> None:
+def test_an_unmeasured_arm_has_a_row(small: Audit) -> None:
     cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = replace(
         small, findings=small.findings[:2], refusals=(Refusal(cell, client(0), ("updates",)),)
@@ -29,7 +29,7 @@ def test_an_arm_that_was_not_measured_has_its_line(small: Audit) -> None:
     assert "noise: not measured" in plate.panels[0].drawing
 
 
-def test_names_too_long_for_the_room_beside_the_chart_are_drawn_in_full(small: Audit) -> None:
+def test_long_names_are_drawn_in_full(small: Audit) -> None:
     name = "reidentify_mlp(updates='shadow', layer='last_bias')"
     findings = tuple(
         replace(one, cell=replace(one.cell, attack=name)) for one in small.findings

@@ -1,4 +1,4 @@
-"""What is said of defenses rests on intervals that do not overlap."""
+"""Sentences on defenses depend on whether intervals overlap."""
 
 from dataclasses import replace
 
@@ -14,14 +14,14 @@ from tests.worlds.audits import shares_finding
 TRUE = (1.0, 0.0)
 
 
-def test_a_defense_helps_where_the_intervals_part_and_its_cost_is_in_points(
+def test_a_defense_helps_if_intervals_do_not_overlap(
     small: Audit,
 ) -> None:
     (change,) = changes(arms(small, Seed(0)))
     assert change.arm == "noise"
     # 0.91 - 0.89 = 2.0 points.
     assert change.cost.replace("\u00a0", " ") == (
-        "costs 2.0 points of accuracy (91.0 % without, 89.0 % with)"
+        "costs 2.0 percentage points of accuracy (91.0 % without, 89.0 % with)"
     )
     # Misplaced without: 2 to 10 %; with: 30 to 50 %.
     assert change.effects[0].replace("\u00a0", " ") == (
@@ -30,7 +30,7 @@ def test_a_defense_helps_where_the_intervals_part_and_its_cost_is_in_points(
     )
 
 
-def test_what_was_measured_of_bytes_and_time_is_told_beside_the_arm_without(
+def test_bytes_and_time_are_compared_with_the_arm_without_defenses(
     small: Audit,
 ) -> None:
     none, noise = small.arms
@@ -40,7 +40,9 @@ def test_what_was_measured_of_bytes_and_time_is_told_beside_the_arm_without(
     )
     (change,) = changes(arms(replace(small, arms=runs), Seed(0)))
     # 250 of 1000 bytes; 30 of 10 seconds.
-    assert change.cost.endswith("with), sends 0.25 times as much, takes 3.0 times as long")
+    assert change.cost.endswith(
+        "with), sends 0.25 times as many bytes, takes 3.0 times as long"
+    )
 
 
 def test_overlapping_intervals_are_no_clear_difference(small: Audit) -> None:
@@ -53,24 +55,24 @@ def test_overlapping_intervals_are_no_clear_difference(small: Audit) -> None:
     assert "no clear difference" in change.effects[0]
 
 
-def test_a_defense_that_only_weakens_a_leak_is_said_not_to_stop_it(small: Audit) -> None:
+def test_says_if_a_defense_does_not_stop_the_leak(small: Audit) -> None:
     findings = (
         *small.findings[:2],
         shares_finding("noise", client(0), TRUE, (0.7, 0.3)),
         shares_finding("noise", client(1), TRUE, (0.72, 0.28)),
     )
     (change,) = changes(arms(replace(small, findings=findings), Seed(0)))
-    assert "helps, yet does not stop the leak" in change.effects[0]
+    assert "reduces the leak but does not stop it" in change.effects[0]
 
 
-def test_an_arm_where_no_attack_could_run_is_no_proof_of_protection(small: Audit) -> None:
+def test_an_arm_without_attacks_does_not_count_as_protected(small: Audit) -> None:
     cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = replace(
         small, findings=small.findings[:2], refusals=(Refusal(cell, client(0), ("updates",)),)
     )
     (change,) = changes(arms(refused, Seed(0)))
-    assert "no proof of protection" in change.effects[0]
+    assert "does not show protection" in change.effects[0]
 
 
-def test_without_a_bare_arm_nothing_is_compared(small: Audit) -> None:
+def test_compares_nothing_without_an_undefended_arm(small: Audit) -> None:
     assert changes(arms(replace(small, arms=small.arms[1:]), Seed(0))) == ()

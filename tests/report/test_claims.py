@@ -1,4 +1,4 @@
-"""Claims of a run without a truth are told as claims, beside a guess."""
+"""Claims without ground truth are reported as unchecked, beside a guess."""
 
 from dataclasses import replace
 
@@ -38,14 +38,14 @@ def audit() -> Audit:
     )
 
 
-def test_the_first_sentence_says_that_nothing_was_checked(audit: Audit):
+def test_the_first_sentence_says_that_claims_were_not_checked(audit: Audit):
     (sentence,) = headlines(audit, Seed(0))
     assert "makes claims about 2 clients (label shares) from 2 rounds" in sentence
-    assert "Nothing was checked against the truth" in sentence
+    assert "Not checked against the ground truth" in sentence
     assert arms(audit, Seed(0))[0].exposures[0].verdict == "unchecked"
 
 
-def test_counts_the_intervals_that_leave_a_guess_out(audit: Audit):
+def test_counts_the_intervals_that_exclude_a_guess(audit: Audit):
     words = claim_words(arms(audit, Seed(0))[0].exposures[0])
     assert "50.0 % of the 4 intervals" in words[1].replace("\N{NO-BREAK SPACE}", " ")
     assert "(auxiliary prior)" in words[1]
@@ -53,15 +53,15 @@ def test_counts_the_intervals_that_leave_a_guess_out(audit: Audit):
     assert len(claim_words(arms(bare, Seed(0))[0].exposures[0])) == 2
 
 
-def test_the_page_tells_claims_and_says_that_nobody_checked_them(audit: Audit):
+def test_the_page_lists_claims_as_not_checked(audit: Audit):
     told = page(audit, arms(audit, Seed(0)))
-    assert "Claimed, and not checked" in told
+    assert "Claimed, not checked" in told
     assert "Guessed and inferred shares of client 0" in told
     assert HOSTILE not in told
     assert "No attack could run" not in told
 
 
-def test_a_checked_audit_has_no_such_page():
+def test_a_checked_audit_has_no_unchecked_claims():
     run = ArmRun("bare", 0, NO_DEFENSE, {}, 0, 2)
     known = shares_finding("bare", client(0), (1.0, 0.0), (0.6, 0.4))
     audit = Audit("Ours", "a run", ("a", "b"), (run,), (known,), (), "", {})
@@ -75,7 +75,7 @@ def test_a_checked_audit_has_no_such_page():
             "identity",
             {"claimed": (0.5, 2.0, 1.0), "candidates": ("ann", "bob", "eve"),
              "none_of_them": 0.25},
-            "bob (2.0), then eve (1.0); none of them with a chance of 25.0 %",
+            "bob (2.0), then eve (1.0); none of the candidates with probability 25.0 %",
         ),
         (
             "shift",
@@ -86,7 +86,9 @@ def test_a_checked_audit_has_no_such_page():
         ("membership", {"claimed": (0.5, -1.0, 2.0)}, "2 of 3 records claimed as members"),
     ],
 )  # fmt: skip
-def test_other_claims_are_told_in_words(question: str, changes: dict[str, object], said: str):
+def test_describes_claims_of_every_question(
+    question: str, changes: dict[str, object], said: str
+):
     one = claim(client(0), 0.6, 0.4)
     finding = replace(one, cell=replace(one.cell, question=question), blind={}, **changes)
     told = unchecked(finding)
@@ -95,7 +97,7 @@ def test_other_claims_are_told_in_words(question: str, changes: dict[str, object
     assert line[1].replace("\N{NO-BREAK SPACE}", " ") == said
 
 
-def test_the_files_have_the_claims_and_the_guesses(audit: Audit):
+def test_exports_contain_unchecked_claims_and_guesses(audit: Audit):
     document = as_json(audit, arms(audit, Seed(0)))
     assert '"is_checked":false,"blind":{"uniform":[0.5,0.5]' in document
     assert '"has_truth":false' in document

@@ -1,4 +1,4 @@
-"""What an arm costs is the mean over its runs, and what was not measured is no zero."""
+"""Costs are means over runs, and unmeasured costs are not zero."""
 
 from dataclasses import replace
 
@@ -30,14 +30,14 @@ def test_bytes_and_seconds_are_means_over_runs_without_the_controls(small: Audit
     assert noise.up is noise.sent is noise.wall is noise.cores is None
 
 
-def test_a_run_that_was_not_measured_is_no_part_of_the_mean(small: Audit) -> None:
+def test_unmeasured_runs_are_excluded_from_the_mean(small: Audit) -> None:
     one, _ = small.arms
     runs = (one, replace(one, seed=1, seconds=Seconds(3.0, None)))
     (costs,) = map(costs_of, arms(replace(small, arms=runs, findings=()), Seed(0)))
     assert (costs.wall, costs.cores) == (3.0, None)
 
 
-def test_the_table_has_a_line_an_arm_with_units_that_people_read(small: Audit) -> None:
+def test_the_table_has_one_row_per_arm_with_readable_units(small: Audit) -> None:
     one, other = small.arms
     runs = (
         replace(one, traffic=Traffic(3 * 2**20, 6 * 2**20, 4, 6), seconds=Seconds(90.0, 45.0)),
@@ -56,7 +56,7 @@ def test_the_table_has_a_line_an_arm_with_units_that_people_read(small: Audit) -
 
 
 @pytest.mark.parametrize("bare", [True, False])
-def test_points_are_lost_to_the_arm_without_defenses_alone(small: Audit, bare: bool) -> None:
+def test_accuracy_loss_is_relative_to_the_undefended_arm(small: Audit, bare: bool) -> None:
     held = small.arms if bare else small.arms[1:]
     *_, noise = costs_table(arms(replace(small, arms=held), Seed(0))).lines
     assert noise[2] == ("2.0" if bare else "–")

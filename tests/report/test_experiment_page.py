@@ -30,7 +30,7 @@ def test_every_name_is_text_with_its_control_characters_spelled_out() -> None:
     assert html.count("&lt;script&gt;alert(1)") == 8
 
 
-def test_a_sentence_of_the_paper_stands_beside_what_was_measured() -> None:
+def test_a_statement_of_the_paper_has_measured_evidence() -> None:
     html = page((Reading("key", "It shows.", "undecided", "by 3"),))
     row = re.search(r"<tr><th[^>]*><bdi>It shows\.</bdi>.*?</tr>", html)
     assert row
@@ -39,12 +39,12 @@ def test_a_sentence_of_the_paper_stands_beside_what_was_measured() -> None:
 
 def test_without_sentences_or_drawings_there_are_no_empty_sections() -> None:
     html = page()
-    assert "readings" not in html
-    assert "As the paper draws it" not in html
-    assert "The audits behind it" not in html
+    assert "statements" not in html
+    assert "The paper’s figures" not in html
+    assert "The underlying audits" not in html
 
 
-def test_drawings_stand_beside_their_numbers() -> None:
+def test_figures_have_tables_of_their_values() -> None:
     plate = Plate(
         "Figure", "a note", None, (Panel("left", Markup("<svg></svg>")),), NUMBERS, True
     )
@@ -53,7 +53,7 @@ def test_drawings_stand_beside_their_numbers() -> None:
     assert html.count("<caption>") == 2
 
 
-def test_reports_are_linked_by_places_that_stay_inside_the_folder() -> None:
+def test_links_to_reports_stay_inside_the_folder() -> None:
     html = page(audits=("even_70", "a b"))
     assert 'href="even_70/report.html"' in html
     assert 'href="a%20b/report.html"' in html

@@ -35,7 +35,7 @@ def kept(one: FrontierPoint) -> float:
     return one.kept
 
 
-def test_of_an_error_the_smaller_reads_more_and_of_a_rate_the_larger() -> None:
+def test_leakage_follows_the_direction_of_the_score() -> None:
     errors = [standing("far", 0.5, 1.0), standing("near", 0.1, 1.0)]
     assert names(unbeaten(errors, kept)) == ["far"]
     rates = [standing(one.arm, one.row.value.mean, 1.0, better="higher", blind=0.05)
@@ -56,7 +56,7 @@ def test_the_strongest_attack_on_an_arm_is_that_with_the_smallest_error() -> Non
     ]
 
 
-def test_an_attack_worse_than_guessing_reads_what_a_guesser_reads() -> None:
+def test_an_attack_worse_than_guessing_counts_as_guessing() -> None:
     # Both leave an attacker nothing but to guess: the one that keeps more beats the other.
     wild, calm = standing("wild", 1.7, 0.5), standing("calm", 0.95, 0.8)
     assert wild.read == calm.read == -0.9
@@ -66,12 +66,12 @@ def test_an_attack_worse_than_guessing_reads_what_a_guesser_reads() -> None:
     assert names(unbeaten(unguessed, kept)) == ["wild", "calm"]
 
 
-def test_two_that_are_alike_do_not_beat_each_other() -> None:
+def test_equal_points_do_not_dominate_each_other() -> None:
     held = [standing("one", 0.3, 0.9), standing("other", 0.3, 0.9), standing("dear", 0.3, 0.8)]
     assert names(unbeaten(held, kept)) == ["one", "other"]
 
 
-def test_a_model_is_worth_its_last_accuracy_over_that_without_defenses(small: Audit) -> None:
+def test_accuracy_retained_is_relative_to_the_undefended_arm(small: Audit) -> None:
     ((asked, held),) = standings(arms(small, Seed(0))).items()
     assert asked == "The server, about each client: label shares"
     assert [(one.arm, one.attack) for one in held] == [("none", "decaf"), ("noise", "decaf")]
@@ -80,7 +80,7 @@ def test_a_model_is_worth_its_last_accuracy_over_that_without_defenses(small: Au
     assert [round(one.read, 6) for one in held] == [-0.12, -0.8]
 
 
-def test_a_figure_that_is_no_number_stands_nowhere(small: Audit) -> None:
+def test_undefined_scores_give_no_points(small: Audit) -> None:
     spoilt = [
         replace(one, scores=tuple(replace(score, value=float("nan")) for score in one.scores))
         if one.cell.arm == "noise"

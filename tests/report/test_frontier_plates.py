@@ -1,4 +1,4 @@
-"""What defenses leave to be read stands against what the model is then worth."""
+"""The trade-off figures: leakage against accuracy and bytes sent."""
 
 import re
 from dataclasses import replace
@@ -37,13 +37,13 @@ def best(plate: Plate) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_arms_that_another_beats_both_ways_are_named_only_where_there_is_room(
+def test_dominated_arms_are_named_only_if_there_is_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Useless leaves more to be read than dear, and keeps less accuracy.
+    # "useless" has more leakage than "dear" and less accuracy.
     (plate,) = plates(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
     assert best(plate) == {"none": "yes", "cheap": "yes", "dear": "yes", "useless": "no"}
-    assert plate.note.endswith("these stand: none; cheap; dear.")
+    assert plate.note.endswith("strongest attack on each arm: none; cheap; dear.")
     assert {"dear", "useless"} <= words(plate.panels[0].drawing)
     monkeypatch.setattr(frontier_plates, "MOST_NAMES", 3)
     (crowded,) = plates(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
@@ -54,18 +54,18 @@ def words(drawing: str) -> set[str]:
     return {element.text or "" for element in Xml.fromstring(drawing).iter("text")}
 
 
-def test_accuracy_is_told_as_the_part_that_is_kept_and_beside_what_is_read_the_guess() -> None:
+def test_the_table_has_accuracy_retained_and_the_guess() -> None:
     (plate,) = plates(findings(none=4.0, dear=0.5))
-    place = plate.table.heads.index("Accuracy kept, %")
+    place = plate.table.heads.index("Accuracy retained, %")
     kept = {line[0]: line[place] for line in plate.table.lines}
     assert kept == {"none": "100", "dear": "75"}  # 0.6 / 0.8
-    place = plate.table.heads.index("Blind guess")
+    place = plate.table.heads.index("Uninformed guess")
     assert all(line[place].endswith("%") for line in plate.table.lines)
 
 
 @pytest.mark.slow
-def test_the_strongest_attack_on_each_arm_decides_and_the_adaptive_one_is_dashed() -> None:
-    # Cheap helps against who does not know it and not against who does.
+def test_the_strongest_attack_decides_and_adaptive_ones_are_dashed() -> None:
+    # "cheap" helps against attackers that do not know it, but not against the others.
     held = findings(none=3.0, cheap=0.5)
     (fooled,) = plates(held)
     adaptive = [
@@ -82,7 +82,7 @@ def test_the_strongest_attack_on_each_arm_decides_and_the_adaptive_one_is_dashed
     assert {line[1] for line in plate.table.lines} == {"ours", "ours, adapting"}
 
 
-def test_there_is_no_frontier_without_two_arms_of_known_accuracy_one_of_them_bare() -> None:
+def test_a_frontier_needs_an_undefended_arm_and_another_one() -> None:
     assert plates(findings(none=3.0)) == ()
     assert plates(findings(cheap=3.0, dear=1.0)) == ()
     audit = people_audit(findings(none=3.0, cheap=1.0), ACCURACIES)
@@ -101,7 +101,7 @@ def test_names_of_arms_are_escaped() -> None:
 
 
 def dots(drawing: str, colour: int) -> list[tuple[float, float]]:
-    """Where the dots of a colour stand on a drawing, in pixels from its upper left corner."""
+    """The points of one colour, in pixels from the upper left corner of the drawing."""
     place = r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)" style="'
     found = re.findall(rf"{place}[^\"]*fill: var\(--series-{colour}\)", drawing)
     return [(float(x), float(y)) for x, y in found]
@@ -114,7 +114,7 @@ def sending(audit: Audit, **sent: int) -> Audit:
 
 
 def test_a_defense_that_raises_the_error_lies_to_the_left(small: Audit) -> None:
-    # Misplaced without defenses: 6 %; with noise 40 %, which is what a guesser gets.
+    # Error without defenses: 6 %; with noise 40 %, the error of guessing.
     (plate,) = frontier_plates.frontier_plates(arms(small, Seed(0)))
     (panel,) = plate.panels
     (noise, low), (none, high) = dots(panel.drawing, 1)
@@ -129,12 +129,12 @@ def test_a_defense_that_lowers_a_rate_lies_to_the_left() -> None:
     assert cheap < none
 
 
-def test_where_arms_send_unlike_much_less_stands_further_up(small: Audit) -> None:
+def test_a_second_panel_shows_fewer_bytes_higher_up(small: Audit) -> None:
     audit = sending(small, none=4 * 2**20, noise=2**20)
     (plate,) = frontier_plates.frontier_plates(arms(audit, Seed(0)))
     assert [panel.heading for panel in plate.panels] == [
-        "What the model is worth",
-        "What travels",
+        "Accuracy retained",
+        "Bytes sent",
     ]
     drawing = plate.panels[1].drawing
     (noise, few), (none, many) = dots(drawing, 2)
@@ -146,7 +146,7 @@ def test_where_arms_send_unlike_much_less_stands_further_up(small: Audit) -> Non
     assert sizes == ["4.0 MiB", "1.0 MiB"]
 
 
-def test_where_all_send_alike_or_nobody_counted_there_is_nothing_to_set_against(
+def test_equal_or_unknown_bytes_give_no_second_panel(
     small: Audit,
 ) -> None:
     for audit in (small, sending(small, none=2**20, noise=2**20)):
@@ -154,7 +154,7 @@ def test_where_all_send_alike_or_nobody_counted_there_is_nothing_to_set_against(
         assert len(plate.panels) == 1
 
 
-def test_records_told_apart_stand_beside_a_coin() -> None:
+def test_membership_is_compared_with_a_coin() -> None:
     cell = Cell("none", 0, (SERVER,), "lira", "Lira()", "membership", (0, 1))
     held = [
         Finding(replace(cell, arm=arm), client(0), (1.0,), (1.0,),
@@ -165,6 +165,6 @@ def test_records_told_apart_stand_beside_a_coin() -> None:
     (dear, _), (none, _) = dots(plate.panels[0].drawing, 1)
     assert dear < none
     (first, _) = plate.table.lines
-    assert first[plate.table.heads.index("Blind guess")].startswith("50")
+    assert first[plate.table.heads.index("Uninformed guess")].startswith("50")
     assert plate.legend is not None
-    assert "blind guess" in plate.legend
+    assert "guessing" in plate.legend

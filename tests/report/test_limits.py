@@ -1,4 +1,4 @@
-"""A report says what it does not cover."""
+"""A report states its limitations."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from overheard.report.refusals import grouped
 CELL = Cell("none", 0, (SERVER,), "melis", "Melis()", "label_shares", (0, 1))
 
 
-def test_the_last_word_is_that_tests_prove_no_absence(small: Audit) -> None:
+def test_the_last_limitation_is_that_tests_prove_no_absence(small: Audit) -> None:
     assert limit_words(small, arms(small, Seed(0)))[-1] == (
         "Tests cannot prove the absence of risk."
     )
@@ -20,21 +20,19 @@ def test_the_last_word_is_that_tests_prove_no_absence(small: Audit) -> None:
 
 def test_refusals_are_counted(small: Audit) -> None:
     refused = replace(small, refusals=(Refusal(CELL, client(0), ("auxiliary examples",)),) * 3)
-    assert limit_words(refused, arms(refused, Seed(0)))[0].startswith(
-        "3 answers were not measured"
-    )
+    assert limit_words(refused, arms(refused, Seed(0)))[0].startswith("3 claims were not made")
 
 
-def test_one_seed_and_missing_answers_and_unheard_arms_are_named(small: Audit) -> None:
+def test_names_single_seeds_missing_updates_and_unattacked_arms(small: Audit) -> None:
     late = replace(small.arms[1], arm="late", missing=1, answers=3)
     audit = replace(small, arms=(*small.arms, late))
     told = " ".join(limit_words(audit, arms(audit, Seed(0))))
-    assert "one run an arm" in told
-    assert "1 of 12 answers of clients never came" in told  # 4 + 4 + 3 came, 1 did not
-    assert "No attack listened to the arm late." in told
+    assert "one run per arm" in told
+    assert "1 of 12 updates of clients are missing" in told  # 4 + 4 + 3 came, 1 did not
+    assert "No attack ran on the arm late." in told
 
 
-def test_refusals_with_one_reason_make_one_line_that_counts_them(small: Audit) -> None:
+def test_refusals_with_the_same_reason_are_grouped(small: Audit) -> None:
     again = replace(CELL, rounds=(0,))
     refusals = (
         Refusal(CELL, client(0), ("auxiliary examples",)),

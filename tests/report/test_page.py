@@ -118,7 +118,7 @@ def shown(
     page.close()
 
 
-def test_the_page_is_quiet_asks_for_nothing_fits_and_can_be_read(shown: Shown) -> None:
+def test_the_page_loads_nothing_fits_and_is_readable(shown: Shown) -> None:
     page = shown.page
     assert shown.complaints == []
     assert shown.requests == [page.url]
@@ -133,7 +133,7 @@ def test_every_chart_has_a_name_and_a_table_with_its_numbers(shown: Shown) -> No
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_report_on_shifts_fits_can_be_read_and_has_a_table_for_every_chart(
+def test_a_report_on_shifts_is_readable_and_complete(
     browser: "sync_api.Browser", tmp_path: Path, width: int
 ) -> None:
     findings = [
@@ -154,7 +154,7 @@ def test_a_report_on_shifts_fits_can_be_read_and_has_a_table_for_every_chart(
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_report_on_people_fits_can_be_read_and_has_a_table_for_every_chart(
+def test_a_report_on_users_is_readable_and_complete(
     browser: "sync_api.Browser", tmp_path: Path, width: int
 ) -> None:
     findings = [
@@ -182,7 +182,7 @@ def test_a_report_on_people_fits_can_be_read_and_has_a_table_for_every_chart(
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_report_tells_what_each_arm_costs_and_draws_it(
+def test_a_report_shows_the_cost_of_each_arm(
     browser: "sync_api.Browser", small: Audit, tmp_path: Path, width: int
 ) -> None:
     none, noise = small.arms
@@ -210,7 +210,7 @@ def test_a_report_tells_what_each_arm_costs_and_draws_it(
     page.close()
 
 
-def test_a_report_without_shifts_and_people_does_not_speak_of_them(
+def test_a_report_without_shifts_and_users_has_no_such_sections(
     browser: "sync_api.Browser", report: Path
 ) -> None:
     page = browser.new_page()

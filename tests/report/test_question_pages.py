@@ -1,4 +1,4 @@
-"""A report finds the pages of a question by its name, and makes do without."""
+"""A report finds the pages of a question by name, and works without them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -57,19 +57,20 @@ def outside(small: Audit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Audit]:
     questions.cache_clear()
 
 
-def test_every_question_of_ours_has_pages() -> None:
+def test_every_built_in_question_has_pages() -> None:
     assert PAGES.parts().keys() == QUESTIONS.parts().keys()
     assert all(pages_of(name).question == question for name, question in questions().items())
 
 
-def test_a_question_without_pages_is_told_by_the_title_of_its_figure(outside: Audit) -> None:
+def test_a_question_without_pages_is_described_by_its_score_title(outside: Audit) -> None:
     exposure = arms(outside, Seed(0))[0].exposures[0]
     first, best, last = (one.replace("\u00a0", " ") for one in exposure_words(exposure))
     # l1 of 0.20 and 0.04; guessing 1.0 and 0.6.
     assert first.startswith(
-        "The server reads each client's local weather with Degrees off 0.12 K (guessing: 0.80 K"
+        "The server infers each client's local weather with Degrees off 0.12 K (guessing: "
+        "0.80 K"
     )
-    assert best.startswith("Read best: client 1, 0.04")
+    assert best.startswith("Best result: client 1, 0.04")
     assert last.startswith("Attack: decaf, the only one that ran.")
 
 

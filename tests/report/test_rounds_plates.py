@@ -1,4 +1,4 @@
-"""Each round stands in the chart and in the table."""
+"""Each round is in the chart and in the table."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from tests.worlds.audits import shares_finding
 TRUE = (1.0, 0.0)
 
 
-def test_single_rounds_and_the_whole_run_are_told_apart(small: Audit) -> None:
+def test_lists_single_rounds_and_all_rounds(small: Audit) -> None:
     findings = (
         shares_finding("none", client(0), TRUE, (0.9, 0.1)),
         shares_finding("none", client(0), TRUE, (0.8, 0.2), rounds=(1,)),
@@ -28,7 +28,7 @@ def test_without_single_rounds_there_is_no_figure(small: Audit) -> None:
     assert rounds_plates(arms(small, Seed(0))) == ()
 
 
-def test_accuracy_by_round_is_told_for_every_arm_and_only_if_measured(small: Audit) -> None:
+def test_shows_accuracy_by_round_of_measured_arms(small: Audit) -> None:
     plate = accuracy_plate(arms(small, Seed(0)))
     assert plate is not None
     assert plate.table.heads == ("Round", "none", "noise")

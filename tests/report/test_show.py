@@ -33,32 +33,32 @@ def recorded(folder: Path, sizes: tuple[int | None, int | None] = (5, 7)) -> Pat
 def test_counts_what_each_observer_can_read(tmp_path: Path):
     overview = show(recorded(tmp_path / "run"))
     assert dict(overview.facts)["model"] == "Mlp()"
-    assert overview.columns == ("broadcasts", "updates", "sizes in clear")
+    assert overview.columns == ("broadcasts", "updates", "example counts")
     assert {row.observers: row.counts for row in (*overview.rows, overview.total)} == {
         "client/0": ("1", "1", "1"),
         "client/1": ("1", "1", "1"),
         "server": ("1", "2", "2"),
-        "all there is": ("1", "2", "2"),
+        "total": ("1", "2", "2"),
     }
-    assert overview.readers == ("server reads the updates of 2 others one by one.",)
+    assert overview.readers == ("server reads the individual updates of 2 other parties.",)
     assert [one.what for one in overview.in_clear] == ["sizes"]
 
 
 def test_the_text_has_all_of_it_in_columns(tmp_path: Path):
     text = str(overheard.show(recorded(tmp_path / "run")))
     assert "      model Mlp()\n" in text
-    assert "observer      broadcasts  updates  sizes in clear\n" in text
-    assert "server                 1        2               2\n" in text
-    assert text.endswith("sizes 2 senders of 5 to 7 examples, read by server")
+    assert "observer  broadcasts  updates  example counts\n" in text
+    assert "server             1        2               2\n" in text
+    assert text.endswith("sizes 2 senders with 5 to 7 examples, read by server")
 
 
-def test_where_only_weights_travel_text_and_table_say_so(tmp_path: Path):
+def test_says_if_messages_contain_only_weights(tmp_path: Path):
     overview = show(recorded(tmp_path / "run", (None, None)))
-    assert str(overview).endswith("Nothing but weights travels.")
-    assert "Nothing but weights travels." in overview._repr_html_()
+    assert str(overview).endswith("The messages contain nothing but weights.")
+    assert "The messages contain nothing but weights." in overview._repr_html_()
 
 
-def test_no_name_of_a_recording_is_markup_or_commands_a_terminal(tmp_path: Path):
+def test_escapes_names_of_a_recording(tmp_path: Path):
     path = manifest_path(recorded(tmp_path / "run") / "transcript")
     manifest = json.loads(path.read_text())
     path.write_text(json.dumps(manifest | {"model": HOSTILE, "framework": HOSTILE}))

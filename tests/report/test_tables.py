@@ -48,7 +48,7 @@ def test_the_document_gives_every_figure_back(small: Audit) -> None:
     assert document["plan"] == small.plan
 
 
-def test_bytes_and_seconds_of_a_run_stand_in_the_document(small: Audit) -> None:
+def test_the_document_has_bytes_and_seconds_of_runs(small: Audit) -> None:
     counted = replace(small.arms[0], traffic=Traffic(36, 72, 3, 6), seconds=Seconds(1.5, None))
     document = json.loads(as_json(replace(small, arms=(counted, small.arms[1])), ()))
     first, second = document["arms"]
@@ -57,7 +57,7 @@ def test_bytes_and_seconds_of_a_run_stand_in_the_document(small: Audit) -> None:
     assert second["bytes"] is second["seconds"] is None
 
 
-def test_bounds_stand_in_both_files_and_what_has_none_says_nothing(small: Audit) -> None:
+def test_both_files_have_the_bounds_of_claims(small: Audit) -> None:
     bare, bounded = (
         small.findings[0],
         replace(small.findings[1], low=(0.1, 0.7), high=(0.3, 0.9)),
@@ -73,7 +73,7 @@ def test_bounds_stand_in_both_files_and_what_has_none_says_nothing(small: Audit)
     assert (lines[-1]["low"], lines[-1]["high"]) == ("0.1 0.7", "0.3 0.9")
 
 
-def test_timelines_and_controls_stand_in_both_files() -> None:
+def test_both_files_have_timelines_and_controls() -> None:
     planned, control = shift_findings("none", "tracker", 9.0)
     assert planned.timeline is not None
     audit = shift_audit([planned, control])
@@ -97,7 +97,7 @@ def test_timelines_and_controls_stand_in_both_files() -> None:
     assert (lines[-1]["true_since"], lines[-1]["score"]) == ("", "false_alarm")
 
 
-def test_a_finding_without_a_score_has_a_line_too() -> None:
+def test_a_finding_without_scores_has_a_csv_line() -> None:
     _, control = shift_findings("none", "trend", 0.0, has_alarm=False)
     assert control.scores == ()
     (line,) = csv.DictReader(StringIO(as_csv(shift_audit([control]))))
@@ -109,7 +109,7 @@ def test_no_timeline_is_null(small: Audit) -> None:
     assert {one["timeline"] for one in document["findings"]} == {None}
 
 
-def test_a_choice_stands_whole_in_the_document_and_by_its_first_name_in_the_table() -> None:
+def test_candidates_are_in_the_document_and_the_top_one_in_the_csv() -> None:
     one, other = identity_findings("none", "ours", 3.0, has_controls=False)[:2]
     tied = replace(other, claimed=(0.0,) * len(other.claimed), none_of_them=None)
     audit = people_audit([replace(one, true_user="=1+1"), tied], {"none": 0.8})
@@ -125,13 +125,13 @@ def test_a_choice_stands_whole_in_the_document_and_by_its_first_name_in_the_tabl
     assert (lines[-1]["named"], lines[-1]["none_of_them"]) == ("a tie of 12", "")
 
 
-def test_the_document_has_a_line_a_finding(small: Audit) -> None:
+def test_the_document_has_one_line_per_finding(small: Audit) -> None:
     lines = as_json(small, ()).splitlines()
     held = [json.loads(line.rstrip(",")) for line in lines if line.startswith('  {"arm"')]
     assert len(held) == len(small.arms) + len(small.findings)
 
 
-def test_what_is_no_number_is_null(small: Audit) -> None:
+def test_nan_and_infinity_become_null(small: Audit) -> None:
     nothing = Score("kl", float("nan"), "lower", {"uniform": float("inf")}, {})
     audit = replace(small, findings=(replace(small.findings[0], scores=(nothing,)),))
     document = json.loads(as_json(audit, ()), parse_constant=refuse)
@@ -139,7 +139,7 @@ def test_what_is_no_number_is_null(small: Audit) -> None:
     assert figure["value"] is figure["gain"] is figure["blinds"]["uniform"] is None
 
 
-def test_a_table_has_one_line_a_finding_and_score(small: Audit) -> None:
+def test_the_csv_has_one_line_per_finding_and_score(small: Audit) -> None:
     lines = as_csv(small).splitlines()
     assert len(lines) == 1 + 4 * 2
     assert next(csv.reader(lines)) == list(COLUMNS)
@@ -157,7 +157,7 @@ def test_no_text_cell_begins_a_formula(small: Audit, name: str) -> None:
         assert text.isprintable()
 
 
-def test_a_claim_about_thousands_of_records_is_in_the_document_alone(small: Audit) -> None:
+def test_long_claims_are_in_the_document_only(small: Audit) -> None:
     numbers = tuple(float(number) for number in range(MOST_NUMBERS + 1))
     long = replace(small.findings[0], claimed=numbers, true=numbers)
     few = replace(long, claimed=numbers[1:], true=numbers[1:])
@@ -184,7 +184,7 @@ def test_names_in_a_document_come_back_as_they_were(rich: Audit) -> None:
 
 
 @pytest.mark.slow
-def test_what_proves_an_epsilon_stands_beside_it() -> None:
+def test_the_document_has_the_evidence_of_a_proven_epsilon() -> None:
     rates = audit_of(LOCAL, released(1.0, members=60, outsiders=60))
     canaries = replace(rates, arms=tuple(replace(one, canary_odds=1.0) for one in rates.arms))
     for found, keys in (

@@ -7,11 +7,11 @@ PAGES = ("page.html.j2", "experiment_page.html.j2")
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_that_is_told_too_little_is_refused(name: str) -> None:
+def test_refuses_a_page_with_missing_variables(name: str) -> None:
     with pytest.raises(UndefinedError):
         template(name).render()
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_escapes_what_it_is_told(name: str) -> None:
+def test_every_page_escapes_its_variables(name: str) -> None:
     assert template(name).environment.autoescape is True

@@ -1,4 +1,4 @@
-"""The sentences say what the figures say."""
+"""The sentences agree with the results."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def words(audit: Audit, arm: int = 0) -> list[str]:
     return [sentence.replace("\u00a0", " ") for sentence in exposure_words(exposure)]
 
 
-def test_a_leak_is_told_in_points_beside_the_guess_with_interval_and_rounds(
+def test_a_leak_is_described_with_guess_interval_and_rounds(
     small: Audit,
 ) -> None:
     # linf 0.10 and 0.02: mean 6.0 points; two clients drawn with replacement span 2 to 10.
@@ -35,9 +35,11 @@ def test_misplaced_data_are_the_total_variation(small: Audit) -> None:
     )
 
 
-def test_the_client_read_best_stands_beside_its_own_guess(small: Audit) -> None:
+def test_names_the_client_with_the_best_result_and_its_guess(small: Audit) -> None:
     # client/1: linf 0.02, its guess |0.5 - 0.2| = 0.3.
-    assert words(small)[2] == "Read best: client 1, to within 2.0 points (guessing: 30 points)."
+    assert (
+        words(small)[2] == "Best result: client 1, to within 2.0 points (guessing: 30 points)."
+    )
 
 
 def test_one_run_says_that_the_interval_covers_clients_only(small: Audit) -> None:
@@ -46,7 +48,7 @@ def test_one_run_says_that_the_interval_covers_clients_only(small: Audit) -> Non
     )
 
 
-def test_where_nothing_leaks_the_sentence_says_no_better_than_a_guesser(small: Audit) -> None:
+def test_no_leak_is_described_as_no_better_than_guessing(small: Audit) -> None:
     assert words(small, arm=1)[0].startswith(
         "The server reads each client's class shares no better than a guesser: the best attack "
         "is off by 40 points on the class with the largest error (guessing: 40 points"
@@ -54,22 +56,22 @@ def test_where_nothing_leaks_the_sentence_says_no_better_than_a_guesser(small: A
     assert "by chance" in words(small, arm=1)[2]
 
 
-def test_gains_that_may_be_chance_are_not_told_as_a_reading(small: Audit) -> None:
+def test_insignificant_gains_are_not_described_as_leaks(small: Audit) -> None:
     findings = (
         shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3)),
         shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7)),
     )
     assert words(replace(small, findings=findings))[0].startswith(
-        "The server could not be told apart from a guesser about each client's class shares"
+        "The server was not significantly better than guessing each client's class shares"
     )
 
 
-def test_what_was_refused_names_what_was_missing(small: Audit) -> None:
+def test_refusals_name_what_is_missing(small: Audit) -> None:
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("an update",)),))
     assert words(refused) == [
-        "What the server can learn about each client was not measured: no attack could run for "
-        "lack of an update. Not measured is not the same as no leak."
+        "What the server can learn about each client was not measured: no attack could run. "
+        "Missing: an update. Not measured does not mean that there is no leak."
     ]
 
 
@@ -109,7 +111,7 @@ def test_the_cohort_is_not_called_a_client(small: Audit) -> None:
     assert not any("client" in sentence for sentence in told)
 
 
-def test_a_rival_client_reads_the_other_clients(small: Audit) -> None:
+def test_an_observing_client_infers_the_other_clients(small: Audit) -> None:
     rest = tuple(
         shares_finding(
             "none", COHORT, (0.8, 0.2), (0.7, 0.3), seed=seed, observers=(client(4),)
@@ -127,7 +129,7 @@ def test_a_rival_client_reads_the_other_clients(small: Audit) -> None:
     assert words(refused)[0].startswith("What client 4 can learn about the other clients was")
 
 
-def test_what_intervals_were_worth_is_told_before_the_attack(small: Audit) -> None:
+def test_the_coverage_sentence_precedes_the_attack(small: Audit) -> None:
     bounded = shares_finding("none", client(0), (1.0, 0.0), (0.9, 0.1), reach=0.2)
     assert words(replace(small, findings=(bounded,)))[-2].startswith("The 90 % intervals of")
 

@@ -1,4 +1,4 @@
-"""The report is left whole, alike each time, and harmless."""
+"""The report is complete, reproducible and free of injected markup."""
 
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -34,7 +34,7 @@ class Tags(HTMLParser):
             self.headings.append(int(tag[1]))
 
 
-def test_leaves_three_files_and_no_half_ones(small: Audit, tmp_path: Path) -> None:
+def test_writes_three_complete_files(small: Audit, tmp_path: Path) -> None:
     write_report(small, tmp_path / "new", Seed(0))
     assert {path.name for path in (tmp_path / "new").iterdir()} == FILES
 
@@ -90,9 +90,7 @@ def test_headings_never_skip_a_level(small: Audit, tmp_path: Path) -> None:
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_an_audit_in_which_nothing_could_run_is_still_told(
-    small: Audit, tmp_path: Path
-) -> None:
+def test_an_audit_without_results_still_has_a_report(small: Audit, tmp_path: Path) -> None:
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     untested = tuple(replace(run, accuracy={}) for run in small.arms)
     refused = replace(
@@ -100,5 +98,5 @@ def test_an_audit_in_which_nothing_could_run_is_still_told(
     )
     write_report(refused, tmp_path, Seed(0))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Not measured is not the same as no leak." in text
+    assert "Not measured does not mean that there is no leak." in text
     assert "The accuracy of the global model was not measured." in text

@@ -1,4 +1,4 @@
-"""Whether records that are asked about differ in nothing but who holds them."""
+"""Whether members and non-members among the candidate records are exchangeable."""
 
 import torch
 from scipy.stats import chi2_contingency
@@ -8,27 +8,32 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.deal import Deal
 
 SIGNIFICANCE = 0.01
-"""How often labels that differ by chance alone are taken to differ."""
+"""Significance level of the test that labels differ: its false positive rate."""
 
 
-def are_alike(split: Split | None, dataset: Dataset, dealt: Deal) -> bool:
-    """Whether chance alone parted the clients' records in question from those of nobody.
+def are_alike(split: Split | None, dataset: Dataset, partition: Deal) -> bool:
+    """Return whether members and non-members are exchangeable.
 
-    Only then is a record of nobody what one of a client would have been, had it been left out;
-    else a run that gives away of which kind the clients' data are lets members be told from
-    others, though no single record shows. Canaries are parted by a die. Else it takes a split
-    that makes clients alike, examples that are records of their own, and labels that are no
-    more frequent among the former than among the latter (chi-squared test at `SIGNIFICANCE`).
+    If they are not, a run that reveals the distribution of the clients' data separates members
+    from non-members, although it reveals no single record. Canaries are exchangeable, since
+    they are assigned at random. Other candidates are if three conditions hold: the split makes
+    clients alike, every example is a record of its own, and label frequencies do not differ
+    (chi-squared test at `SIGNIFICANCE`).
     """
-    asked = dealt.candidates
-    if dealt.canary_odds is not None:
+    candidates = partition.candidates
+    if partition.canary_odds is not None:
         return True
-    if asked is None or split is None or not split.makes_alike or dataset.records is not None:
+    if (
+        candidates is None
+        or split is None
+        or not split.makes_alike
+        or dataset.records is not None
+    ):
         return False
-    held = torch.zeros(len(asked.labels), dtype=torch.bool)
-    for places in dealt.members.values():
-        held[list(places)] = True
-    kinds = [asked.labels[held], asked.labels[~held]]
-    counts = torch.stack([kind.bincount(minlength=dataset.task.classes) for kind in kinds])
-    there = counts[:, counts.sum(0) > 0].numpy()  # (2, classes of which there are some)
-    return there.shape[1] < 2 or bool(chi2_contingency(there).pvalue >= SIGNIFICANCE)
+    is_member = torch.zeros(len(candidates.labels), dtype=torch.bool)
+    for rows in partition.members.values():
+        is_member[list(rows)] = True
+    groups = [candidates.labels[is_member], candidates.labels[~is_member]]
+    counts = torch.stack([group.bincount(minlength=dataset.task.classes) for group in groups])
+    present = counts[:, counts.sum(0) > 0].numpy()  # (2, classes that occur)
+    return present.shape[1] < 2 or bool(chi2_contingency(present).pvalue >= SIGNIFICANCE)

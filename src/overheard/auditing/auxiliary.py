@@ -1,4 +1,4 @@
-"""Auxiliary examples that do not come from the audited data."""
+"""Auxiliary examples from a data set other than the audited one."""
 
 import torch
 
@@ -13,52 +13,52 @@ from overheard.data.partition.draw import draw
 
 
 def drawn_from(
-    elsewhere: Dataset, audited: Dataset, wanted: Auxiliary, seed: Seed, place: str
+    source: Dataset, audited: Dataset, size: Auxiliary, seed: Seed, place: str
 ) -> Examples:
-    """Auxiliary examples out of another data set, none of which the audited one holds.
+    """Draw auxiliary examples from another data set; skip those in the audited data.
 
     Args:
-        elsewhere: where they are drawn from; its training part.
-        audited: whose clients and test must not be given away.
-        wanted: how many.
-        seed: which.
-        place: in the plan, for the message.
+        source: the data set to draw from; its training part is used.
+        audited: the audited data set; no example of its training or test part is drawn.
+        size: how many examples.
+        seed: of the draw.
+        place: where the plan names the source, for error messages.
 
     Raises:
-        PlanError: if the two are not about the same task, or there are too few examples.
+        PlanError: if the two data sets have different tasks, or there are too few examples.
 
     """
-    _refuse_other_task(elsewhere, audited, place)
-    taken = torch.cat([content_keys(part.inputs) for part in (audited.train, audited.test)])
-    pool = elsewhere.train
-    free = pool.take(~torch.isin(content_keys(pool.inputs), taken))
+    _refuse_other_task(source, audited, place)
+    excluded = torch.cat([content_keys(part.inputs) for part in (audited.train, audited.test)])
+    pool = source.train
+    free = pool.take(~torch.isin(content_keys(pool.inputs), excluded))
     classes = audited.task.classes
-    if wanted.per_class is not None:
-        counts = torch.full((classes,), wanted.per_class)
+    if size.per_class is not None:
+        counts = torch.full((classes,), size.per_class)
     else:
-        counts = apportion(pool.counts(classes).double(), wanted.total or 0)
-    there = free.counts(classes)
-    short = (counts > there).nonzero().flatten().tolist()
+        counts = apportion(pool.counts(classes).double(), size.total or 0)
+    available = free.counts(classes)
+    short = (counts > available).nonzero().flatten().tolist()
     if short:
         label = short[0]
         raise PlanError(
-            f"{place}: {int(counts[label])} examples with label {label} are needed, and "
-            f"{int(there[label])} are there that the audited data do not hold: ask for fewer "
-            "auxiliary examples, or name another data set"
+            f"{place}: {int(counts[label])} examples with label {label} are needed, but the "
+            f"data set has only {int(available[label])} that are not in the audited data: ask "
+            "for fewer auxiliary examples, or name another data set"
         )
     (rows,) = draw(free.labels, counts[None], classes, seed)
     return free.take(rows)
 
 
-def _refuse_other_task(elsewhere: Dataset, audited: Dataset, place: str) -> None:
-    there, here = elsewhere.task, audited.task
-    if (there.shape, there.classes, there.vocabulary) != (
-        here.shape,
-        here.classes,
-        here.vocabulary,
+def _refuse_other_task(source: Dataset, audited: Dataset, place: str) -> None:
+    found, expected = source.task, audited.task
+    if (found.shape, found.classes, found.vocabulary) != (
+        expected.shape,
+        expected.classes,
+        expected.vocabulary,
     ):
         raise PlanError(
-            f"{place}: has examples of shape {there.shape}, {there.classes} classes and the "
-            f"vocabulary {there.vocabulary}; the audited data {here.shape}, {here.classes} and "
-            f"{here.vocabulary}: name a data set of the same form"
+            f"{place}: has examples of shape {found.shape}, {found.classes} classes and "
+            f"vocabulary {found.vocabulary}, but the audited data have {expected.shape}, "
+            f"{expected.classes} and {expected.vocabulary}: name a data set of the same form"
         )

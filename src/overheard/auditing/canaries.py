@@ -1,4 +1,4 @@
-"""Records to put into a federation before it is recorded, and the truth of who got which."""
+"""Canaries to insert into a federation before it is recorded, and their ground truth."""
 
 import io
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ from overheard.plans.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class DrawnCanaries:
-    """What came of drawing canaries.
+    """The files of drawn canaries, and how many each client gets.
 
     Args:
-        files: by client, what it is to learn from besides its own examples.
-        counts: by client, how many these are; none where the die gave it none.
-        outsiders: how many nobody gets.
+        files: by client, the file with the canaries to add to its own examples.
+        counts: by client, the number of its canaries; 0 if the random assignment gave it none.
+        outsiders: the number of held-out canaries, which no client gets.
 
     """
 
@@ -39,43 +39,43 @@ class DrawnCanaries:
 def draw_canaries(
     plan: Plan, folder: Path, *, resources: Resources | None = None
 ) -> DrawnCanaries:
-    """Draw a plan's canaries, and write a file for each client and the truth of who got which.
+    """Draw a plan's canaries; write a file for each client, and the ground truth.
 
-    `client-3.npz` has `x` (canaries x the axes of an example) as the plan's model reads them,
-    and `y`, the numbers of their labels. `truth.json` goes beside the transcript when the run
-    is recorded, with the names that clients have there.
+    `client-3.npz` has `x` (canaries x the axes of an example) in the form that the plan's model
+    reads, and `y`, the label numbers. After the run, put `truth.json` beside the recorded
+    transcript, with the client names that the transcript uses.
 
     Args:
-        plan: whose `[data]` and first seed say which canaries; an audit of the recording takes
-            the same.
+        plan: its `[data]` and first seed determine the canaries; audit the recording with the
+            same ones.
         folder: for the files.
-        resources: where the data lie.
+        resources: where the data are.
 
     Raises:
         PlanError: if the plan has no canaries, or too few records for them.
-        OutputError: if the folder holds those of another plan, or other things.
+        OutputError: if the folder holds the canaries of another plan, or other files.
 
     """
     if plan.data.candidates is None or not plan.data.candidates.are_canaries:
         raise PlanError(
-            'the plan draws no canaries: give [data.candidates] with canaries = "labelled" or '
-            '"mislabelled"'
+            'the plan has no canaries: set canaries = "labelled" or "mislabelled" in '
+            "[data.candidates]"
         )
     dataset = load_data(plan, resources or Resources())
-    dealt = deal_examples(plan, dataset, plan.seeds[0])
-    records = dealt.candidates
+    partition = deal_examples(plan, dataset, plan.seeds[0])
+    records = partition.candidates
     assert records is not None
     AuditFolder(folder).claim(f"# canaries of overheard {version('overheard')}\n{plan.toml()}")
-    files = {who: folder / f"{who.replace('/', '-')}.npz" for who in dealt.members}
-    for who, own in dealt.members.items():
-        write_bytes(files[who], _packed(records, own))
-    truth = GroundTruth({}, {}, members=dealt.members, canaries=examples_digest(records))
+    files = {party: folder / f"{party.replace('/', '-')}.npz" for party in partition.members}
+    for party, rows in partition.members.items():
+        write_bytes(files[party], _packed(records, rows))
+    truth = GroundTruth({}, {}, members=partition.members, canaries=examples_digest(records))
     write_truth(folder, truth)
-    counts = {who: len(own) for who, own in dealt.members.items()}
+    counts = {party: len(rows) for party, rows in partition.members.items()}
     return DrawnCanaries(files, counts, len(records) - sum(counts.values()))
 
 
-def _packed(records: Examples, places: tuple[int, ...]) -> bytes:
-    own, file = list(places), io.BytesIO()
-    np.savez(file, x=records.inputs[own].numpy(), y=records.labels[own].numpy())
+def _packed(records: Examples, rows: tuple[int, ...]) -> bytes:
+    selected, file = list(rows), io.BytesIO()
+    np.savez(file, x=records.inputs[selected].numpy(), y=records.labels[selected].numpy())
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""Messages of which some tensors are left out."""
+"""Messages with a selection of their tensors."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,9 +10,9 @@ from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weigh
 
 
 def chosen(message: Message, names: tuple[str, ...]) -> Message:
-    """The message with these tensors of its weights alone, in this order.
+    """Return the message with only these tensors of its weights, in this order.
 
-    Nothing is read. A message that has just these is given back as it is.
+    No tensor is read. A message with exactly these tensors is returned unchanged.
     """
     body = message.body
     match body:
@@ -31,7 +31,7 @@ def _only(weights: Weights, names: tuple[str, ...]) -> Weights:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chosen(Mapping[str, Tensor]):
-    """Some tensors of a model, each read when it is asked for."""
+    """Some tensors of a model, each read on access."""
 
     weights: Weights
     names: tuple[str, ...]

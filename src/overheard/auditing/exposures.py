@@ -1,4 +1,4 @@
-"""Gathers an audit's findings by who asked what in which arm, the best attack first."""
+"""Groups an audit's findings by arm and threat, with the best attack first."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from overheard.plans.kinds import questions
 
 
 def arms(audit: Audit, seed: Seed) -> tuple[Arm, ...]:
-    """The audit's arms in its order, each with what it gave away.
+    """Return the audit's arms in its order, each with the results of every threat.
 
     Args:
-        audit: all that was found.
-        seed: of the bootstrap behind the intervals.
+        audit: the findings and refusals.
+        seed: of the bootstrap for the intervals.
 
     """
     findings: dict[_Threat, list[Finding]] = defaultdict(list)
@@ -29,7 +29,7 @@ def arms(audit: Audit, seed: Seed) -> tuple[Arm, ...]:
     for refusal in audit.refusals:
         refusals[_threat(refusal)].append(refusal)
     threats = list(dict.fromkeys([*findings, *refusals]))
-    order = list(dict.fromkeys(map(_asked, threats)))  # alike in every arm
+    order = list(dict.fromkeys(map(_asked, threats)))  # the same in every arm
     exposures = [
         _exposure(threat, findings.get(threat, ()), refusals.get(threat, ()), seed)
         for threat in sorted(threats, key=lambda threat: order.index(_asked(threat)))
@@ -83,7 +83,7 @@ def _exposure(
         threat.observers,
         threat.question,
         threat.about,
-        # Of a shift there is no headline where no control ran beside it.
+        # A shift question has no headline score unless a control was run.
         tuple(sorted((case for case in cases if case.headline in case.whole), key=_error)),
         tuple(refusals),
         rows,
@@ -93,14 +93,14 @@ def _exposure(
 
 
 def _unchecked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Of each attack the claims over the most rounds, where there is no truth."""
-    bare = [finding for finding in findings if not finding.is_checked]
+    """Return each attack's unchecked claims over the most rounds."""
+    unchecked = [finding for finding in findings if not finding.is_checked]
     longest = dict[str, tuple[int, ...]]()
-    for finding in bare:
+    for finding in unchecked:
         attack, rounds = finding.cell.attack, finding.cell.rounds
-        known = longest.get(attack, ())
-        longest[attack] = max(known, rounds, key=lambda held: (len(held), held))
-    return tuple(one for one in bare if one.cell.rounds == longest[one.cell.attack])
+        previous = longest.get(attack, ())
+        longest[attack] = max(previous, rounds, key=lambda numbers: (len(numbers), numbers))
+    return tuple(one for one in unchecked if one.cell.rounds == longest[one.cell.attack])
 
 
 def _case(
@@ -124,7 +124,7 @@ def _case(
 
 
 def _error(case: Case) -> float:
-    """Less = reads more, whatever the score's direction; a figure that is none comes last."""
+    """Return a sort key: smaller is a stronger attack; undefined scores sort last."""
     mean = case.row.value.mean
     if not isfinite(mean):
         return inf

@@ -1,4 +1,4 @@
-"""The output folder of one audit: made for one plan, and never taken from another."""
+"""The output folder of an audit, which belongs to one plan."""
 
 import difflib
 from dataclasses import dataclass
@@ -12,34 +12,35 @@ from overheard.core.errors import OutputError
 @final
 @dataclass(frozen=True, slots=True)
 class AuditFolder:
-    """Where an audit leaves what it finds, and takes up again what it left.
+    """The folder in which an audit stores its results, and from which it resumes.
 
     Args:
-        path: the folder; made where it does not exist.
+        path: the folder; created if it does not exist.
 
     """
 
     path: Path
 
     def check(self, plan: str) -> None:
-        """See that the folder is this plan's, or can be; touches nothing.
+        """Check that the folder belongs to this plan or is free; change nothing.
 
         Raises:
-            OutputError: if it is another plan's or holds other things.
+            OutputError: if it belongs to another plan or holds other files.
 
         """
         if self._record.is_file():
             self._compare(self._record.read_text(encoding="utf-8", errors="replace"), plan)
         elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise OutputError(
-                f"{self.path}: is no empty folder and no audit's: choose another with --out"
+                f"{self.path}: is neither empty nor the folder of an audit: choose another "
+                "folder with --out"
             )
 
     def claim(self, plan: str) -> None:
-        """Make the folder this plan's.
+        """Write the plan to the folder, which then belongs to it.
 
         Raises:
-            OutputError: as `check`, or if the disk or the permissions do not allow it.
+            OutputError: as `check`, or if the folder cannot be written.
 
         """
         self.check(plan)
@@ -47,30 +48,30 @@ class AuditFolder:
             write_text(self._record, plan)
 
     def run(self, arm: str, seed: int, *, is_control: bool = False) -> Path:
-        """Where the transcript and the truth of one federation are kept."""
+        """Return the folder of one federation's transcript and ground truth."""
         name = f"{arm.replace(' ', '_')}-seed{seed}"
         return self.path / "runs" / (f"{name}-control" if is_control else name)
 
     @property
     def cells(self) -> Path:
-        """Where finished cells are kept."""
+        """The folder of finished cells."""
         return self.path / "cells"
 
     @property
     def bank(self) -> Path:
-        """Where what is read off virtual clients is kept, for all cells."""
+        """The folder of cached simulation results, shared by all cells."""
         return self.path / "bank"
 
     @property
     def _record(self) -> Path:
         return self.path / "plan.toml"
 
-    def _compare(self, there: str, plan: str) -> None:
-        if there == plan:
+    def _compare(self, existing: str, plan: str) -> None:
+        if existing == plan:
             return
         changes = [
             line
-            for line in difflib.unified_diff(there.splitlines(), plan.splitlines(), n=0)
+            for line in difflib.unified_diff(existing.splitlines(), plan.splitlines(), n=0)
             if line[:1] in "+-" and line[:3] not in {"+++", "---"}
         ]
         raise OutputError(

@@ -1,4 +1,4 @@
-"""Runs that can be listened to, and those that a plan simulates."""
+"""The runs that an audit attacks, and the simulation of those that a plan describes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.subject import subject_of_plan
 
 LARGEST_BATCH = 32
-"""Federations trained side by side at most: beyond it their examples fill the memory."""
+"""Federations trained together at most: the examples of more would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One run, its truth, and what the attacker of a threat knows before it listens.
+    """One run, its ground truth, and the prior knowledge of each threat's attacker.
 
     Args:
-        record: what the report tells of the run.
-        transcript: all that was said.
-        truth: what was the case; None where nobody told.
-        rounds: those with answers, in order.
-        knowledge: by threat.
+        record: the run's entry in the report.
+        transcript: all messages of the run.
+        truth: the ground truth; None if unknown.
+        rounds: the rounds with updates, in order.
+        knowledge: returns the attacker's knowledge under a threat.
         arm: of the plan, with the defenses in force.
 
     """
@@ -52,11 +52,11 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class AuditedRuns:
-    """What an audit listens to.
+    """The runs that an audit attacks.
 
     Args:
-        subject: one sentence on what is audited.
-        heard: the audited runs one by one, each as soon as it is trained or opened.
+        subject: one sentence that describes what is audited.
+        heard: the audited runs, each as soon as it is trained or opened.
 
     """
 
@@ -67,10 +67,11 @@ class AuditedRuns:
 def simulated_runs(
     plan: Plan, supplies: Supplies, home: AuditFolder, progress: Progress
 ) -> AuditedRuns:
-    """Refuse all that can be refused beforehand; the federations run as they are asked for.
+    """Check a plan and return its runs; each federation is trained when it is requested.
 
     Raises:
-        PlanError: if the plan says not who holds what, or names observers who take no part.
+        PlanError: if the plan does not partition the data, or names an observer that is not a
+            party of the run.
 
     """
     refuse_to_simulate_nothing(plan)
@@ -87,19 +88,19 @@ def simulated(
     home: AuditFolder,
     on_round: Callable[[str, int], None],
 ) -> Iterator[Heard]:
-    """Run every arm of a plan under every seed, or open what was run before.
+    """Run every arm of a plan under every seed; open runs that already exist.
 
-    Where there are controls, each run is followed by its own. The runs of an arm are trained
-    side by side, `LARGEST_BATCH` at a time, and then given one by one. Those who train together
-    share the time that it takes. Distilled data have no use of company: each such run is on
-    its own, and so is its time.
+    A control run, if there is one, follows its planned run. The runs of an arm are trained
+    together, `LARGEST_BATCH` at a time, and then yielded one by one; their measured time is
+    shared evenly. Runs with dataset distillation gain nothing from batching, so each is
+    trained and timed alone.
 
     Args:
-        plan: which federations.
-        supplies: its data, and what the work is done on.
-        home: where the transcripts go.
-        on_round: told the arm, and how many rounds are done of the batch in training, those
-            of all its runs together.
+        plan: the federations to run.
+        supplies: the plan's data, and the compute resources.
+        home: the folder for the transcripts.
+        on_round: called with the arm and the number of rounds that the current batch has
+            finished, summed over its runs.
 
     """
     runs = [(seed, is_control) for seed in plan.seeds for is_control in controls(plan)]
@@ -118,26 +119,26 @@ def _trained(
     home: AuditFolder,
     on_round: Callable[[str, int], None],
 ) -> Iterator[Heard]:
-    """Train some runs of an arm, each a seed and whether it is the control."""
+    """Train a batch of runs of an arm; each is a pair (seed, whether it is the control)."""
     first, last = batch[0][0], batch[-1][0]
     seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
-    what = f"{arm.name}, {seeds}: training"
-    on_round(what, 0)
-    deals = [supplies.partition(seed, is_control) for seed, is_control in batch]
+    description = f"{arm.name}, {seeds}: training"
+    on_round(description, 0)
+    partitions = [supplies.partition(seed, is_control) for seed, is_control in batch]
     federations = [
-        federation_of(plan, arm, seed, dealt, supplies.dataset.task, supplies.resources)
-        for (seed, _), dealt in zip(batch, deals, strict=True)
+        federation_of(plan, arm, seed, partition, supplies.dataset.task, supplies.resources)
+        for (seed, _), partition in zip(batch, partitions, strict=True)
     ]
     folders = [home.run(arm.name, seed, is_control=is_control) for seed, is_control in batch]
     rounds = plan.rounds_of(arm)
     is_open = any(committed_rounds(folder) <= rounds for folder in folders)
     watch = Stopwatch(folders) if is_open else None
     trained = run_together(
-        federations, folders, on_round=partial(_count, on_round, watch, what, len(batch))
+        federations, folders, on_round=partial(_count, on_round, watch, description, len(batch))
     )
-    on_round(what, len(batch) * rounds)
-    for (seed, is_control), dealt, federation, folder, (transcript, truth) in zip(
-        batch, deals, federations, folders, trained, strict=True
+    on_round(description, len(batch) * rounds)
+    for (seed, is_control), partition, federation, folder, (transcript, truth) in zip(
+        batch, partitions, federations, folders, trained, strict=True
     ):
         record = ArmRun(
             arm.name,
@@ -149,10 +150,10 @@ def _trained(
             is_control=is_control,
             seconds=read_seconds(folder),
         )
-        # What was rebuilt from distilled data was never sent.
+        # Models derived from distilled data are in `transcript` but were never sent.
         sent = open_transcript(folder)
         yield Heard(
-            run_record(plan, record, supplies.dataset, dealt, sent, transcript),
+            run_record(plan, record, supplies.dataset, partition, sent, transcript),
             transcript,
             with_partition(truth, federation),
             tuple(range(rounds)),
@@ -164,10 +165,10 @@ def _trained(
 def _count(
     on_round: Callable[[str, int], None],
     watch: Stopwatch | None,
-    what: str,
+    description: str,
     runs: int,
     number: int,
 ) -> None:
     if watch is not None:
         watch.lap()
-    on_round(what, runs * (number + 1))
+    on_round(description, runs * (number + 1))

@@ -1,4 +1,4 @@
-"""What the attacker of a threat knows before it listens."""
+"""What the attacker of a threat knows before it observes a run."""
 
 from dataclasses import replace
 from functools import partial
@@ -19,15 +19,15 @@ from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 
 
 def knowledge_of(arm: ArmPlan, seed: int, supplies: Supplies, threat: ThreatPlan) -> Knowledge:
-    """What the attacker of a threat knows before it listens to this arm and seed."""
+    """Return what a threat's attacker knows before it observes the run of an arm and seed."""
     plan, resources = supplies.plan, supplies.resources
     knows, virtual = threat.knows, threat.virtual
-    dealt = supplies.partition(seed)
-    auxiliary = _auxiliary(plan, seed, threat, supplies, dealt)
+    partition = supplies.partition(seed)
+    auxiliary = _auxiliary(plan, seed, threat, supplies, partition)
     training = _training_known(plan, threat, arm, plan.training.recipe, supplies.dataset)
-    guesses = [
-        _training_known(plan, threat, arm, guess, supplies.dataset).recipe
-        for guess in virtual.prior.recipes
+    assumed_recipes = [
+        _training_known(plan, threat, arm, recipe, supplies.dataset).recipe
+        for recipe in virtual.prior.recipes
     ]
     return Knowledge(
         classes=supplies.dataset.task.classes,
@@ -35,7 +35,7 @@ def knowledge_of(arm: ArmPlan, seed: int, supplies: Supplies, threat: ThreatPlan
         auxiliary=auxiliary if "auxiliary" in knows and len(auxiliary) else None,
         recipe=training.recipe if "recipe" in knows else None,
         defenses=arm.defenses if "defenses" in knows else None,
-        prior=replace(virtual.prior, recipes=tuple(guesses)),
+        prior=replace(virtual.prior, recipes=tuple(assumed_recipes)),
         means=Means(
             seed=Seed(seed).child("bank"),
             virtual_clients=virtual.clients,
@@ -44,16 +44,16 @@ def knowledge_of(arm: ArmPlan, seed: int, supplies: Supplies, threat: ThreatPlan
             workers=resources.workers,
             cluster=resources.cluster,
         ),
-        people=KnownUsers() if dealt.who is None else dealt.who.known,
-        background=dealt.background,
-        candidates=dealt.candidates,
+        people=KnownUsers() if partition.who is None else partition.who.known,
+        background=partition.background,
+        candidates=partition.candidates,
     )
 
 
 def _training_known(
     plan: Plan, threat: ThreatPlan, arm: ArmPlan, recipe: Recipe, dataset: Dataset
 ) -> Training:
-    """Model and recipe as an attacker takes them to be: changed by defenses that it knows."""
+    """Return model and recipe as the attacker assumes them, with the defenses it knows."""
     training = Training(partial(plan.training.model.build, dataset.task), recipe)
     if "defenses" in threat.knows:
         for defense in arm.defenses:
@@ -62,11 +62,11 @@ def _training_known(
 
 
 def _auxiliary(
-    plan: Plan, seed: int, threat: ThreatPlan, supplies: Supplies, dealt: Deal
+    plan: Plan, seed: int, threat: ThreatPlan, supplies: Supplies, partition: Deal
 ) -> Examples:
-    """The attacker's own examples, as its threat has them come about."""
+    """Return the attacker's auxiliary examples, as its threat specifies them."""
     if threat.auxiliary_from is None:
-        auxiliary = dealt.auxiliary
+        auxiliary = partition.auxiliary
     else:
         auxiliary = examples_from_elsewhere(plan, seed, threat.auxiliary_from, supplies)
     if not threat.auxiliary_shift or not len(auxiliary):

@@ -1,4 +1,4 @@
-"""Lets the attacks of one threat listen to one run: findings, or refusals that say why."""
+"""Runs the attacks of a threat on a run: findings, or refusals with their reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -24,23 +24,23 @@ from overheard.findings.finding import Cell, Finding, Refusal
 from overheard.plans.kinds import question_of
 from overheard.plans.plan import ThreatPlan
 
-NOBODY = "an answer of somebody who does not observe"
-"""What is missing where only the observers' own updates are visible."""
+NOBODY = "an update from a client that is not an observer"
+"""What is missing if only the observers' own updates are visible."""
 
 
 def listen(
     run: Heard, threat: ThreatPlan, store: CellStore, progress: Progress
 ) -> Iterator[CellResult]:
-    """Let all attacks of one threat listen to one run, a result for each cell."""
-    said = Renamed(run.transcript, run.truth or NO_TRUTH)
+    """Run all attacks of a threat on one run; yield a result for each cell."""
+    messages = Renamed(run.transcript, run.truth or NO_TRUTH)
     if threat.pseudonyms == "round":
         draws = Seed(run.record.seed).child("pseudonyms")
-        said = renamed(said.transcript, said.truth, draws)
-    view = said.transcript.seen_by(*threat.listeners)
-    # Observers know their own data: asked about all, they are asked about the rest.
-    truth = None if run.truth is None else said.truth.without(threat.listeners)
-    targets = _targets(said.transcript, threat)
-    heard = {who: _heard(view, truth, who) for who in targets}
+        messages = renamed(messages.transcript, messages.truth, draws)
+    view = messages.transcript.seen_by(*threat.listeners)
+    # Observers know their own data, so a claim about the cohort is about the other clients.
+    truth = None if run.truth is None else messages.truth.without(threat.listeners)
+    targets = _targets(messages.transcript, threat)
+    observed = {target: _heard(view, truth, target) for target in targets}
     knowledge = cache(partial(run.knowledge, threat))
     for attack in threat.attacks:
         question = question_of(attack)
@@ -60,28 +60,29 @@ def listen(
             is_adaptive=threat.adapts(attack, run.arm),
         )
         run_name = f"seed {cell.seed}{', control' if cell.is_control else ''}"
-        what = f"{cell.arm}, {run_name}: {cell.attack}"
-        told = partial(_told, knowledge, progress)
-        hear = partial(_listen, attack, question.scorer, view, truth, told, store)
-        whole = hear(cell, targets, what)
-        yield whole
-        progress.tick(what)
+        description = f"{cell.arm}, {run_name}: {cell.attack}"
+        knowledge_at = partial(_told, knowledge, progress)
+        run_cell = partial(_listen, attack, question.scorer, view, truth, knowledge_at, store)
+        all_rounds = run_cell(cell, targets, description)
+        yield all_rounds
+        progress.tick(description)
         for number in rounds_alone(threat, question, run.rounds):
-            # A client that sat out a round has nothing in it to be read; one whose updates can
-            # be read in no round at all was refused above.
-            there = [target for target in targets if number in heard[target]]
-            during = f"{what}, round {number}"
-            if there and whole.findings and len(run.rounds) > 1:
-                yield hear(replace(cell, rounds=(number,)), there, during)
-            progress.tick(during)
+            # Clients without an observed update in this round are skipped. Clients without one
+            # in any round were refused above.
+            present = [target for target in targets if number in observed[target]]
+            in_round = f"{description}, round {number}"
+            if present and all_rounds.findings and len(run.rounds) > 1:
+                yield run_cell(replace(cell, rounds=(number,)), present, in_round)
+            progress.tick(in_round)
 
 
-def _told(knowledge: Callable[[], Knowledge], progress: Progress, what: str) -> Knowledge:
-    """Return what an attacker knows, and let it report the progress of its own work."""
+def _told(
+    knowledge: Callable[[], Knowledge], progress: Progress, description: str
+) -> Knowledge:
+    """Return the attacker's knowledge, set up to report the progress of the attack."""
     known = knowledge()
-    return replace(
-        known, means=replace(known.means, on_progress=partial(progress.beside, what))
-    )
+    on_progress = partial(progress.beside, description)
+    return replace(known, means=replace(known.means, on_progress=on_progress))
 
 
 def _listen(
@@ -93,24 +94,24 @@ def _listen(
     store: CellStore,
     cell: Cell,
     targets: Sequence[Party],
-    what: str,
+    description: str,
 ) -> CellResult:
-    """Let one attack listen to some rounds, claim and be scored, unless it was before."""
-    known = store.load(cell)
-    if known is not None:
-        return known
-    knowledge, heard = knowledge_at(what), view.during(cell.rounds)
-    lacks = {target: _lacks(attack, heard, truth, knowledge, target) for target in targets}
-    able = [target for target in targets if not lacks[target]]
-    refusals = [Refusal(cell, target, lacks[target]) for target in targets if lacks[target]]
+    """Run one attack on some rounds and score its claims; load the result if it is stored."""
+    stored = store.load(cell)
+    if stored is not None:
+        return stored
+    knowledge, observed = knowledge_at(description), view.during(cell.rounds)
+    missing = {target: _lacks(attack, observed, truth, knowledge, target) for target in targets}
+    able = [target for target in targets if not missing[target]]
+    refusals = [Refusal(cell, target, missing[target]) for target in targets if missing[target]]
     seed, claims = Seed(cell.seed).child("attack", cell.attack), dict[Party, Claim]()
     try:
-        claims |= attack.infer(heard, able, knowledge, seed) if able else {}
+        claims |= attack.infer(observed, able, knowledge, seed) if able else {}
     except NeedsError:
-        # What one target lacks is no reason to be silent about the others.
+        # The failure may concern one target only: try the targets one by one.
         for target in able:
             try:
-                claims |= attack.infer(heard, (target,), knowledge, seed)
+                claims |= attack.infer(observed, (target,), knowledge, seed)
             except NeedsError as error:
                 refusals.append(Refusal(cell, target, (str(error),)))
     findings = list[Finding]()
@@ -118,7 +119,7 @@ def _listen(
         try:
             findings.append(_finding(cell, target, claim, scorer, truth, knowledge))
         except NeedsError as error:
-            # The truth does not say what was claimed, as of who is behind a client.
+            # The ground truth lacks what is claimed, such as the user behind a client.
             refusals.append(Refusal(cell, target, (str(error),)))
     result = CellResult(cell, tuple(findings), tuple(refusals))
     store.save(result)
@@ -126,22 +127,22 @@ def _listen(
 
 
 def _heard(view: View, truth: GroundTruth | None, target: Party) -> frozenset[int]:
-    """The rounds in which the target was heard; none where all came of the observers."""
-    heard = frozenset(view.heard(target))
+    """Return the rounds with updates of the target; none if all are the observers' own."""
+    observed = frozenset(view.heard(target))
     if truth is None or not truth.are_counts_told:
-        return heard
-    return truth.rounds_of(target) & heard
+        return observed
+    return truth.rounds_of(target) & observed
 
 
 def _lacks(
     attack: Attack[Any],
-    heard: View,
+    view: View,
     truth: GroundTruth | None,
     knowledge: Knowledge,
     target: Party,
 ) -> tuple[str, ...]:
-    missing = missing_needs(attack, heard, target, knowledge)
-    if missing or _heard(heard, truth, target):
+    missing = missing_needs(attack, view, target, knowledge)
+    if missing or _heard(view, truth, target):
         return missing
     return (NOBODY,)
 
@@ -180,7 +181,7 @@ def _finding(
         claimed,
         true=true.numbers(),
         scores=scorer.score(claim, true, scorer.guesses(true, knowledge)),
-        true_since=None if (told := true.timeline()) is None else told.since,
+        true_since=None if (timeline := true.timeline()) is None else timeline.since,
         true_user=truth.users.get(target),
     )
 
@@ -190,7 +191,9 @@ def _targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, ...]:
         return (COHORT,)
     parties = transcript.parties()
     if threat.pseudonyms == "round":
-        # Clients stay the readers of what is broadcast; what they send is under other names.
+        # Clients read broadcasts under their own names but send under pseudonyms.
         parties = tuple({message.sender for message in transcript.messages})
-    clients = [who for who in parties if who not in (SERVER, COHORT) and not is_shadow(who)]
+    clients = [
+        party for party in parties if party not in (SERVER, COHORT) and not is_shadow(party)
+    ]
     return tuple(sorted(set(clients) - set(threat.listeners), key=by_number))

@@ -1,4 +1,4 @@
-"""How far an audit has come."""
+"""The progress of an audit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import final
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far an audit has come: `done` of `total` pieces of work, now at `what`."""
+    """The progress of an audit: `done` of `total` work items, currently at `what`."""
 
     what: str
     done: int
@@ -19,10 +19,10 @@ OnStep = Callable[[Step], None]
 
 @final
 class Progress:
-    """Counts pieces of work, and tells a listener when some are done.
+    """Counts finished work items and reports each change to a callback.
 
     Args:
-        on_step: the listener; None = nobody listens.
+        on_step: the callback; None = no reports.
 
     """
 
@@ -33,20 +33,20 @@ class Progress:
         self._total = 0
 
     def expect(self, pieces: int) -> None:
-        """Say how many pieces of work there are in all."""
+        """Set the total number of work items."""
         self._total = pieces
 
     def tick(self, what: str) -> None:
-        """Count one more piece of work as done."""
+        """Count one more work item as done."""
         self._tell(what, self._done + 1)
         self._base = self._done
 
     def rounds(self, what: str, done: int) -> None:
-        """Count rounds as done of the runs that started after the last tick."""
+        """Report finished rounds of the runs that started after the last `tick`."""
         self._tell(what, self._base + done)
 
     def beside(self, what: str, work: str, done: int, total: int) -> None:
-        """Tell how much is done of the work within a piece; the count of pieces stays."""
+        """Report progress within a work item; the count of items does not change."""
         self._tell(f"{what}: {work} {done} of {total}", self._done)
 
     def _tell(self, what: str, done: int) -> None:

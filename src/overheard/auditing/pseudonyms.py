@@ -1,4 +1,4 @@
-"""Hides who sent what behind a new name in every round, as a shuffler between them would."""
+"""Gives every client a new pseudonym in each round, as a shuffler would."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 
 ANSWERS = (Update, DistilledSet)
-"""What a client sends; where it distils, what follows from its set goes with the set."""
+"""Messages of clients. An update derived from a distilled set moves with that set."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """A run in which every update comes from a sender of its own.
+    """A run in which every update has its own pseudonym as sender.
 
     Args:
-        transcript: the same messages; those of clients under new names and in another order.
-        truth: the same, by the new names.
+        transcript: the same messages; those of clients have new senders and another order.
+        truth: the same ground truth, by pseudonym.
 
     """
 
@@ -33,58 +33,62 @@ class Renamed:
 
 
 def renamed(transcript: Transcript, truth: GroundTruth, seed: Seed) -> Renamed:
-    """Give each update of a client a sender `anon/ROUND-NUMBER`, numbered by chance.
+    """Replace the sender of each client update by `anon/ROUND-NUMBER`, numbered at random.
 
-    The order of the updates within a round is that of the numbers, so that it tells nothing
-    either (Bittau et al. 2017, Prochlo: the shuffler). What failed to answer is left out: who
-    was asked is not for the server to know. Shadow devices, which are the server's own, keep
-    their names. The truth keeps no shifts: no new name lasts long enough to have one.
+    Updates within a round are ordered by these numbers, so that their order reveals nothing
+    (Bittau et al. 2017, Prochlo: the shuffler). Missing updates are left out, since the server
+    must not learn which clients were sampled. Shadow devices belong to the server and keep
+    their names. The ground truth has no shifts, since every pseudonym lasts one round only.
     """
     by_round = defaultdict[int, list[Message]](list)
     for message in transcript.messages:
         by_round[message.round].append(message)
     messages, names = list[Message](), dict[tuple[int, Party], Party]()
-    for number, said in by_round.items():
+    for number, in_round in by_round.items():
         sent = defaultdict[Party, list[Message]](list)
-        for one in said:
-            if isinstance(one.body, ANSWERS) and not _keeps_its_name(one.sender):
-                sent[one.sender].append(one)
-        hidden = list(sent)
-        order = torch.randperm(len(hidden), generator=seed.child("round", number).generator())
+        for message in in_round:
+            if isinstance(message.body, ANSWERS) and not _keeps_its_name(message.sender):
+                sent[message.sender].append(message)
+        senders = list(sent)
+        order = torch.randperm(len(senders), generator=seed.child("round", number).generator())
         messages += [
-            one
-            for one in said
-            if one.sender not in hidden and not isinstance(one.body, Missing)
+            message
+            for message in in_round
+            if message.sender not in senders and not isinstance(message.body, Missing)
         ]
-        for rank, place in enumerate(order.tolist()):
+        for rank, index in enumerate(order.tolist()):
             name = Party(f"anon/{number}-{rank}")
-            names[number, hidden[place]] = name
-            messages += [replace(one, sender=name) for one in sent[hidden[place]]]
+            names[number, senders[index]] = name
+            messages += [replace(message, sender=name) for message in sent[senders[index]]]
     return Renamed(Transcript(tuple(messages)), _renamed_truth(truth, names))
 
 
-def _keeps_its_name(who: Party) -> bool:
-    return who == SERVER or is_shadow(who)
+def _keeps_its_name(party: Party) -> bool:
+    return party == SERVER or is_shadow(party)
 
 
 def _renamed_truth(truth: GroundTruth, names: Mapping[tuple[int, Party], Party]) -> GroundTruth:
     return GroundTruth(
         counts={
-            (number, names[number, who]): counts
-            for (number, who), counts in truth.counts.items()
-            if (number, who) in names
+            (number, names[number, party]): counts
+            for (number, party), counts in truth.counts.items()
+            if (number, party) in names
         },
         accuracy=truth.accuracy,
-        users={new: truth.users[who] for (_, who), new in names.items() if who in truth.users},
+        users={
+            name: truth.users[party]
+            for (_, party), name in names.items()
+            if party in truth.users
+        },
         attributes=truth.attributes,
         are_counts_told=truth.are_counts_told,
         partition=None
         if truth.partition is None
         else truth.partition.renamed(
             {
-                (number, who): (number, new)
-                for (number, who), new in names.items()
-                if (number, who) in truth.partition.rows
+                (number, party): (number, name)
+                for (number, party), name in names.items()
+                if (number, party) in truth.partition.rows
             }
         ),
     )

@@ -1,4 +1,4 @@
-"""What a report tells of one run: answers, bytes, and the defenses in force."""
+"""The report's record of a run: updates, bytes and the defenses in force."""
 
 from dataclasses import replace
 
@@ -15,8 +15,8 @@ from overheard.findings.finding import ArmDefense, ArmRun
 from overheard.findings.traffic import traffic_of
 from overheard.plans.plan import ArmPlan, Plan
 
-NOBODY_ELSE = "nobody: under this protocol no weights travel"
-"""Who could switch off that distilled data travel."""
+NOBODY_ELSE = "nobody: this protocol sends no weights"
+"""Which party could switch off that only distilled data are sent."""
 
 
 def run_record(
@@ -27,15 +27,15 @@ def run_record(
     sent: Transcript,
     heard: Transcript,
 ) -> ArmRun:
-    """Complete the record of a run by what its transcript and its partition tell.
+    """Complete the record of a run with figures of its transcript and partition.
 
     Args:
         plan: of the audit.
-        run: what is known of it so far.
-        dataset: the audited one.
-        partition: who holds which examples.
-        sent: all that was sent.
-        heard: what attackers are told: models that follow from distilled data, for example.
+        run: the record so far.
+        dataset: the audited data set.
+        partition: which client holds which examples.
+        sent: all messages that were sent.
+        heard: the messages given to attacks, with models derived from distilled data.
 
     """
     bodies = [type(message.body) for message in heard.messages]
@@ -50,7 +50,7 @@ def run_record(
 
 
 def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
-    """Return the defenses of an arm, with what each promises and what its noise comes to."""
+    """Return an arm's defenses, each with its formal promise and its accounted epsilon."""
     share = plan.training.participation
     promised = Run(plan.rounds_of(arm), share, sampling_rate(plan.data.clients, share))
     records = [_record(one, promised) for one in arm.defenses]
@@ -62,9 +62,9 @@ def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
 
 
 def recorded_defenses(manifest: Manifest, rounds: int) -> tuple[ArmDefense, ...]:
-    """Return the defenses as a recording states them; nobody has verified that they acted.
+    """Return the defenses that a recording states; that they were applied is not verified.
 
-    That clients were drawn counts for nothing: a recording does not tell how.
+    Client sampling is not credited, since a recording does not say how clients were sampled.
     """
     run = Run(max(rounds, 1), manifest.participation or 1.0)
     return tuple(

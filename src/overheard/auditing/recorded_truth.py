@@ -1,4 +1,4 @@
-"""The truth beside a recording, as far as it can be one of that run."""
+"""The ground truth of a recording, checked against its transcript and the plan."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,23 +15,28 @@ from overheard.federation.digest import examples_digest
 
 
 def recorded_truth(
-    recording: Path, transcript: Transcript, classes: int, dealt: Deal, *, is_elsewhere: bool
+    recording: Path,
+    transcript: Transcript,
+    classes: int,
+    partition: Deal,
+    *,
+    is_elsewhere: bool,
 ) -> GroundTruth | None:
-    """What `truth.json` says of the run; None where it was kept back.
+    """Read and check `truth.json`; return None if there is no such file.
 
-    Canaries of clients whom it does not name are set aside: they may have learned from theirs
-    or not.
+    Canaries of clients that the file does not name are set aside, since it is unknown whether
+    these clients trained on them.
 
     Args:
         recording: the folder of the run.
-        transcript: what was said in it.
-        classes: how many labels there are.
-        dealt: whom the plan gives which records.
-        is_elsewhere: whether the run was not simulated here, so that nothing else tells that
-            the records are the plan's.
+        transcript: the messages of the run.
+        classes: the number of classes.
+        partition: the plan's partition, with the candidate records of each client.
+        is_elsewhere: whether the run was not simulated by Overheard; the digest of the canaries
+            is then the only evidence that the records are the plan's.
 
     Raises:
-        TranscriptError: if it lacks who sent something, or tells what cannot be.
+        TranscriptError: if an update has no counts, or an entry is impossible.
 
     """
     if not has_truth(recording):
@@ -40,63 +45,63 @@ def recorded_truth(
     if truth.are_counts_told:
         _refuse_incomplete_counts(place, transcript, truth, classes)
     _refuse_strangers(place, transcript, truth)
-    asked = dealt.candidates
-    if asked is None or not truth.members:
+    candidates = partition.candidates
+    if candidates is None or not truth.members:
         return truth
-    if (truth.canaries or is_elsewhere) and truth.canaries != examples_digest(asked):
+    if (truth.canaries or is_elsewhere) and truth.canaries != examples_digest(candidates):
         raise TranscriptError(
-            f"{place}: is about other canaries than the plan draws: take the [data] and the "
-            "seed by which `overheard canaries` drew them"
+            f"{place}: lists other canaries than the plan draws: use the [data] and the seed "
+            "with which `overheard canaries` drew them"
         )
-    hands = [set(own) for own in dealt.members.values()]
-    for who, places in truth.members.items():
-        if set(places) not in hands:
+    unclaimed = [set(rows) for rows in partition.members.values()]
+    for party, rows in truth.members.items():
+        if set(rows) not in unclaimed:
             raise TranscriptError(
-                f"{place}: {who} has records that the plan gives to nobody, or not to one "
-                "client and all of them: take the [data] and the seed of the run and, of "
-                "canaries, the truth.json that `overheard canaries` wrote, in which nothing "
-                "may be changed but names of clients"
+                f"{place}: the records of {party} are not those that the plan gives to one "
+                "client: use the [data] and the seed of the run. For canaries, use the "
+                "truth.json that `overheard canaries` wrote, and change nothing in it but "
+                "names of clients"
             )
-        hands.remove(set(places))
-    return replace(truth, set_aside=frozenset[int]().union(*hands))
+        unclaimed.remove(set(rows))
+    return replace(truth, set_aside=frozenset[int]().union(*unclaimed))
 
 
 def _refuse_incomplete_counts(
     place: Path, transcript: Transcript, truth: GroundTruth, classes: int
 ) -> None:
-    for (number, who), counts in truth.counts.items():
+    for (number, party), counts in truth.counts.items():
         if len(counts) != classes or int(counts.min()) < 0 or not bool(counts.any()):
             raise TranscriptError(
-                f"{place}: round {number}, {who}: {counts.tolist()} are no "
-                f"counts of {classes} labels: write how many examples of each it trained on"
+                f"{place}: round {number}, {party}: {counts.tolist()} are not counts of "
+                f"{classes} labels: write how many examples of each label it trained on"
             )
     for message in transcript.messages:
-        answer = (message.round, message.sender)
+        update_key = (message.round, message.sender)
         if (
             isinstance(message.body, Update)
             and not is_shadow(message.sender)
-            and answer not in truth.counts
+            and update_key not in truth.counts
         ):
             raise TranscriptError(
-                f"{place}: has nothing on {message.sender} in round "
-                f"{message.round}, which sent an update then: add its label counts"
+                f"{place}: has no label counts of {message.sender} in round "
+                f"{message.round}, in which it sent an update: add them"
             )
 
 
 def _refuse_strangers(place: Path, transcript: Transcript, truth: GroundTruth) -> None:
     parties, last = transcript.parties(), max((n for n, _ in truth.counts), default=0)
-    for who, rounds in truth.shifts.items():
-        if who not in parties or not all(1 <= number <= last for number in rounds):
+    for party, rounds in truth.shifts.items():
+        if party not in parties or not all(1 <= number <= last for number in rounds):
             raise TranscriptError(
-                f"{place}: {who} shifts in the rounds {list(rounds)}, but the run is of "
-                f"{', '.join(parties)}, and its rounds end with {last}: name its clients, and "
-                "rounds from 1 on"
+                f"{place}: says that {party} shifts in the rounds {list(rounds)}, but the "
+                f"parties of the run are {', '.join(parties)} and its last round is {last}: "
+                f"name its clients, and rounds from 1 to {last}"
             )
-    holders = {who for who in parties if who != SERVER and not is_shadow(who)}
-    told = (("who {} are", truth.users, parties), ("what {} hold", truth.members, holders))
-    for what, named, there in told:
-        if strangers := sorted(named.keys() - set(there)):
+    holders = {party for party in parties if party != SERVER and not is_shadow(party)}
+    entries = (("users", truth.users, parties), ("members", truth.members, holders))
+    for key, named, allowed in entries:
+        if unknown := sorted(named.keys() - set(allowed)):
             raise TranscriptError(
-                f"{place}: says {what.format(', '.join(strangers))}, but the run is of "
-                f"{', '.join(parties)}: name its clients as they are named there"
+                f"{place}: {key!r} names {', '.join(unknown)}, but the parties of the run are "
+                f"{', '.join(parties)}: use the names of its clients"
             )

@@ -1,4 +1,4 @@
-"""A run recorded elsewhere, held against the plan by which it is to be audited."""
+"""A recorded run, checked against the plan that audits it."""
 
 from functools import partial
 from hashlib import blake2b
@@ -39,13 +39,13 @@ from overheard.plans.plan import ArmPlan, Plan
 from overheard.plans.subject import subject_of_recording
 
 RECORDED = "recorded"
-"""Name of the one arm of an audit of a recorded run."""
+"""Name of the single arm in the audit of a recording."""
 
 
 def recorded_runs(
     plan: Plan, supplies: Supplies, recording: Path, progress: Progress
 ) -> AuditedRuns:
-    """Open the one run of a recording. Raises as `recorded`."""
+    """Open the run of a recording and check the observers; raise as `recorded` does."""
     run = recorded(plan, supplies, recording)
     parties = run.transcript.parties()
     refuse_strangers(plan, parties)
@@ -56,24 +56,24 @@ def recorded_runs(
 
 
 def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
-    """Open a recorded run: `transcript/` and, where it was not kept back, `truth.json`.
+    """Open a recorded run: `transcript/` and, if it exists, `truth.json`.
 
-    Of tensors that the plan's model does not have as parameters, such as the running means of a
-    batch normalisation, no attack is told; they count as traffic.
+    Attacks do not get tensors that are not parameters of the plan's model, such as the running
+    means of a batch normalisation; these count as traffic only.
 
     Raises:
-        PlanError: if the plan's data, deal, model, recipe or defenses are not those of the run,
-            or it asks about records that nobody put into it.
-        TranscriptError: if it is damaged, or its truth lacks who sent something.
+        PlanError: if the plan's data, partition, model, recipe or defenses differ from those of
+            the run, or if it asks about records of unknown membership.
+        TranscriptError: if the recording is damaged, or its ground truth is incomplete.
 
     """
     manifest, dataset = read_manifest(recording), supplies.dataset
     whole = open_transcript(recording)
     _refuse_other_data(recording, manifest, dataset)
     transcript = _of_the_model(recording, manifest, whole, plan, dataset)
-    dealt = _dealt(recording, manifest, transcript, supplies)
+    partition = _dealt(recording, manifest, transcript, supplies)
     truth = recorded_truth(
-        recording, transcript, dataset.task.classes, dealt, is_elsewhere=not manifest.data
+        recording, transcript, dataset.task.classes, partition, is_elsewhere=not manifest.data
     )
     seed, arm = plan.seeds[0], _arm_in_force(recording, manifest, plan)
     rounds = _rounds_answered(transcript)
@@ -87,7 +87,7 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
         has_truth=truth is not None,
     )
     return Heard(
-        run_record(plan, record, dataset, dealt, whole, transcript),
+        run_record(plan, record, dataset, partition, whole, transcript),
         transcript,
         truth,
         rounds,
@@ -97,7 +97,7 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
 
 
 def identity(recording: Path) -> str:
-    """A short text that differs where anything that was recorded differs.
+    """Return a digest of everything in the recording.
 
     Raises:
         TranscriptError: if the recording cannot be read.
@@ -106,7 +106,7 @@ def identity(recording: Path) -> str:
     transcript = transcript_folder(recording)
     read_manifest(recording)
     digest = blake2b(read_inside(manifest_path(transcript), transcript), digest_size=12)
-    # Each message stands there with the digest of its weights.
+    # The stored messages include digests of their weights.
     for number in range(committed_rounds(recording)):
         digest.update(read_inside(messages_path(transcript, number), transcript))
     if has_truth(recording):
@@ -116,96 +116,97 @@ def identity(recording: Path) -> str:
 
 
 def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) -> None:
-    there, here = manifest.task, dataset.task
-    if there is None:
+    recorded_task, task = manifest.task, dataset.task
+    if recorded_task is None:
         return
-    if there.class_names != here.class_names:
+    if recorded_task.class_names != task.class_names:
         raise PlanError(
-            f"{recording}: has the classes {', '.join(there.class_names)}, the plan's "
-            f"data {', '.join(here.class_names)}: name the data the run was about"
+            f"{recording}: has the classes {', '.join(recorded_task.class_names)}, the plan's "
+            f"data have {', '.join(task.class_names)}: name the data of the run in the plan"
         )
-    if there.shape != here.shape:
+    if recorded_task.shape != task.shape:
         raise PlanError(
-            f"{recording}: is about examples of shape {there.shape}, the plan's data have "
-            f"{here.shape}: name the data the run was about"
+            f"{recording}: has examples of shape {recorded_task.shape}, the plan's data have "
+            f"{task.shape}: name the data of the run in the plan"
         )
 
 
 def _rounds_answered(transcript: Transcript) -> tuple[int, ...]:
-    """The rounds in which some client said what it learned, in order."""
-    told = (Update, DistilledSet, Aggregate)
-    return tuple(sorted({m.round for m in transcript.messages if isinstance(m.body, told)}))
+    """Return the rounds in which a client contributed an update, in order."""
+    kinds = (Update, DistilledSet, Aggregate)
+    return tuple(sorted({m.round for m in transcript.messages if isinstance(m.body, kinds)}))
 
 
 def _of_the_model(
     recording: Path, manifest: Manifest, whole: Transcript, plan: Plan, dataset: Dataset
 ) -> Transcript:
-    """The transcript as far as it tells of the parameters of the plan's model.
+    """Select the parameters of the plan's model from all messages.
 
-    An attacker that is told another model or recipe would be told a falsehood.
+    Refuse a plan whose model or recipe differs from that of the run: attackers would get wrong
+    knowledge.
     """
     model, recipe = plan.training.model, plan.training.recipe
     if manifest.recipe is not None and manifest.recipe != recipe:
         raise PlanError(
-            f"{recording}: trained by {manifest.recipe}, the plan by {recipe}: make the plan's "
-            "[training] say what was run"
+            f"{recording}: was trained with {manifest.recipe}, the plan says {recipe}: change "
+            "[training] of the plan to the recipe of the run"
         )
-    here = shapes_of(initial_weights(partial(model.build, dataset.task), Seed(0)))
+    planned = shapes_of(initial_weights(partial(model.build, dataset.task), Seed(0)))
     for message in whole.messages:
         if not isinstance(message.body, Broadcast):
             continue
-        there = shapes_of(message.body.weights)
-        if any(there.get(name) != shape for name, shape in here.items()):
-            known = manifest.model or "which it does not tell"
+        sent = shapes_of(message.body.weights)
+        if any(sent.get(name) != shape for name, shape in planned.items()):
+            model_name = manifest.model or "which the recording does not state"
             raise PlanError(
-                f"{recording}: broadcast the weights {there}, the plan's training.model has "
-                f"{here}: name the model of the run, {known}"
+                f"{recording}: broadcasts the weights {sent}, the plan's training.model has "
+                f"{planned}: set training.model to the model of the run, {model_name}"
             )
-    return Transcript(tuple(chosen(message, tuple(here)) for message in whole.messages))
+    return Transcript(tuple(chosen(message, tuple(planned)) for message in whole.messages))
 
 
 def _dealt(
     recording: Path, manifest: Manifest, transcript: Transcript, supplies: Supplies
 ) -> Deal:
-    """Who gets which examples by the plan.
+    """Return the plan's partition, after checking that it is that of the run.
 
-    Another deal than that of the run could give the attacker one of the clients' own examples.
-    Of a run that was not simulated here there is no digest to compare: its user alone knows,
-    and nobody knows what the plan's records are to it, but canaries, which were put in before.
+    A different partition could give the attacker examples that clients hold. A run that was not
+    simulated by Overheard has no digest to compare. Its candidate records must be canaries,
+    since the membership of other records is unknown.
     """
     plan, dataset = supplies.plan, supplies.dataset
     seed = plan.seeds[0]
     if not manifest.data:
-        dealt = supplies.partition(seed)
-        if dealt.candidates is not None and dealt.canary_odds is None:
+        partition = supplies.partition(seed)
+        if partition.candidates is not None and partition.canary_odds is None:
             raise PlanError(
-                f"{recording}: was not simulated here, and nobody knows who held the records "
-                "of data.candidates: ask about canaries, which `overheard canaries` draws "
-                "before a run, or leave data.candidates out"
+                f"{recording}: was not simulated by Overheard, so the members among the "
+                "records of data.candidates are unknown: use canaries, which `overheard "
+                "canaries` draws before a run, or remove data.candidates"
             )
-        return dealt
+        return partition
     rounds = max((message.round for message in transcript.messages), default=0) or 1
     training = plan.training.model_copy(update={"rounds": rounds})
-    same, here = plan.model_copy(update={"training": training}), Resources(device="cpu")
-    dealt = deal_examples(same, dataset, seed)
-    planned = federation_of(same, plan.arms[0], seed, dealt, dataset.task, here)
+    matched, cpu = plan.model_copy(update={"training": training}), Resources(device="cpu")
+    partition = deal_examples(matched, dataset, seed)
+    planned = federation_of(matched, plan.arms[0], seed, partition, dataset.task, cpu)
     if manifest.data != data_digest(planned):
         raise PlanError(
-            f"{recording}: its clients held other examples than the plan deals, so that an "
-            "auxiliary example could be a client's: take the [data] and the seed of the run"
+            f"{recording}: its clients held other examples than the plan assigns, so an "
+            "auxiliary example could be a client's: use the [data] and the seed of the run"
         )
-    return dealt
+    return partition
 
 
 def _arm_in_force(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
-    """The plan's arm with the defenses of the recording, for attackers who know them."""
-    there = [one.settings for one in manifest.defenses]
+    """Return the plan's arm with the recorded defenses, for attackers that know them."""
+    recorded_settings = [one.settings for one in manifest.defenses]
     for arm in plan.arms:
-        if [repr(defense) for defense in arm.defenses] == there:
+        if [repr(defense) for defense in arm.defenses] == recorded_settings:
             return arm
     if any("defenses" in threat.knows for threat in plan.threats):
         raise PlanError(
-            f"{recording}: had the defenses {'; '.join(there)}, which an attacker of the plan "
-            "knows, and no arm of the plan has them: add one that does"
+            f"{recording}: had the defenses {'; '.join(recorded_settings)}, which an attacker "
+            "of the plan knows, but no arm of the plan has them: add an arm with them"
         )
     return next(arm for arm in plan.arms if not arm.defenses)

@@ -1,4 +1,4 @@
-"""The one loop: arm x seed x threat x attack x targets -> findings | refusals."""
+"""The audit loop: arm x seed x threat x attack x targets -> findings | refusals."""
 
 import platform
 from importlib.metadata import version
@@ -28,21 +28,21 @@ def audit(
     recording: Path | None = None,
     on_step: OnStep | None = None,
 ) -> Audit:
-    """Let every attack of a plan listen to every run, and hold its claims against the truth.
+    """Run every attack of a plan on every run, and score the claims against the ground truth.
 
-    What was done before in the same folder is not done again.
+    Results that are already in the folder are reused.
 
     Args:
         plan: what to audit.
-        folder: for the transcripts and for what is found.
-        resources: where the data lie and what the work is done on.
-        recording: folder of a recorded run to listen to in place of the plan's federations;
-            the plan's data then give the auxiliary examples. It has `transcript/` and, if
-            claims are to be held against it, `truth.json`.
-        on_step: told of each piece of work that is done.
+        folder: for the transcripts and the results.
+        resources: where the data are, and the compute resources.
+        recording: folder of a recorded run to audit instead of simulating the plan's
+            federations; the plan's data then supply the auxiliary examples. It contains
+            `transcript/` and, if claims are to be scored, `truth.json`.
+        on_step: called after each finished work item.
 
     Raises:
-        AuditError: one of its leaves, saying what to mend; what was found before stays.
+        AuditError: a subclass that says what to change; earlier results are preserved.
 
     """
     home = AuditFolder(folder)
@@ -50,7 +50,7 @@ def audit(
     packages = packages_of(plan)
     others = "".join(f"# {name} {number}\n" for name, number in packages.items())
     claim = f"# overheard {version('overheard')}\n{others}{source}{plan.toml()}"
-    # All that can be refused is refused before anything is written.
+    # Check everything before anything is written.
     home.check(claim)
     resources = resources or Resources()
     supplies = supply(plan, resources, FolderShelf(resources.bank or home.bank))
@@ -61,7 +61,7 @@ def audit(
         runs = recorded_runs(plan, supplies, recording, progress)
     home.claim(claim)
     store, records, results = CellStore(home.cells), list[ArmRun](), list[CellResult]()
-    # The same bits whatever the machine's number of cores; see `one_thread` for the speed.
+    # One thread makes results independent of the number of cores; see `one_thread` for speed.
     with one_thread():
         for run in runs.heard:
             records.append(run.record)

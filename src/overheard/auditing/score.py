@@ -1,4 +1,4 @@
-"""Holds claims against the ground truth: the scores of all targets in one call."""
+"""Scores claims about all targets against the ground truth in one call."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 COLUMNS = (
     "target", "score", "better", "value", "blind", "gain", "blind guesses", "told guesses",
 )  # fmt: skip
-"""Of `Scored.to_frame`; those of an audit's DataFrame that tell of a score."""
+"""Columns of `Scored.to_frame`: the score columns of an audit's DataFrame."""
 
 MOST_LINES = 40
-"""Of a table in a notebook; of more it says how many there are."""
+"""Rows shown in a notebook; the number of further rows is stated."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What the claims about some targets are worth.
+    """The scores of claims about some targets.
 
     Args:
-        question: name of the question that they answer.
+        question: name of the question that the claims answer.
         by_target: the scores of each claim.
 
     """
@@ -42,8 +42,8 @@ class Scored:
     def to_frame(self) -> "pandas.DataFrame":
         """Return a DataFrame with a row for each target and score.
 
-        `value` is what the claim gets, `blind` what the best uninformed guess gets, and `gain`
-        how much better the claim is: above 0 = the run leaked.
+        `value` is the score of the claim, `blind` that of the best uninformed guess, and `gain`
+        how much better the claim is; above 0 = the run leaked.
         """
         return typed_frame(
             [
@@ -63,9 +63,9 @@ class Scored:
         more = len(rows) - MOST_LINES
         return html_table(
             self.question.replace("_", " "),
-            ("target", "score", "value", "best guess", "gain"),
+            ("target", "score", "value", "best uninformed guess", "gain"),
             rows[:MOST_LINES],
-            f"{more} more lines are in to_frame()." if more > 0 else "",
+            f"{more} more rows are in to_frame()." if more > 0 else "",
         )
 
 
@@ -75,25 +75,25 @@ def score(
     knowledge: Knowledge,
     rounds: Collection[int],
 ) -> Scored:
-    """Hold what an attack claims against the truth, beside uninformed guesses.
+    """Score an attack's claims against the ground truth, and compare with uninformed guesses.
 
     Args:
-        claims: by target, as `Attack.infer` gives them; all of one class, which names the
-            question.
-        truth: of the run; where clients observe, the truth `without` them.
-        knowledge: what the attacker knew, for the guesses.
-        rounds: those that the attack listened to, such as `view.rounds()`.
+        claims: by target, as `Attack.infer` returns them; all of one class, which determines
+            the question.
+        truth: of the run; if clients observe, the ground truth `without` them.
+        knowledge: of the attacker, for the guesses.
+        rounds: that the attack observed, such as `view.rounds()`.
 
     Raises:
         ValueError: if there are no claims, or claims of several classes.
         PlanError: if no question takes such claims.
-        NeedsError: if the truth does not tell what was claimed.
+        NeedsError: if the ground truth lacks what is claimed.
 
     """
     classes = {type(claim) for claim in claims.values()}
     if len(classes) != 1:
         names = ", ".join(sorted(one.__name__ for one in classes)) or "no claims"
-        raise ValueError(f"claims of one class are scored together, got {names}")
+        raise ValueError(f"expected claims of one class, got {names}")
     question = question_of_claims(classes.pop(), "the attack")
     scorer = question.scorer
     by_target = dict[Party, tuple[Score, ...]]()

@@ -1,4 +1,4 @@
-"""Turns a plan into federations, and runs them."""
+"""Builds the federations of a plan and runs them."""
 
 import tempfile
 from collections.abc import Callable
@@ -28,19 +28,19 @@ from overheard.plans.plan import ArmPlan, Plan
 
 
 def federation_of(
-    plan: Plan, arm: ArmPlan, seed: int, dealt: Deal, task: Task, resources: Resources
+    plan: Plan, arm: ArmPlan, seed: int, partition: Deal, task: Task, resources: Resources
 ) -> Federation:
-    """The federation that one arm runs under one seed, on these examples."""
-    training, who, rounds = plan.training, dealt.who, plan.rounds_of(arm)
+    """Build the federation of an arm and seed on a partition of the data."""
+    training, users, rounds = plan.training, partition.who, plan.rounds_of(arm)
     return Federation(
         build_model=partial(training.model.build, task),
         model=repr(training.model),
         task=task,
         recipe=training.recipe,
-        pool=dealt.pool,
-        # Those of an arm that goes on for longer stay as they are.
-        rows=[dealt.rows[min(number, len(dealt.rows) - 1)] for number in range(rounds)],
-        test=dealt.test,
+        pool=partition.pool,
+        # An arm with more rounds keeps the last partition.
+        rows=[partition.rows[min(number, len(partition.rows) - 1)] for number in range(rounds)],
+        test=partition.test,
         rounds=rounds,
         participation=training.participation,
         failure_rate=training.failure_rate,
@@ -49,13 +49,13 @@ def federation_of(
         engine=resources.engine,
         workers=resources.workers,
         device=str(choose_device(resources.device)),
-        shifts=dealt.shifts,
-        shadows=0 if who is None else len(who.devices),
+        shifts=partition.shifts,
+        shadows=0 if users is None else len(users.devices),
         are_shadows_defended=arm.shadows_defended,
-        users={} if who is None else who.users,
-        attributes={} if who is None else who.attributes,
-        members=dealt.members,
-        background=dealt.background,
+        users={} if users is None else users.users,
+        attributes={} if users is None else users.attributes,
+        members=partition.members,
+        background=partition.background,
         distillation=arm.distillation,
     )
 
@@ -74,22 +74,24 @@ def simulate(
 
     Args:
         plan: which federation.
-        arm: name of the arm; left out: the first without defenses.
-        seed: one of the plan's or another; left out: the plan's first.
+        arm: name of the arm; default: the first without defenses.
+        seed: any seed; default: the plan's first.
         is_control: whether to run the control: see `auditing.work.controls`.
-        folder: where the transcript is streamed to and, if it is there already, taken up
-            again; left out: a temporary folder that is never removed by us, as the transcript
-            is read from it lazily.
-        resources: where the data lie and what the work is done on.
-        on_round: told the number of each round when it is done.
+        folder: where the transcript is written; a run that exists there is resumed. Default: a
+            temporary folder, which is never removed since the transcript is read from it
+            lazily.
+        resources: where the data are, and the compute resources.
+        on_round: called with the number of each finished round.
 
     """
     refuse_to_simulate_nothing(plan)
     resources = resources or Resources()
     dataset = load_data(plan, resources)
     number = plan.seeds[0] if seed is None else seed
-    dealt = deal_examples(plan, dataset, number, is_control)
-    federation = federation_of(plan, _arm(plan, arm), number, dealt, dataset.task, resources)
+    partition = deal_examples(plan, dataset, number, is_control)
+    federation = federation_of(
+        plan, _arm(plan, arm), number, partition, dataset.task, resources
+    )
     transcript, truth = run(
         federation, folder or Path(tempfile.mkdtemp(prefix="overheard-")), on_round=on_round
     )
@@ -97,12 +99,12 @@ def simulate(
 
 
 def with_partition(truth: GroundTruth, federation: Federation) -> GroundTruth:
-    """Return the same truth, which also says who held which examples."""
-    index_of = {party: index for index, party in enumerate(federation.clients)}
+    """Return the ground truth with the partition of the examples added."""
+    index_of = {client: index for index, client in enumerate(federation.clients)}
     rows = {
-        (number, who): federation.rows[number][index_of[who]]
-        for number, who in truth.counts
-        if who in index_of
+        (number, party): federation.rows[number][index_of[party]]
+        for number, party in truth.counts
+        if party in index_of
     }
     return replace(truth, partition=Partition(federation.pool, rows))
 
@@ -114,7 +116,7 @@ def knowledge(
     seed: int | None = None,
     resources: Resources | None = None,
 ) -> Knowledge:
-    """What the attacker of the plan's first threat knows; see `simulate` for the settings."""
+    """Return the knowledge of the first threat's attacker; see `simulate` for the settings."""
     supplies = supply(plan, resources or Resources(), MemoryShelf())
     number = plan.seeds[0] if seed is None else seed
     return knowledge_of(_arm(plan, arm), number, supplies, plan.threats[0])
@@ -125,5 +127,5 @@ def _arm(plan: Plan, name: str | None) -> ArmPlan:
         return next(arm for arm in plan.arms if not arm.defenses and arm.distillation is None)
     names = [arm.name for arm in plan.arms]
     if name not in names:
-        raise PlanError(f"the plan has no arm {name!r}; it has {', '.join(names)}")
+        raise PlanError(f"the plan has no arm {name!r}: choose from {', '.join(names)}")
     return plan.arms[names.index(name)]

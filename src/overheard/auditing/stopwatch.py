@@ -1,4 +1,4 @@
-"""Measures how long runs take, over all the times that they were taken up."""
+"""Measures how long runs take, summed over all their resumptions."""
 
 import os
 import time
@@ -12,46 +12,46 @@ from overheard.archive.seconds import Seconds, read_seconds, write_seconds
 
 @final
 class Stopwatch:
-    """Runs while some federations train together, and writes down what each of them took.
+    """A stopwatch that writes down the time of federations that train together.
 
-    Counted is the time up to each lap, shared evenly among the runs, on top of what stands
-    beside their transcripts from before an interruption. The time of a lap in which the runs
-    were killed is lost. A run with rounds that nobody measured stays unmeasured.
+    The time of each lap is shared evenly among the runs and added to their stored time, so an
+    interrupted run continues its count. The time of a lap in which the runs were killed is
+    lost. A run with unmeasured rounds stays unmeasured.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
         """Start.
 
         Args:
-            folders: of the runs, one of which at least lacks a round.
+            folders: of the runs, at least one of which is unfinished.
 
         Raises:
-            TranscriptError: if what was written before is damaged.
-            OutputError: if nothing can be written there.
+            TranscriptError: if a stored time is damaged.
+            OutputError: if a folder cannot be written.
 
         """
         self._share = 1 / len(folders)
-        self._taken = dict[Path, Seconds]()
+        self._elapsed = dict[Path, Seconds]()
         for folder in folders:
-            begun = Seconds(0.0, 0.0) if committed_rounds(folder) == 0 else read_seconds(folder)
-            if begun is not None:
-                self._taken[folder] = begun
-                # Written even where it stands there, lest half a file be left of a kill.
-                write_seconds(folder, begun)
-        self._before = _clocks()
+            start = Seconds(0.0, 0.0) if committed_rounds(folder) == 0 else read_seconds(folder)
+            if start is not None:
+                self._elapsed[folder] = start
+                # Written even if unchanged: this replaces a file that a kill left unfinished.
+                write_seconds(folder, start)
+        self._last = _clocks()
 
     def lap(self) -> None:
-        """Write down what the runs took so far."""
-        now, before = _clocks(), self._before
-        self._before = now
-        busy = None
-        if now.cores is not None and before.cores is not None:
-            # A worker that was killed takes its time with it.
-            busy = self._share * max(0.0, now.cores - before.cores)
-        spent = Seconds(self._share * (now.wall - before.wall), busy)
-        for folder, taken in self._taken.items():
-            self._taken[folder] = taken + spent
-            write_seconds(folder, taken + spent)
+        """Add the time since the last lap to each run and write it down."""
+        now, last = _clocks(), self._last
+        self._last = now
+        cores = None
+        if now.cores is not None and last.cores is not None:
+            # The CPU time of a killed worker is lost, so the difference may be negative.
+            cores = self._share * max(0.0, now.cores - last.cores)
+        lap = Seconds(self._share * (now.wall - last.wall), cores)
+        for folder, elapsed in self._elapsed.items():
+            self._elapsed[folder] = elapsed + lap
+            write_seconds(folder, elapsed + lap)
 
 
 def _clocks() -> Seconds:
@@ -59,10 +59,10 @@ def _clocks() -> Seconds:
 
 
 def core_seconds() -> float | None:
-    """Seconds that cores worked for this process and for those that it started.
+    """Return the CPU seconds of this process and its children; None unless on Linux.
 
-    Those that still run are looked up, since workers stay from round to round; None where the
-    system does not tell of them: Linux alone does. Takes some 2 ms with a hundred processes.
+    Running children are looked up in `/proc`, since workers persist across rounds. Takes some
+    2 ms with a hundred processes.
     """
     if not os.path.exists("/proc/self/stat"):
         return None
@@ -71,9 +71,9 @@ def core_seconds() -> float | None:
         try:
             content = Path("/proc", name, "stat").read_bytes()
         except OSError:
-            continue  # It is gone; what it worked counts as its parent's from then on.
-        # proc_pid_stat(5): behind the name, which stands in brackets, the state, the parent
-        # and, from the twelfth on, the ticks of itself and of children that it waited for.
+            continue  # It has ended; its CPU time now counts as its parent's.
+        # proc_pid_stat(5): after the name in brackets follow the state, the parent and, from
+        # the twelfth field on, the ticks of the process and of children it has waited for.
         fields = content.rpartition(b")")[2].split()
         if own in (int(name), int(fields[1])):
             ticks += sum(map(int, fields[11:15]))

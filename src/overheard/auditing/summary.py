@@ -1,4 +1,4 @@
-"""Sums findings up: means over targets and seeds, each beside its guesses."""
+"""Summaries of findings: means over targets and seeds, with their uninformed guesses."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,42 +17,42 @@ from overheard.statistics.estimate import estimate
 
 
 def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
-    """One row per arm, observers, attack, question, rounds heard and score.
+    """Return one row per arm, observers, attack, question, observed rounds and score.
 
     Intervals come from a cluster bootstrap: seeds are drawn with replacement, then targets
-    within a seed, since targets of one run share its model and are no independent trials
-    (Field and Welsh 2007, two-stage bootstrap). With one seed only the targets are drawn: the
-    interval then says nothing about other runs, and `seeds` tells.
+    within a seed, since targets of one run share its model and are not independent trials
+    (Field and Welsh 2007, two-stage bootstrap). With one seed only targets are drawn; the
+    interval then does not cover other runs, as `seeds` shows.
 
-    Where it is known who stands behind the targets, what is drawn within a seed are these
-    people, each with all targets that are theirs.
+    If the users behind all targets are known, users are drawn within a seed, each with all of
+    their targets.
 
-    What only many findings together tell is appended, question by question.
+    Rows that need many findings together are appended, question by question.
 
     Raises:
-        KeyError: if a finding answers a question that is not known here.
+        KeyError: if a finding answers an unknown question.
 
     """
-    asked = {
+    by_name = {
         name: questions()[name] for name in dict.fromkeys(f.cell.question for f in findings)
     }
     groups: dict[tuple[object, ...], list[tuple[Finding, Score]]] = defaultdict(list)
     controls: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
         place = place_of(finding.cell)
-        if not asked[finding.cell.question].averages(finding):
+        if not by_name[finding.cell.question].averages(finding):
             controls[place].append(finding)
             continue
         for score in finding.scores:
             groups[(*place, score.name)].append((finding, score))
     return (
         *(
-            _row(asked[held[0][0].cell.question], held, controls[place[:-1]], seed)
-            for place, held in groups.items()
+            _row(by_name[members[0][0].cell.question], members, controls[place[:-1]], seed)
+            for place, members in groups.items()
         ),
         *(
             row
-            for name, question in asked.items()
+            for name, question in by_name.items()
             for row in question.rows([f for f in findings if f.cell.question == name], seed)
         ),
     )
@@ -72,7 +72,7 @@ def _row(
     best = _best(blinds, first.better)
     sign = 1 if first.better == "higher" else -1
     draws = seed.child("bootstrap", cell.arm, cell.attack, first.name)
-    people = _people([finding for finding, _ in members])
+    users = _people([finding for finding, _ in members])
     return Row(
         arm=cell.arm,
         observers=cell.observers,
@@ -81,7 +81,7 @@ def _row(
         rounds=cell.rounds,
         score=first.name,
         better=first.better,
-        value=estimate(values, seeds, draws, people),
+        value=estimate(values, seeds, draws, users),
         blinds=blinds,
         references={
             name: _mean([score.references[name] for score in scores])
@@ -95,7 +95,7 @@ def _row(
             sign * (values - np.array([score.blinds[best] for score in scores])),
             seeds,
             draws,
-            people,
+            users,
         ),
         targets=len({finding.target for finding, _ in members}),
         seeds=len(set(seeds.tolist())),
@@ -103,12 +103,12 @@ def _row(
 
 
 def _people(findings: Sequence[Finding]) -> NDArray[np.int64] | None:
-    """Who stands behind each, numbered; None where that is not known of all."""
+    """Return the number of the user behind each finding; None unless all are known."""
     users = [finding.true_user for finding in findings]
     if None in users:
         return None
-    number = {who: place for place, who in enumerate(dict.fromkeys(users))}
-    return np.array([number[who] for who in users])
+    number = {user: index for index, user in enumerate(dict.fromkeys(users))}
+    return np.array([number[user] for user in users])
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -116,7 +116,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _best(blinds: Mapping[str, float], better: Better) -> str | None:
-    """The one guess that does best on average: nobody can pick a guess target by target."""
+    """Return the guess with the best mean; a guesser cannot choose it target by target."""
     if not blinds:
         return None
     return (min if better == "lower" else max)(blinds, key=lambda name: blinds[name])

@@ -1,4 +1,4 @@
-"""What an audit draws on: data sets, partitions, resources; all seen to before it begins."""
+"""The inputs of an audit: data sets, partitions and resources, loaded before it begins."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -19,23 +19,23 @@ from overheard.learning.train import Engine
 from overheard.plans.plan import Plan
 
 MOST_DISTORTED = 64
-"""Partitions with distorted examples that are kept: those of 32 runs and their controls, which
-are trained side by side."""
+"""Cached partitions with distorted examples: those of 32 runs and their controls, which are
+trained together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Where the data lie and what the work is done on.
+    """Where the data are, and the compute resources.
 
     Args:
-        data: folder with data sets; None = what OVERHEARD_DATA says, else downloads.
+        data: folder with data sets; None = the folder in OVERHEARD_DATA, else downloads.
         device: "auto", "cpu" or "cuda".
-        workers: processes to train in; None = as many as there are cores.
+        workers: processes to train in; None = one per core.
         engine: how cohorts are trained.
-        cluster: address of a Ray cluster that trains the virtual clients of attackers in place
-            of processes here; "local" starts one on this machine; None = no cluster.
-        bank: folder that several audits share for what is read off virtual clients, so that
-            none trains again what another did; None = each in its own output folder.
+        cluster: address of a Ray cluster that trains the attackers' virtual clients instead of
+            local processes; "local" starts one on this machine; None = no cluster.
+        bank: folder in which several audits share the cached results of simulations; None =
+            each audit has its own in its output folder.
 
     """
 
@@ -49,14 +49,14 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Supplies:
-    """What the attackers of a plan draw on and work with.
+    """The inputs of a plan's audit.
 
     Args:
-        plan: what they are the supplies of.
-        dataset: the audited one.
-        elsewhere: those that auxiliary examples come from in place of it, by source.
-        resources: what the work is done on.
-        shelf: where what is read off virtual clients is kept.
+        plan: the audited plan.
+        dataset: the audited data set.
+        elsewhere: by source, the other data sets that auxiliary examples come from.
+        resources: the compute resources.
+        shelf: cache for the results of simulations.
 
     """
 
@@ -70,16 +70,16 @@ class Supplies:
     )
 
     def partition(self, seed: int, is_control: bool = False) -> Deal:
-        """Who gets which examples: worked out once for all arms and threats.
+        """Return the partition for a seed; it is computed once for all arms and threats.
 
-        Partitions whose examples are rows of the data set are all kept. Those with distorted
-        examples of their own would fill the memory: of them the last `MOST_DISTORTED` are kept.
+        Partitions whose examples are rows of the data set are all cached. Those with distorted
+        examples would fill the memory, so only the last `MOST_DISTORTED` of them are cached.
         """
         key = (seed, is_control)
         if key not in self._partitions:
             self._partitions[key] = deal_examples(self.plan, self.dataset, seed, is_control)
-            own = [k for k, kept in self._partitions.items() if not self._shares(kept)]
-            for oldest in own[:-MOST_DISTORTED]:
+            large = [k for k, one in self._partitions.items() if not self._shares(one)]
+            for oldest in large[:-MOST_DISTORTED]:
                 del self._partitions[oldest]
         return self._partitions[key]
 
@@ -88,11 +88,11 @@ class Supplies:
 
 
 def supply(plan: Plan, resources: Resources, shelf: Shelf) -> Supplies:
-    """Load all data sets that a plan names, and see that its attackers can have their examples.
+    """Load all data sets of a plan, and check that its auxiliary examples can be drawn.
 
     Raises:
-        DataError: if one is missing or damaged.
-        PlanError: if auxiliary examples cannot come from where they are to come from.
+        DataError: if a data set is missing or damaged.
+        PlanError: if auxiliary examples cannot be drawn from the named data set.
 
     """
     dataset = load_data(plan, resources)
@@ -110,12 +110,12 @@ def supply(plan: Plan, resources: Resources, shelf: Shelf) -> Supplies:
 
 
 def load_data(plan: Plan, resources: Resources) -> Dataset:
-    """The data set that the plan names."""
+    """Load the plan's data set."""
     return plan.data.source.load(data_folder(resources.data))
 
 
 def refuse_to_simulate_nothing(plan: Plan) -> None:
-    """See that the plan says who holds what.
+    """Check that the plan partitions its data among clients.
 
     Raises:
         PlanError: if it does not.
@@ -123,16 +123,18 @@ def refuse_to_simulate_nothing(plan: Plan) -> None:
     """
     if plan.data.shared_out is None:
         raise PlanError(
-            "the plan simulates nothing, it is for recordings: give the folder of one by "
-            "--transcript, or data.clients, data.examples and data.split"
+            "the plan has no clients to simulate and is for recordings only: name the folder "
+            "of a recording with --transcript, or set data.clients, data.examples and "
+            "data.split"
         )
 
 
 def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = False) -> Deal:
-    """Who gets which examples under this seed; the same in every arm.
+    """Partition the examples under a seed; the partition is the same in every arm.
 
-    The attacker and the test have the same in the run and in its control. Up to the first shift
-    clients do too, unless some attack asks who they are: see `auditing.work.controls`.
+    Auxiliary and test examples are the same in a run and its control. So are the clients'
+    examples before the first shift, unless an attack asks for identities: see
+    `auditing.work.controls`.
     """
     data = plan.data
     return deal(
@@ -157,7 +159,7 @@ def _wanted(plan: Plan) -> Auxiliary:
 def examples_from_elsewhere(
     plan: Plan, seed: int, source: DataSource, supplies: Supplies
 ) -> Examples:
-    """Draw auxiliary examples from another data set than the audited one."""
+    """Draw auxiliary examples from a data set other than the audited one."""
     return drawn_from(
         supplies.elsewhere[source],
         supplies.dataset,

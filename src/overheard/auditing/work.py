@@ -1,4 +1,4 @@
-"""Of what pieces of work an audit is made: which runs there are, and who listens to what."""
+"""The work items of an audit: its runs, and the attacks on each of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,52 +12,52 @@ from overheard.statistics.spread import spread
 
 
 def control_of(plan: Plan) -> Control | None:
-    """The control that runs beside each run of an arm under a seed; None = none.
+    """Return the kind of control that each run of an arm has; None = no control.
 
-    "exchange" where some client shifts and some attack asks who does. In it the same clients
-    exchange their examples in the same rounds, and nothing shifts; up to the first shift it is
-    the same run. "permutation" where clients stand for people and some attack asks who they
-    are: in it their examples were dealt anew among them by chance.
+    "exchange" if a client shifts and an attack asks which one. In this control the same clients
+    exchange their examples in the same rounds, and no distribution shifts; before the first
+    shift it equals the planned run. "permutation" if clients represent users and an attack asks
+    for their identities. In this control the examples are permuted among the clients.
 
     Raises:
-        PlanError: if both are asked: what controls the one tells of the other nothing.
+        PlanError: if attacks need both kinds, since each kind controls one question only.
 
     """
-    asked = {
+    wanted = {
         question_of(attack).control for threat in plan.threats for attack in threat.attacks
     }
     shifts = any(not shift.is_exchange for shift in plan.data.shifts)
     found: list[Control] = []
-    if shifts and "exchange" in asked:
+    if shifts and "exchange" in wanted:
         found.append("exchange")
-    if plan.data.people is not None and "permutation" in asked:
+    if plan.data.people is not None and "permutation" in wanted:
         found.append("permutation")
     if len(found) > 1:
         raise PlanError(
-            "threats: some attacks ask whose data shift and some who clients are, and each "
-            "question has a control of its own: make two plans"
+            "threats: some attacks ask for shifts and some for identities, which need "
+            "different control runs: split the plan in two"
         )
     return found[0] if found else None
 
 
 def controls(plan: Plan) -> tuple[bool, ...]:
-    """For each run of an arm under a seed, whether it is the control: the first is not."""
+    """Return, for each run of an arm and seed, whether it is a control; the first is not."""
     return (False,) if control_of(plan) is None else (False, True)
 
 
 # Any: a question has claims of its own.
 def listens(question: Question[Any], is_control: bool) -> bool:
-    """Whether attacks listen to such a run: a control tells only of what it controls."""
+    """Return whether the question is asked of a run: of a control only if it has controls."""
     return not is_control or question.control is not None
 
 
 def rounds_alone(
     threat: ThreatPlan, question: Question[Any], rounds: Sequence[int]
 ) -> tuple[int, ...]:
-    """Which of these rounds are listened to one by one besides, in order.
+    """Return the rounds that are also attacked one by one, in order.
 
-    None where one round alone says nothing, as of a shift; and what a round tells of a person
-    is asked by a threat with a pseudonym a round, where attackers learn from all of them.
+    There are none if a single round cannot answer the question, as for shifts. Single rounds of
+    a user are covered by threats with one pseudonym a round, whose attackers learn from all.
     """
     if not threat.by_round or question.takes_all_rounds:
         return ()
@@ -65,10 +65,10 @@ def rounds_alone(
 
 
 def refuse_strangers(plan: Plan, parties: Sequence[Party]) -> None:
-    """Refuse observers who take no part: they hear nothing, as if nothing leaked.
+    """Refuse observers that are not parties: their empty view would look like no leak.
 
     Raises:
-        PlanError: if a threat names one.
+        PlanError: if a threat names such an observer.
 
     """
     known = sorted(parties, key=by_number)
@@ -76,23 +76,23 @@ def refuse_strangers(plan: Plan, parties: Sequence[Party]) -> None:
         for observer in threat.listeners:
             if observer not in known:
                 raise PlanError(
-                    f"threats.{number}.observers: {observer} takes no part in the run: name "
-                    f"some of {', '.join(known)}"
+                    f"threats.{number}.observers: {observer} is not a party of the run: choose "
+                    f"from {', '.join(known)}"
                 )
 
 
 def pieces(plan: Plan) -> int:
-    """How many pieces of work the audit of a plan's own federations is made of."""
-    every = [
+    """Count the work items in the audit of a plan's simulated federations."""
+    counts = [
         rounds + cells(plan, rounds, is_control)
         for rounds in map(plan.rounds_of, plan.arms)
         for is_control in controls(plan)
     ]
-    return len(plan.seeds) * sum(every)
+    return len(plan.seeds) * sum(counts)
 
 
 def cells(plan: Plan, rounds: int, is_control: bool) -> int:
-    """How many cells there are for one run of so many rounds."""
+    """Count the cells for one run of this many rounds."""
     return sum(
         1 + len(rounds_alone(threat, question_of(attack), range(rounds)))
         for threat in plan.threats

@@ -1,1 +1,1 @@
-"""Plan in, report out; the only place that prints."""
+"""The command line interface; the only package that prints."""

@@ -1,4 +1,4 @@
-"""Prints what a policy says of an audit."""
+"""Prints the verdicts of a policy on an audit."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -15,9 +15,9 @@ from overheard.gate.check import Checked
 from overheard.gate.verdict import LONGEST, Status
 
 EXIT_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
-"""What the command ends with; of a whole policy nothing is excused."""
+"""The exit code of the command; a whole policy is never excused."""
 
-HEADS = ("of", "figure (95 %)", "limit", "why")
+HEADS = ("subject", "value (95 %)", "limit", "reason")
 
 _STYLES: dict[Status, str] = {
     "pass": "green",
@@ -28,21 +28,23 @@ _STYLES: dict[Status, str] = {
 
 
 def refuse_to_overwrite(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
-    """See that no file is written twice, or over one that is read; None = there is none.
+    """Refuse to write a file twice or to overwrite an input; None = no file.
 
     Raises:
-        OutputError: if so.
+        OutputError: if a path is given twice.
 
     """
-    taken = {path.resolve() for path in read if path is not None}
+    used = {path.resolve() for path in read if path is not None}
     for path in (path for path in written if path is not None):
-        if path.resolve() in taken:
-            raise OutputError(f"{path}: is given twice: give each output a name of its own")
-        taken.add(path.resolve())
+        if path.resolve() in used:
+            raise OutputError(
+                f"{path}: is given twice: choose a different path for each output"
+            )
+        used.add(path.resolve())
 
 
 def print_checked(checked: Checked, console: Console) -> None:
-    """A table a rule, a line a verdict; then what comes of it all."""
+    """Print one table per rule with one row per verdict, the notes and the overall status."""
     for (rule, score), verdicts in groupby(checked.verdicts, lambda one: (one.rule, one.score)):
         table = Table(
             Column("status", no_wrap=True),

@@ -1,4 +1,4 @@
-"""Prints reproduced figures beside the published ones."""
+"""Prints reproduced values beside the published ones."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -12,13 +12,15 @@ from overheard.papers.figure import Figure
 
 
 def print_figures(experiment: Experiment, figures: Sequence[Figure], console: Console) -> None:
-    """A table for each setting, one line a figure; then what differs from the paper's."""
+    """Print one table per setting with one row per value, and the differences to the paper."""
     console.print(Text(experiment.title, style="bold"))
-    for setting, told in groupby(figures, key=_shared_setting):
+    for setting, values in groupby(figures, key=_shared_setting):
         console.print(Text(f"\n{setting}", style="italic"))
-        table = Table("figure", "of", "ours", "95 % interval", "published", "better")
+        table = Table(
+            "value", "measured on", "reproduced", "95 % interval", "published", "better"
+        )
         table.columns[0].no_wrap = True
-        for figure in told:
+        for figure in values:
             table.add_row(
                 Text(figure.name),
                 Text(figure.setting.removeprefix(setting).removeprefix("; ")),
@@ -28,11 +30,11 @@ def print_figures(experiment: Experiment, figures: Sequence[Figure], console: Co
                 figure.better,
             )
         console.print(table)
-    console.print(Text(f"\nHow our setting differs: {experiment.differences}"))
+    console.print(Text(f"\nDifferences from the paper's setting: {experiment.differences}"))
 
 
 def _shared_setting(figure: Figure) -> str:
-    """What comes before the first semicolon is the run; what follows, what was read off it."""
+    """Return the part before the first semicolon: the run, without what was measured on it."""
     return figure.setting.partition("; ")[0]
 
 

@@ -1,4 +1,4 @@
-"""Imports a folder of weights, and tells what came of it."""
+"""Imports a folder of weights and prints a summary."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ from overheard.recorders.folder_import import Imported, Kind, import_recording
 def import_and_tell(
     folder: Path, out: Path, kind: Kind, *, console: Console, errors: Console, quiet: bool
 ) -> None:
-    """Import, a bar on the one console; then a few lines on the other, unless `quiet`."""
+    """Import with a progress bar on `errors`; unless `quiet`, print a summary to `console`."""
     with progress_bar(errors, quiet) as on_step:
         imported = import_recording(
             folder,
             out,
             kind=kind,
-            on_file=lambda what, done, total: on_step(Step(what, done, total)),
+            on_file=lambda name, done, total: on_step(Step(name, done, total)),
         )
     if not quiet:
         for line in _told(imported, out):
@@ -29,11 +29,11 @@ def import_and_tell(
 def _told(imported: Imported, out: Path) -> list[str]:
     lines = [
         f"{imported.rounds} rounds of {imported.clients} clients: {imported.updates} updates, "
-        f"{imported.missing} missing answers."
+        f"{imported.missing} missing updates."
     ]
     if imported.left_out:
         lines.append(
-            f"{len(imported.left_out)} tensors a model are left out, as they are no parameters "
-            "of it."
+            f"{len(imported.left_out)} tensors per model were left out, since they are not "
+            "parameters."
         )
-    return [*lines, f"The run: {out}", f"What it gives away: overheard show {out}"]
+    return [*lines, f"The run: {out}", f"Next step: overheard show {out}"]

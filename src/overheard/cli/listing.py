@@ -1,4 +1,4 @@
-"""Lists what can be named in a plan: each part with its settings and its source."""
+"""Lists what a plan can name: each part with its settings and its source."""
 
 import inspect
 from dataclasses import MISSING, fields
@@ -17,9 +17,9 @@ def list_parts(kind: str, console: Console) -> None:
     if kind == "papers":
         _list_papers(console)
         return
-    held = next(one for one in KINDS if one.name == kind)
-    for name, part in held.parts().items():
-        origin = held.origin(name)
+    selected = next(one for one in KINDS if one.name == kind)
+    for name, part in selected.parts().items():
+        origin = selected.origin(name)
         lines = [
             Text(_first_line(part)),
             *_settings(part),

@@ -33,8 +33,8 @@ from overheard.core.kind import PluginWarning
 
 app = typer.Typer(
     name="overheard",
-    help="Measures what a federated-learning run gives away about its participants' data, "
-    "and which defenses take that away at what cost.",
+    help="Measure what a federated-learning run reveals about its participants, and what "
+    "defenses achieve at what cost.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -42,13 +42,13 @@ app = typer.Typer(
 )
 
 MENDABLE = 2
-"""Exit code for whatever a user can mend."""
+"""Exit code for errors that the user can correct."""
 
 STOPPED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, by the convention of shells."""
 
 TERMINATED = 143
-"""Exit code after SIGTERM, as shells have it."""
+"""Exit code after SIGTERM, by the convention of shells."""
 
 
 def _tell_version(wanted: bool) -> bool:
@@ -67,18 +67,18 @@ def overheard(
         ),
     ] = False,
 ) -> None:
-    """Measure what a federated-learning run gives away, and what takes that away."""
+    """Measure what a federated-learning run reveals, and what defenses achieve."""
 
 
 @app.command()
 def audit(
     plan: Annotated[
         Path | None,
-        typer.Argument(help="A plan (TOML). Left out: the built-in one, a minute."),
+        typer.Argument(help="The plan (TOML). Default: a built-in plan that takes a minute."),
     ] = None,
     transcript: Annotated[
         Path | None,
-        typer.Option(help="A recorded run to audit in place of simulating the plan's."),
+        typer.Option(help="Folder of a recorded run to audit instead of simulating one."),
     ] = None,
     out: OutOption = None,
     data: DataOption = None,
@@ -89,8 +89,9 @@ def audit(
 ) -> None:
     """Simulate a federation, attack it, score the attacks, write a report.
 
-    Leaves report.html, findings.json, findings.csv, plan.toml and the transcripts in the output
-    folder. A run that was stopped goes on where it was when the same command is given again.
+    Writes report.html, findings.json, findings.csv, plan.toml and the
+    transcripts to the output folder. To resume an interrupted audit, run the
+    same command again.
 
     \b
     Examples:
@@ -108,18 +109,22 @@ def audit(
     from overheard.report.words import headlines
     from overheard.report.write import write_report
 
-    hands = workers or Workers()
-    chosen = built_in_plan() if plan is None else read_plan(plan)
+    worker_options = workers or Workers()
+    audit_plan = built_in_plan() if plan is None else read_plan(plan)
     if seed is not None:
-        chosen = chosen.model_copy(update={"seeds": (seed,)})
+        audit_plan = audit_plan.model_copy(update={"seeds": (seed,)})
     folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
     if transcript is not None and not transcript.is_dir():
-        raise PlanError(f"{transcript}: no such folder; name the one that holds transcript/")
+        raise PlanError(
+            f"{transcript}: no such folder: name the folder that contains transcript/"
+        )
     with progress_bar(Console(stderr=True), quiet) as on_step:
         found = run_audit(
-            chosen,
+            audit_plan,
             folder,
-            resources=Resources(data, device.value, hands.processes, cluster=hands.cluster),
+            resources=Resources(
+                data, device.value, worker_options.processes, cluster=worker_options.cluster
+            ),
             recording=transcript,
             on_step=on_step,
         )
@@ -134,10 +139,14 @@ def audit(
 @app.command()
 def reproduce(
     experiment: Annotated[
-        str, typer.Argument(help="PAPER/EXPERIMENT, such as decaf/table3; see `list papers`.")
+        str,
+        typer.Argument(
+            help="PAPER/EXPERIMENT, such as decaf/table3. See `overheard list papers`."
+        ),
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="A smaller size that runs in minutes on two cores.")
+        bool,
+        typer.Option("--quick", help="Run a reduced size, which takes minutes on two cores."),
     ] = False,
     out: OutOption = None,
     data: DataOption = None,
@@ -146,10 +155,11 @@ def reproduce(
     workers: WorkersOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a table or figure of a paper again, beside the published figures.
+    """Reproduce a table or figure of a paper, and compare with published values.
 
-    Leaves figures.json, figures.html and the reports of the audits behind them in the output
-    folder. A run that was stopped goes on where it was when the same command is given again.
+    Writes figures.json, figures.html and the reports of the underlying audits
+    to the output folder. To resume an interrupted run, run the same command
+    again.
 
     \b
     Example:
@@ -163,8 +173,8 @@ def reproduce(
     from overheard.papers.find import find_experiment
     from overheard.papers.reproduce import reproduce as run_again
 
-    hands = workers or Workers()
-    chosen = find_experiment(experiment)
+    worker_options = workers or Workers()
+    found = find_experiment(experiment)
     name = experiment.replace("/", "-") + ("-quick" if quick else "")
     folder = out or Path("reproduced") / name
     with progress_bar(Console(stderr=True), quiet) as on_step:
@@ -173,18 +183,20 @@ def reproduce(
             folder,
             quick=quick,
             seed=seed,
-            resources=Resources(data, device.value, hands.processes, cluster=hands.cluster),
+            resources=Resources(
+                data, device.value, worker_options.processes, cluster=worker_options.cluster
+            ),
             on_step=on_step,
         )
     if not quiet:
-        print_figures(chosen, figures, Console())
+        print_figures(found, figures, Console())
         Console().print(Text(f"Written to {folder / 'figures.json'}"))
         Console().print(Text(f"The page: {folder / PAGE}", style="bold"))
 
 
 @app.command("list")
 def list_command(kind: Annotated[ListedKind, typer.Argument(help="What to list.")]) -> None:
-    """List what a plan may name: each with its settings and where it comes from.
+    """List what a plan can name, with settings and sources.
 
     \b
     Example:
@@ -198,23 +210,28 @@ def list_command(kind: Annotated[ListedKind, typer.Argument(help="What to list."
 
 @app.command("import")
 def import_command(
-    folder: Annotated[Path, typer.Argument(help="Holds a folder for each round.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the run; taken up again.")],
+    folder: Annotated[Path, typer.Argument(help="Folder with a subfolder for each round.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="Output folder. An unfinished import in it is resumed."),
+    ],
     kind: Annotated[
         FileContent,
         typer.Option(
             "--kind",
-            help="What clients' files hold: weights, or these minus those they were sent.",
+            help="Contents of the clients' files: weights, or differences from the weights "
+            "that the clients received.",
         ),
     ] = FileContent.weights,
     quiet: QuietOption = False,
 ) -> None:
-    """Make a run's folder of saved weights, from any framework.
+    """Import a run from the weights that any framework has saved.
 
-    The weights are .safetensors or .npz files by round and client; those of
-    the model that was sent out in a round are called global. A last round
-    that holds nothing else is the final model. What files do not say (classes,
-    recipe, defenses, sizes, who was asked) may stand in about.toml beside them.
+    The weights are .safetensors or .npz files, one per round and client. The
+    model that is broadcast in a round is named global. A last round with this
+    file only contains the final model. Facts that the files do not contain
+    (classes, recipe, defenses, example counts, sampled clients) can be given in
+    about.toml in the same folder.
 
     \b
     A folder:
@@ -247,18 +264,19 @@ def import_command(
 @app.command()
 def canaries(
     plan: Annotated[
-        Path, typer.Argument(help="The plan (TOML) by which the recording will be audited.")
+        Path, typer.Argument(help="The plan (TOML) that will audit the recording.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the files.")],
+    out: Annotated[Path, typer.Option("--out", help="Output folder for the files.")],
     data: DataOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Draw records to put into a run before it is recorded.
+    """Draw canaries to insert into a run before it is recorded.
 
-    A die gives each to one client or to nobody. Whoever audits the recording then tells how
-    well attacks know the ones from the others, and so how large epsilon is at least. How many
-    there are is for the plan to say. Each client is to learn from its file (x, y) besides what
-    it has; truth.json goes beside the transcript, with the names that clients have there.
+    Each canary is assigned at random to one client or held out. An audit of the
+    recording then measures how well attacks separate the two groups, which
+    gives a lower bound on epsilon. The plan sets the numbers. Each client adds
+    its file (x, y) to its training data. After the run, put truth.json beside
+    the transcript, with the client names of the transcript.
 
     \b
     In the plan:
@@ -280,20 +298,23 @@ def canaries(
     if quiet:
         return
     console = Console(highlight=False)
-    for who, file in drawn.files.items():
-        console.print(plain(f"{who}: {drawn.counts[who]} canaries, {file}"), soft_wrap=True)
-    console.print(plain(f"nobody: {drawn.outsiders}"))
-    console.print(Text(f"The truth: {out / 'truth.json'}", style="bold"), soft_wrap=True)
+    for party, file in drawn.files.items():
+        console.print(plain(f"{party}: {drawn.counts[party]} canaries, {file}"), soft_wrap=True)
+    console.print(plain(f"held out: {drawn.outsiders} canaries"))
+    console.print(Text(f"Ground truth: {out / 'truth.json'}", style="bold"), soft_wrap=True)
 
 
 @app.command()
 def show(
-    folder: Annotated[Path, typer.Argument(help="A run: the folder that holds transcript/.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of the run, which contains transcript/.")
+    ],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Also check every stored weight file.")
+        bool,
+        typer.Option("--verify", help="Also check that every stored weight file is intact."),
     ] = False,
 ) -> None:
-    """Tell what a transcript holds and what each observer of it sees.
+    """Show what a transcript contains and what each observer can read.
 
     \b
     Example:
@@ -306,47 +327,51 @@ def show(
 
     print_overview(show_run(folder), Console())
     if verify:
-        Console().print(Text(f"{verify_transcript(folder)} weight files are whole."))
+        Console().print(Text(f"{verify_transcript(folder)} weight files are intact."))
 
 
 @app.command()
 def check(
-    findings: Annotated[Path, typer.Argument(help="The findings.json of an audit.")],
-    policy: Annotated[Path, typer.Option("--policy", help="The rules (TOML).")],
+    findings: Annotated[Path, typer.Argument(help="findings.json of an audit.")],
+    policy: Annotated[Path, typer.Option("--policy", help="The policy (TOML).")],
     against: Annotated[
         Path | None,
-        typer.Option("--against", help="Earlier findings, for rules on growth."),
+        typer.Option(
+            "--against", help="findings.json of an earlier audit, for rules on growth."
+        ),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option("--junit", help="File for the verdicts as JUnit XML.")
+        Path | None,
+        typer.Option("--junit", help="Write the verdicts to this file as JUnit XML."),
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="File for the verdicts as Markdown.")
+        Path | None,
+        typer.Option("--markdown", help="Write the verdicts to this file as Markdown."),
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Hold an audit's findings against a policy, for a pipeline to go on or to stop.
+    """Check an audit's findings against a policy, as a gate in a pipeline.
 
-    Rules are on what attacks read (leaks), on what mechanisms promise and
-    attacks prove of it (epsilons), and on what arms cost (costs). What counts
-    is the whole interval of a figure, never its mean.
+    Rules limit the success of attacks (leaks), claimed and proven epsilon
+    (epsilons), and the cost of arms (costs). A rule is judged by the whole
+    confidence interval of a value, never by its mean.
 
     \b
     Exit codes:
-      0  all that is asked is kept
-      1  something is broken: a limit, or a claim
-      2  neither is sure, something was not measured, or a file is wrong
+      0  every rule passes
+      1  a rule fails: a limit is exceeded, or a privacy claim is refuted
+      2  inconclusive, not measured, or an input is invalid
 
     \b
     A policy is TOML:
       [\\[leaks]]
-      name = "records stay unrecognised"
+      name = "membership stays hidden"
       question = "membership"
       score = "membership_auc"
       no_better_than = 0.6
 
       [\\[epsilons]]
-      name = "clients are covered"
+      name = "local DP guarantee"
       arms = ["local DP"]
       guaranteed_at_most = 8.0
 
@@ -381,10 +406,11 @@ def check(
 @app.command()
 def schema(
     policy: Annotated[
-        bool, typer.Option("--policy", help="Of policies, which `check` reads.")
+        bool,
+        typer.Option("--policy", help="Print the schema of policies (see `overheard check`)."),
     ] = False,
 ) -> None:
-    """Print the JSON schema of plans, for an editor to complete and check by.
+    """Print the JSON schema of plans, for completion and validation in editors.
 
     \b
     Examples:
@@ -399,7 +425,7 @@ def schema(
 
 
 def main() -> None:
-    """Run the command; whatever a user can mend is one message and exit code 2."""
+    """Run the command; errors that the user can correct give one message and exit code 2."""
     sigterm = _Sigterm()
     signal.signal(signal.SIGTERM, sigterm)
     with warnings.catch_warnings():
@@ -410,7 +436,7 @@ def main() -> None:
 
 @final
 class _Warnings:
-    """Tells of a part that is left out as plainly as of an error, and of the rest as before."""
+    """Prints warnings about plugins like error messages, and other warnings as usual."""
 
     def __init__(self, otherwise: Callable[..., None]) -> None:
         self._otherwise = otherwise
@@ -427,9 +453,9 @@ class _Warnings:
 
 @final
 class _Sigterm:
-    """Makes of the first SIGTERM a Ctrl-C, which ends workers before the command.
+    """Turns the first SIGTERM into a Ctrl-C, which ends workers before the command.
 
-    What comes after it would only break that off.
+    Later signals are ignored, since they would interrupt this shutdown.
     """
 
     def __init__(self) -> None:
@@ -438,29 +464,29 @@ class _Sigterm:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if not self.came:
             self.came = True
-            # Ray, while it waits, hands on this one and aborts the process for any other.
+            # While Ray waits, it passes on this exception but aborts on any other.
             raise KeyboardInterrupt
 
 
 def _run() -> int:
     message, code = "", 0
     try:
-        given = app(standalone_mode=False)
-        code = given if isinstance(given, int) else 0
+        result = app(standalone_mode=False)
+        code = result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
         code = MENDABLE
     except AuditError as error:
         message, code = str(error), MENDABLE
     except OSError as error:
-        # A full disk or a missing permission, wherever it strikes, is the user's to mend.
-        message = f"{error.filename or 'the machine'}: {error.strerror or error}"
+        # The user can correct a full disk or a missing permission.
+        message = f"{error.filename or 'system error'}: {error.strerror or error}"
         code = MENDABLE
     except (KeyboardInterrupt, click.Abort):
         code = STOPPED
-    # Typer answers Ctrl-C by this code itself, or hands it on, by its version.
+    # Depending on its version, Typer returns this code on Ctrl-C or raises.
     if code == STOPPED:
-        message = "stopped; what is done is kept: give the same command again to go on"
+        message = "interrupted; finished work is saved: run the same command again to resume"
     if message:
         Console(stderr=True, soft_wrap=True).print(plain(f"overheard: {message}"))
     return code

@@ -1,4 +1,4 @@
-"""What several commands are told in the same words."""
+"""Options that several commands share."""
 
 import enum
 from pathlib import Path
@@ -10,7 +10,7 @@ from overheard.cli.workers import METAVAR, Workers, parse_workers
 
 
 class Device(enum.StrEnum):
-    """What the work is done on."""
+    """The device to compute on."""
 
     auto = "auto"
     cpu = "cpu"
@@ -18,7 +18,7 @@ class Device(enum.StrEnum):
 
 
 class FileContent(enum.StrEnum):
-    """What a client's file holds."""
+    """The contents of a client's file."""
 
     weights = "weights"
     differences = "differences"
@@ -40,25 +40,29 @@ class ListedKind(enum.StrEnum):
 
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", help="Folder for what is found; taken up again."),
+    typer.Option("--out", help="Output folder. An unfinished run in it is resumed."),
 ]
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", help="Folder with data sets; else OVERHEARD_DATA, else downloads."),
+    typer.Option(
+        "--data", help="Folder with data sets. Default: OVERHEARD_DATA, else a download."
+    ),
 ]
 SeedOption = Annotated[
     int | None,
-    typer.Option("--seed", min=0, max=2**31 - 1, help="One seed in place of those planned."),
+    typer.Option(
+        "--seed", min=0, max=2**31 - 1, help="Use this seed instead of the seeds of the plan."
+    ),
 ]
-DeviceOption = Annotated[Device, typer.Option("--device", help="What the work is done on.")]
+DeviceOption = Annotated[Device, typer.Option("--device", help="Device to compute on.")]
 WorkersOption = Annotated[
     Workers | None,
     typer.Option(
         "--workers",
         parser=parse_workers,
         metavar=METAVAR,
-        help="Processes to train in; else one a core. 'ray' or an address: the virtual "
-        "clients of attackers are trained by Ray on this machine or by that cluster.",
+        help="Number of training processes. Default: one per core. With 'ray' or an address, "
+        "Ray on this machine or on that cluster trains the attackers' virtual clients.",
     ),
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]

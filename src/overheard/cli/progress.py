@@ -1,4 +1,4 @@
-"""Shows how far long work has come, on the terminal and nowhere else."""
+"""Shows a progress bar for long work, on terminals only."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,16 +18,16 @@ from overheard.auditing.progress import OnStep, Step
 
 @contextmanager
 def progress_bar(console: Console, quiet: bool) -> Iterator[OnStep]:
-    """Draw a bar with the time that remains while the block runs.
+    """Show a progress bar with the remaining time while the block runs.
 
-    Nothing is drawn if `quiet` or where the console is no terminal.
+    Show nothing if `quiet`, or if the console is not a terminal.
     """
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn("remaining"),
         TimeRemainingColumn(),
         console=console,
         transient=True,

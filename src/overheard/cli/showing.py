@@ -1,4 +1,4 @@
-"""Prints what a stored run holds, as wide as the terminal is."""
+"""Prints the overview of a stored run in the width of the terminal."""
 
 from collections.abc import Iterable
 
@@ -15,14 +15,14 @@ NARROW = {
     "aggregates": "aggre-\ngates",
     "distilled sets": "distilled\nsets",
     "evaluations": "evalu-\nations",
-    "no answers": "no\nanswers",
-    "sizes in clear": "sizes\nin clear",
+    "missing updates": "missing\nupdates",
+    "example counts": "example\ncounts",
 }
-"""Heads of columns on two lines, so that all of them fit."""
+"""Column headers on two lines, so that all columns fit."""
 
 
 def print_overview(overview: RunOverview, console: Console) -> None:
-    """Print what was run, what every party can read, and what travels in clear."""
+    """Print the facts of a run, what each party can read, and the metadata."""
     console.print(_pairs(overview.facts))
     console.print()
     console.print(_table(overview))
@@ -35,7 +35,7 @@ def print_overview(overview: RunOverview, console: Console) -> None:
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> Table:
-    """Names on the left, what they say on the right, folded where it is long."""
+    """Return a table with names on the left and wrapped texts on the right."""
     table = Table.grid(
         Column(width=11, justify="right"), Column(overflow="fold"), padding=(0, 1)
     )

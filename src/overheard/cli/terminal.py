@@ -1,4 +1,4 @@
-"""Text that cannot make a terminal do anything but show it."""
+"""Text in which nothing can control the terminal."""
 
 from rich.text import Text
 
@@ -6,10 +6,10 @@ from overheard.core.spelled import spelled_out
 
 
 def plain(text: str) -> Text:
-    r"""The same text, with control characters and invisible ones spelled out.
+    r"""Return the text with control characters and invisible ones escaped.
 
-    Names come from files that others made; an escape sequence in them could move the cursor,
-    retitle the window or hide what stands beside it.
+    Names come from files of other people. An escape sequence in a name could move the cursor,
+    change the window title or hide other text.
 
     >>> plain("a\x1b[31m b").plain
     'a\\x1b[31m b'

@@ -1,4 +1,4 @@
-"""Reads from the command line what trains models: processes here, or a Ray cluster."""
+"""Parses the `--workers` option: local processes, or a Ray cluster."""
 
 import re
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ METAVAR = "NUMBER|ray|ray://HOST:PORT"
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """What trains models.
+    """What trains the models.
 
     Args:
-        processes: how many here; None = one a core.
-        cluster: address of the Ray cluster that trains virtual clients; "local" = one that is
-            started here; None = no cluster.
+        processes: number of local processes; None = one per core.
+        cluster: address of the Ray cluster that trains virtual clients; "local" = start one on
+            this machine; None = no cluster.
 
     """
 
@@ -26,10 +26,10 @@ class Workers:
 
 
 def parse_workers(text: str) -> Workers:
-    """What an option spells.
+    """Parse the text of the option.
 
     Raises:
-        click.BadParameter: if it spells nothing that there is, with what there is.
+        click.BadParameter: if the text is not a valid value; it lists the valid ones.
 
     """
     if text.isdecimal() and 1 <= len(text) <= 6 and int(text) >= 1:
@@ -39,6 +39,6 @@ def parse_workers(text: str) -> Workers:
     if ADDRESS.fullmatch(text):
         return Workers(cluster=text)
     raise click.BadParameter(
-        f"{text!r} is no number of processes from 1 to 999999, nor 'ray' (Ray on this "
-        "machine), nor the address of a Ray cluster such as 'ray://host:10001'"
+        f"{text!r} is not valid: give a number of processes from 1 to 999999, 'ray' for Ray "
+        "on this machine, or the address of a Ray cluster such as 'ray://host:10001'"
     )

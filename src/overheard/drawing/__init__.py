@@ -1,1 +1,1 @@
-"""Charts, tables and sentences of a report."""
+"""Charts, tables and sentences for reports."""

@@ -1,4 +1,4 @@
-"""Charts of a number by round over several runs: the mean, and how far the runs lie apart."""
+"""Charts of a value by round over several runs: mean and standard deviation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from overheard.drawing.svg import INK, SERIES, SOFT, inline_svg
 from overheard.findings.names import shortened
 
 WASH = 0.16
-"""How opaque the band around a line is."""
+"""Opacity of the band around a line."""
 
 CONTROL_DASHES = (0, (4, 2))
 
@@ -25,7 +25,7 @@ SHIFT_DASHES = (0, (1, 2))
 @final
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The mean of some runs and their standard deviation; None where there is but one."""
+    """The mean of some runs and their standard deviation; None for a single run."""
 
     mean: float
     deviation: float | None
@@ -38,9 +38,9 @@ class Band:
 
     Args:
         name: in the legend.
-        place: of the name among all names of the legend, counted from 0.
+        place: index of the name in the legend, from 0.
         points: by round.
-        is_control: whether nothing shifts in these runs: they are drawn dashed.
+        is_control: whether these are control runs without a shift, which are drawn dashed.
 
     """
 
@@ -53,13 +53,13 @@ class Band:
 @final
 @dataclass(frozen=True, slots=True)
 class BandDot:
-    """One point of a chart of two numbers.
+    """One point of a scatter chart.
 
     Args:
-        name: beside it.
-        x: to the right.
-        y: upwards.
-        is_control: whether nothing shifts in these runs: it is drawn hollow.
+        name: written beside the point.
+        x: horizontal coordinate.
+        y: vertical coordinate.
+        is_control: whether these are control runs without a shift, which are drawn hollow.
 
     """
 
@@ -69,20 +69,20 @@ class BandDot:
     is_control: bool
 
 
-def bands_chart(bands: Sequence[Band], since: int, label: str) -> Markup:
-    """Means by round, each within one standard deviation; the round of the shift is marked.
+def bands_chart(bands: Sequence[Band], shift_round: int, label: str) -> Markup:
+    """Draw means by round with one standard deviation, and mark the round of the shift.
 
     Args:
         bands: the lines.
-        since: the first round of the shift.
-        label: what the chart shows; different for each chart of a page.
+        shift_round: the first round of the shift.
+        label: what the chart shows; unique on its page.
 
     """
     frame = Frame(280.0, 190.0, 48.0, 42.0, 12.0)
 
     def draw(figure: Figure) -> None:
         axes = frame.axes(figure)
-        axes.axvline(since, color=INK, lw=1.3, ls=SHIFT_DASHES)
+        axes.axvline(shift_round, color=INK, lw=1.3, ls=SHIFT_DASHES)
         for band in bands:
             _draw_band(axes, band)
         rounds = sorted({number for band in bands for number in band.points})
@@ -120,55 +120,58 @@ def _draw_band(axes: Axes, band: Band) -> None:
 
 
 def bands_legend(names: Sequence[str], label: str) -> Markup:
-    """What the lines of charts by round stand for, one name a line."""
+    """Draw the legend of charts by round, one name per line."""
 
     def lines() -> list[Line2D]:
-        own = [
-            Line2D([], [], color=SERIES[place % len(SERIES)], label=shortened(name, 40))
-            for place, name in enumerate(names)
+        named = [
+            Line2D([], [], color=SERIES[index % len(SERIES)], label=shortened(name, 40))
+            for index, name in enumerate(names)
         ]
         return [
-            *own,
-            Line2D([], [], color=SOFT, ls=CONTROL_DASHES, lw=1.3, label="nothing shifts"),
+            *named,
+            Line2D([], [], color=SOFT, ls=CONTROL_DASHES, lw=1.3, label="control, no shift"),
             Line2D([], [], color=INK, ls=SHIFT_DASHES, lw=1.3, label="round of the shift"),
         ]
 
     return list_legend(lines, len(names) + 2, 300.0, label)
 
 
-def diagonal_chart(dots: Sequence[BandDot], across: str, up: str, label: str) -> Markup:
-    """Two numbers a dot on scales alike, and the line on which both are the same.
+def diagonal_chart(points: Sequence[BandDot], x_title: str, y_title: str, label: str) -> Markup:
+    """Draw points on two equal scales, with the diagonal on which both values are equal.
 
     Args:
-        dots: the points.
-        across: title of the level axis.
-        up: title of the upright axis.
-        label: what the chart shows; different for each chart of a page.
+        points: the points.
+        x_title: title of the horizontal axis.
+        y_title: title of the vertical axis.
+        label: what the chart shows; unique on its page.
 
     """
     frame = Frame(360.0, 340.0, 52.0, 46.0, 16.0, 0.96)
 
     def draw(figure: Figure) -> None:
         axes = frame.axes(figure)
-        top = max([1.0, *(end for dot in dots for end in (dot.x, dot.y))]) * 1.12
+        top = max([1.0, *(end for point in points for end in (point.x, point.y))]) * 1.12
         axes.plot([0, top], [0, top], color=INK, lw=1.3, ls=CONTROL_DASHES)
-        for dot in dots:
+        for point in points:
             axes.plot(
-                [dot.x],
-                [dot.y],
+                [point.x],
+                [point.y],
                 "o",
                 color=SERIES[0],
-                mfc="none" if dot.is_control else SERIES[0],
+                mfc="none" if point.is_control else SERIES[0],
                 ms=7,
             )
             axes.annotate(
-                shortened(dot.name, 24), (dot.x, dot.y), (6, 4), textcoords="offset points"
+                shortened(point.name, 24),
+                (point.x, point.y),
+                (6, 4),
+                textcoords="offset points",
             )
         axes.set_xlim(0, top)
         axes.set_ylim(0, top)
         axes.tick_params(axis="both", labelcolor=SOFT, labelsize=11)
-        axes.set_xlabel(across)
-        axes.set_ylabel(up)
+        axes.set_xlabel(x_title)
+        axes.set_ylabel(y_title)
         axes.grid()
 
     return inline_svg(draw, frame.width, frame.height, label)

@@ -1,4 +1,4 @@
-"""The charts of a report; each stands beside a table of the same figures."""
+"""The charts of a report; each is shown with a table of the same values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from overheard.statistics.estimate import Estimate
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", "--", "-.", ":")
 GUTTER = 18
-"""Characters for which there is room beside a chart of arms; longer names stand above."""
+"""Longest name, in characters, that fits beside a chart of arms; longer ones are above."""
 
 MARGIN = 34
-"""Characters for which there is room in a legend of the usual width."""
+"""Longest name, in characters, that fits a legend of the default width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Course:
 
     Args:
         name: in the legend.
-        place: of the name among all names of the legend, counted from 0.
-        points: the figure at each round.
-        whole: the figure over all rounds heard together, drawn beside the last; None = none.
-        blind: the figure of the best blind guess at each round; empty = none.
+        place: index of the name in the legend, from 0.
+        points: the value at each round.
+        whole: the value over all rounds together, drawn beside the last round; None = none.
+        blind: the value of the best uninformed guess at each round; empty = none.
 
     """
 
@@ -48,23 +48,23 @@ class Course:
 
 
 def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str) -> Markup:
-    """A line per attack, gathered by arm: its figure with the interval, beside the guesses.
+    """Draw one line per attack, grouped by arm: result, interval and guesses.
 
-    Names stand beside the lines, or above them where one is too long for that.
+    Names are beside the lines, or above them if one of them is too long.
     """
-    short = told_apart([case.label for held in cases.values() for case in held])
+    short = told_apart([case.label for results in cases.values() for case in results])
     is_above = any(len(name) > GUTTER for name in short.values())
     pitch, left = (2, 16.0) if is_above else (1, 128.0)
-    lines = sum(1 + pitch * len(held) for held in cases.values())
-    told = beside(case.row for held in cases.values() for case in held)
+    lines = sum(1 + pitch * len(results) for results in cases.values())
+    reference = beside(case.row for results in cases.values() for case in results)
     width, height, bottom = 400.0, 80.0 + LINE * lines, 76.0
     edge = -left / (width - left - 12)
 
     def draw(figure: Figure) -> None:
         axes = Frame(width, height, left, bottom, 12.0, 1.0).axes(figure)
         line, names = 0, dict[int, str]()
-        for arm, held in cases.items():
-            heading = shortened(arm, 44) if held else f"{shortened(arm, 30)}: not measured"
+        for arm, results in cases.items():
+            heading = shortened(arm, 44) if results else f"{shortened(arm, 30)}: not measured"
             axes.text(
                 edge,
                 line + 0.1,
@@ -73,11 +73,11 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
                 weight="bold",
                 va="center",
             )
-            for number, case in enumerate(held, 1):
-                place = line + pitch * number
-                _draw_row(axes, place, case.row, measure.factor)
-                names[place] = short[case.label]
-            line += 1 + pitch * len(held)
+            for number, case in enumerate(results, 1):
+                position = line + pitch * number
+                _draw_row(axes, position, case.row, measure.factor)
+                names[position] = short[case.label]
+            line += 1 + pitch * len(results)
         _name_lines(axes, names, edge if is_above else None)
         axes.set_ylim(lines - 0.4, -0.6)
         axes.set_xlim(left=min(0, axes.get_xlim()[0]))
@@ -85,7 +85,7 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x")
         axes.set_xlabel(f"{measure.title}{measure.unit and ','}{measure.unit}")
-        _explain_marks(figure, told)
+        _explain_marks(figure, reference)
 
     return inline_svg(draw, width, height, label)
 
@@ -95,22 +95,22 @@ def _draw_row(axes: Axes, line: int, row: Row, factor: float) -> None:
     if value.low is not None and value.high is not None:
         axes.plot([value.low * factor, value.high * factor], [line, line], color=ACCENT, lw=3)
     axes.plot([value.mean * factor], [line], "o", color=ACCENT, ms=7)
-    for told in row.references.values():
-        axes.plot([told * factor], [line], "+", color=SOFT, ms=9, mew=1.6)
+    for reference in row.references.values():
+        axes.plot([reference * factor], [line], "+", color=SOFT, ms=9, mew=1.6)
     if row.blind is not None:
         axes.plot([row.blind * factor], [line], "D", color=INK, mfc="none", ms=7, mew=1.4)
 
 
 def _name_lines(axes: Axes, names: Mapping[int, str], above: float | None) -> None:
-    """Write the name of each line beside it or, from the place `above` on, over it."""
+    """Write each name beside its line or, if `above` is an x position, above it."""
     if above is None:
         axes.set_yticks(list(names), list(map(shown, names.values())))
         return
     axes.set_yticks([])
-    for place, name in names.items():
+    for position, name in names.items():
         axes.text(
             above,
-            place - 0.8,
+            position - 0.8,
             shortened(name, 62),
             transform=axes.get_yaxis_transform(),
             fontsize=11,
@@ -118,13 +118,13 @@ def _name_lines(axes: Axes, names: Mapping[int, str], above: float | None) -> No
         )
 
 
-def _explain_marks(figure: Figure, told: str) -> None:
+def _explain_marks(figure: Figure, reference: str) -> None:
     """Add the legend of a chart of arms."""
     figure.legend(
         handles=[
             Line2D([], [], color=ACCENT, marker="o", label="attack, 95 % interval"),
-            Line2D([], [], color=INK, marker="D", mfc="none", ls="", label="blind guess"),
-            Line2D([], [], color=SOFT, marker="+", ms=9, mew=1.6, ls="", label=told),
+            Line2D([], [], color=INK, marker="D", mfc="none", ls="", label="guessing"),
+            Line2D([], [], color=SOFT, marker="+", ms=9, mew=1.6, ls="", label=reference),
         ],
         loc="lower left",
         ncols=3,
@@ -143,10 +143,9 @@ def shares_chart(
     top: float,
     label: str,
 ) -> Markup:
-    """True shares as bars, claimed ones as dots; `top` is the share at the right end.
+    """Draw true shares as bars and claimed ones as dots; `top` is the share at the right end.
 
-    A line runs from each dot to the end of its bar or, where the claim has bounds, from one
-    bound to the other.
+    A line joins each dot with the end of its bar or, if the claim has bounds, the two bounds.
     """
     step = min(15.0, max(3.0, 210 / len(names)))
     width, left, bottom = 230.0, 72.0, 24.0
@@ -189,7 +188,7 @@ def shares_chart(
 def rounds_chart(
     courses: Sequence[Course], rounds: Sequence[int], factor: float, top: float, label: str
 ) -> Markup:
-    """Figures over rounds with their intervals; `top` is the figure at the upper end."""
+    """Draw values over rounds with their intervals; `top` is the value at the upper end."""
     width, height, left, bottom = 300.0, 190.0, 44.0, 42.0
     has_whole = any(course.whole for course in courses)
     beyond = rounds[-1] + max(1.0, 0.12 * (rounds[-1] - rounds[0]))
@@ -198,17 +197,17 @@ def rounds_chart(
         axes = Frame(width, height, left, bottom, 14.0).axes(figure)
         for course in courses:
             _draw_course(axes, course, beyond, factor)
-        shown = list(rounds[:: ceil(len(rounds) / 6)])
+        ticks = list(rounds[:: ceil(len(rounds) / 6)])
         axes.set_xticks(
-            [*shown, *([beyond] if has_whole else [])],
-            [*map(str, shown), *(["all"] if has_whole else [])],
+            [*ticks, *([beyond] if has_whole else [])],
+            [*map(str, ticks), *(["all"] if has_whole else [])],
         )
         margin = max(0.3, 0.04 * (rounds[-1] - rounds[0]))
         axes.set_xlim(rounds[0] - margin, (beyond if has_whole else rounds[-1]) + margin)
         axes.set_ylim(0, factor * top * 1.06)
         axes.locator_params(axis="y", nbins=5)
         axes.tick_params(axis="y", labelcolor=SOFT)
-        axes.set_xlabel("round heard" if has_whole else "round")
+        axes.set_xlabel("single round" if has_whole else "round")
         axes.grid(axis="y")
 
     return inline_svg(draw, width, height, label)
@@ -255,11 +254,11 @@ def _draw_points(
 
 
 def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
-    """What the lines of the charts over rounds stand for, one name a line."""
+    """Draw the legend of charts over rounds, one name per line."""
     width = 300.0 if all(len(name) <= MARGIN for name in names) else 460.0
 
     def lines() -> list[Line2D]:
-        own = [
+        named = [
             Line2D(
                 [], [],
                 color=SERIES[place % len(SERIES)],
@@ -270,13 +269,13 @@ def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
             )
             for place, name in enumerate(names)
         ]  # fmt: skip
-        return [*own, blind_line()] if has_blind else own
+        return [*named, blind_line()] if has_blind else named
 
     return list_legend(lines, len(names) + has_blind, width, label)
 
 
 def highest(courses: Sequence[Course]) -> float:
-    """The largest figure that charts over these courses must have room for."""
+    """Return the largest value that charts of these series must show."""
     ends = [
         end
         for course in courses

@@ -1,4 +1,4 @@
-"""Claims that nobody could hold against the truth, beside what one would guess."""
+"""Tables of claims that were not checked against the ground truth."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,16 +11,16 @@ from overheard.findings.finding import Finding
 from overheard.findings.names import called, shown
 from overheard.findings.unchecked import claiming, claims_of
 
-UNCHECKED = "Nothing was checked against the truth"
+UNCHECKED = "Not checked against the ground truth"
 
 DRAWN = 24
-"""Targets told one by one in a figure or table; more are no longer looked at one by one."""
+"""Targets that a figure or table lists one by one; further ones are left out."""
 
 
 def claims_tables(
     every: Sequence[Arm], claim_in_words: Callable[[Finding], str]
 ) -> tuple[Table, ...]:
-    """A table an attack, a line a target."""
+    """Return one table per attack, with one line per target."""
     return tuple(
         _table(exposure, attack, claim_in_words)
         for arm in every
@@ -30,29 +30,31 @@ def claims_tables(
 
 
 def _table(exposure: Exposure, attack: str, claim_in_words: Callable[[Finding], str]) -> Table:
-    held = claims_of(exposure, attack)
-    more = "" if len(held) <= DRAWN else f" (the first {DRAWN} of {len(held)})"
+    claims = claims_of(exposure, attack)
+    more = "" if len(claims) <= DRAWN else f" (the first {DRAWN} of {len(claims)})"
     where = f"{shown(exposure.arm)} · {exposure.title} · {shown(exposure.labels[attack])}"
     return Table(
         f"{UNCHECKED}: {where}{more}",
         ("Target", "Claim"),
         tuple(
             (called(one.target, exposure.observers), claim_in_words(one))
-            for one in held[:DRAWN]
+            for one in claims[:DRAWN]
         ),
         2,
     )
 
 
 def choice_words(finding: Finding) -> str:
-    """The two candidates that a claim speaks for most, or the claim's numbers."""
+    """Describe a claim by its two best candidates, or by its numbers if it has none."""
     if not finding.candidates:
         return ", ".join(map(digits, finding.claimed[:DRAWN])) or NO_FIGURE
     order = np.argsort(-np.array(finding.claimed), kind="stable")[:2]
     first = [
-        f"{shown(finding.candidates[place])} ({digits(finding.claimed[place])})"
-        for place in order
+        f"{shown(finding.candidates[index])} ({digits(finding.claimed[index])})"
+        for index in order
     ]
     none = finding.none_of_them
-    nobody = "" if none is None else f"; none of them with a chance of {percent(none)}"
-    return f"{', then '.join(first)}{nobody}"
+    unknown = (
+        "" if none is None else f"; none of the candidates with probability {percent(none)}"
+    )
+    return f"{', then '.join(first)}{unknown}"

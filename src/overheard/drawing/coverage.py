@@ -1,4 +1,4 @@
-"""Tells how far the intervals that attacks state can be trusted."""
+"""Sentences on the coverage of the intervals that attacks state."""
 
 from overheard.core.claims import INTERVAL_LEVEL
 from overheard.drawing.sentences import bracketed_interval
@@ -7,20 +7,20 @@ from overheard.findings.figures import SPACE, Measure, percent
 from overheard.findings.names import shown, told_apart
 
 DISTRUSTED = 0.8
-"""Intervals that hold the truth less often than this are called untrustworthy: a tenth below
-what they say, more than chance takes off where a hundred numbers were bounded."""
+"""Coverage below which intervals are called too narrow: 0.1 below their level, which is more
+than random variation over a hundred intervals."""
 
 LEVEL = f"{100 * INTERVAL_LEVEL:.0f}{SPACE}%"
 
 
 def coverage_words(exposure: Exposure, score: str, told: Measure, what: str) -> tuple[str, ...]:
-    """How often the intervals of each attack that states some held the true number.
+    """State how often the intervals of each attack contain the true value.
 
     Args:
         exposure: of attacks that may state intervals.
-        score: the name of the share of intervals that hold.
-        told: how that is told.
-        what: each of them is an interval of, such as "share".
+        score: name of the coverage score.
+        told: how that score is written.
+        what: the quantity that an interval bounds, such as "share".
 
     """
     names = told_apart([case.label for case in exposure.cases])
@@ -29,11 +29,11 @@ def coverage_words(exposure: Exposure, score: str, told: Measure, what: str) -> 
         row = case.whole.get(score)
         if row is None:
             continue
-        said = (
-            f"The {LEVEL} intervals of {shown(names[case.label])} held the true {what} for "
+        sentence = (
+            f"The {LEVEL} intervals of {shown(names[case.label])} contain the true {what} for "
             f"{percent(row.value.mean)} of the {what}s{bracketed_interval(row, told)}"
         )
         if row.value.mean < DISTRUSTED:
-            said += ": they are too narrow here, and cannot be trusted"
-        sentences.append(f"{said}.")
+            sentence += ": they are too narrow to be trusted"
+        sentences.append(f"{sentence}.")
     return tuple(sentences)

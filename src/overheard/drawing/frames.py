@@ -1,4 +1,4 @@
-"""How charts lie in their pictures: room around the axes, and legends of one name a line."""
+"""The layout of charts: room around the axes, and legends with one name per line."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from overheard.drawing.svg import INK, inline_svg
 
 LINE = 22
-"""Pixels from one line of a list to the next."""
+"""Line height of a list, in pixels."""
 
 BLIND_DASHES = (0, (5, 3))
 
@@ -20,12 +20,12 @@ BLIND_DASHES = (0, (5, 3))
 @final
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A picture and the room around its axes, in pixels.
+    """The size of a chart and the room around its axes, in pixels.
 
     Args:
-        width: of the picture.
-        height: of the picture.
-        left: of the axes, where their labels stand.
+        width: of the chart.
+        height: of the chart.
+        left: of the axes, for their labels.
         bottom: of the axes.
         right: of the axes.
         top: the upper end of the axes, as a share of the height.
@@ -40,7 +40,7 @@ class Frame:
     top: float = 0.95
 
     def axes(self, figure: Figure) -> Axes:
-        """New axes within it."""
+        """Add axes with this layout to a figure."""
         return figure.add_axes(
             (
                 self.left / self.width,
@@ -52,20 +52,20 @@ class Frame:
 
 
 def blind_line() -> Line2D:
-    """How a legend shows what a blind guess gets."""
-    return Line2D([], [], color=INK, ls=BLIND_DASHES, lw=1.3, label="blind guess")
+    """Return the legend entry of the uninformed guess."""
+    return Line2D([], [], color=INK, ls=BLIND_DASHES, lw=1.3, label="guessing")
 
 
 def list_legend(
     lines: Callable[[], Sequence[Line2D]], count: int, width: float, label: str
 ) -> Markup:
-    """A legend by itself, one name a line.
+    """Draw a legend as a chart of its own, one name per line.
 
     Args:
-        lines: makes them, in the style of the page.
-        count: of the lines.
-        width: of the picture.
-        label: what the chart shows; different for each chart of a page.
+        lines: returns the legend entries.
+        count: the number of entries.
+        width: of the chart, in pixels.
+        label: what the chart shows; unique on its page.
 
     """
 

@@ -1,4 +1,4 @@
-"""Charts of one share against another: curves of errors, histograms, and a frontier."""
+"""Charts of two values against each other: curves, histograms and trade-offs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from overheard.findings.names import shortened
 ADAPTIVE_DASHES = "--"
 
 MARKS = 6
-"""Markers on a line of many points, which would hide it."""
+"""Most markers on a line: more would hide it."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """One line of a chart; its place among all names of the legend gives its look."""
+    """One line of a chart; the index of its name in the legend determines its style."""
 
     place: int
     x: Sequence[float]
@@ -34,7 +34,7 @@ class ChartLine:
 @final
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What stands along an axis, and where it ends; a `low` above `high` turns it around."""
+    """The title and the ends of an axis; it is reversed if `low` is above `high`."""
 
     title: str
     low: float
@@ -44,12 +44,12 @@ class Axis:
 @final
 @dataclass(frozen=True, slots=True)
 class Trade:
-    """How one attack fares against every arm.
+    """The trade-off of every arm under one attack.
 
     Args:
-        place: of the attack among all names of the legend.
-        is_adaptive: whether it adapts to the defenses: it is drawn dashed.
-        points: one an arm, how much is read and what the model is worth or costs.
+        place: index of the attack in the legend.
+        is_adaptive: whether it adapts to the defenses; it is then drawn dashed.
+        points: one per arm: leakage, and accuracy or cost.
 
     """
 
@@ -59,12 +59,12 @@ class Trade:
 
 
 def lines_chart(
-    lines: Sequence[ChartLine], blind: ChartLine | None, across: Axis, up: Axis, label: str
+    lines: Sequence[ChartLine], blind: ChartLine | None, x_axis: Axis, y_axis: Axis, label: str
 ) -> Markup:
-    """Lines that bear the colours of a `legend_chart`, and what a guesser gets, dashed."""
+    """Draw lines in the colours of a `legend_chart`, and the uninformed guess as dashes."""
 
     def draw(figure: Figure) -> None:
-        axes = _axes(figure, across, up)
+        axes = _axes(figure, x_axis, y_axis)
         if blind is not None:
             axes.plot(blind.x, blind.y, color=INK, ls=BLIND_DASHES, lw=1.3)
         for line in lines:
@@ -81,15 +81,15 @@ def lines_chart(
     return inline_svg(draw, _WIDTH, _HEIGHT, label)
 
 
-def histogram_chart(values: Sequence[float], blind: float, across: Axis, label: str) -> Markup:
-    """How many users have which figure, in tenths of the axis; the blind figure is marked."""
-    bins, width = 10, (across.high - across.low) / 10
-    places = [min(int((value - across.low) / width), bins - 1) for value in values]
+def histogram_chart(values: Sequence[float], blind: float, x_axis: Axis, label: str) -> Markup:
+    """Draw a histogram of users in ten bins, and mark the value of the uninformed guess."""
+    bins, width = 10, (x_axis.high - x_axis.low) / 10
+    places = [min(int((value - x_axis.low) / width), bins - 1) for value in values]
     counts = [places.count(number) for number in range(bins)]
 
     def draw(figure: Figure) -> None:
-        axes = _axes(figure, across, Axis("users", 0.0, max(counts) * 1.08))
-        starts = [across.low + number * width for number in range(bins)]
+        axes = _axes(figure, x_axis, Axis("users", 0.0, max(counts) * 1.08))
+        starts = [x_axis.low + number * width for number in range(bins)]
         axes.bar(starts, counts, 0.92 * width, align="edge", color=ACCENT)
         axes.axvline(blind, color=INK, ls=BLIND_DASHES, lw=1.3)
 
@@ -97,65 +97,65 @@ def histogram_chart(values: Sequence[float], blind: float, across: Axis, label: 
 
 
 def frontier_chart(
-    trades: Sequence[Trade], blind: float | None, across: Axis, up: Axis, label: str
+    tradeoffs: Sequence[Trade], blind: float | None, x_axis: Axis, y_axis: Axis, label: str
 ) -> Markup:
-    """What is read against what is kept or sent: the further up and to the left, the better.
+    """Draw leakage against accuracy or bytes sent; further up and left is better.
 
-    A line joins the points of an attack that no other of its points beats both ways.
+    A line joins the Pareto front of each attack.
 
     Args:
-        trades: one an attack.
-        blind: what a guesser reads, drawn upright; None = it is not.
-        across: the axis of what is read; backwards where a lower figure reads more.
-        up: the axis of what the model is worth, or of what it costs, backwards.
-        label: what the chart shows; different for each chart of a page.
+        tradeoffs: one per attack.
+        blind: leakage of an uninformed guess, drawn as a vertical line; None = not drawn.
+        x_axis: the leakage axis; reversed if a lower score means more leakage.
+        y_axis: the axis of accuracy, or of a cost, which is reversed.
+        label: what the chart shows; unique on its page.
 
     """
 
     def draw(figure: Figure) -> None:
-        axes = _axes(figure, across, up)
+        axes = _axes(figure, x_axis, y_axis)
         if blind is not None:
             axes.axvline(blind, color=INK, ls=BLIND_DASHES, lw=1.3)
-        for trade in trades:
-            _draw_trade(axes, trade, across, up)
-        write_names(axes, [point for trade in trades for point in trade.points])
+        for tradeoff in tradeoffs:
+            _draw_trade(axes, tradeoff, x_axis, y_axis)
+        write_names(axes, [point for tradeoff in tradeoffs for point in tradeoff.points])
 
     return inline_svg(draw, 400.0, 330.0, label)
 
 
 def frontier_legend(
-    names: Sequence[str], trades: Sequence[Trade], has_blind: bool, label: str
+    names: Sequence[str], tradeoffs: Sequence[Trade], has_blind: bool, label: str
 ) -> Markup:
-    """What the lines of a frontier stand for, one attack a line, in the order of `trades`."""
+    """Draw the legend of a trade-off chart, one attack per line, in order of `tradeoffs`."""
 
     def lines() -> list[Line2D]:
-        own = [
+        named = [
             Line2D(
                 [], [],
-                color=_colour(trade.place),
-                marker=_marker(trade.place),
-                ls=ADAPTIVE_DASHES if trade.is_adaptive else "-",
+                color=_colour(tradeoff.place),
+                marker=_marker(tradeoff.place),
+                ls=ADAPTIVE_DASHES if tradeoff.is_adaptive else "-",
                 ms=5.5,
                 lw=1.4,
                 label=shortened(name, 60),
             )
-            for name, trade in zip(names, trades, strict=True)
+            for name, tradeoff in zip(names, tradeoffs, strict=True)
         ]  # fmt: skip
-        return [*own, blind_line()] if has_blind else own
+        return [*named, blind_line()] if has_blind else named
 
     return list_legend(lines, len(names) + has_blind, 460.0, label)
 
 
-def _draw_trade(axes: Axes, trade: Trade, across: Axis, up: Axis) -> None:
-    right = 1.0 if across.low < across.high else -1.0
-    upward = 1.0 if up.low < up.high else -1.0
-    points = sorted(trade.points, key=lambda point: (right * point.x, -upward * point.y))
+def _draw_trade(axes: Axes, tradeoff: Trade, x_axis: Axis, y_axis: Axis) -> None:
+    right = 1.0 if x_axis.low < x_axis.high else -1.0
+    upward = 1.0 if y_axis.low < y_axis.high else -1.0
+    points = sorted(tradeoff.points, key=lambda point: (right * point.x, -upward * point.y))
     best = [
         one
         for number, one in enumerate(points)
         if all(upward * one.y > upward * before.y for before in points[:number])
     ]
-    colour, marker = _colour(trade.place), _marker(trade.place)
+    colour, marker = _colour(tradeoff.place), _marker(tradeoff.place)
     axes.plot(
         [point.x for point in points],
         [point.y for point in points],
@@ -167,21 +167,21 @@ def _draw_trade(axes: Axes, trade: Trade, across: Axis, up: Axis) -> None:
         [point.x for point in best],
         [point.y for point in best],
         color=colour,
-        ls=ADAPTIVE_DASHES if trade.is_adaptive else "-",
+        ls=ADAPTIVE_DASHES if tradeoff.is_adaptive else "-",
         lw=1.4,
     )
 
 
-def _axes(figure: Figure, across: Axis, up: Axis) -> Axes:
+def _axes(figure: Figure, x_axis: Axis, y_axis: Axis) -> Axes:
     width, height = (72 * size for size in figure.get_size_inches())
     axes = Frame(width, height, 54.0, 42.0, 14.0).axes(figure)
-    axes.set_xlim(across.low, across.high)
-    axes.set_ylim(up.low, up.high)
+    axes.set_xlim(x_axis.low, x_axis.high)
+    axes.set_ylim(y_axis.low, y_axis.high)
     axes.locator_params(axis="x", nbins=5, integer=True)
     axes.locator_params(axis="y", nbins=5)
     axes.tick_params(axis="both", labelcolor=SOFT, labelsize=11)
-    axes.set_xlabel(across.title)
-    axes.set_ylabel(up.title)
+    axes.set_xlabel(x_axis.title)
+    axes.set_ylabel(y_axis.title)
     axes.grid()
     return axes
 
@@ -191,7 +191,7 @@ def _colour(place: int) -> str:
 
 
 def _marker(place: int) -> str:
-    """Another marker, too, where the colours begin anew."""
+    """Return a marker that differs among lines of the same colour."""
     return MARKERS[(place + place // len(SERIES)) % len(MARKERS)]
 
 

@@ -1,4 +1,4 @@
-"""The contract of a question's pages: all that a report tells of it alone."""
+"""The contract of a question's pages: the parts of a report that belong to it alone."""
 
 import re
 from abc import ABC, abstractmethod
@@ -25,18 +25,18 @@ from overheard.findings.row import Row
 
 @dataclass(frozen=True)
 class Pages(ABC):
-    """The words, tables and figures on one question in a report.
+    """The sentences, tables and figures on one question in a report.
 
-    Concrete pages are a final frozen dataclass without further fields, in the folder of their
-    question. What is handed to them is about that question alone. Of what they return, names
-    are already as `findings.names.shown` has them.
+    A subclass is a final frozen dataclass without further fields, in the folder of its
+    question. It is given the results of that question only. Names in what it returns are
+    already escaped by `findings.names.shown`.
 
     Args:
-        question: that they tell of.
+        question: the question.
 
     """
 
-    # Any: pages tell of findings, whatever the claims were.
+    # Any: pages describe findings, whatever the type of the claims.
     question: Question[Any]
 
     name: ClassVar[str]
@@ -44,60 +44,59 @@ class Pages(ABC):
 
     @abstractmethod
     def reading(self, row: Row, whose: str) -> Statement:
-        """How the first sentence says what is read, by a row of `told_row`.
+        """Return the phrases of the first sentence, for a row of `told_row`.
 
         Args:
-            row: the figure that it gives.
-            whose: data are read, such as "each client's".
+            row: the result to state.
+            whose: owner of the inferred data, such as "each client's".
 
         """
 
     def intro(self) -> str:
-        """A sentence on the figure of `told_row`, at the head of the report; "" for none."""
+        """Return a sentence that explains the score of `told_row`; "" for none."""
         return ""
 
     def told_row(self, case: Case) -> Row:
-        """The figure that the sentences and the table at a glance give."""
+        """Return the result that the summary states."""
         return case.row
 
     def frontier_row(self, case: Case) -> Row:
-        """The figure of what is read that stands against what defenses cost."""
+        """Return the result that is plotted against the cost of defenses."""
         return case.row
 
     def sentences(self, exposure: Exposure) -> tuple[str, ...]:
-        """What is told of an exposure between the first sentence and that on the attack."""
+        """Return the sentences between the first one and the one on the attack."""
         row = self.told_row(exposure.cases[0])
         return best_target_words(exposure, row, self.question.measure(row.score))
 
     def unmeasured(self, exposure: Exposure) -> str:
-        """The sentence where attacks ran and there is no figure by which they are told."""
+        """Return the sentence for attacks that ran but have no headline score."""
         whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
-        what, figure = _spoken(self.question.name), self._headline_title
+        what, score = _spoken(self.question.name), self._headline_title
         return (
             f"What {together(exposure.observers)} can learn about {whom} ({what}) was not "
-            f"measured: attacks ran, and none of their runs gives the figure by which it is "
-            f"told ({figure})."
+            f"measured: attacks ran, but no run has the headline score ({score})."
         )
 
     def why_unmeasured(self) -> str:
-        """The same reason in a few words, for the arm of a defense."""
-        return f"no run gives the figure by which it is told ({self._headline_title})"
+        """Return the same reason as a clause, for the comparison of defenses."""
+        return f"no run has the headline score ({self._headline_title})"
 
     def claim_in_words(self, finding: Finding) -> str:
-        """One claim that was not checked."""
+        """Describe one unchecked claim."""
         return choice_words(finding)
 
     def claims(self, audit: Audit, every: Sequence[Arm]) -> tuple[SectionBlock, ...]:
-        """What attacks claim where there is no truth to hold it against."""
+        """Return the claims that were not checked against the ground truth."""
         tables = claims_tables(every, self.claim_in_words)
         return (SectionBlock(tables=tables),) if tables else ()
 
     def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
-        """What the report shows of this question alone, beside what it shows of every one."""
+        """Return the report sections that belong to this question alone."""
         return ()
 
     def terms(self) -> tuple[Term, ...]:
-        """What a reader of these figures looks up."""
+        """Return the glossary terms of this question."""
         return ()
 
     @property
@@ -108,30 +107,30 @@ class Pages(ABC):
 @final
 @dataclass(frozen=True)
 class PlainPages(Pages):
-    """The pages of a question that has none of its own: a table of its scores."""
+    """The pages of a question without pages of its own: a table of its scores."""
 
     name = "plain"
 
     def reading(self, row: Row, whose: str) -> Statement:
-        """What is asked, by the title of the figure."""
-        told = self.question.measure(row.score)
-        figure = f"{told.title} {told.tell(row.value.mean)}"
+        """Return phrases with the title and value of the score."""
+        measure = self.question.measure(row.score)
+        result = f"{measure.title} {measure.tell(row.value.mean)}"
         what = f"{whose} {_spoken(row.question)}"
-        return Statement(what, f"reads {what} with {figure}", f"at {figure}")
+        return Statement(what, f"infers {what} with {result}", f"at {result}")
 
     def intro(self) -> str:
-        """The title of the figure."""
+        """Return the title of the headline score."""
         return f"For {_spoken(self.question.name)}: {_lowered(self._headline_title)}."
 
     def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
-        """Every score that the question lists, beside the guess."""
+        """Return a table of all scores of the question, with uninformed guesses."""
         what = _spoken(self.question.name)
         columns = [
             column
-            for score, told in self.question.measures.items()
+            for score, measure in self.question.measures.items()
             for column in (
-                ScoreColumn(score, told, cell=with_interval),
-                ScoreColumn(score, told, "Guessing", blind_guess),
+                ScoreColumn(score, measure, cell=with_interval),
+                ScoreColumn(score, measure, "Guessing", blind_guess),
             )
         ]
         title = f"{what[:1].upper()}{what[1:]}"
@@ -142,7 +141,7 @@ class PlainPages(Pages):
         return (Section(anchor, title, title, (SectionBlock(tables=tables),)),)
 
     def terms(self) -> tuple[Term, ...]:
-        """The figure by which the question is told."""
+        """Return the headline score."""
         headline = self.question.scorer.headline
         rows = f"Score {shown(headline)} of the question “{_spoken(self.question.name)}”."
         source = f" Source: {shown(self.question.source)}." if self.question.source else ""

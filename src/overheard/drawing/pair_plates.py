@@ -1,4 +1,4 @@
-"""The figure of how well pairs are told apart at every threshold."""
+"""The ROC figure of pair matching: true and false positive rates at every threshold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,27 +17,27 @@ from overheard.findings.names import shown, told_apart
 from overheard.statistics.matching import Matches, hits_at
 
 MOST_ATTACKS = 6
-"""Attacks drawn for one group of observers: the best."""
+"""Most attacks in one figure: the best ones."""
 
 RATES = np.linspace(0, 1, 101)
-"""Shares of false alarms at which curves are drawn."""
+"""False positive rates at which curves are drawn."""
 
 TOLD_RATES = (0.001, 0.01, 0.1)
-"""Those at which the table tells them."""
+"""False positive rates in the table."""
 
-NOTE = "Each line is one attack: the further up, the more is recognised."
+NOTE = "Each line is one attack; a higher line means a stronger attack."
 
-_FALSE_ALARMS = Axis("false alarms, %", 0.0, 100.0)
+_FALSE_ALARMS = Axis("false positive rate, %", 0.0, 100.0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PairCurve:
-    """One attack with the pairs that it compared, run by run.
+    """The scores of matching and non-matching pairs under one attack.
 
     Args:
-        label: what readers see of the attack.
-        pairs: of each run, true and false ones.
+        label: the attack's label in reports.
+        pairs: for each run, the scores of true and false pairs.
 
     """
 
@@ -48,7 +48,7 @@ class PairCurve:
 @final
 @dataclass(frozen=True, slots=True)
 class MoreColumns:
-    """Columns that stand behind those on pairs, with a line an attack."""
+    """Further columns of the table, with one line per attack."""
 
     heads: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
@@ -61,41 +61,41 @@ def pairs_plate(
     panels: Sequence[Panel] = (),
     more: MoreColumns | None = None,
 ) -> Plate:
-    """The share of true pairs that pass, by that of false ones, a line an attack.
+    """Return the ROC figure of pair matching, with one line per attack.
 
     Args:
-        exposure: of which these attacks are a part.
-        drawn: the attacks, one or more.
-        note: what to see.
-        panels: more drawings with the same colours.
-        more: what the table says of these; None = nothing.
+        exposure: the threat that the attacks belong to.
+        drawn: the curves of the attacks, one or more.
+        note: text above the figure.
+        panels: further drawings with the same colours.
+        more: further columns of the table; None = none.
 
     """
     where = plate_title(exposure)
     left = len(exposure.cases) - len(drawn)
     return Plate(
         where,
-        f"{note} {left} more are in the tables." if left else note,
+        f"{note} The tables list {left} more." if left else note,
         legend_chart(curve_names(drawn), True, f"Legend: {where}"),
-        (Panel("Pairs told apart, by threshold", _curves(drawn, where)), *panels),
+        (Panel("ROC curve of pair matching", _curves(drawn, where)), *panels),
         _table(drawn, more, where),
         True,
     )
 
 
 def plate_title(exposure: Exposure) -> str:
-    """What the figure of an exposure is called."""
+    """Return the title of a threat's figure."""
     return f"{shown(exposure.arm)} · {exposure.title}"
 
 
 def curve_names(drawn: Sequence[PairCurve]) -> list[str]:
-    """Short names of the attacks, in their order."""
+    """Return short names of the attacks, in their order."""
     names = told_apart([one.label for one in drawn])
     return [names[one.label] for one in drawn]
 
 
 def percent_cells(shares: Float[np.ndarray, " figures"]) -> tuple[str, ...]:
-    """Shares of 1 as cells of a table in percent."""
+    """Write shares of 1 as table cells in percent."""
     return tuple(digits(100 * share) for share in shares.tolist())
 
 
@@ -105,12 +105,14 @@ def _curves(drawn: Sequence[PairCurve], where: str) -> Markup:
         for place, one in enumerate(drawn)
     ]
     diagonal = ChartLine(0, (0.0, 100.0), (0.0, 100.0))
-    up = Axis("true pairs that pass, %", 0.0, 103.0)
-    return lines_chart(lines, diagonal, _FALSE_ALARMS, up, f"Pairs told apart: {where}")
+    up = Axis("true positive rate, %", 0.0, 103.0)
+    return lines_chart(
+        lines, diagonal, _FALSE_ALARMS, up, f"ROC curve of pair matching: {where}"
+    )
 
 
 def _table(drawn: Sequence[PairCurve], more: MoreColumns | None, where: str) -> Table:
-    heads = tuple(f"True pairs at {100 * rate:g} % false alarms" for rate in TOLD_RATES)
+    heads = tuple(f"TPR at {100 * rate:g} % FPR" for rate in TOLD_RATES)
     lines = [
         (shown(one.label), *percent_cells(hits_at(one.pairs, np.array(TOLD_RATES))))
         for one in drawn
@@ -118,4 +120,4 @@ def _table(drawn: Sequence[PairCurve], more: MoreColumns | None, where: str) -> 
     if more is not None:
         heads = (*heads, *more.heads)
         lines = [(*line, *cells) for line, cells in zip(lines, more.lines, strict=True)]
-    return Table(f"What the lines show, in %: {where}", ("Attack", *heads), tuple(lines), 1)
+    return Table(f"Values of the figure, in %: {where}", ("Attack", *heads), tuple(lines), 1)

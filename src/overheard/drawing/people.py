@@ -1,4 +1,4 @@
-"""What the questions about the person behind a target share: words, tables, a section."""
+"""Sentences, tables and the section shared by all questions about users."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ AREA, ERROR = "matching_auc", "equal_error_rate"
 
 IN_CONTROL = "In the control"
 
-PAIRS_TITLE = "Pairs told apart by one threshold"
+PAIRS_TITLE = "Pair matching"
 
 PAIR_COLUMNS = tuple(
     column
@@ -26,75 +26,75 @@ PAIR_COLUMNS = tuple(
         ScoreColumn(score, PAIR_MEASURES[score], IN_CONTROL, in_control),
     )
 )
-"""How well pairs are told apart, beside the control."""
+"""The scores of pair matching, in the run and in the control."""
 
 PAIRS_TERM = Term(
-    "Pairs told apart, equal error rate",
-    "Of 100 pairs of a true match and a false one, in how many the true one has the higher "
-    "score (score matching_auc); and the rate of errors at the threshold at which false alarms "
-    "and misses are as frequent.",
+    "Pair matching, equal error rate",
+    "An attack scores pairs of targets, or of target and user. Reported are the share of cases "
+    "in which a true pair scores higher than a false one (score matching_auc), and the error "
+    "rate at the threshold where false positives and false negatives are equally frequent.",
 )
 
 INTERVALS_TERM = Term(
-    "Intervals over people",
-    "What one person sends clumps, so the bootstrap draws people, each with all that is "
-    "theirs.",
+    "Intervals over users",
+    "The updates of one user are correlated, so the bootstrap resamples users, each with all "
+    "of their targets.",
 )
 
-WHY_UNMEASURED = "nobody known to it took part"
+WHY_UNMEASURED = "no user known to the attacker took part"
 
 _NOTE = (
-    "Beside every figure stands the control: the same attack on the same federation, in which "
-    "the examples were dealt anew among all clients, so that nobody is who he seems."
+    "Every result is compared with a permutation control: the same attack on the same "
+    "federation, but with the examples permuted among all clients."
 )
 
 
 def people_section(tables: Sequence[Table], plates: Sequence[Plate]) -> tuple[Section, ...]:
-    """The section that all questions about people fill together; none without tables."""
+    """Return the section that all questions about users share; none without tables."""
     if not tables:
         return ()
     blocks = [
         SectionBlock(paragraphs=(_NOTE,)),
-        SectionBlock("Beside chance, and beside the control", tables=tuple(tables)),
+        SectionBlock("Compared with guessing and with the control", tables=tuple(tables)),
     ]
     if plates:
-        heading = "By threshold, by list, user by user"
+        heading = "By threshold, candidate list and user"
         blocks.append(SectionBlock(heading, plates=tuple(plates), panel_width=280))
-    return (Section("people", "People, and who is recognised", "People", tuple(blocks)),)
+    return (Section("people", "Users and their re-identification", "Users", tuple(blocks)),)
 
 
 def unmeasured_words(exposure: Exposure) -> str:
-    """The sentence where attacks ran and nobody was there to be recognised."""
+    """Return the sentence for attacks that ran without any known user among their targets."""
     whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
     return (
-        f"How well {together(exposure.observers)} can tell who is behind {whom} was not "
-        "measured: there is nobody among them whom it knows, or there were only controls."
+        f"How well {together(exposure.observers)} can identify the users behind {whom} was not "
+        "measured: no known user took part, or only control runs could be attacked."
     )
 
 
 def pair_words(case: Case) -> tuple[str, ...]:
-    """How often an attack is wrong that says yes or no to a pair."""
+    """State the equal error rate of the attack's pair matching."""
     row = case.whole.get(ERROR)
     if row is None:
         return ()
     return (
-        f"Told to say yes or no to a pair, it is wrong in {percent(row.value.mean)} either way"
-        f"{bracketed_interval(row, PAIR_MEASURES[ERROR])}; guessing is in "
+        f"The equal error rate of its pair matching is {percent(row.value.mean)}"
+        f"{bracketed_interval(row, PAIR_MEASURES[ERROR])}; that of guessing is "
         f"{percent(row.blind)}.",
     )
 
 
 def control_words(case: Case, told: Measure) -> str:
-    """What the same attack gets in the control.
+    """State the result of the same attack in the control.
 
     Args:
-        case: of the attack.
-        told: how its headline is told.
+        case: the attack's result.
+        told: how its headline score is written.
 
     """
     if CONTROL not in case.row.references:
-        return "No control ran beside it, with examples dealt anew among all clients."
+        return "There was no permutation control."
     return (
-        "Where the clients' examples were dealt anew among all of them, the same figure is "
-        f"{told.tell(case.row.references[CONTROL])}."
+        "In the permutation control, with examples permuted among all clients, the same score "
+        f"is {told.tell(case.row.references[CONTROL])}."
     )

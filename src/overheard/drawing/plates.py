@@ -1,4 +1,4 @@
-"""A figure of a report: its drawings, and the table of the same numbers."""
+"""Tables and figures of a report; a figure has drawings and a table of their values."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from markupsafe import Markup
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells as a reader sees them; the first column names the line.
+    """A table of formatted cells; the first column names the row.
 
     Args:
-        caption: what the table holds.
-        heads: of the columns.
-        lines: one cell a head.
-        words: how many leading columns hold words, the others hold figures.
+        caption: what the table shows.
+        heads: the column headers.
+        lines: the rows, with one cell per header.
+        words: how many leading columns contain text; the others contain numbers.
 
     """
 
@@ -25,7 +25,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One drawing of a figure, with its own heading; "" where it needs none."""
+    """One drawing of a figure, with a heading; "" for none."""
 
     heading: str
     drawing: Markup
@@ -33,15 +33,15 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Plate:
-    """A figure: its drawings and their numbers.
+    """A figure: its drawings and their values.
 
     Args:
         title: of the figure.
-        note: what to see, and what was left out.
-        legend: shared by the panels; None where each explains itself.
+        note: how to read it, and what is left out.
+        legend: shared by the panels; None if each has its own.
         panels: the drawings.
-        table: their numbers.
-        is_folded: a long table that a reader opens; on paper it is open.
+        table: their values.
+        is_folded: whether the table is collapsed; in print it is expanded.
 
     """
 

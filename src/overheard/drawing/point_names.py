@@ -1,4 +1,4 @@
-"""Puts names beside the dots of a chart where they cover neither dots nor each other."""
+"""Placement of point names in a chart so that they overlap as little as possible."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ from overheard.drawing.svg import SOFT
 from overheard.findings.names import shortened
 
 LONGEST = 22
-"""Characters of a name; the table under the chart has it whole."""
+"""Longest name, in characters; the table below the chart has the whole name."""
 
 _SIZE, _CHARACTER, _ABOVE, _BELOW = 11, 6.8, 9.0, 3.0
-"""Of the letters in pixels: their size, mean width, and what they reach from their line."""
+"""Font size, mean character width, ascent and descent, in pixels."""
 
 _DOT = 4.0
-"""Pixels from the middle of a dot to its edge."""
+"""Radius of a point, in pixels."""
 
 _STEPS = (5.0, -13.0, 20.0, -28.0, 35.0, -43.0, 50.0, -58.0)
-"""Pixels from a dot up to the line of its name, the most welcome first."""
+"""Vertical offsets from a point to the baseline of its name, in pixels, best first."""
 
 _FAR = 15.0
-"""Pixels from which on a thin line leads from a name to its dot."""
+"""Offset in pixels from which a thin line connects a name with its point."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class NamedDot:
-    """A dot of a chart, in the chart's own units; "" = it bears no name."""
+    """A point of a chart, in data units; the name "" = none."""
 
     name: str
     x: float
@@ -63,31 +63,31 @@ class _Box:
 @final
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """How far from its dot a name begins, or ends, and what it then covers."""
+    """Offset of a name from its point, and the box that the name covers."""
 
     across: float
     up: float
     box: _Box
 
 
-def write_names(axes: Axes, dots: Sequence[NamedDot]) -> None:
-    """Write the names, the first ones in the best places.
+def write_names(axes: Axes, points: Sequence[NamedDot]) -> None:
+    """Write the names of the points; earlier points get the better positions.
 
-    The limits of the axes must stand. A name for which there is no free place covers something.
+    Set the limits of the axes first. A name overlaps something if no position is free.
     """
     frame = _Box(*map(float, axes.bbox.extents))
-    taken = [_around(axes, dot) for dot in dots]
-    for dot in dots:
-        if not dot.name:
+    taken = [_around(axes, point) for point in points]
+    for point in points:
+        if not point.name:
             continue
-        name = shortened(dot.name, LONGEST)
-        places = [one for one in _places(axes, dot, name) if one.box.is_inside(frame)]
-        places = places or list(_places(axes, dot, name))
+        name = shortened(point.name, LONGEST)
+        places = [one for one in _places(axes, point, name) if one.box.is_inside(frame)]
+        places = places or list(_places(axes, point, name))
         best = min(places, key=lambda one: sum(one.box.covers(other) for other in taken))
         taken.append(best.box)
         axes.annotate(
             name,
-            (dot.x, dot.y),
+            (point.x, point.y),
             (best.across, best.up),
             textcoords="offset points",
             ha="left" if best.across > 0 else "right",
@@ -98,14 +98,14 @@ def write_names(axes: Axes, dots: Sequence[NamedDot]) -> None:
         )
 
 
-def _around(axes: Axes, dot: NamedDot) -> _Box:
-    x, y = map(float, axes.transData.transform((dot.x, dot.y)))
+def _around(axes: Axes, point: NamedDot) -> _Box:
+    x, y = map(float, axes.transData.transform((point.x, point.y)))
     return _Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT)
 
 
-def _places(axes: Axes, dot: NamedDot, name: str) -> Iterator[_Place]:
-    """Where a name may stand, the most welcome places first."""
-    x, y = map(float, axes.transData.transform((dot.x, dot.y)))
+def _places(axes: Axes, point: NamedDot, name: str) -> Iterator[_Place]:
+    """Yield the possible positions of a name, best first."""
+    x, y = map(float, axes.transData.transform((point.x, point.y)))
     width = _CHARACTER * len(name)
     # Away from the nearer end of the chart.
     sides = (7.0, -7.0) if x < (axes.bbox.x0 + axes.bbox.x1) / 2 else (-7.0, 7.0)

@@ -1,4 +1,4 @@
-"""Tables of scores by arm and attack, with as many columns as there are figures for."""
+"""Tables of scores by arm and attack, without empty columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from overheard.findings.row import CONTROL, Row
 @final
 @dataclass(frozen=True, slots=True)
 class ScoreCell:
-    """What a cell is made of.
+    """The content of a cell.
 
     Args:
-        row: the score of one attack.
-        told: how that is told.
-        exposure: in which the attack stands.
+        row: the result of one attack.
+        told: how its score is written.
+        exposure: the threat that the attack belongs to.
 
     """
 
@@ -29,33 +29,33 @@ class ScoreCell:
 
 
 def with_interval(cell: ScoreCell) -> str:
-    """The figure, and its interval in brackets."""
+    """Return the value, with its interval in brackets."""
     span = cell.told.span(cell.row.value)
     value = cell.told.tell(cell.row.value.mean)
     return value + (f" ({span})" if span != NO_FIGURE else "")
 
 
 def blind_guess(cell: ScoreCell) -> str:
-    """What a guess gets that heard nothing."""
+    """Return the score of the uninformed guess."""
     return cell.told.tell(cell.row.blind)
 
 
 def in_control(cell: ScoreCell) -> str:
-    """What the same attack gets in the control."""
+    """Return the score of the same attack in the control."""
     return cell.told.tell(cell.row.references.get(CONTROL))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """One figure of a table.
+    """One column of a score table.
 
     Args:
-        score: its name.
-        told: how that is told.
+        score: name of the score.
+        told: how the score is written.
         head: of the column; "" = the score's title.
-        cell: what stands in it.
-        is_word: whether that is a word and no figure; words come first.
+        cell: returns the text of a cell.
+        is_word: whether the cells are text instead of numbers; text columns come first.
 
     """
 
@@ -69,27 +69,27 @@ class ScoreColumn:
 @final
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """What a table is called, and the columns that it may have."""
+    """The title of a table and its possible columns."""
 
     title: str
     columns: tuple[ScoreColumn, ...]
 
 
 def score_tables(every: Sequence[Arm], tables: Sequence[ScoreTable]) -> tuple[Table, ...]:
-    """As many tables for each group of observers, of the best attacks first.
+    """Return these tables for each threat, with the best attacks first.
 
-    In brackets stand 95 % intervals. An attack that has no figure of a table has no line in
-    it, and a figure that no attack has makes no column.
+    Brackets contain 95 % intervals. Attacks without any score of a table are left out of it, as
+    are columns whose score no attack has.
     """
     return tuple(
-        told
-        for asked, exposures in by_threat(every).items()
+        filled
+        for title, exposures in by_threat(every).items()
         for table in tables
-        if (told := _table(table, asked, exposures)) is not None
+        if (filled := _table(table, title, exposures)) is not None
     )
 
 
-def _table(table: ScoreTable, asked: str, exposures: Sequence[Exposure]) -> Table | None:
+def _table(table: ScoreTable, threat_title: str, exposures: Sequence[Exposure]) -> Table | None:
     cases = [(exposure, case) for exposure in exposures for case in exposure.cases]
     columns = [
         column
@@ -104,7 +104,7 @@ def _table(table: ScoreTable, asked: str, exposures: Sequence[Exposure]) -> Tabl
     if not lines:
         return None
     return Table(
-        f"{table.title} (95{SPACE}% interval): {asked}",
+        f"{table.title} (95{SPACE}% interval): {threat_title}",
         ("Arm", "Attack", *(column.head or column.told.title for column in columns)),
         lines,
         2 + sum(column.is_word for column in columns),

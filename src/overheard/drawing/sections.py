@@ -1,4 +1,4 @@
-"""What stands in a section of a report, and how sections of several questions become one."""
+"""The sections of a report, and merging of the sections of several questions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from overheard.drawing.plates import Plate, Table
 @final
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A line of the glossary: a term, and what it means."""
+    """A glossary entry: a term and its meaning."""
 
     name: str
     meaning: str
@@ -22,11 +22,11 @@ class SectionBlock:
     """A part of a section: paragraphs, then tables, then figures.
 
     Args:
-        heading: above it; "" where it needs none.
-        paragraphs: of text. Names in it are already as `findings.names.shown` has them.
-        tables: likewise.
+        heading: of the block; "" for none.
+        paragraphs: of text, with names already escaped by `findings.names.shown`.
+        tables: with names escaped likewise.
         plates: the figures.
-        panel_width: of one drawing of a figure, in pixels.
+        panel_width: width of one drawing of a figure, in pixels.
 
     """
 
@@ -43,9 +43,9 @@ class Section:
     """A section of a report.
 
     Args:
-        anchor: of links to it; sections with the same one become one.
-        title: above it.
-        menu_title: in the contents.
+        anchor: of links to it; sections with the same anchor are merged.
+        title: of the section.
+        menu_title: its title in the table of contents.
         blocks: its parts.
 
     """
@@ -57,24 +57,24 @@ class Section:
 
 
 def merge_sections(sections: Iterable[Section]) -> tuple[Section, ...]:
-    """Sections of one anchor become one in place of the first, blocks of one heading too."""
-    held = dict[str, Section]()
+    """Merge sections with the same anchor at the place of the first; merge blocks likewise."""
+    merged = dict[str, Section]()
     for section in sections:
-        first = held.get(section.anchor)
-        held[section.anchor] = (
+        first = merged.get(section.anchor)
+        merged[section.anchor] = (
             section
             if first is None
             else replace(first, blocks=_merge_blocks((*first.blocks, *section.blocks)))
         )
-    return tuple(held.values())
+    return tuple(merged.values())
 
 
 def _merge_blocks(blocks: Sequence[SectionBlock]) -> tuple[SectionBlock, ...]:
-    """Blocks of one heading become one; a paragraph that two have stands there once."""
-    held = dict[str, SectionBlock]()
+    """Merge blocks with the same heading; drop repeated paragraphs."""
+    merged = dict[str, SectionBlock]()
     for block in blocks:
-        first = held.get(block.heading)
-        held[block.heading] = (
+        first = merged.get(block.heading)
+        merged[block.heading] = (
             block
             if first is None
             else replace(
@@ -84,4 +84,4 @@ def _merge_blocks(blocks: Sequence[SectionBlock]) -> tuple[SectionBlock, ...]:
                 plates=(*first.plates, *block.plates),
             )
         )
-    return tuple(held.values())
+    return tuple(merged.values())

@@ -1,4 +1,4 @@
-"""Parts of sentences on figures that several questions need."""
+"""Phrases about results that several questions use."""
 
 from dataclasses import dataclass
 from typing import final
@@ -13,12 +13,12 @@ from overheard.findings.row import Row
 @final
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What is read, and how a sentence says that it is, or how badly.
+    """The phrases of a headline sentence.
 
     Args:
-        what: is read, such as "each client's label shares".
-        well: what the observers do, with the figure: "reads ... to within 3 points".
-        badly: how the best attack does where it tells nothing: "off by 3 points".
+        what: the inferred quantity, such as "each client's label shares".
+        well: predicate for a leak, with the result: "infers ... to within 3 points".
+        badly: the result of the best attack if there is no leak: "off by 3 points".
 
     """
 
@@ -28,36 +28,36 @@ class Statement:
 
 
 def bracketed_interval(row: Row, told: Measure, beside: str = "") -> str:
-    """The 95 % interval of a row in brackets, and what else stands there; "" for neither."""
+    """Return a row's 95 % interval and further text in brackets; "" if there is neither."""
     span = told.span(row.value)
-    said = "" if span == NO_FIGURE else f"95{SPACE}% interval {span}"
-    words = f"{said}{beside}".removeprefix("; ")
+    interval = "" if span == NO_FIGURE else f"95{SPACE}% interval {span}"
+    words = f"{interval}{beside}".removeprefix("; ")
     return f" ({words})" if words else ""
 
 
 def best_target_words(
     exposure: Exposure, row: Row, told: Measure, preposition: str = ""
 ) -> tuple[str, ...]:
-    """The target that the best attack reads best; nothing where there is one target alone.
+    """Name the target on which the best attack does best; nothing for a single target.
 
     Args:
-        exposure: of which an attack got something.
-        row: the figure by which the best attack is told.
-        told: how that is told.
-        preposition: before the figure, with a space behind.
+        exposure: a threat with results.
+        row: the result of the best attack.
+        told: how its score is written.
+        preposition: before the value, with a trailing space.
 
     """
-    readings = by_target(exposure.cases[0], row.score)
-    if len(readings) < 2:
+    results = by_target(exposure.cases[0], row.score)
+    if len(results) < 2:
         return ()
     sign = 1 if row.better == "lower" else -1
-    best = min(readings, key=lambda target: sign * readings[target].value)
-    value, blind = told.tell(readings[best].value), readings[best].blind
+    best = min(results, key=lambda target: sign * results[target].value)
+    value, blind = told.tell(results[best].value), results[best].blind
     guess = "" if blind is None else f" (guessing: {told.tell(blind)})"
     chance = (
         ""
         if exposure.verdict == "leaks"
-        else f"; among {len(readings)} clients some come out well by chance"
+        else f"; among {len(results)} clients, some score well by chance"
     )
-    whom = called(best, exposure.observers)
-    return (f"Read best: {whom}, {preposition}{value}{guess}{chance}.",)
+    name = called(best, exposure.observers)
+    return (f"Best result: {name}, {preposition}{value}{guess}{chance}.",)

@@ -1,4 +1,4 @@
-"""Turns a matplotlib figure into SVG that stands inside a page and wears the page's colours."""
+"""Converts a matplotlib figure to inline SVG in the colours of the page."""
 
 import re
 import warnings
@@ -12,7 +12,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.typing import RcKeyType
 
-# Stand-ins to draw with: matplotlib cannot draw in a colour that the page chooses.
+# Placeholder colours: the page chooses the real ones, which matplotlib cannot know.
 INK = "#010101"
 SOFT = "#010102"
 GRID = "#010103"
@@ -31,7 +31,7 @@ _PAGE_COLOURS = {
 
 _STYLE: dict[RcKeyType, object] = {
     "svg.fonttype": "none",  # text stays text: it can be searched, and takes the page's font
-    "text.parse_math": False,  # a name with two $ is a name, no formula
+    "text.parse_math": False,  # a name with two $ is not a formula
     "text.usetex": False,
     "font.size": 12,
     "axes.edgecolor": GRID,
@@ -60,23 +60,22 @@ _STYLE: dict[RcKeyType, object] = {
 def inline_svg(
     draw: Callable[[Figure], None], width: float, height: float, label: str
 ) -> Markup:
-    """Draw a chart of so many CSS pixels, as an `svg` element for a page of HTML.
+    """Draw a chart as an `svg` element for an HTML page.
 
-    The same drawing gives the same bytes. Names of colours in this file are variables that
-    the page must set.
+    The same drawing gives the same bytes. The page must set the CSS variables of the colours.
 
     Args:
-        draw: puts the chart on an empty figure.
-        width: of the chart; the page may scale it.
-        height: of the chart.
-        label: what the chart shows, for those who do not see it; different for each chart of
-            a page, since the chart's inner references are derived from it.
+        draw: draws the chart on an empty figure.
+        width: of the chart in CSS pixels; the page may scale it.
+        height: of the chart in CSS pixels.
+        label: description of the chart for screen readers; unique on its page, since the
+            chart's internal references are derived from it.
 
     """
     salt = blake2b(label.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
     text = StringIO()
     with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}), warnings.catch_warnings():
-        # Only the layout is done with matplotlib's font: the reader's browser has the glyph.
+        # Matplotlib's font is used for the layout only; the reader's browser has the glyph.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
         figure = Figure(figsize=(width / 72, height / 72), dpi=72)
         draw(figure)
@@ -87,14 +86,14 @@ def inline_svg(
 def _for_a_page(svg: str, label: str) -> str:
     root = Xml.fromstring(svg)
     used = set(re.findall(r'url\(#(\w+)\)|href="#(\w+)"', svg))
-    kept = {name for pair in used for name in pair}
+    referenced = {name for pair in used for name in pair}
     for element in root.iter():
         element.tag = element.tag.partition("}")[2]
         for name in list(element.attrib):
             value = element.attrib.pop(name)
             plain = name.partition("}")[2] or name
-            # Groups are numbered alike in every chart, and a page may use a name once.
-            if plain != "id" or value in kept:
+            # Every chart uses the same ids, but ids must be unique on a page.
+            if plain != "id" or value in referenced:
                 element.set(plain, _recoloured(value) if plain == "style" else value)
         element.text = (element.text or "").strip() or None
         element.tail = None

@@ -1,1 +1,1 @@
-"""Holds the findings of an audit against a policy, for a pipeline to go on or to stop."""
+"""Checks the findings of an audit against a policy, as a gate in a pipeline."""

@@ -1,4 +1,4 @@
-"""Picks out of an audit's findings what a rule asks for, and tells what is not there."""
+"""Selects the findings that a rule applies to, and describes what is missing."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,11 +11,11 @@ from overheard.gate.policy import EpsilonRule, LeakRule
 
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
-    """What a rule asks for, of one audit's findings.
+    """The findings of one audit that a rule applies to.
 
     Args:
         rows: of the rule's score.
-        refusals: of attacks that would have answered its question, by place.
+        refusals: of attacks on the rule's question, by place.
 
     """
 
@@ -23,16 +23,16 @@ class RuleMatches:
     refusals: Mapping[RowPlace, tuple[RefusalRow, ...]]
 
     def counterpart(self, row: SummaryRow) -> SummaryRow | None:
-        """The row that says the same of these findings, if they have one."""
-        here = (one for one in self.rows if one.place == row.place)
-        return next((one for one in here if one.better == row.better), None)
+        """Return the row with the same place and direction, if there is one."""
+        same_place = (one for one in self.rows if one.place == row.place)
+        return next((one for one in same_place if one.better == row.better), None)
 
 
 def asked(rule: LeakRule, findings: Findings) -> RuleMatches:
-    """What this rule asks for of these findings.
+    """Return the findings that a rule applies to.
 
-    Of "together", an attack's most rounds are those that it was asked about, whether it ran or
-    was refused: a row of a single round never stands in for a refusal of all.
+    For "together", only an attack's rows or refusals over the most rounds count. A row of a
+    single round never replaces a refusal over all rounds.
     """
     rows = [row for row in findings.summary if _asks_of(rule, row.place)]
     refusals: dict[RowPlace, tuple[RefusalRow, ...]] = defaultdict(tuple)
@@ -42,24 +42,24 @@ def asked(rule: LeakRule, findings: Findings) -> RuleMatches:
     if rule.rounds == "together":
         longest = _longest([*(row.place for row in rows), *refusals])
         rows = [row for row in rows if row.place in longest]
-        refusals = {place: held for place, held in refusals.items() if place in longest}
+        refusals = {place: refusals[place] for place in refusals if place in longest}
     return RuleMatches(tuple(row for row in rows if row.score == rule.score), refusals)
 
 
 def asks_who(rule: LeakRule | EpsilonRule, arm: str, observers: Iterable[str]) -> bool:
-    """Whether the rule is on this arm, and on what these observers pool."""
+    """Return whether the rule applies to this arm and these observers."""
     return (rule.arms is None or arm in rule.arms) and (
         rule.observers is None or set(observers) == set(rule.observers)
     )
 
 
-def lacking(what: str, kind: str, there: Iterable[str]) -> str:
-    """Why nothing is said of what a rule asks for.
+def lacking(what: str, kind: str, available: Iterable[str]) -> str:
+    """Describe what a rule asks for but the findings lack.
 
     >>> lacking("arm", "arms", ["bare", "noise"])
     'no such arm; arms: bare; noise'
     """
-    return f"no such {what}; {kind}: {'; '.join(dict.fromkeys(there)) or 'none'}"
+    return f"no such {what}; {kind}: {'; '.join(dict.fromkeys(available)) or 'none'}"
 
 
 def _asks_of(rule: LeakRule, place: RowPlace) -> bool:
@@ -72,11 +72,11 @@ def _asks_of(rule: LeakRule, place: RowPlace) -> bool:
 
 
 def _longest(places: Iterable[RowPlace]) -> set[RowPlace]:
-    """Of places that differ by their rounds alone, the one with the most."""
+    """Return, among places that differ only in their rounds, those with the most rounds."""
     found: dict[tuple[object, ...], RowPlace] = {}
     for place in places:
-        who = (place.arm, place.observers, place.attack, place.question, place.about)
-        best = found.setdefault(who, place)
+        key = (place.arm, place.observers, place.attack, place.question, place.about)
+        best = found.setdefault(key, place)
         if (len(place.rounds), place.rounds) > (len(best.rounds), best.rounds):
-            found[who] = place
+            found[key] = place
     return set(found.values())

@@ -1,4 +1,4 @@
-"""Holds an audit's findings against a whole policy."""
+"""Checks an audit's findings against a policy."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,18 +18,18 @@ from overheard.gate.verdict import Status, Verdict, overall
 from overheard.report.tables import as_json
 
 BOOTSTRAP = Seed(0)
-"""Behind the intervals, as the command has it: an audit is judged as the file it leaves."""
+"""Seed of the bootstrap for intervals, as in the CLI: an `Audit` is judged like its file."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a policy says of an audit.
+    """The verdicts of a policy on an audit.
 
     Args:
-        title: of the audit, as it calls itself.
-        verdicts: of all rules, in the policy's order.
-        notes: what else to know when reading them.
+        title: of the audit.
+        verdicts: of all rules, in the order of the policy.
+        notes: caveats on the verdicts.
 
     """
 
@@ -39,12 +39,12 @@ class Checked:
 
     @property
     def status(self) -> Status:
-        """Fail if anything fails, else inconclusive if anything is, else pass."""
+        """Fail if any verdict fails, else inconclusive if any is, else pass."""
         return overall(self.verdicts)
 
     @property
     def told(self) -> str:
-        """Such as "fail: 1 fail, 3 pass"."""
+        """The overall status and counts, such as "fail: 1 fail, 3 pass"."""
         statuses = [verdict.status for verdict in self.verdicts]
         order: tuple[Status, ...] = ("fail", "inconclusive", "excused", "pass")
         counts = [f"{statuses.count(one)} {one}" for one in order if one in statuses]
@@ -55,8 +55,11 @@ class Checked:
             (one.status, one.rule, one.what, one.score, one.told_figure, one.limit, one.why)
             for one in self.verdicts
         ]
-        heads = ("status", "rule", "of", "score", "figure (95 %)", "limit", "why")
-        return html_table(f"{self.title}: {self.told}", heads, rows, " ".join(self.notes))
+        headers = (
+            *("status", "rule", "subject", "score"),
+            *("value (95 % interval)", "limit", "reason"),
+        )
+        return html_table(f"{self.title}: {self.told}", headers, rows, " ".join(self.notes))
 
 
 def check(
@@ -64,17 +67,17 @@ def check(
     now: Findings | Audit | Path,
     before: Findings | Audit | Path | None = None,
 ) -> Checked:
-    """What the policy says of these findings.
+    """Check findings against a policy.
 
     Args:
         policy: the rules, or their file.
-        now: the findings that are judged: an audit, or the `findings.json` that one left.
-        before: earlier ones, for rules on growth.
+        now: the findings to judge: an audit, or its `findings.json`.
+        before: earlier findings, for rules on growth.
 
     Raises:
-        PlanError: if there are earlier findings and no rule that looks back at them, or the
-            file is no policy.
-        FindingsError: if a file holds no findings.
+        PlanError: if earlier findings are given but no rule uses them, or if the policy is
+            invalid.
+        FindingsError: if a file contains no findings.
 
     """
     rules = read_policy(policy) if isinstance(policy, Path) else policy
@@ -92,8 +95,8 @@ def _read(found: Findings | Audit | Path) -> Findings:
 def _check(policy: Policy, now: Findings, before: Findings | None) -> Checked:
     if before is not None and not policy.looks_back:
         raise PlanError(
-            "earlier findings are given, and no rule looks back: give one of [[leaks]] "
-            "grows_at_most, or leave out --against"
+            "earlier findings are given, but no rule uses them: set grows_at_most in a rule "
+            "of [[leaks]], or remove --against"
         )
     leaks = (
         leak_verdicts(rule, now, before, rule.straddles or policy.straddles)
@@ -103,17 +106,17 @@ def _check(policy: Policy, now: Findings, before: Findings | None) -> Checked:
     costs = (
         cost_verdicts(rule, now, rule.straddles or policy.straddles) for rule in policy.costs
     )
-    verdicts = tuple(verdict for told in (*leaks, *epsilons, *costs) for verdict in told)
+    verdicts = tuple(verdict for group in (*leaks, *epsilons, *costs) for verdict in group)
     return Checked(now.title, verdicts, _notes(now, before))
 
 
 def _notes(now: Findings, before: Findings | None) -> tuple[str, ...]:
     notes = []
     if now.summary and all(row.seeds == 1 for row in now.summary):
-        notes.append("There was one run an arm: the intervals say nothing of other runs.")
+        notes.append("There was one run per arm: the intervals do not cover other runs.")
     if before is not None and before.subject != now.subject:
         notes.append(
-            f"The earlier findings are of another subject. Then: {before.subject}. "
+            f"The earlier findings describe another subject. Earlier: {before.subject}. "
             f"Now: {now.subject}."
         )
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""Holds what arms cost against a rule: every run of an arm counts, the worst and the best."""
+"""Checks the costs of arms against a rule, by the range over the runs of each arm."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,15 +10,15 @@ from overheard.gate.verdict import Limit, Straddling, Verdict, judged
 
 
 def cost_verdicts(rule: CostRule, now: Findings, straddling: Straddling) -> tuple[Verdict, ...]:
-    """One verdict an arm that the rule asks for; never none.
+    """Return one verdict per arm that the rule applies to; at least one.
 
-    The figure is the mean over an arm's runs, and its interval reaches from the smallest to the
-    largest: over up to three runs that is the 95 % bootstrap interval, over more it is wider.
+    The value is the mean over an arm's runs, and its interval is the range over these runs. For
+    up to three runs this equals the 95 % bootstrap interval; for more it is wider.
 
     Args:
-        rule: what is asked.
-        now: the findings that are judged.
-        straddling: what it counts as that some runs keep the limit and some do not.
+        rule: the rule.
+        now: the findings to judge.
+        straddling: the status if some runs keep the limit and some do not.
 
     """
     planned = [run for run in now.arms if not run.is_control]
@@ -35,18 +35,18 @@ def _verdict(
     score, limit = _limit(rule)
     values = [_spent(rule, run) for run in runs]
     known = [value for value in values if value is not None]
-    silent = Verdict(rule.name, score, arm, "inconclusive", limit.told)
+    inconclusive = Verdict(rule.name, score, arm, "inconclusive", limit.told)
     if not runs:
-        return replace(silent, why="no such arm was run")
+        return replace(inconclusive, why="no such arm was run")
     if len(known) < len(runs):
-        lacking = len(runs) - len(known)
-        return replace(silent, why=f"not measured in {lacking} of {len(runs)} runs")
+        missing = len(runs) - len(known)
+        return replace(inconclusive, why=f"not measured in {missing} of {len(runs)} runs")
     figure = Bounds(mean=sum(known) / len(known), low=min(known), high=max(known))
     if len(known) < rule.seeds_at_least:
-        few = f"{len(known)} of the {rule.seeds_at_least} runs that it takes"
-        return replace(silent, figure=figure, why=few)
+        few = f"too few runs: {len(known)}, the rule requires {rule.seeds_at_least}"
+        return replace(inconclusive, figure=figure, why=few)
     status, why = judged(figure, limit, straddling)
-    return replace(silent, status=status, figure=figure, why=why)
+    return replace(inconclusive, status=status, figure=figure, why=why)
 
 
 def _limit(rule: CostRule) -> tuple[str, Limit]:

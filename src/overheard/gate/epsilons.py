@@ -1,4 +1,4 @@
-"""Holds what mechanisms claim of epsilon, and what attacks prove of it, against a rule."""
+"""Checks claimed and measured values of epsilon against a rule."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -28,34 +28,38 @@ STATUSES: dict[Standing, Status] = {
     "unchecked": "inconclusive",
     "unaccounted": "inconclusive",
 }
-"""What each verdict of the findings comes to where claims are to hold."""
+"""The status of each verdict of the findings under a `claims_hold` rule."""
 
 REASONS: dict[Standing, str] = {
     "holds": "",
-    "violated": "attacks prove more than is claimed",
-    "overclaimed": "it claims less than its settings come to",
-    "flawed": "it promises nothing to anybody",
-    "uncovered": "it promises nothing to these observers, who read what has no noise yet",
-    "unasked": "no attack on membership by these observers: add data.candidates, and attacks",
-    "refused": "no attack on membership by these observers could run",
-    "unlike": "clients' records may differ in kind from those of nobody: ask about canaries",
-    "unchecked": "no truth tells which records were trained on",
-    "unaccounted": f"nothing is stated for the run; {MISSING}",
+    "violated": "attacks prove a larger epsilon than is claimed",
+    "overclaimed": "the claimed epsilon is smaller than that of its settings",
+    "flawed": "the mechanism guarantees nothing to any observer",
+    "uncovered": "the mechanism guarantees nothing to these observers, who read updates "
+    "before noise is added",
+    "unasked": "no membership attack by these observers: add data.candidates and such attacks",
+    "refused": "no membership attack by these observers could run",
+    "unlike": "members and non-members may not be exchangeable: use canaries",
+    "unchecked": "the ground truth on membership is unknown",
+    "unaccounted": f"no epsilon is stated for the run; {MISSING}",
 }
 
-UNMEASURED = "no attack on membership by these observers ran, or records are not alike"
-"""Why nothing is proven where the verdict is about the claim alone."""
+UNMEASURED = (
+    "no membership attack by these observers ran, or members and non-members are not "
+    "exchangeable"
+)
+"""Why nothing is proven if the verdict concerns only the claim."""
 
 
 def epsilon_verdicts(rule: EpsilonRule, now: Findings) -> tuple[Verdict, ...]:
-    """One verdict a mechanism and observers that the rule asks for, and what should be there.
+    """Return one verdict per mechanism and observers that the rule applies to; at least one.
 
-    Never none. Every audit has an arm without any defense, so a rule that names no arm is on
-    those that have a mechanism; the others are listed as excused, and if all are it is
-    inconclusive. An arm that is named and has no mechanism never passes: it fails where a
-    guarantee is asked for, as there surely is none, and a pipeline that lets inconclusive rules
-    through would else let pass that the defense was dropped. Where proof or claims are asked
-    for it is inconclusive: nothing was claimed, so nothing was held against a claim.
+    A rule that names no arm applies to arms with a mechanism, since every audit has an arm
+    without defenses. Other arms are excused; if all are, the rule is inconclusive.
+
+    A named arm without a mechanism never passes. It fails a rule on guarantees, since it has
+    none: a pipeline that tolerates inconclusive rules must notice a removed defense. Under
+    other rules it is inconclusive, since nothing was claimed.
     """
     judge = _Judge(rule)
     rows = [
@@ -68,79 +72,81 @@ def epsilon_verdicts(rule: EpsilonRule, now: Findings) -> tuple[Verdict, ...]:
 
 
 def _asks(rule: EpsilonRule, arm: str, observers: tuple[str, ...]) -> bool:
-    """Whether the rule is on this arm and these observers.
+    """Return whether the rule applies to this arm and these observers.
 
-    Whoever reads the models alone must be named: no attack of theirs is ever measured, and the
-    epsilon towards them is never above that towards the server, which has a line too.
+    Readers of the global models only must be named explicitly: no attack of theirs is ever
+    measured, and their epsilon never exceeds that of the server, which has its own row.
     """
-    is_meant = rule.observers is not None or len(observers) > 0
-    return is_meant and asks_who(rule, arm, observers)
+    is_included = rule.observers is not None or len(observers) > 0
+    return is_included and asks_who(rule, arm, observers)
 
 
 _Groups = dict[str, list[tuple[str, ...]]]
-"""Of an arm, by mechanism: the groups of observers towards whom findings tell how it stands."""
+"""The groups of observers with a row in the findings of an arm, by mechanism."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Speaks for one rule."""
+    """Judges the findings by one rule."""
 
     rule: EpsilonRule
 
     def row(self, row: EpsilonRow) -> Verdict:
-        """What is said of one mechanism towards some observers."""
-        silent = self._silent("; ".join((row.arm, row.mechanism, _pooled(row.observers))))
+        """Judge one mechanism with respect to some observers."""
+        verdict = self._silent("; ".join((row.arm, row.mechanism, _pooled(row.observers))))
         if self.rule.guaranteed_at_most is not None:
-            return _guaranteed(silent, row, self.rule.guaranteed_at_most)
+            return _guaranteed(verdict, row, self.rule.guaranteed_at_most)
         if self.rule.proven_at_most is not None:
-            return _proven(silent, row, self.rule.proven_at_most)
-        return _claimed(silent, row)
+            return _proven(verdict, row, self.rule.proven_at_most)
+        return _claimed(verdict, row)
 
     def unmeasured(self, now: Findings) -> Iterable[Verdict]:
-        """Arms, mechanisms and observers that the rule asks for and the findings lack."""
+        """Yield verdicts on arms, mechanisms and observers that the findings lack."""
         if now.epsilon is None:
-            why = "an overheard wrote these findings that told nothing of epsilon: audit again"
+            why = "these findings were written by a version without epsilon: audit again"
             yield self._silent("every arm", why)
             return
-        there = defaultdict[str, _Groups](_Groups)
+        by_arm = defaultdict[str, _Groups](_Groups)
         for row in now.epsilon:
-            there[row.arm].setdefault(row.mechanism, []).append(row.observers)
+            by_arm[row.arm].setdefault(row.mechanism, []).append(row.observers)
         arms = dict.fromkeys(now.arm_names)
         for arm in self.rule.arms or arms:
             if arm not in arms:
                 yield self._silent(arm, lacking("arm", "arms", arms))
             else:
-                yield from self._lacking_in(arm, there.get(arm, {}))
+                yield from self._lacking_in(arm, by_arm.get(arm, {}))
         if self.rule.arms is None:
             mechanisms = dict.fromkeys(row.mechanism for row in now.epsilon)
             for wanted in self.rule.mechanisms or (() if mechanisms else ("every arm",)):
                 if wanted not in mechanisms:
                     yield self._silent(wanted, lacking("mechanism", "mechanisms", mechanisms))
 
-    def _lacking_in(self, arm: str, there: _Groups) -> Iterable[Verdict]:
-        wanted = self.rule.mechanisms or tuple(there)
+    def _lacking_in(self, arm: str, by_mechanism: _Groups) -> Iterable[Verdict]:
+        wanted = self.rule.mechanisms or tuple(by_mechanism)
         is_named = self.rule.arms is not None
-        if not there or not (is_named or there.keys() & set(wanted)):
+        if not by_mechanism or not (is_named or by_mechanism.keys() & set(wanted)):
             yield self._undefended(arm)
             return
         for mechanism in wanted:
-            groups = there.get(mechanism, [])
+            groups = by_mechanism.get(mechanism, [])
             if not groups and is_named:
-                why = lacking("mechanism", "mechanisms of this arm", there)
+                why = lacking("mechanism", "mechanisms of this arm", by_mechanism)
                 yield self._silent(f"{arm}; {mechanism}", why)
             elif groups and not any(_asks(self.rule, arm, group) for group in groups):
-                why = lacking("observers", "there are", map(_pooled, groups))
+                why = lacking("observers", "observers of this mechanism", map(_pooled, groups))
                 yield self._silent(f"{arm}; {mechanism}", why)
 
     def _undefended(self, arm: str) -> Verdict:
         if self.rule.arms is None:
-            silent = self._silent(arm, "it has no such mechanism, and the rule names no arm")
-            return replace(silent, status="excused")
+            verdict = self._silent(
+                arm, "the arm has no such mechanism, and the rule names no arm"
+            )
+            return replace(verdict, status="excused")
         if self.rule.guaranteed_at_most is not None:
-            silent = self._silent(arm, "nothing is guaranteed: it has no mechanism")
-            return replace(silent, status="fail")
-        return self._silent(arm, "it has no mechanism, of which to claim or to prove anything")
+            verdict = self._silent(arm, "nothing is guaranteed: the arm has no mechanism")
+            return replace(verdict, status="fail")
+        return self._silent(arm, "the arm has no mechanism, so there is no claim to check")
 
     def _silent(self, what: str, why: str = "") -> Verdict:
         return Verdict(
@@ -148,35 +154,35 @@ class _Judge:
         )
 
 
-def _guaranteed(silent: Verdict, row: EpsilonRow, limit: float) -> Verdict:
+def _guaranteed(verdict: Verdict, row: EpsilonRow, limit: float) -> Verdict:
     figure = row.guaranteed
     if figure is None:
-        return replace(silent, why=REASONS[row.verdict])
+        return replace(verdict, why=REASONS[row.verdict])
     if isinf(figure):
         is_broken = STATUSES[row.verdict] == "fail"
-        why = _broken(row) if is_broken else "its settings come to no finite epsilon"
-        return replace(silent, status="fail", why=f"nothing is guaranteed: {why}")
+        why = _broken(row) if is_broken else "its settings give no finite epsilon"
+        return replace(verdict, status="fail", why=f"nothing is guaranteed: {why}")
     about = f"for {UNITS[row.unit]}, at delta {row.delta:g}"
-    return replace(silent, status=_kept(figure, limit), figure=_exactly(figure), why=about)
+    return replace(verdict, status=_kept(figure, limit), figure=_exactly(figure), why=about)
 
 
-def _proven(silent: Verdict, row: EpsilonRow, limit: float) -> Verdict:
+def _proven(verdict: Verdict, row: EpsilonRow, limit: float) -> Verdict:
     if row.measured is None:
         is_told = row.verdict in {"unasked", "refused", "unlike", "unchecked"}
-        return replace(silent, why=REASONS[row.verdict] if is_told else UNMEASURED)
+        return replace(verdict, why=REASONS[row.verdict] if is_told else UNMEASURED)
     figure = row.measured.at_least
     by = f"by {row.measured.attack}"
-    return replace(silent, status=_kept(figure, limit), figure=_exactly(figure), why=by)
+    return replace(verdict, status=_kept(figure, limit), figure=_exactly(figure), why=by)
 
 
-def _claimed(silent: Verdict, row: EpsilonRow) -> Verdict:
+def _claimed(verdict: Verdict, row: EpsilonRow) -> Verdict:
     figure = None if row.measured is None else _exactly(row.measured.at_least)
     why = _broken(row)
     if row.verdict == "holds":
         is_hollow = row.ceiling is None or row.ceiling > HOLLOW
         most = "infinity" if row.ceiling is None else number(row.ceiling)
-        why = f"held against {most}{', which protects nobody' if is_hollow else ''}"
-    return replace(silent, status=STATUSES[row.verdict], figure=figure, why=why)
+        why = f"compared with {most}{', which is too large to protect' if is_hollow else ''}"
+    return replace(verdict, status=STATUSES[row.verdict], figure=figure, why=why)
 
 
 def _broken(row: EpsilonRow) -> str:
@@ -200,4 +206,4 @@ def _exactly(figure: float) -> Bounds:
 
 
 def _pooled(observers: Sequence[str]) -> str:
-    return " and ".join(observers) or "whoever reads the models alone"
+    return " and ".join(observers) or "readers of the global models only"

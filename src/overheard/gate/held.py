@@ -1,4 +1,4 @@
-"""Which figure of a row a rule holds against which limit."""
+"""Selects the value of a row that a rule limits, and the limit."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,17 @@ from overheard.gate.asked import RuleMatches
 from overheard.gate.policy import LeakRule
 from overheard.gate.verdict import Limit, Side, number
 
+NO_GUESS = "this score has no uninformed guess to compare with"
+
 
 @dataclass(frozen=True, slots=True)
 class HeldFigure:
-    """A figure and the limit that it is held against.
+    """A value and its limit.
 
     Args:
-        figure: with its interval; None = there is none to hold.
-        limit: to keep.
-        lacking: why there is no figure, where there is none.
+        figure: the value with its interval; None = there is none.
+        limit: of the rule.
+        lacking: why there is no value.
 
     """
 
@@ -25,12 +27,12 @@ class HeldFigure:
 
 
 def held(rule: LeakRule, row: SummaryRow, earlier: RuleMatches | None) -> HeldFigure:
-    """What this rule looks at in this row.
+    """Select the value of a row that a rule limits.
 
     Args:
-        rule: what is asked.
-        row: of the findings that are judged.
-        earlier: what the rule asks for, of the findings before; None = there are none.
+        rule: the rule.
+        row: of the findings to judge.
+        earlier: the earlier findings that the rule applies to; None = there are none.
 
     """
     if rule.no_better_than is not None:
@@ -38,23 +40,23 @@ def held(rule: LeakRule, row: SummaryRow, earlier: RuleMatches | None) -> HeldFi
         return HeldFigure(row.value, Limit(side, rule.no_better_than))
     if rule.gain_at_most is not None:
         limit = Limit("at most", rule.gain_at_most, "gain ")
-        return HeldFigure(row.gain, limit, "no blind guess stands beside this score")
+        return HeldFigure(row.gain, limit, NO_GUESS)
     assert rule.grows_at_most is not None, "a rule has one limit"
     limit = Limit("at most", rule.grows_at_most, "growth ")
     if earlier is None:
         return HeldFigure(
-            None, limit, "nothing to look back at: give earlier findings by --against"
+            None, limit, "no earlier findings to compare with: give them with --against"
         )
     before = earlier.counterpart(row)
     if before is None:
-        return HeldFigure(None, limit, "is new: the earlier findings have no such row")
+        return HeldFigure(None, limit, "new row: the earlier findings do not have it")
     if row.gain is None or before.gain is None:
-        return HeldFigure(None, limit, "no blind guess stands beside this score")
+        return HeldFigure(None, limit, NO_GUESS)
     return HeldFigure(_growth(row.gain, before.gain), limit)
 
 
 def asked_of(rule: LeakRule) -> str:
-    """The limit as a rule gives it, before a row says which way is better."""
+    """Describe a rule's limit without the direction, which only a row determines."""
     if rule.no_better_than is not None:
         return f"no better than {number(rule.no_better_than)}"
     if rule.gain_at_most is not None:
@@ -63,10 +65,10 @@ def asked_of(rule: LeakRule) -> str:
 
 
 def _growth(now: Bounds, before: Bounds) -> Bounds:
-    """How much the gain grew, from the least to the most that both intervals together allow.
+    """Return the growth of the gain, with the range that both intervals together allow.
 
-    Wider than a 95 % interval of the difference, which would have to know how far the two
-    audits hang together: they may share data, seeds and first weights, or nothing at all.
+    This range is wider than a 95 % interval of the difference. That interval would depend on
+    the correlation of the two audits, which may share data, seeds and initial weights.
     """
     return Bounds(
         mean=_less(now.mean, before.mean),

@@ -1,4 +1,4 @@
-"""The verdicts as JUnit XML, which pipelines show as tests."""
+"""The verdicts as JUnit XML, which pipelines display as tests."""
 
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -16,7 +16,7 @@ _ELEMENTS: dict[Status, str] = {
 
 
 def as_junit(checked: Checked) -> str:
-    """One test case a verdict; inconclusive is an error, excused is skipped."""
+    """Return one test case per verdict; inconclusive = error, excused = skipped."""
     statuses = [verdict.status for verdict in checked.verdicts]
     counts = {
         "tests": str(len(statuses)),
@@ -40,14 +40,14 @@ def _case(suite: Element, verdict: Verdict) -> None:
     name = _plain(f"{verdict.what}; {verdict.score}")
     case = SubElement(suite, "testcase", {"classname": _plain(verdict.rule), "name": name})
     parts = (verdict.told_figure, f"limit: {verdict.limit}", verdict.why)
-    said = _plain("; ".join(part for part in parts if part))
+    message = _plain("; ".join(part for part in parts if part))
     if verdict.status in _ELEMENTS:
-        found = SubElement(case, _ELEMENTS[verdict.status], {"message": said})
-        found.set("type", verdict.status)
+        element = SubElement(case, _ELEMENTS[verdict.status], {"message": message})
+        element.set("type", verdict.status)
     else:
-        SubElement(case, "system-out").text = said
+        SubElement(case, "system-out").text = message
 
 
 def _plain(text: str) -> str:
-    """Without the characters that XML has no way to write: they are spelled out."""
+    """Escape the characters that XML cannot represent, and shorten the text."""
     return shortened(text, LONGEST)

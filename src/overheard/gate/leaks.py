@@ -1,4 +1,4 @@
-"""Holds what attacks read against a rule: every row that it asks for, and every refusal."""
+"""Checks the results of attacks against a rule: all matching rows and refusals."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,15 +15,15 @@ from overheard.gate.verdict import Straddling, Verdict, judged
 def leak_verdicts(
     rule: LeakRule, now: Findings, before: Findings | None, straddling: Straddling
 ) -> tuple[Verdict, ...]:
-    """One verdict a row that the rule asks for, a refusal, and whatever should be and is not.
+    """Return one verdict per row, refusal and missing row that the rule applies to.
 
-    Never none: a rule that finds nothing to hold against its limit is inconclusive.
+    There is at least one: a rule that matches nothing is inconclusive.
 
     Args:
-        rule: what is asked.
-        now: the findings that are judged.
-        before: earlier ones, which a rule on growth looks back at; None = there are none.
-        straddling: what a limit inside of an interval counts as.
+        rule: the rule.
+        now: the findings to judge.
+        before: earlier findings, for a rule on growth; None = there are none.
+        straddling: the status if an interval contains the limit.
 
     """
     looks_back = rule.grows_at_most is not None
@@ -40,13 +40,13 @@ def leak_verdicts(
 @final
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Speaks for one rule.
+    """Judges the findings by one rule.
 
     Args:
-        rule: what is asked.
-        here: what it asks for, of the findings that are judged.
-        earlier: the same of those before; None = it does not look back, or cannot.
-        straddling: what a limit inside of an interval counts as.
+        rule: the rule.
+        here: the findings to judge that the rule applies to.
+        earlier: the same for the earlier findings; None = not needed, or not given.
+        straddling: the status if an interval contains the limit.
 
     """
 
@@ -56,7 +56,7 @@ class _Judge:
     straddling: Straddling
 
     def row(self, row: SummaryRow) -> Verdict:
-        """What is said of one row."""
+        """Judge one row."""
         found = held(self.rule, row, self.earlier)
         limit, what = found.limit.told, _named(row.place)
         if found.figure is None:
@@ -68,17 +68,17 @@ class _Judge:
         return Verdict(self.rule.name, self.rule.score, what, status, limit, found.figure, why)
 
     def refusal(self, place: RowPlace, refusals: Sequence[RefusalRow]) -> Verdict:
-        """What is said of an attack that could not run."""
+        """Judge an attack that could not run."""
         targets = len({one.target for one in refusals})
-        lacked = "; ".join(dict.fromkeys(part for one in refusals for part in one.missing))
-        why = f"refused for {targets} target{'' if targets == 1 else 's'}: lacked {lacked}"
+        missing = "; ".join(dict.fromkeys(part for one in refusals for part in one.missing))
+        why = f"refused for {targets} target{'' if targets == 1 else 's'}, missing: {missing}"
         silent = self._silent(_named(place), why)
         if place.attack in self.rule.may_be_refused:
-            return replace(silent, status="excused", why=f"as the policy allows, {why}")
+            return replace(silent, status="excused", why=f"{why} (allowed by the policy)")
         return silent
 
     def unmeasured(self, now: Findings) -> Iterable[Verdict]:
-        """Arms and attacks that the rule asks for and of which the findings say nothing."""
+        """Yield verdicts on arms and attacks that the findings lack."""
         arms = now.arm_names
         for arm in self.rule.arms or arms or ("every arm",):
             if arm not in arms:
@@ -97,31 +97,31 @@ class _Judge:
                     yield self._silent(f"{arm}; {attack}", why)
 
     def gone(self) -> Iterable[Verdict]:
-        """Rows of the earlier findings that these have no more."""
+        """Yield verdicts on rows that only the earlier findings have."""
         for row in () if self.earlier is None else self.earlier.rows:
             if self.here.counterpart(row) is None:
                 yield self._silent(
-                    _named(row.place), "is gone: the earlier findings have this row"
+                    _named(row.place), "removed row: only the earlier findings have it"
                 )
 
     def _silent(self, what: str, why: str, limit: str | None = None) -> Verdict:
-        told = limit or asked_of(self.rule)
+        limit = limit or asked_of(self.rule)
         rule, score = self.rule.name, self.rule.score
-        return Verdict(rule, score, what, "inconclusive", told, None, why)
+        return Verdict(rule, score, what, "inconclusive", limit, None, why)
 
     def _few(self, row: SummaryRow) -> str:
-        """What there is too little of to say anything, in either findings; "" for nothing."""
+        """Return why there are too few targets or runs in either findings; "" if enough."""
         before = None if self.earlier is None else self.earlier.counterpart(row)
         rows = (row,) if before is None else (row, before)
         targets, seeds = min(one.targets for one in rows), min(one.seeds for one in rows)
         if targets < self.rule.targets_at_least:
-            return f"{targets} of the {self.rule.targets_at_least} targets that it takes"
+            return f"too few targets: {targets}, the rule requires {self.rule.targets_at_least}"
         if seeds < self.rule.seeds_at_least:
-            return f"{seeds} of the {self.rule.seeds_at_least} runs that it takes"
+            return f"too few runs: {seeds}, the rule requires {self.rule.seeds_at_least}"
         return ""
 
 
 def _named(place: RowPlace) -> str:
     rounds = place.rounds
-    heard = f"round {rounds[0]}" if len(rounds) == 1 else f"{len(rounds)} rounds"
-    return "; ".join((place.arm, " and ".join(place.observers), place.attack, heard))
+    when = f"round {rounds[0]}" if len(rounds) == 1 else f"{len(rounds)} rounds"
+    return "; ".join((place.arm, " and ".join(place.observers), place.attack, when))

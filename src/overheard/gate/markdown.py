@@ -1,4 +1,4 @@
-"""The verdicts as a page of Markdown, such as a pipeline's summary."""
+"""The verdicts as Markdown, for example for the summary of a pipeline."""
 
 import re
 
@@ -7,16 +7,16 @@ from overheard.gate.check import Checked
 from overheard.gate.verdict import LONGEST, Verdict
 
 _HEAD = """\
-| status | rule | of | score | figure (95 % interval) | limit | why |
+| status | rule | subject | score | value (95 % interval) | limit | reason |
 |---|---|---|---|---|---|---|"""
 
 
 def as_markdown(checked: Checked) -> str:
-    """A heading, a table with a line a verdict, what to know when reading it."""
+    """Return a heading, a table with one row per verdict, and the notes."""
     lines = [
         f"## Overheard: {checked.told}",
         "",
-        f"Of the audit “{_inert(checked.title)}”.",
+        f"Audit: “{_inert(checked.title)}”.",
         "",
         _HEAD,
         *map(_line, checked.verdicts),
@@ -35,11 +35,11 @@ def _line(verdict: Verdict) -> str:
 
 
 _MARKUP = re.compile(r"[!-'*+/;<-@\[-`{-~]|:(?! |$)|(?<=www)\.", re.IGNORECASE)
-"""What Markdown, HTML or GitHub may take for more than a letter, names of sites included."""
+"""Characters that Markdown, HTML or GitHub may interpret, names of sites included."""
 
 
 def _inert(text: str) -> str:
-    r"""The text as Markdown shows it letter by letter.
+    r"""Escape text so that Markdown shows it literally.
 
     >>> print(_inert("a|b <i>_x_"))
     a\|b \<i\>\_x\_

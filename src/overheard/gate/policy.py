@@ -1,4 +1,4 @@
-"""What a pipeline asks of an audit's findings."""
+"""The rules that a policy sets for an audit's findings."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,31 +26,31 @@ Observers = Annotated[tuple[str, ...], AfterValidator(_are_parties)]
 
 
 class LeakRule(StrictTable):
-    """How much attacks may read, at most: every row of the findings that it asks for.
+    """A limit on the success of attacks, for every matching row of the findings.
 
-    Exactly one limit is given: `no_better_than`, `gain_at_most` or `grows_at_most`.
+    Set exactly one limit: `no_better_than`, `gain_at_most` or `grows_at_most`.
 
     Args:
-        name: what it is called.
+        name: of the rule.
         question: such as "membership", as in the findings.
         score: such as "membership_auc", as in the findings.
-        arms: asked for, each of which must be there; left out = every arm.
-        attacks: asked for by their names in the findings, each of which must be there in every
-            arm; left out = every attack.
-        observers: those who pool what they read, all of them; left out = whoever listened.
-        about: "clients" or "cohort"; left out = both.
-        rounds: "together" = as many as were heard together; "each" = every row, those of single
-            rounds too.
-        no_better_than: how well an attack may do, in the score's own unit. Which way is better
-            the findings know: an AUC must stay below, an error above.
-        gain_at_most: how much better than the best blind guess, in the score's own unit.
+        arms: the arms to check, each of which must exist; default: every arm.
+        attacks: the attacks to check, by their names in the findings; each must exist in every
+            arm. Default: every attack.
+        observers: the complete group of observers to check; default: every group.
+        about: "clients" or "cohort"; default: both.
+        rounds: "together" = only rows over the most rounds; "each" = every row, including those
+            of single rounds.
+        no_better_than: the best result that an attack may reach, in the score's unit. The
+            findings determine the direction: an AUC must stay below it, an error above.
+        gain_at_most: the largest gain over the best uninformed guess, in the score's unit.
         grows_at_most: how much larger the gain may be than in the earlier findings.
-        targets_at_least: with fewer a row is inconclusive.
-        seeds_at_least: with fewer runs a row is inconclusive: an interval from one run says
-            nothing of others.
-        may_be_refused: attacks that need not be able to run; of any other a refusal is
+        targets_at_least: a row with fewer targets is inconclusive.
+        seeds_at_least: a row with fewer runs is inconclusive: an interval from one run does not
+            cover other runs.
+        may_be_refused: attacks that may be refused; a refusal of any other attack is
             inconclusive.
-        straddles: what an interval with the limit inside counts as; left out = the policy's.
+        straddles: the status if an interval contains the limit; default: the policy's.
 
     """
 
@@ -83,26 +83,25 @@ class LeakRule(StrictTable):
 
 
 class EpsilonRule(StrictTable):
-    """What is claimed of epsilon, or proven: every mechanism and observers that it asks for.
+    """A limit on claimed or proven epsilon, for every matching mechanism and observers.
 
-    Exactly one is given: `guaranteed_at_most`, `proven_at_most` or `claims_hold`.
+    Set exactly one of `guaranteed_at_most`, `proven_at_most` and `claims_hold`.
 
     Args:
-        name: what it is called.
-        arms: asked for, each of which must be there and have a mechanism; left out = every arm
-            that has one, at least one of which must be there.
-        observers: those who pool what they read, all of them; [] = whoever reads the global
-            models alone, of whom no attack is ever measured; left out = the server and whoever
-            listened.
-        mechanisms: by the name at the start of their settings in the findings, such as
-            "LocalDp", each of which must be there, in each of the arms that are named; left out
-            = every mechanism.
-        guaranteed_at_most: the epsilon that is stated or recomputed for the run; infinite where
-            nothing is guaranteed to these observers, or what is stated is refuted.
-        proven_at_most: the epsilon that attacks on membership prove. That they prove little is
-            no proof of privacy.
-        claims_hold: attacks refute no claim, and settings come to no more than is stated; of
-            how much is claimed it says nothing.
+        name: of the rule.
+        arms: the arms to check, each of which must exist and have a mechanism; default: every
+            arm with a mechanism, at least one of which must exist.
+        observers: the complete group of observers to check; [] = readers of the global models
+            only, whose attacks are never measured. Default: the server and all observers.
+        mechanisms: the mechanisms to check, by the name at the start of their settings in the
+            findings, such as "LocalDp". Each must exist, in each of the named arms. Default:
+            every mechanism.
+        guaranteed_at_most: limit on the epsilon that is stated or recomputed for the run. It is
+            infinite if nothing is guaranteed to these observers, or if the claim is refuted.
+        proven_at_most: limit on the epsilon that membership attacks prove. A small proven
+            epsilon is no proof of privacy.
+        claims_hold: no attack refutes a claim, and no claim is smaller than the epsilon of its
+            settings. The size of the claims is not limited.
 
     """
 
@@ -127,19 +126,19 @@ class EpsilonRule(StrictTable):
 
 
 class CostRule(StrictTable):
-    """What an arm may cost: every arm that it asks for, by the range over its runs.
+    """A limit on the cost of every matching arm, by the range over its runs.
 
-    Exactly one limit is given. An arm keeps it if all of its runs do, breaks it if none does.
+    Set exactly one limit. An arm passes if all of its runs keep it, and fails if none does.
 
     Args:
-        name: what it is called.
-        arms: asked for, each of which must be there; left out = every arm.
-        accuracy_at_least: of the last global model that was tested, 0 to 1.
-        bytes_at_most: that travel in a run, up and down.
-        seconds_at_most: of the clock, for the training of a run.
-        seeds_at_least: with fewer runs it is inconclusive: one alone tells of no spread.
-        straddles: what it counts as that some runs keep the limit and some break it; left out =
-            the policy's.
+        name: of the rule.
+        arms: the arms to check, each of which must exist; default: every arm.
+        accuracy_at_least: accuracy of the last global model that was tested, 0 to 1.
+        bytes_at_most: bytes sent in a run, up and down.
+        seconds_at_most: wall-clock seconds for the training of a run.
+        seeds_at_least: with fewer runs an arm is inconclusive: one run shows no variation.
+        straddles: the status if some runs keep the limit and some do not; default: the
+            policy's.
 
     """
 
@@ -164,14 +163,14 @@ class CostRule(StrictTable):
 
 
 class Policy(StrictTable):
-    """All rules, each of which must pass.
+    """All rules of a policy, each of which must pass.
 
     Args:
-        straddles: what an interval with the limit inside counts as: "inconclusive", "fail" or
+        straddles: the status if an interval contains the limit: "inconclusive", "fail" or
             "pass".
-        leaks: how much attacks may read.
-        epsilons: what may be claimed of epsilon, and proven.
-        costs: what arms may cost.
+        leaks: limits on the success of attacks.
+        epsilons: limits on claimed and proven epsilon.
+        costs: limits on the cost of arms.
 
     """
 
@@ -182,7 +181,7 @@ class Policy(StrictTable):
 
     @property
     def looks_back(self) -> bool:
-        """Whether a rule asks for earlier findings."""
+        """Whether a rule needs earlier findings."""
         return any(rule.grows_at_most is not None for rule in self.leaks)
 
     @model_validator(mode="after")
@@ -192,18 +191,18 @@ class Policy(StrictTable):
         names = [rule.name for rule in rules]
         if not names:
             raise ValueError(
-                "without a rule everything passes: give [[leaks]], [[epsilons]] or [[costs]]"
+                "the policy has no rules: add [[leaks]], [[epsilons]] or [[costs]]"
             )
         refuse_repeats(names)
         return self
 
 
 def read_policy(path: Path) -> Policy:
-    """The policy in a TOML file.
+    """Read the policy in a TOML file.
 
     Raises:
-        PlanError: if the file cannot be read or is no policy; every mistake is told at once,
-            each with its place.
+        PlanError: if the file cannot be read or is not a policy; it lists every mistake with
+            its place.
 
     """
     return read_table(Policy, path, "policy")
@@ -212,4 +211,4 @@ def read_policy(path: Path) -> Policy:
 def _refuse_all_but_one(limits: Mapping[str, float | None]) -> None:
     given = sum(limit is not None for limit in limits.values())
     if given != 1:
-        raise ValueError(f"give one of {', '.join(limits)}; {given} are given")
+        raise ValueError(f"set exactly one of {', '.join(limits)}; {given} are set")

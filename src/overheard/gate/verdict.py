@@ -1,4 +1,4 @@
-"""What is said of one figure under one rule: by its whole interval, never by its mean."""
+"""Verdicts on values under a rule, by the whole interval and never by the mean."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,31 +7,30 @@ from typing import Literal, final
 from overheard.findings.document_rows import Bounds
 
 LONGEST = 300
-"""Characters of a name or a reason that are shown: names in findings may be anybody's."""
+"""Longest name or reason shown, in characters: names in findings may come from anybody."""
 
 WRITTEN_OUT = 1e15
-"""Numbers up to here are written with all their digits."""
+"""Numbers from 1000 up to this one are written with all their digits before the point."""
 
 Status = Literal["pass", "fail", "inconclusive", "excused"]
-"""pass: what is asked is kept, of an interval by all of it; fail: it is broken, of an interval
-by all of it; inconclusive: neither can be said, or nothing was measured; excused: not measured,
-which the policy allows."""
+"""pass: the whole interval keeps the limit; fail: the whole interval breaks it; inconclusive:
+neither, or nothing was measured; excused: not measured, which the policy allows."""
 
 Side = Literal["at most", "at least"]
 
 Straddling = Literal["inconclusive", "pass", "fail"]
-"""What an interval counts as that holds the limit inside."""
+"""The status of an interval that contains the limit."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A bound that a figure must keep; a figure that is exactly as large keeps it.
+    """A limit on a value; a value equal to the limit keeps it.
 
     Args:
-        side: on which the figure must stay.
-        value: of the bound.
-        of: what it is a bound of, with a space behind; "" = of the score itself.
+        side: whether the limit is an upper or a lower bound.
+        value: of the limit.
+        of: the limited quantity, with a trailing space; "" = the score itself.
 
     """
 
@@ -41,23 +40,23 @@ class Limit:
 
     @property
     def told(self) -> str:
-        """Such as "gain at most 0.1"."""
+        """The limit in words, such as "gain at most 0.1"."""
         return f"{self.of}{self.side} {number(self.value)}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a rule says of one thing that it asks about.
+    """The verdict of a rule on one subject.
 
     Args:
-        rule: its name.
-        score: the name of the figure that the rule asks about.
-        what: of which it is a figure; names in it may be anybody's.
+        rule: name of the rule.
+        score: name of the limited score.
+        what: the judged arm, observers or attack; names in it may come from anybody.
         status: see `Status`.
-        limit: as told by the rule.
-        figure: what was held against the limit; None = there was nothing to hold.
-        why: the reason, "" where the figure and the limit say it all.
+        limit: of the rule, in words.
+        figure: the judged value; None = there is none.
+        why: the reason; "" if value and limit suffice.
 
     """
 
@@ -71,7 +70,7 @@ class Verdict:
 
     @property
     def told_figure(self) -> str:
-        """The figure with its interval, such as "0.593 (0.568 to 0.609)"; "" for none."""
+        """The value with its interval, such as "0.593 (0.568 to 0.609)"; "" for none."""
         if self.figure is None or self.figure.mean is None:
             return ""
         mean, low, high = self.figure.mean, self.figure.low, self.figure.high
@@ -81,24 +80,26 @@ class Verdict:
 
 
 def judged(bounds: Bounds, limit: Limit, straddling: Straddling) -> tuple[Status, str]:
-    """The status of a figure under a limit, and why.
+    """Return the status of an interval under a limit, and the reason.
 
-    Without both ends of an interval nothing is said, whatever `straddling`.
+    Without both ends of the interval the status is inconclusive, whatever `straddling` says.
     """
     low, high = bounds.low, bounds.high
     if low is None or high is None:
-        return "inconclusive", "it has no interval: audit more targets or seeds"
+        return "inconclusive", "no interval: audit more targets or seeds"
     at_most = limit.side == "at most"
     if (high <= limit.value) if at_most else (low >= limit.value):
         return "pass", ""
     if (low > limit.value) if at_most else (high < limit.value):
         return "fail", "the whole interval lies beyond the limit"
-    allowed = "" if straddling == "inconclusive" else f"; by the policy that is a {straddling}"
-    return straddling, f"the limit lies inside the interval{allowed}"
+    counted = (
+        "" if straddling == "inconclusive" else f"; the policy counts this as {straddling}"
+    )
+    return straddling, f"the interval contains the limit{counted}"
 
 
 def overall(verdicts: Sequence[Verdict]) -> Status:
-    """Fail if anything fails, else inconclusive if anything is or nothing passes, else pass."""
+    """Return fail if any verdict fails, inconclusive if any is or none passes, else pass."""
     found = {verdict.status for verdict in verdicts}
     if "fail" in found:
         return "fail"
@@ -106,7 +107,7 @@ def overall(verdicts: Sequence[Verdict]) -> Status:
 
 
 def number(value: float) -> str:
-    """Four digits, or all of them before the point.
+    """Write a number with four digits, or with all digits before the point.
 
     >>> number(0.60049), number(1371200.0)
     ('0.6005', '1,371,200')

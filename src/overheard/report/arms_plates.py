@@ -1,4 +1,4 @@
-"""The figures that set all arms and attacks side by side."""
+"""Figures that compare all arms and attacks."""
 
 from collections.abc import Sequence
 
@@ -11,35 +11,35 @@ from overheard.plans.kinds import measure_of
 
 
 def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
-    """One figure per observers and question: all arms and attacks side by side."""
+    """Return one figure per threat, which compares all arms and attacks."""
     plates = []
-    for asked, exposures in by_threat(every).items():
-        held = {exposure.arm: exposure.cases for exposure in exposures}
+    for title, exposures in by_threat(every).items():
+        by_arm = {exposure.arm: exposure.cases for exposure in exposures}
         side = "left" if headline_row(exposures).better == "lower" else "right"
-        told = measure_of(headline_row(exposures))
+        measure = measure_of(headline_row(exposures))
         plates.append(
             Plate(
-                asked,
-                "Each dot is the mean over clients and runs. The further a dot lies from the "
-                f"blind guess, to the {side}, the more is read.",
+                title,
+                "Each dot is the mean over clients and runs. The further a dot lies to the "
+                f"{side} of guessing, the stronger the leak.",
                 None,
-                (Panel("", arms_chart(held, told, f"Arms side by side: {asked}")),),
+                (Panel("", arms_chart(by_arm, measure, f"Comparison of arms: {title}")),),
                 Table(
-                    f"{told.title} by arm and attack",
+                    f"{measure.title} by arm and attack",
                     (
                         "Arm",
                         "Attack",
-                        f"Attack{told.unit}",
+                        f"Result{measure.unit}",
                         "95 % interval",
-                        "Blind guess",
+                        "Uninformed guess",
                         _beside(exposures),
-                        "Gain over blind",
+                        "Gain over guessing",
                         "95 % interval",
                     ),
                     tuple(
                         (shown(exposure.arm), *figures)
                         for exposure in exposures
-                        for figures in _case_lines(exposure, told)
+                        for figures in _case_lines(exposure, measure)
                     ),
                     2,
                 ),
@@ -50,24 +50,24 @@ def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
 
 
 def _beside(exposures: Sequence[Exposure]) -> str:
-    told = beside(case.row for exposure in exposures for case in exposure.cases)
-    return told[0].upper() + told[1:]
+    words = beside(case.row for exposure in exposures for case in exposure.cases)
+    return words[0].upper() + words[1:]
 
 
-def _case_lines(exposure: Exposure, told: Measure) -> list[tuple[str, ...]]:
+def _case_lines(exposure: Exposure, measure: Measure) -> list[tuple[str, ...]]:
     if not exposure.cases:
         return [("not measured", *[NO_FIGURE] * 6)]
-    return [_case_line(case, told) for case in exposure.cases]
+    return [_case_line(case, measure) for case in exposure.cases]
 
 
-def _case_line(case: Case, told: Measure) -> tuple[str, ...]:
+def _case_line(case: Case, measure: Measure) -> tuple[str, ...]:
     row = case.row
     return (
         shown(case.label),
-        told.tell(row.value.mean),
-        told.span(row.value),
-        told.tell(row.blind),
-        "; ".join(told.tell(value) for value in row.references.values()) or NO_FIGURE,
-        told.tell(None if row.gain is None else row.gain.mean),
-        told.span(row.gain),
+        measure.tell(row.value.mean),
+        measure.span(row.value),
+        measure.tell(row.blind),
+        "; ".join(measure.tell(value) for value in row.references.values()) or NO_FIGURE,
+        measure.tell(None if row.gain is None else row.gain.mean),
+        measure.span(row.gain),
     )

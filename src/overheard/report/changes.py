@@ -1,4 +1,4 @@
-"""Tells in plain sentences what the defenses of each arm change, and what they cost."""
+"""Sentences on what the defenses of each arm change, and what they cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from overheard.report.question_pages import pages_of
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One arm's defenses in words.
+    """Sentences on one arm's defenses.
 
     Args:
-        arm: its name.
-        cost: in accuracy of the final model, in bytes and in time.
-        effects: on each group of observers, against the arm without defenses.
+        arm: name of the arm.
+        cost: in accuracy of the final model, bytes and time.
+        effects: one sentence per threat, compared with the arm without defenses.
 
     """
 
@@ -29,21 +29,21 @@ class Change:
 
 
 def changes(every: Sequence[Arm]) -> tuple[Change, ...]:
-    """What each arm's defenses changed for the best attack, and what they cost.
+    """Describe what each arm's defenses change for the best attack, and what they cost.
 
-    Empty where no arm is without defenses, or all are: there is nothing to compare.
+    Empty unless there are arms with defenses and one without.
     """
     bare = bare_arm(every)
     if bare is None:
         return ()
-    before = {held.title: held for held in bare.exposures}
+    undefended = {exposure.title: exposure for exposure in bare.exposures}
     return tuple(
         Change(
             shown(arm.name),
             ", ".join([_cost(arm, bare), *_spent(arm, bare)]),
             tuple(
-                f"{held.title} · {_effect(held, before.get(held.title))}"
-                for held in arm.exposures
+                f"{exposure.title} · {_effect(exposure, undefended.get(exposure.title))}"
+                for exposure in arm.exposures
             ),
         )
         for arm in every
@@ -53,40 +53,40 @@ def changes(every: Sequence[Arm]) -> tuple[Change, ...]:
 
 def _cost(arm: Arm, bare: Arm) -> str:
     if arm.accuracy is None or bare.accuracy is None:
-        return "cost in accuracy not measured"
+        return "accuracy cost not measured"
     cost = 100 * (bare.accuracy - arm.accuracy)
     change = f"{percent(bare.accuracy)} without, {percent(arm.accuracy)} with"
-    # A tenth of a point is the last digit shown.
+    # The last digit shown is a tenth of a point.
     if cost < 0.05:
         return f"costs no accuracy ({change})"
-    return f"costs {digits(cost)} points of accuracy ({change})"
+    return f"costs {digits(cost)} percentage points of accuracy ({change})"
 
 
 def _spent(arm: Arm, bare: Arm) -> list[str]:
-    """Bytes and time as so many times those without defenses, where they were measured."""
-    own, before = costs_of(arm), costs_of(bare)
-    pairs = ((own.sent, before.sent, "sends {} times as much"),
-             (own.wall, before.wall, "takes {} times as long"))  # fmt: skip
+    """Return bytes and time as multiples of those without defenses, where measured."""
+    defended, undefended = costs_of(arm), costs_of(bare)
+    pairs = ((defended.sent, undefended.sent, "sends {} times as many bytes"),
+             (defended.wall, undefended.wall, "takes {} times as long"))  # fmt: skip
     return [
-        words.format(digits(with_them / without))
-        for with_them, without, words in pairs
-        if with_them is not None and without
+        words.format(digits(with_defense / without))
+        for with_defense, without, words in pairs
+        if with_defense is not None and without
     ]
 
 
 def _effect(after: Exposure, before: Exposure | None) -> str:
     if before is None or not before.cases:
-        return "nothing to compare with, since it was not measured without defenses."
+        return "cannot be compared, since it was not measured without defenses."
     if not after.cases:
         why = "no attack could run"
         if after.rows:
             why = pages_of(after.question).why_unmeasured()
-        return f"not measured, since {why}; that is no proof of protection."
+        return f"not measured, since {why}; this does not show protection."
     old, new = before.cases[0].row, after.cases[0].row
-    told = measure_of(new)
+    measure = measure_of(new)
     figures = (
-        f"{told.title[0].lower()}{told.title[1:]} {told.tell(old.value.mean)} without, "
-        f"{told.tell(new.value.mean)} with"
+        f"{measure.title[0].lower()}{measure.title[1:]} "
+        f"{measure.tell(old.value.mean)} without, {measure.tell(new.value.mean)} with"
     )
     return f"{_said(compared(old, new), after.verdict == 'leaks')} ({figures})."
 
@@ -94,10 +94,10 @@ def _effect(after: Exposure, before: Exposure | None) -> str:
 def _said(comparison: Comparison, still_leaks: bool) -> str:
     match comparison:
         case "too few":
-            return "too few answers to say whether it helps"
+            return "too few results to say whether it helps"
         case "no clear difference":
-            return "no clear difference, the intervals overlap"
+            return "no clear difference: the intervals overlap"
         case "reads more":
-            return "makes reading easier"
+            return "increases the leak"
         case "reads less":
-            return "helps, yet does not stop the leak" if still_leaks else "helps"
+            return "reduces the leak but does not stop it" if still_leaks else "helps"

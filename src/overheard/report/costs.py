@@ -12,20 +12,20 @@ UNMEASURED = "not measured"
 
 
 def costs_table(every: Sequence[Arm]) -> Table:
-    """Accuracy, bytes and time of each arm, means over its runs."""
+    """Return accuracy, bytes and time of each arm, as means over its runs."""
     bare = bare_arm(every)
     return Table(
-        "What each arm costs, mean over runs",
+        "Cost of each arm, mean over runs",
         (
             "Arm",
             "Accuracy",
-            "Points lost",
+            "Accuracy lost, points",
             "Clients send",
-            "A client in a round",
+            "Sent per client and round",
             "Server sends",
-            "To a client in a round",
+            "Received per client and round",
             "Time",
-            "Time of cores",
+            "CPU time",
         ),
         tuple((shown(arm.name), *_worth(arm, bare), *_spent(costs_of(arm))) for arm in every),
         1,

@@ -1,4 +1,4 @@
-"""Lays out what came of a paper's experiment as one page that works offline."""
+"""The page of a reproduced paper experiment, which works offline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from overheard.findings.names import shown
 from overheard.report.template import template
 
 Holds = Literal["yes", "no", "undecided"]
-"""Whether a sentence holds by what was measured."""
+"""Whether a statement of the paper holds by the measured values."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a paper reads off its figure in words, and whether our numbers say so too.
+    """A statement that a paper makes about its results, and whether it was reproduced.
 
     Args:
-        key: its name among the readings of one experiment.
+        key: its name among the statements of one experiment.
         says: the paper's sentence.
-        holds: by our numbers and their intervals.
-        because: these numbers, in words.
+        holds: by the measured values and their intervals.
+        because: these values, in words.
 
     """
 
@@ -34,17 +34,17 @@ class Reading:
 @final
 @dataclass(frozen=True, slots=True)
 class ExperimentPage:
-    """All that the page of an experiment tells.
+    """The content of an experiment's page.
 
     Args:
         name: of the experiment.
         title: what it shows.
-        differences: how our setting departs from the paper's.
-        readings: what the paper says in words.
-        plates: the drawings; names in them are already as `findings.names.shown` has them.
-        numbers: every figure beside the published one, a table for each run.
-        audits: sub-folders that hold a report each.
-        quick: whether it was run at a reduced size.
+        differences: how the setting differs from the paper's.
+        readings: the paper's statements.
+        plates: the figures; names in them are already escaped by `findings.names.shown`.
+        numbers: each value with the published one, one table per run.
+        audits: sub-folders with a report each.
+        quick: whether the experiment was run at a reduced size.
 
     """
 
@@ -58,13 +58,13 @@ class ExperimentPage:
     quick: bool
 
     def html(self) -> str:
-        """The page; every name is escaped, and every control character spelled out before."""
+        """Return the page; all names are escaped, control characters included."""
         return template("experiment_page.html.j2").render(
             name=shown(self.name),
             title=shown(self.title),
             differences=shown(self.differences),
-            readings=_readings(self.readings) if self.readings else None,
-            plates=self.plates,
+            statements=_readings(self.readings) if self.readings else None,
+            figures=self.plates,
             numbers=self.numbers,
             audits=[shown(name) for name in self.audits],
             quick=self.quick,
@@ -73,8 +73,8 @@ class ExperimentPage:
 
 def _readings(readings: Sequence[Reading]) -> Table:
     return Table(
-        "The paper’s sentences, held against our numbers",
-        ("The paper says", "Does it hold here?", "By"),
+        "The paper’s statements, compared with the measured values",
+        ("The paper says", "Does it hold here?", "Evidence"),
         tuple((shown(one.says), one.holds, shown(one.because)) for one in readings),
         3,
     )

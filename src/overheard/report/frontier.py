@@ -1,4 +1,4 @@
-"""Where each arm stands: what is read of it, what its model is worth, what it sends."""
+"""The trade-off of each arm: leakage against accuracy and bytes sent."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from overheard.report.question_pages import pages_of
 @final
 @dataclass(frozen=True, slots=True)
 class FrontierPoint:
-    """One arm as one attack found it.
+    """One arm under one attack.
 
     Args:
-        arm: its name.
-        attack: its full name.
-        label: what readers see of it in this arm.
-        is_adaptive: whether it adapts to the defenses of the arm.
-        row: what was read.
-        kept: accuracy over that of the arm without defenses.
-        sent: bytes that travelled in a run, up and down; None = not counted.
+        arm: name of the arm.
+        attack: full name of the attack.
+        label: the attack's label in reports.
+        is_adaptive: whether the attack adapts to the defenses of the arm.
+        row: the attack's result.
+        kept: accuracy divided by that of the arm without defenses.
+        sent: bytes sent in a run, up and down; None = not counted.
 
     """
 
@@ -37,32 +37,31 @@ class FrontierPoint:
 
     @property
     def read(self) -> float:
-        """Higher = more is read; one who reads less than a guesser had better guess."""
+        """The leakage: higher = more; at least that of an uninformed guess."""
         sign = -1.0 if self.row.better == "lower" else 1.0
         value = sign * self.row.value.mean
         return value if self.row.blind is None else max(value, sign * self.row.blind)
 
 
 def standings(every: Sequence[Arm]) -> Mapping[str, Sequence[FrontierPoint]]:
-    """The standings by who asked what, where there is more than one arm to compare.
+    """Return the points of each threat, by its title, if there are two arms or more.
 
-    What a model is worth is its final accuracy over that of the arm without defenses; where
-    none of the arms is bare or its accuracy was not measured, there are none.
+    There are none without an arm that has no defenses and a measured accuracy.
     """
     bare = bare_arm(every)
-    worth = bare.accuracy if bare is not None else None
-    if not worth:
+    bare_accuracy = bare.accuracy if bare is not None else None
+    if not bare_accuracy:
         return {}
     tested = {arm.name: (arm, arm.accuracy) for arm in every if arm.accuracy is not None}
     found = {
-        asked: [
+        title: [
             FrontierPoint(
                 arm.name,
                 case.attack,
                 case.label,
                 case.is_adaptive,
                 row,
-                accuracy / worth,
+                accuracy / bare_accuracy,
                 costs_of(arm).sent,
             )
             for exposure in exposures
@@ -72,28 +71,32 @@ def standings(every: Sequence[Arm]) -> Mapping[str, Sequence[FrontierPoint]]:
             for row in [pages_of(exposure.question).frontier_row(case)]
             if isfinite(row.value.mean)
         ]
-        for asked, exposures in by_threat(every).items()
+        for title, exposures in by_threat(every).items()
     }
-    return {asked: held for asked, held in found.items() if len({one.arm for one in held}) > 1}
+    return {
+        title: points for title, points in found.items() if len({one.arm for one in points}) > 1
+    }
 
 
-def strongest(held: Sequence[FrontierPoint]) -> tuple[FrontierPoint, ...]:
-    """Of each arm what the strongest attack upon it found."""
+def strongest(points: Sequence[FrontierPoint]) -> tuple[FrontierPoint, ...]:
+    """Return, for each arm, the point of the strongest attack on it."""
     return tuple(
-        max((one for one in held if one.arm == arm), key=lambda one: one.read)
-        for arm in dict.fromkeys(one.arm for one in held)
+        max((one for one in points if one.arm == arm), key=lambda one: one.read)
+        for arm in dict.fromkeys(one.arm for one in points)
     )
 
 
 def unbeaten(
-    held: Sequence[FrontierPoint], worth: Callable[[FrontierPoint], float]
+    points: Sequence[FrontierPoint], utility: Callable[[FrontierPoint], float]
 ) -> tuple[FrontierPoint, ...]:
-    """Those that no other beats: by less that is read, and at least as much of the worth."""
-    return tuple(one for one in held if not any(_beats(other, one, worth) for other in held))
+    """Return the points that no other dominates in leakage and utility (the Pareto front)."""
+    return tuple(
+        one for one in points if not any(_beats(other, one, utility) for other in points)
+    )
 
 
 def _beats(
-    other: FrontierPoint, own: FrontierPoint, worth: Callable[[FrontierPoint], float]
+    other: FrontierPoint, one: FrontierPoint, utility: Callable[[FrontierPoint], float]
 ) -> bool:
-    no_worse = other.read <= own.read and worth(other) >= worth(own)
-    return no_worse and (other.read < own.read or worth(other) > worth(own))
+    no_worse = other.read <= one.read and utility(other) >= utility(one)
+    return no_worse and (other.read < one.read or utility(other) > utility(one))

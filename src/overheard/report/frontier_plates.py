@@ -1,4 +1,4 @@
-"""The figures that set what defenses leave to be read against what they cost."""
+"""Figures of the trade-off between leakage and the cost of defenses."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -13,79 +13,77 @@ from overheard.findings.names import shown, told_apart
 from overheard.plans.kinds import measure_of
 from overheard.report.frontier import FrontierPoint, standings, strongest, unbeaten
 
-STRONGEST = "the strongest upon each arm (what travels)"
-"""What the legend calls the dots of the second panel."""
+STRONGEST = "strongest attack on each arm (bytes sent)"
+"""Legend label of the points in the second panel."""
 
 MOST_NAMES = 8
-"""Arms that are named in a chart, whether or not another beats them."""
+"""Arms up to which a chart names all of them; of more, only those that none dominates."""
 
 NARROWEST = 0.1
-"""Of a score's own scale an axis shows this much at least: less would make a show of chance."""
+"""Smallest span of an axis, on the score's own scale: less would magnify random variation."""
 
 
 def frontier_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
-    """A figure for each question of a group of observers, over all arms.
+    """Return a figure for each threat, over all arms.
 
-    An arm is one of the best where no other leaves less to the strongest attack upon it, the
-    adaptive ones among them, and has a model worth as much or more. Of more than `MOST_NAMES`
-    arms those alone are named at their dots. Beside it stands what travels in a run, where arms
-    differ in that.
+    An arm is on the Pareto front if no other arm has less leakage under its strongest attack,
+    adaptive ones included, at the same or a higher accuracy. With more than `MOST_NAMES` arms
+    only those are named. A second panel shows the bytes sent, if arms differ in them.
     """
     threats = by_threat(every)
     return tuple(
-        _plate(asked, held, labels_across(threats[asked]))
-        for asked, held in standings(every).items()
+        _plate(title, points, labels_across(threats[title]))
+        for title, points in standings(every).items()
     )
 
 
-def _plate(asked: str, held: Sequence[FrontierPoint], labels: Mapping[str, str]) -> Plate:
-    attacks = list(dict.fromkeys(one.attack for one in held))
+def _plate(title: str, points: Sequence[FrontierPoint], labels: Mapping[str, str]) -> Plate:
+    attacks = list(dict.fromkeys(one.attack for one in points))
     names = list(told_apart([labels[attack] for attack in attacks]).values())
-    found = strongest(held)
+    found = strongest(points)
     best = unbeaten(found, lambda one: one.kept)
     named = found if len(found) <= MOST_NAMES else best
-    worth = [_trade(held, named, place, attack) for place, attack in enumerate(attacks)]
-    panels = [Panel("", _worth_drawing(asked, held, worth))]
-    listed, beside = list(worth), ""
-    if _differ_in_bytes(held):
+    series = [_trade(points, named, place, attack) for place, attack in enumerate(attacks)]
+    panels = [Panel("", _worth_drawing(title, points, series))]
+    listed, more = list(series), ""
+    if _differ_in_bytes(points):
         sent = _sent_trade(found, len(attacks))
         panels = [
-            Panel("What the model is worth", panels[0].drawing),
-            Panel("What travels", _sent_drawing(asked, held, sent)),
+            Panel("Accuracy retained", panels[0].drawing),
+            Panel("Bytes sent", _sent_drawing(title, points, sent)),
         ]
         listed.append(sent)
         names.append(STRONGEST)
-        beside = " Beside it, further up less travels in a run."
+        more = " In the second panel, higher up means fewer bytes sent in a run."
     return Plate(
-        f"Privacy against utility · {asked}",
-        "Each dot is an arm as one attack found it: further to the left less is read, further "
-        "up the model is worth more. A line joins the arms that no other beats both ways, by "
-        "one attack; it is dashed where the attack adapts to the defenses. By the strongest on "
-        f"each, these stand: {'; '.join(shown(one.arm) for one in best)}.{beside}",
-        frontier_legend(names, listed, _blind(held) is not None, f"Legend: frontier, {asked}"),
+        f"Privacy against utility · {title}",
+        "Each point is an arm under one attack: further left means less leakage, higher up "
+        "means higher accuracy. A line joins the arms that no other arm dominates under one "
+        "attack; it is dashed if the attack adapts to the defenses. Not dominated under the "
+        f"strongest attack on each arm: {'; '.join(shown(one.arm) for one in best)}.{more}",
+        frontier_legend(
+            names, listed, _blind(points) is not None, f"Legend: frontier, {title}"
+        ),
         tuple(panels),
-        _table(asked, held, {one.arm for one in best}),
+        _table(title, points, {one.arm for one in best}),
         False,
     )
 
 
 def _trade(
-    held: Sequence[FrontierPoint], named: Sequence[FrontierPoint], place: int, attack: str
+    points: Sequence[FrontierPoint], named: Sequence[FrontierPoint], place: int, attack: str
 ) -> Trade:
-    """How one attack fares against every arm, by what the model is worth."""
-    points = [one for one in held if one.attack == attack]
+    """Return one attack's points over all arms, by accuracy retained."""
+    own = [one for one in points if one.attack == attack]
     return Trade(
         place,
-        any(one.is_adaptive for one in points),
-        [
-            NamedDot(one.arm if one in named else "", _read(one), 100 * one.kept)
-            for one in points
-        ],
+        any(one.is_adaptive for one in own),
+        [NamedDot(one.arm if one in named else "", _read(one), 100 * one.kept) for one in own],
     )
 
 
 def _sent_trade(found: Sequence[FrontierPoint], place: int) -> Trade:
-    """How the strongest attack on each arm fares, by what travels."""
+    """Return the points of the strongest attack on each arm, by bytes sent."""
     _, size = _unit(found)
     least = unbeaten(found, lambda one: -(one.sent or 0.0))
     named = found if len(found) <= MOST_NAMES else least
@@ -100,87 +98,87 @@ def _sent_trade(found: Sequence[FrontierPoint], place: int) -> Trade:
 
 
 def _worth_drawing(
-    asked: str, held: Sequence[FrontierPoint], trades: Sequence[Trade]
+    title: str, points: Sequence[FrontierPoint], trades: Sequence[Trade]
 ) -> Markup:
-    kept = [100 * one.kept for one in held]
+    kept = [100 * one.kept for one in points]
     low, high = min(100.0, *kept), max(100.0, *kept)
     room = max(2.0, 0.12 * (max(kept) - low))
-    # Names stand above their dots.
-    up = Axis("accuracy kept, %", low - room, high + 1.8 * room)
-    label = f"Privacy against utility: {asked}"
-    return frontier_chart(trades, _blind(held), _across(held), up, label)
+    # Room for the names above the points.
+    up = Axis("accuracy retained, %", low - room, high + 1.8 * room)
+    label = f"Privacy against utility: {title}"
+    return frontier_chart(trades, _blind(points), _across(points), up, label)
 
 
-def _sent_drawing(asked: str, held: Sequence[FrontierPoint], trade: Trade) -> Markup:
-    """The axis runs backwards: who sends less stands further up."""
-    name, _ = _unit(held)
+def _sent_drawing(title: str, points: Sequence[FrontierPoint], trade: Trade) -> Markup:
+    """Draw the panel of bytes sent; the axis is reversed, so fewer bytes are higher up."""
+    name, _ = _unit(points)
     most = max(point.y for point in trade.points)
     up = Axis(f"sent in a run, {name}", 1.1 * most, -0.06 * most)
-    label = f"Privacy against bytes: {asked}"
-    return frontier_chart([trade], _blind(held), _across(held), up, label)
+    label = f"Privacy against bytes: {title}"
+    return frontier_chart([trade], _blind(points), _across(points), up, label)
 
 
-def _across(held: Sequence[FrontierPoint]) -> Axis:
-    """The axis of what is read; it runs backwards where a lower score reads more."""
-    told, blind = measure_of(held[0].row), _blind(held)
-    ends = [_read(one) for one in held] + ([] if blind is None else [blind])
+def _across(points: Sequence[FrontierPoint]) -> Axis:
+    """Return the leakage axis; it is reversed if a lower score means more leakage."""
+    measure, blind = measure_of(points[0].row), _blind(points)
+    ends = [_read(one) for one in points] + ([] if blind is None else [blind])
     span = max(ends) - min(ends)
-    room = max(0.08 * span, (NARROWEST * told.factor - span) / 2)
+    room = max(0.08 * span, (NARROWEST * measure.factor - span) / 2)
     low, high = max(0.0, min(ends) - room), max(ends) + room
-    title = f"{told.title}{told.unit and ','}{told.unit}"
-    if held[0].row.better == "lower":
+    title = f"{measure.title}{measure.unit and ','}{measure.unit}"
+    if points[0].row.better == "lower":
         return Axis(title, high, low)
     return Axis(title, low, high)
 
 
 def _read(one: FrontierPoint) -> float:
-    """What is read, in the unit of the axis."""
+    """Return the leakage in the unit of the axis."""
     return measure_of(one.row).factor * one.row.value.mean
 
 
-def _blind(held: Sequence[FrontierPoint]) -> float | None:
-    """What a guesser reads, in the unit of the axis."""
-    row = next((one.row for one in held if one.row.blind is not None), None)
+def _blind(points: Sequence[FrontierPoint]) -> float | None:
+    """Return the score of an uninformed guess in the unit of the axis."""
+    row = next((one.row for one in points if one.row.blind is not None), None)
     if row is None or row.blind is None:
         return None
     return measure_of(row).factor * row.blind
 
 
-def _differ_in_bytes(held: Sequence[FrontierPoint]) -> bool:
-    sent = {one.sent for one in held}
+def _differ_in_bytes(points: Sequence[FrontierPoint]) -> bool:
+    sent = {one.sent for one in points}
     return None not in sent and len(sent) > 1
 
 
-def _unit(held: Sequence[FrontierPoint]) -> tuple[str, float]:
-    return largest_unit(max(one.sent or 0.0 for one in held), BYTES)
+def _unit(points: Sequence[FrontierPoint]) -> tuple[str, float]:
+    return largest_unit(max(one.sent or 0.0 for one in points), BYTES)
 
 
-def _table(asked: str, held: Sequence[FrontierPoint], best: Collection[str]) -> Table:
-    told = measure_of(held[0].row)
+def _table(title: str, points: Sequence[FrontierPoint], best: Collection[str]) -> Table:
+    measure = measure_of(points[0].row)
     return Table(
-        f"{told.title} against accuracy kept: {asked}",
+        f"{measure.title} against accuracy retained: {title}",
         (
             "Arm",
             "Attack",
-            told.title,
+            measure.title,
             "95 % interval",
-            "Blind guess",
-            "Accuracy kept, %",
+            "Uninformed guess",
+            "Accuracy retained, %",
             "Sent in a run",
-            "Best",
+            "Not dominated",
         ),
         tuple(
             (
                 shown(one.arm),
                 shown(one.label),
-                told.tell(one.row.value.mean),
-                told.span(one.row.value),
-                told.tell(one.row.blind),
+                measure.tell(one.row.value.mean),
+                measure.span(one.row.value),
+                measure.tell(one.row.blind),
                 digits(100 * one.kept),
                 data_size(one.sent),
                 "yes" if one.arm in best else "no",
             )
-            for one in held
+            for one in points
         ),
         2,
     )

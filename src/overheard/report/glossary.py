@@ -1,4 +1,4 @@
-"""The terms that every report needs, whatever was asked."""
+"""The terms that every report explains, whatever its questions."""
 
 from overheard.drawing.sections import Term
 
@@ -10,56 +10,54 @@ TERMS = (
     ),
     Term(
         "Observer",
-        "Who listens. It gets what it can read in the run and nothing else; several observers "
-        "pool what they read.",
+        "The party whose view an attack is given. The view contains the messages that the "
+        "party can read, and nothing else. Several observers pool their views.",
     ),
     Term(
-        "Guessing, blind guess",
-        "What one gets who heard nothing of the run, such as “all classes alike”. Where there "
+        "Guessing, uninformed guess",
+        "A baseline that never sees the run, such as “all classes equally frequent”. If there "
         "are several, the best one counts.",
     ),
     Term(
-        "Told guess",
-        "A guess that was told a part of the truth, such as which classes a client holds at "
-        "all. No attack has to beat it; a strong one does.",
+        "Told guess, partly informed guess",
+        "A baseline that knows a part of the ground truth, such as which classes a client "
+        "holds at all. An attack can leak without beating it; a strong attack does beat it.",
     ),
     Term(
         "Gain",
-        "How much better than the blind guess an attack is, taken client by client, whichever "
-        "direction of the score is better. Above 0 the run leaked.",
+        "How much better than the uninformed guess an attack is, computed client by client. A "
+        "positive gain means a leak, whether a higher or a lower score is better.",
     ),
     Term(
         "95 % interval",
-        "Found by drawing runs, and clients within a run, again and again with replacement "
-        "(bootstrap). “Leaks” means that the whole interval of the gain lies above 0; “not "
-        "told apart from guessing”, that it holds 0; “no better than guessing”, that none of "
-        "it lies above 0.",
+        "A bootstrap confidence interval: runs, and clients within a run, are resampled with "
+        "replacement. “Leaks” means that the whole interval of the gain lies above 0. “Not "
+        "significant” means that it contains 0. “No better than guessing” means that no part "
+        "of it lies above 0.",
     ),
 )
-"""On whatever is read."""
+"""Terms for leakage."""
 
 COST_TERMS = (
     Term(
         "Sent",
-        "The bytes of all tensors in the messages of one run, every number at its own width, "
-        "mean over runs; what the server sends counts once for each client that can read it. "
-        "What travels beside the tensors is left out, and a sender that compresses, or leaves "
-        "out the numbers that are 0, needs less. Behind secure aggregation each client sends a "
-        "masked message as large as the sum.",
+        "The bytes of all tensors in the messages of one run, each number at its own width, "
+        "mean over runs. What the server sends counts once for each client that can read it. "
+        "Metadata is not counted. Compression, or leaving out zeros, would need fewer bytes. "
+        "Under secure aggregation each client sends a masked message as large as the sum.",
     ),
     Term(
-        "Time, time of cores",
-        "How long the training of one run took here, all its clients on this machine one after "
-        "another or together, mean over runs; runs that were trained side by side share it "
-        "evenly, and of a run that was stopped the round it was in is not counted. The time of "
-        "cores adds up all that were busy. It compares arms of one audit; over a network, what "
-        "is sent takes time besides.",
+        "Time, CPU time",
+        "How long the training of one run took, with all clients on one machine, mean over "
+        "runs. Runs that were trained together share the time evenly. For an interrupted run, "
+        "the unfinished round is not counted. CPU time adds up all busy cores. Both compare "
+        "arms of one audit; over a network, sending takes additional time.",
     ),
     Term(
         "Defenses compared",
-        "A defense is said to help only where the intervals of the best attack with it and "
-        "without it do not overlap. Its cost is the accuracy of the last global model, in "
-        "points below the arm without defenses.",
+        "A defense is said to help only if the intervals of the best attack with and without "
+        "it do not overlap. Its cost is the loss in accuracy of the last global model, in "
+        "percentage points below the arm without defenses.",
     ),
 )
-"""On what an arm costs, and on what its defenses change."""
+"""Terms for the cost of an arm and the effect of its defenses."""

@@ -1,4 +1,4 @@
-"""Tells what travels beside the weights of a run, readable to whoever reads the message."""
+"""Sentences on the metadata of a run: everything but weights that its messages contain."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,25 +22,25 @@ from overheard.core.parties import SERVER, Party, is_shadow
 from overheard.findings.names import shortened
 
 MOST_NAMES = 8
-"""Names or values that are told one by one; how many more there are is counted."""
+"""Names or values that are listed; further ones are counted."""
 
 LONGEST = 60
-"""Characters of a name or value from outside that are shown."""
+"""Longest name or value shown, in characters: it may come from anybody."""
 
 FEWEST = 5
-"""Clients below which a correlation says nothing."""
+"""Fewest clients for which a correlation is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class InClear:
-    """One kind of thing that can be read, and what it says."""
+    """One kind of metadata, and what it reveals."""
 
     what: str
     says: str
 
 
 def in_clear(messages: Sequence[Message]) -> tuple[InClear, ...]:
-    """Everything but weights that some message of a run carries, each kind once."""
+    """Describe all metadata in the messages of a run, one item per kind."""
     kinds: dict[str, Callable[[Sequence[Message]], Iterator[str]]] = {
         "sizes": _sizes,
         "metrics": _metrics,
@@ -48,68 +48,68 @@ def in_clear(messages: Sequence[Message]) -> tuple[InClear, ...]:
         "config": _config,
         "times": _times,
         "names": _names,
-        "no answers": _reasons,
+        "missing": _reasons,
     }
-    told = [InClear(what, "; ".join(tell(messages))) for what, tell in kinds.items()]
-    return tuple(one for one in told if one.says)
+    items = [InClear(kind, "; ".join(describe(messages))) for kind, describe in kinds.items()]
+    return tuple(item for item in items if item.says)
 
 
 def counted(names: Collection[str], most: int = MOST_NAMES) -> str:
-    """The first of these names, and how many more there are."""
+    """List the first of these names, and count the others."""
     first = ", ".join(shortened(name, LONGEST) for name in list(names)[:most])
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
 
 
 def _sizes(messages: Sequence[Message]) -> Iterator[str]:
-    told = [
+    sized = [
         (message, message.body.examples)
         for message in messages
         if isinstance(message.body, Update | Aggregate) and message.body.examples is not None
     ]
-    if not told:
+    if not sized:
         return
-    said = defaultdict[Party, list[int]](list)
-    for message, examples in told:
-        said[message.sender].append(examples)
-    numbers = _range([examples for _, examples in told])
-    yield f"{_many(said, 'sender')} of {numbers} examples, read by {_readers(told)}"
-    steady = sum(len(sizes) > 1 and len(set(sizes)) == 1 for sizes in said.values())
-    if steady:
-        yield f"{steady:,} tell the same size in all their rounds, as a name would"
+    by_sender = defaultdict[Party, list[int]](list)
+    for message, examples in sized:
+        by_sender[message.sender].append(examples)
+    numbers = _range([examples for _, examples in sized])
+    yield f"{_many(by_sender, 'sender')} with {numbers} examples, read by {_readers(sized)}"
+    constant = sum(len(sizes) > 1 and len(set(sizes)) == 1 for sizes in by_sender.values())
+    if constant:
+        yield f"{constant:,} send the same size in all rounds, which links their messages"
 
 
 def _metrics(messages: Sequence[Message]) -> Iterator[str]:
-    told = [
+    found = [
         (message, message.body.metrics)
         for message in messages
         if isinstance(message.body, Update) and message.body.metrics
     ]
-    if told:
-        yield f"{_ranges(metrics for _, metrics in told)}, read by {_readers(told)}"
+    if found:
+        yield f"{_ranges(metrics for _, metrics in found)}, read by {_readers(found)}"
 
 
 def _evaluations(messages: Sequence[Message]) -> Iterator[str]:
-    told = [
+    found = [
         (message, message.body) for message in messages if isinstance(message.body, Evaluation)
     ]
-    if not told:
+    if not found:
         return
-    senders = {message.sender for message, _ in told}
-    figures = _ranges(body.metrics for _, body in told)
-    yield f"{_many(senders, 'sender')}: {figures}, read by {_readers(told)}"
-    sizes = [body.examples for _, body in told if body.examples is not None]
+    senders = {message.sender for message, _ in found}
+    figures = _ranges(body.metrics for _, body in found)
+    yield f"{_many(senders, 'sender')}: {figures}, read by {_readers(found)}"
+    sizes = [body.examples for _, body in found if body.examples is not None]
     if sizes:
         yield f"on {_range(sizes)} examples"
 
 
 def _config(messages: Sequence[Message]) -> Iterator[str]:
-    told = [
+    configured = [
         (message, message.body.config)
         for message in messages
         if isinstance(message.body, Broadcast) and message.body.config
     ]
     values = defaultdict[str, dict[str, None]](dict)
-    for _, config in told:
+    for _, config in configured:
         for name, value in config.items():
             values[name][value] = None
     if values:
@@ -118,17 +118,17 @@ def _config(messages: Sequence[Message]) -> Iterator[str]:
             for name, found in values.items()
         ]
         more = f" and {len(each) - MOST_NAMES:,} more" if len(each) > MOST_NAMES else ""
-        yield f"{'; '.join(each[:MOST_NAMES])}{more}, read by {_readers(told)}"
+        yield f"{'; '.join(each[:MOST_NAMES])}{more}, read by {_readers(configured)}"
 
 
 def _times(messages: Sequence[Message]) -> Iterator[str]:
     sent = sum(m.times is not None and m.times.sent is not None for m in messages)
     if sent:
-        yield f"{sent:,} messages say when they were sent"
+        yield f"{sent:,} messages contain the time when they were sent"
     answers = list(_answer_times(messages))
     if not answers:
         return
-    yield f"answers take {_range([one.seconds for one in answers])} seconds"
+    yield f"clients respond in {_range([one.seconds for one in answers])} seconds"
     by_client = defaultdict[Party, list[_AnswerTime]](list)
     for one in answers:
         by_client[one.who].append(one)
@@ -139,9 +139,9 @@ def _times(messages: Sequence[Message]) -> Iterator[str]:
         return
     chance = 1.96 / sqrt(len(known) - 1)
     yield (
-        f"rank correlation with the sizes over {len(known):,} clients "
-        f"{_rank_correlation(seconds, sizes):+.2f} (unrelated: 0, beyond {chance:.2f} once in "
-        "20)"
+        f"rank correlation of response time and size over {len(known):,} clients: "
+        f"{_rank_correlation(seconds, sizes):+.2f} (if unrelated: 0, beyond ±{chance:.2f} in "
+        "5 % of cases)"
     )
 
 
@@ -153,7 +153,7 @@ class _AnswerTime:
 
 
 def _answer_times(messages: Sequence[Message]) -> Iterator[_AnswerTime]:
-    """From when the model went out until the answer came, as far as the clocks were read."""
+    """Yield the time from each broadcast to each update, where both were recorded."""
     began = dict[int, float]()
     for message in messages:
         if message.times is None:
@@ -177,35 +177,35 @@ def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
 
 def _names(messages: Sequence[Message]) -> Iterator[str]:
     rounds = defaultdict[Party, set[int]](set)
-    told = [
+    named = [
         (message, None)
         for message in messages
         if isinstance(message.body, Update | DistilledSet | Evaluation)
         and message.sender != SERVER
         and not is_shadow(message.sender)
     ]
-    for message, _ in told:
+    for message, _ in named:
         rounds[message.sender].add(message.round)
     if len(set().union(*rounds.values())) < 2:
         return
     again = sum(len(each) > 1 for each in rounds.values())
     if again:
         yield (
-            f"{again:,} of {len(rounds):,} stand in more than one round: {_readers(told)} can "
-            "link what they say"
+            f"{again:,} of {len(rounds):,} appear in more than one round: {_readers(named)} "
+            "can link their messages"
         )
     else:
-        yield f"none of {len(rounds):,} stands in more than one round"
+        yield f"none of {len(rounds):,} appears in more than one round"
 
 
 def _reasons(messages: Sequence[Message]) -> Iterator[str]:
-    told = [
+    missing = [
         (message, message.body) for message in messages if isinstance(message.body, Missing)
     ]
-    if told:
-        reasons = dict.fromkeys(body.reason or "no reason" for _, body in told)
-        senders = {message.sender for message, _ in told}
-        yield f"{len(told):,} of {_many(senders, 'sender')}: {counted(reasons, 3)}"
+    if missing:
+        reasons = dict.fromkeys(body.reason or "no reason" for _, body in missing)
+        senders = {message.sender for message, _ in missing}
+        yield f"{len(missing):,} of {_many(senders, 'sender')}: {counted(reasons, 3)}"
 
 
 def _ranges(each: Iterable[Mapping[str, float]]) -> str:
@@ -213,10 +213,10 @@ def _ranges(each: Iterable[Mapping[str, float]]) -> str:
     for metrics in each:
         for name, value in metrics.items():
             values[name].append(value)
-    told = [
+    ranges = [
         f"{shortened(name, LONGEST)} {_range(found)}" for name, found in sorted(values.items())
     ]
-    return counted(told) if told else "no figures"
+    return counted(ranges) if ranges else "no figures"
 
 
 def _range(values: Sequence[int] | Sequence[float]) -> str:
@@ -228,10 +228,10 @@ def _number(value: int | float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def _readers(told: Iterable[tuple[Message, object]]) -> str:
-    readers = set[Party]().union(*(message.readers for message, _ in told))
-    return counted(sorted(readers, key=lambda who: (who != SERVER, who)), 3) or "nobody"
+def _readers(pairs: Iterable[tuple[Message, object]]) -> str:
+    readers = set[Party]().union(*(message.readers for message, _ in pairs))
+    return counted(sorted(readers, key=lambda party: (party != SERVER, party)), 3) or "nobody"
 
 
-def _many(names: Collection[Party], what: str) -> str:
-    return f"{len(names):,} {what}{'' if len(names) == 1 else 's'}"
+def _many(names: Collection[Party], noun: str) -> str:
+    return f"{len(names):,} {noun}{'' if len(names) == 1 else 's'}"

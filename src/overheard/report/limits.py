@@ -1,4 +1,4 @@
-"""Tells in plain sentences what an audit's figures do not cover."""
+"""Sentences on the limitations of an audit's results."""
 
 from collections.abc import Sequence
 
@@ -8,40 +8,40 @@ from overheard.findings.names import shown
 
 
 def limit_words(audit: Audit, every: Sequence[Arm]) -> tuple[str, ...]:
-    """What the figures do not cover."""
+    """Return the limitations of the results, one per sentence."""
     count = len(audit.refusals)
-    answers = sum(run.answers for run in audit.arms)
+    updates = sum(run.answers for run in audit.arms)
     missing = sum(run.missing for run in audit.arms)
-    unheard = [shown(arm.name) for arm in every if not arm.exposures]
+    unattacked = [shown(arm.name) for arm in every if not arm.exposures]
     seeds = len({run.seed for run in audit.arms})
     unchecked = not all(run.has_truth for run in audit.arms)
     return (
         *(
             [
-                "Nothing was checked against the truth, since none is at hand: claims stand "
-                "beside what one would guess who heard nothing, and may be wrong."
+                "No claim was checked, since the ground truth is unknown: claims are shown "
+                "beside uninformed guesses and may be wrong."
             ]
             if unchecked
             else []
         ),
-        f"{count} {'answer was' if count == 1 else 'answers were'} not measured, since an "
-        "attack lacked what it needs. Not measured is not the same as no leak."
+        f"{count} {'claim was' if count == 1 else 'claims were'} not made, since an attack "
+        "lacked what it needs. Not measured does not mean that there is no leak."
         if count
-        else "Every attack that the plan names could run.",
-        *(f"No attack listened to the arm {name}." for name in unheard),
+        else "Every attack of the plan could run.",
+        *(f"No attack ran on the arm {name}." for name in unattacked),
         *(
-            ["There was one run an arm: another may come out differently."]
+            ["There was one run per arm: another run may give other results."]
             if seeds == 1 and not unchecked
             else []
         ),
         *(
-            [f"{missing} of {missing + answers} answers of clients never came."]
+            [f"{missing} of {missing + updates} updates of clients are missing."]
             if missing
             else []
         ),
-        "A stronger attack than those tried may read more."
+        "A stronger attack than those tried may reveal more."
         if unchecked
-        else "The best of several attacks is chosen by these same figures, which flatters it a "
-        "little; a stronger attack than those tried may read more.",
+        else "The best of several attacks is selected by these same results, which biases it "
+        "slightly upward. A stronger attack than those tried may reveal more.",
         "Tests cannot prove the absence of risk.",
     )

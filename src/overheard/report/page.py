@@ -1,4 +1,4 @@
-"""Lays the report out as one page that works offline and without scripts."""
+"""The report as one page, which works offline and without scripts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ from overheard.report.words import BADGES, exposure_words
 
 @dataclass(frozen=True, slots=True)
 class AnswerWords:
-    """What one group of observers gets out of an arm, in words."""
+    """The result of one threat in an arm, in words."""
 
     asked: str
     verdict: Verdict
@@ -55,7 +55,7 @@ class AnswerWords:
 
 @dataclass(frozen=True, slots=True)
 class ArmWords:
-    """An arm in words; what was not measured is a dash."""
+    """The results of an arm, in words; a dash = not measured."""
 
     name: str
     defenses: str
@@ -66,31 +66,28 @@ class ArmWords:
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What was measured of the arm itself."""
-        told = {"accuracy": self.accuracy, "sent": self.sent, "time": self.time}
-        return tuple(f"{what} {value}" for what, value in told.items() if value != NO_FIGURE)
+        """The measured costs of the arm."""
+        costs = {"accuracy": self.accuracy, "sent": self.sent, "time": self.time}
+        return tuple(f"{name} {value}" for name, value in costs.items() if value != NO_FIGURE)
 
 
 def page(audit: Audit, every: Sequence[Arm]) -> str:
-    """The whole report as HTML.
-
-    Every name is escaped by the template, and every control character spelled out before.
-    """
+    """Return the whole report as HTML, with all names and control characters escaped."""
     epsilons = epsilon_lines(audit)
-    asked = [pages_of(name) for name in _questions(every)]
+    question_pages = [pages_of(name) for name in _questions(every)]
     return template("page.html.j2").render(
         title=shown(audit.title),
         subject=shown(audit.subject),
         arms=[_arm_words(arm) for arm in every],
-        threats=list(dict.fromkeys(held.title for arm in every for held in arm.exposures)),
-        intros=[said for pages in asked if (said := pages.intro())],
+        threat_titles=list(dict.fromkeys(one.title for arm in every for one in arm.exposures)),
+        intros=[intro for pages in question_pages if (intro := pages.intro())],
         changes=changes(every),
         limits=limit_words(audit, every),
         costs=costs_table(every),
         side_by_side=arms_plates(every),
         defenses=_defenses(every),
         epsilons=epsilon_blocks(epsilons),
-        broken=epsilon_words(epsilons),
+        broken_claims=epsilon_words(epsilons),
         sections=_sections(audit, every),
         claims=_claims(audit, every),
         frontiers=frontier_plates(every),
@@ -98,19 +95,19 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
         accuracy=accuracy_plate(every),
         scores=_scores(every),
         refusals=_refusals(every),
-        terms=_terms(asked, epsilons),
+        terms=_terms(question_pages, epsilons),
         plan=_lines(audit.plan),
         versions=_versions(audit),
     )
 
 
 def _questions(every: Sequence[Arm]) -> Sequence[str]:
-    """The names of all questions that were asked, in the order of the exposures."""
-    return list(dict.fromkeys(held.question for arm in every for held in arm.exposures))
+    """Return the names of all questions, in the order of the threats."""
+    return list(dict.fromkeys(one.question for arm in every for one in arm.exposures))
 
 
 def _sections(audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
-    """What is shown of each question alone."""
+    """Return the sections that belong to single questions."""
     return merge_sections(
         section
         for question in _questions(every)
@@ -119,13 +116,13 @@ def _sections(audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
 
 
 def _of_question(question: str, audit: Audit, every: Sequence[Arm]) -> Sequence[Section]:
-    """The sections of a question; at the end of the last, where nothing was measured."""
+    """Return a question's sections; the last one ends with a list of unmeasured threats."""
     sections = list(pages_of(question).sections(audit, every))
     unmeasured = tuple(
-        f"Not drawn, since not measured: {shown(arm.name)} · {held.title}."
+        f"Not shown, since not measured: {shown(arm.name)} · {exposure.title}."
         for arm in every
-        for held in arm.exposures
-        if held.verdict == "unmeasured"
+        for exposure in arm.exposures
+        if exposure.verdict == "unmeasured"
     )
     if sections and unmeasured:
         last = sections[-1]
@@ -134,7 +131,7 @@ def _of_question(question: str, audit: Audit, every: Sequence[Arm]) -> Sequence[
 
 
 def _claims(audit: Audit, every: Sequence[Arm]) -> Sequence[SectionBlock]:
-    """What is claimed and was not checked, question by question."""
+    """Return the unchecked claims, question by question."""
     return [
         block
         for question in _questions(every)
@@ -142,10 +139,10 @@ def _claims(audit: Audit, every: Sequence[Arm]) -> Sequence[SectionBlock]:
     ]
 
 
-def _terms(asked: Sequence[Pages], epsilons: Sequence[EpsilonLine]) -> Sequence[Term]:
-    """Every term once, those of the questions amid those of every report."""
-    own = (term for pages in asked for term in pages.terms())
-    every = (*TERMS, *own, *epsilon_terms(epsilons), *COST_TERMS)
+def _terms(question_pages: Sequence[Pages], epsilons: Sequence[EpsilonLine]) -> Sequence[Term]:
+    """Return every term once: those of all reports and those of the questions."""
+    by_question = (term for pages in question_pages for term in pages.terms())
+    every = (*TERMS, *by_question, *epsilon_terms(epsilons), *COST_TERMS)
     return list({term.name: term for term in every}.values())
 
 
@@ -168,21 +165,21 @@ def _arm_words(arm: Arm) -> ArmWords:
 def _answer(exposure: Exposure) -> AnswerWords:
     pages = pages_of(exposure.question)
     row = pages.told_row(exposure.cases[0]) if exposure.cases else None
-    told = OWN_SCALE if row is None else pages.question.measure(row.score)
+    measure = OWN_SCALE if row is None else pages.question.measure(row.score)
     return AnswerWords(
         exposure.title,
         exposure.verdict,
         BADGES[exposure.verdict],
-        told.tell(None if row is None else row.value.mean),
-        told.tell(None if row is None else row.blind),
+        measure.tell(None if row is None else row.value.mean),
+        measure.tell(None if row is None else row.blind),
         exposure_words(exposure),
     )
 
 
 def _defenses(every: Sequence[Arm]) -> Table:
     return Table(
-        "Defenses: where they act, who could leave them out unnoticed, what they promise",
-        ("Arm", "Defense", "Enforced at", "Could be switched off by", "Formal promise"),
+        "Defenses: where they are enforced, who could switch them off, what they guarantee",
+        ("Arm", "Defense", "Enforced at", "Could be switched off by", "Formal guarantee"),
         tuple(
             (
                 shown(arm.name),
@@ -200,7 +197,7 @@ def _defenses(every: Sequence[Arm]) -> Table:
 
 def _scores(every: Sequence[Arm]) -> Table:
     return Table(
-        "Every figure of merit, on its own scale",
+        "Every score, on its own scale",
         (
             "Arm",
             "Observers",
@@ -211,18 +208,18 @@ def _scores(every: Sequence[Arm]) -> Table:
             "Direction",
             "Value",
             "95 % interval",
-            "Blind guesses",
-            "Told guesses",
+            "Uninformed guesses",
+            "Told guesses and control",
             "Gain",
             "95 % interval",
             "Targets",
             "Runs",
         ),
         tuple(
-            _score_line(row, held.labels[row.attack])
+            _score_line(row, exposure.labels[row.attack])
             for arm in every
-            for held in arm.exposures
-            for row in held.rows
+            for exposure in arm.exposures
+            for row in exposure.rows
         ),
         7,
     )
@@ -256,8 +253,8 @@ def _named(values: Mapping[str, float]) -> str:
 
 def _refusals(every: Sequence[Arm]) -> Table:
     return Table(
-        "Not measured, and what was missing",
-        ("Arm", "Observers", "Attack", "Question", "Missing", "Targets", "Answers not given"),
+        "Attacks that could not run, and what was missing",
+        ("Arm", "Observers", "Attack", "Question", "Missing", "Targets", "Claims not made"),
         tuple(
             (
                 shown(group.arm),
@@ -276,7 +273,7 @@ def _refusals(every: Sequence[Arm]) -> Table:
 
 def _versions(audit: Audit) -> Table:
     return Table(
-        "Software that took part",
+        "Software versions",
         ("Name", "Version"),
         tuple((shown(name), shown(version)) for name, version in audit.versions.items()),
         2,

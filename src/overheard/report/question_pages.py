@@ -1,18 +1,18 @@
-"""Finds the pages of a question, so that a report knows none by name."""
+"""Discovery of the report pages of each question."""
 
 from overheard.core.kind import Kind
 from overheard.drawing.pages import Pages, PlainPages
 from overheard.plans.kinds import questions
 
 PAGES = Kind[Pages]("pages", Pages, "overheard.questions", "pages.report")
-"""The pages of every question that has some."""
+"""The pages of all questions that define their own."""
 
 
 def pages_of(question: str) -> Pages:
-    """What a report tells of this question alone; of one without pages, its scores.
+    """Return a question's report pages; by default, tables of its scores.
 
     Raises:
-        KeyError: if the question is not known here.
+        KeyError: if the question is unknown.
 
     """
     return PAGES.parts().get(question, PlainPages)(questions()[question])

@@ -1,4 +1,4 @@
-"""Gathers refusals that have the same reason, so that none is lost in their number."""
+"""Groups refusals by reason."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ class RefusalGroup:
     """One reason why an attack of some observers could not run in an arm.
 
     Args:
-        arm: its name.
-        observers: who would have pooled what they read.
-        label: what readers see of the attack.
-        question: that stays open.
+        arm: name of the arm.
+        observers: whose views the attack would have been given.
+        label: the attack's label in reports.
+        question: the unanswered question.
         missing: what the attack lacked.
-        targets: how many different targets.
-        answers: how many claims were not made, over targets, rounds and seeds.
+        targets: the number of different targets.
+        answers: the number of claims not made, over targets, rounds and seeds.
 
     """
 
@@ -34,7 +34,7 @@ class RefusalGroup:
 
 
 def grouped(every: Sequence[Arm]) -> tuple[RefusalGroup, ...]:
-    """One entry a reason, arm by arm, in the order of the first refusal of each."""
+    """Return one group per arm and reason, in the order of each group's first refusal."""
     groups: dict[tuple[str, tuple[Party, ...], str, str, tuple[str, ...]], list[Refusal]]
     groups = defaultdict(list)
     for arm in every:

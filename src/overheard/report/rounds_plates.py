@@ -1,4 +1,4 @@
-"""The figures over rounds: what each round gave away, and what the model was worth."""
+"""Figures over rounds: leakage of each round, and accuracy of the global model."""
 
 from collections.abc import Sequence
 
@@ -22,53 +22,58 @@ ACCURACY = Measure("Accuracy of the global model", f"{SPACE}%", 100.0)
 
 
 def rounds_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
-    """The headline for each round heard alone, one panel an arm."""
+    """Return the headline score of each single round, with one panel per arm."""
     return tuple(
-        _rounds_plate(asked, exposures, heard)
-        for asked, exposures in by_threat(every).items()
-        if (heard := [held for held in exposures if any(c.by_round for c in held.cases)])
+        _rounds_plate(title, exposures, measured)
+        for title, exposures in by_threat(every).items()
+        if (measured := [one for one in exposures if any(c.by_round for c in one.cases)])
     )
 
 
 def _rounds_plate(
-    asked: str, exposures: Sequence[Exposure], heard: Sequence[Exposure]
+    title: str, exposures: Sequence[Exposure], measured: Sequence[Exposure]
 ) -> Plate:
-    told = measure_of(headline_row(exposures))
-    names = sorted({case.attack for exposure in heard for case in exposure.cases})
-    labels = labels_across(heard)
+    measure = measure_of(headline_row(exposures))
+    names = sorted({case.attack for exposure in measured for case in exposure.cases})
+    labels = labels_across(measured)
     courses = {
         exposure.arm: [_course(case, names.index(case.attack)) for case in exposure.cases]
-        for exposure in heard
+        for exposure in measured
     }
-    lines = [line for held in courses.values() for line in held]
+    lines = [line for series in courses.values() for line in series]
     rounds = sorted({number for line in lines for number in line.points})
     top = highest(lines)
     return Plate(
-        asked,
-        f"{told.title}{told.unit and ','}{told.unit}, from one round alone; “all” = from all "
-        f"rounds together. Upright lines are 95 % intervals.{_unheard(exposures, heard)}",
+        title,
+        f"{measure.title}{measure.unit and ','}{measure.unit}, from a single round; “all” = "
+        "from all rounds together. Vertical lines are 95 % intervals."
+        f"{_unheard(exposures, measured)}",
         legend_chart(
             list(told_apart([labels[name] for name in names]).values()),
             any(line.blind for line in lines),
-            f"Legend: {asked}",
+            f"Legend: {title}",
         ),
         tuple(
             Panel(
                 shown(arm),
                 rounds_chart(
-                    held, rounds, told.factor, top, f"Error by round: {asked}, {shown(arm)}"
+                    series,
+                    rounds,
+                    measure.factor,
+                    top,
+                    f"Score by round: {title}, {shown(arm)}",
                 ),
             )
-            for arm, held in courses.items()
+            for arm, series in courses.items()
         ),
         Table(
-            f"{told.title}{told.unit and ','}{told.unit} by round heard: {asked}",
-            ("Arm", "Attack", "Rounds heard", "Attack", "95 % interval", "Blind guess"),
+            f"{measure.title}{measure.unit and ','}{measure.unit} by observed round: {title}",
+            ("Arm", "Attack", "Rounds", "Result", "95 % interval", "Uninformed guess"),
             tuple(
                 line
-                for exposure in heard
+                for exposure in measured
                 for case in exposure.cases
-                for line in _round_lines(exposure.arm, case, told)
+                for line in _round_lines(exposure.arm, case, measure)
             ),
             3,
         ),
@@ -76,58 +81,57 @@ def _rounds_plate(
     )
 
 
-def _unheard(exposures: Sequence[Exposure], heard: Sequence[Exposure]) -> str:
-    missing = [shown(held.arm) for held in exposures if held not in heard]
+def _unheard(exposures: Sequence[Exposure], measured: Sequence[Exposure]) -> str:
+    missing = [shown(one.arm) for one in exposures if one not in measured]
     return f" Not measured: {', '.join(missing)}." if missing else ""
 
 
-def _course(case: Case, place: int) -> Course:
+def _course(case: Case, index: int) -> Course:
     return Course(
         shown(case.label),
-        place,
+        index,
         {number: row.value for number, row in case.by_round.items()},
         case.row.value if len(case.row.rounds) > 1 else None,
         {n: row.blind for n, row in case.by_round.items() if row.blind is not None},
     )
 
 
-def _round_lines(arm: str, case: Case, told: Measure) -> list[tuple[str, ...]]:
-    heard: list[tuple[str, Row]] = [(str(n), row) for n, row in case.by_round.items()]
+def _round_lines(arm: str, case: Case, measure: Measure) -> list[tuple[str, ...]]:
+    by_rounds: list[tuple[str, Row]] = [(str(n), row) for n, row in case.by_round.items()]
     if len(case.row.rounds) > 1:
-        heard.append((f"all {len(case.row.rounds)}", case.row))
+        by_rounds.append((f"all {len(case.row.rounds)}", case.row))
     return [
         (
             shown(arm),
             shown(case.label),
             name,
-            told.tell(row.value.mean),
-            told.span(row.value),
-            told.tell(row.blind),
+            measure.tell(row.value.mean),
+            measure.span(row.value),
+            measure.tell(row.blind),
         )
-        for name, row in heard
+        for name, row in by_rounds
     ]
 
 
 def accuracy_plate(every: Sequence[Arm]) -> Plate | None:
-    """Accuracy of the global model by round; None where no arm measured it."""
+    """Return the accuracy of the global model by round; None if no arm measured it."""
     tested = [arm for arm in every if arm.accuracy_by_round]
     if not tested:
         return None
     courses = [
         Course(
             shown(arm.name),
-            place,
+            index,
             {n: Estimate(value, None, None) for n, value in arm.accuracy_by_round.items()},
             None,
             {},
         )
-        for place, arm in enumerate(tested)
+        for index, arm in enumerate(tested)
     ]
     rounds = sorted({number for line in courses for number in line.points})
     return Plate(
         ACCURACY.title,
-        "Share of the test set that the model sent out in each round gets right; mean over "
-        "runs.",
+        "Test accuracy of the global model that is broadcast in each round; mean over runs.",
         legend_chart([line.name for line in courses], False, "Legend: accuracy by round"),
         (
             Panel(

@@ -1,4 +1,4 @@
-"""What a stored run holds and who can read what of it, as text and as tables of a notebook."""
+"""An overview of a stored run: its facts and who can read what, as text or notebook tables."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from overheard.findings.html import html_table
 from overheard.findings.names import shown
 from overheard.report.in_clear import InClear
 
-NOTHING_IN_CLEAR = "Nothing but weights travels."
+NOTHING_IN_CLEAR = "The messages contain nothing but weights."
 
 
 @dataclass(frozen=True, slots=True)
 class ObserverRow:
-    """How many messages of each kind some observers can read.
+    """How many messages of each kind an observer can read.
 
     Args:
-        observers: who.
-        counts: a text a column, such as "3" or "2-5".
+        observers: name of the observer or group of observers.
+        counts: one text per column, such as "3" or "2-5".
 
     """
 
@@ -28,16 +28,16 @@ class ObserverRow:
 @final
 @dataclass(frozen=True, slots=True)
 class RunOverview:
-    """What a stored run holds; `print` shows all of it, and so does a notebook.
+    """An overview of a stored run; `print` and notebooks show all of it.
 
     Args:
-        facts: what was run, by name, as whoever made the recording tells it; a fact without a
-            name goes on with the one before.
-        columns: the kinds of messages that there are.
-        rows: one an observer, or a group of observers who can read as much.
+        facts: pairs of name and text, as stated by the recording; a fact without a name
+            continues the one before it.
+        columns: the kinds of messages in the run.
+        rows: one per observer, or per group of observers that can read equally many messages.
         total: how many messages of each kind there are.
-        readers: sentences on who reads whose updates one by one.
-        in_clear: what travels beside the weights.
+        readers: sentences on who reads which individual updates.
+        in_clear: the metadata that is sent with the weights.
 
     """
 
@@ -62,11 +62,11 @@ class RunOverview:
         return "\n".join(shown(line).rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
-        heads, who = ("observer", *self.columns), " ".join(self.readers)
+        headers, readers = ("observer", *self.columns), " ".join(self.readers)
         return (
             html_table("The run", (), self.facts)
-            + html_table("Who can read what", heads, self._cells, who)
-            + html_table("In clear", (), self._said, "" if self._said else NOTHING_IN_CLEAR)
+            + html_table("Who can read what", headers, self._cells, readers)
+            + html_table("Metadata", (), self._said, "" if self._said else NOTHING_IN_CLEAR)
         )
 
     @property
@@ -79,11 +79,11 @@ class RunOverview:
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{name:>11} {says}" for name, says in pairs]
+    return [f"{name:>11} {text}" for name, text in pairs]
 
 
 def _aligned(table: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """The lines of a table: names to the left, numbers to the right of their column."""
+    """Yield the lines of a table, with names aligned left and numbers aligned right."""
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
     for name, *numbers in table:
         cells = [cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True)]

@@ -1,4 +1,4 @@
-"""Reads off a stored run what it holds, who can read what of it, and what travels in clear."""
+"""Describes a stored run: its contents, who can read what, and its metadata."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -29,26 +29,26 @@ COLUMNS: dict[str, type[Body]] = {
     "aggregates": Aggregate,
     "distilled sets": DistilledSet,
     "evaluations": Evaluation,
-    "no answers": Missing,
+    "missing updates": Missing,
 }
 
-SIZES = "sizes in clear"
+SIZES = "example counts"
 
 MOST_ROWS = 20
-"""Observers that get a row each; of more, those who see as much share one."""
+"""Observers that get a row each; of more, those with equal counts share a row."""
 
 LONGEST = 300
-"""Characters of a text from outside that are shown."""
+"""Longest text shown, in characters: it may come from anybody."""
 
 
 def show(folder: Path) -> RunOverview:
-    """Tell what was run, what every party can read, and what travels in clear.
+    """Describe a stored run, what each party can read, and the metadata that is sent.
 
     Args:
-        folder: of the run; it holds `transcript/`.
+        folder: of the run; it contains `transcript/`.
 
     Raises:
-        TranscriptError: if the folder holds no transcript, or a damaged one.
+        TranscriptError: if the transcript is missing or damaged.
 
     """
     manifest, messages = read_manifest(folder), open_transcript(folder).messages
@@ -64,25 +64,25 @@ def show(folder: Path) -> RunOverview:
 
 
 def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
-    yield "model", shortened(manifest.model, LONGEST) or "not told"
+    yield "model", shortened(manifest.model, LONGEST) or "not recorded"
     task = manifest.task
     yield (
         "classes",
-        "not told" if task is None else f"{task.classes} ({counted(task.class_names, 10)})",
+        "not recorded" if task is None else f"{task.classes} ({counted(task.class_names, 10)})",
     )
-    yield "recipe", "not told" if manifest.recipe is None else repr(manifest.recipe)
+    yield "recipe", "not recorded" if manifest.recipe is None else repr(manifest.recipe)
     yield from _defenses(manifest)
-    there = committed_rounds(folder)
+    recorded = committed_rounds(folder)
     if manifest.rounds is None:
-        yield "rounds", f"{there:,} recorded, how many were planned is not told"
+        yield "rounds", f"{recorded:,} recorded; the planned number is not recorded"
     else:
-        state = "complete" if is_complete(folder) else f"INCOMPLETE: {there:,} recorded"
+        state = "complete" if is_complete(folder) else f"INCOMPLETE: {recorded:,} recorded"
         yield "rounds", f"{manifest.rounds:,}, {state}"
     yield "run by", shortened(manifest.framework, LONGEST)
     if manifest.left_out:
         yield (
             "left out",
-            f"{len(manifest.left_out):,} tensors that travelled and are not in the transcript: "
+            f"{len(manifest.left_out):,} tensors that were sent but are not in the transcript: "
             f"{counted(manifest.left_out)}",
         )
     made = f"overheard {manifest.overheard}, torch {manifest.torch}"
@@ -92,7 +92,7 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
 def _defenses(manifest: Manifest) -> Iterator[tuple[str, str]]:
     defenses = manifest.defenses
     if not defenses:
-        yield "defenses", "none" if manifest.framework == "overheard" else "none told"
+        yield "defenses", "none" if manifest.framework == "overheard" else "none recorded"
     for number, one in enumerate(defenses[:MOST_ROWS]):
         text = (
             f"{shortened(one.settings, LONGEST)}, enforced at the {one.enforced_at}, can be "
@@ -102,14 +102,14 @@ def _defenses(manifest: Manifest) -> Iterator[tuple[str, str]]:
     if len(defenses) > MOST_ROWS:
         yield "", f"and {len(defenses) - MOST_ROWS:,} more"
     if defenses:
-        yield "", "So says whoever made the recording: nothing here proves it."
+        yield "", "As stated by the recording; Overheard has not verified it."
 
 
 def _mechanism(defense: DefenseRecord) -> str:
     stated = defense.mechanism
     if stated is None:
         return ""
-    flaw = f", yet {shortened(stated.flaw, LONGEST)}" if stated.flaw else ""
+    flaw = f", but {shortened(stated.flaw, LONGEST)}" if stated.flaw else ""
     return (
         f"; states noise of {stated.noise_multiplier:.4g} x clip {stated.clip:.4g} for one "
         f"{stated.unit}, added at the {stated.noised_at}{flaw}"
@@ -118,7 +118,7 @@ def _mechanism(defense: DefenseRecord) -> str:
 
 @dataclass(slots=True)
 class _Seen:
-    """How many messages of each kind somebody can read, counted up."""
+    """Counts of the messages of each kind that a party can read."""
 
     kinds: Counter[type[Body]] = field(default_factory=Counter)
     sizes: int = 0
@@ -134,23 +134,23 @@ class _Seen:
 def _table(
     messages: Sequence[Message],
 ) -> tuple[tuple[str, ...], tuple[ObserverRow, ...], ObserverRow]:
-    """The columns, a row an observer, and all there is: each message is looked at once."""
-    everything, seen = _Seen(), defaultdict[Party, _Seen](_Seen)
+    """Return the columns, a row per observer, and the totals, in one pass over the messages."""
+    all_messages, seen = _Seen(), defaultdict[Party, _Seen](_Seen)
     for message in messages:
-        everything.add(message.body)
-        for who in message.readers | {message.sender}:
-            seen[who].add(message.body)
+        all_messages.add(message.body)
+        for party in message.readers | {message.sender}:
+            seen[party].add(message.body)
     seen.pop(COHORT, None)
-    rows = {who: seen[who].row() for who in sorted(seen)}
-    whole = everything.row()
-    # What is nowhere needs no column.
-    kept = [place for place, count in enumerate(whole) if count or place < 2]
-    told = tuple(
-        ObserverRow(who, tuple(_span(low[place], high[place]) for place in kept))
-        for who, low, high in _grouped(rows)
+    rows = {party: seen[party].row() for party in sorted(seen)}
+    totals = all_messages.row()
+    # Kinds that do not occur get no column.
+    columns = [index for index, count in enumerate(totals) if count or index < 2]
+    observers = tuple(
+        ObserverRow(name, tuple(_span(low[index], high[index]) for index in columns))
+        for name, low, high in _grouped(rows)
     )
-    total = ObserverRow("all there is", tuple(f"{whole[place]:,}" for place in kept))
-    return tuple((*COLUMNS, SIZES)[place] for place in kept), told, total
+    total = ObserverRow("total", tuple(f"{totals[index]:,}" for index in columns))
+    return tuple((*COLUMNS, SIZES)[index] for index in columns), observers, total
 
 
 def _span(low: int, high: int) -> str:
@@ -161,40 +161,43 @@ Row = tuple[int, ...]
 
 
 def _grouped(rows: dict[Party, Row]) -> Iterator[tuple[str, Row, Row]]:
-    """Who, and the least and the most of what they can read."""
+    """Yield each group of parties with the least and the most that its members can read."""
     if len(rows) <= MOST_ROWS:
-        yield from ((who, row, row) for who, row in rows.items())
+        yield from ((party, row, row) for party, row in rows.items())
         return
-    alike = defaultdict[Row, list[Party]](list)
-    for who, row in rows.items():
-        alike[row].append(who)
+    by_row = defaultdict[Row, list[Party]](list)
+    for party, row in rows.items():
+        by_row[row].append(party)
     # The server first, then the largest groups.
-    groups = sorted(alike.items(), key=lambda group: (SERVER not in group[1], -len(group[1])))
+    groups = sorted(by_row.items(), key=lambda group: (SERVER not in group[1], -len(group[1])))
     for row, names in groups[: MOST_ROWS - 1]:
         more = len(names) - 1
         yield f"{names[0]}{f' and {more:,} more' if more else ''}", row, row
     rest = groups[MOST_ROWS - 1 :]
     if rest:
-        places = list(zip(*(row for row, _ in rest), strict=True))
+        columns = list(zip(*(row for row, _ in rest), strict=True))
         count = sum(len(names) for _, names in rest)
-        yield f"{count:,} others", tuple(map(min, places)), tuple(map(max, places))
+        yield f"{count:,} others", tuple(map(min, columns)), tuple(map(max, columns))
 
 
 def _who_reads_whom(messages: Sequence[Message]) -> Iterator[str]:
-    told: dict[str, type[Body]] = {"updates": Update, "distilled sets": DistilledSet}
-    is_silent = True
-    for what, kind in told.items():
-        heard = defaultdict[Party, set[Party]](set)
+    kinds: dict[str, type[Body]] = {"updates": Update, "distilled sets": DistilledSet}
+    is_empty = True
+    for name, kind in kinds.items():
+        senders = defaultdict[Party, set[Party]](set)
         for message in messages:
             if isinstance(message.body, kind) and message.sender != SERVER:
-                for who in message.readers - {message.sender, COHORT}:
-                    heard[who].add(message.sender)
+                for reader in message.readers - {message.sender, COHORT}:
+                    senders[reader].add(message.sender)
         by_count = defaultdict[int, list[Party]](list)
-        for who in sorted(heard):
-            by_count[len(heard[who])].append(who)
+        for reader in sorted(senders):
+            by_count[len(senders[reader])].append(reader)
         for others, readers in sorted(by_count.items(), reverse=True)[:MOST_ROWS]:
-            is_silent = False
+            is_empty = False
             verb = "reads" if len(readers) == 1 else "read"
-            yield f"{counted(readers, 3)} {verb} the {what} of {others:,} others one by one."
-    if is_silent:
-        yield "Nobody reads another party's single updates."
+            parties = "other party" if others == 1 else "other parties"
+            yield (
+                f"{counted(readers, 3)} {verb} the individual {name} of {others:,} {parties}."
+            )
+    if is_empty:
+        yield "No party can read another party's individual updates."

@@ -1,4 +1,4 @@
-"""The findings as files for machines and spreadsheets."""
+"""Exports of the findings as JSON and CSV."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ from overheard.findings.frame import COLUMNS
 from overheard.findings.names import shown
 
 MOST_NUMBERS = 1000
-"""Of a claim that stand in a table: those of thousands of records would fill it."""
+"""Longest claim in a CSV cell, in numbers; a claim about thousands of records is left out."""
 
 
 def as_json(audit: Audit, every: Sequence[Arm]) -> str:
-    """All that the audit found, as one document; a figure that is no number is null."""
+    """Return all results of the audit as one JSON document; NaN and infinity become null."""
     return findings_document(audit, every, map(epsilon_entry, epsilon_lines(audit)))
 
 
 def as_csv(audit: Audit) -> str:
-    """One line a finding and score; an empty cell is a figure that is no number.
+    """Return one line per finding and score; NaN and infinity become empty cells.
 
-    A finding without any score, such as that of a control, has one line of its own. Of a
-    choice, whom or what the claim names first stands there; all its numbers, and those of a
-    claim of more than `MOST_NUMBERS`, are in the document.
+    A finding without scores, such as that of a control, has one line. For a claim with
+    candidates only the top candidate is listed. All its numbers, and those of claims with more
+    than `MOST_NUMBERS`, are in the JSON document.
     """
     text = StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -86,7 +86,7 @@ def _figure(value: float | None) -> float | None:
 
 
 def _listed(numbers: Sequence[float]) -> str:
-    # Six digits: each score repeats them, and the document has them in full.
+    # Six digits, since every score repeats them; the JSON document has full precision.
     return " ".join(f"{number:.6g}" for number in numbers)
 
 
@@ -95,10 +95,9 @@ def _named(values: Mapping[str, float]) -> str:
 
 
 def _inert(text: str) -> str:
-    """The text as no spreadsheet takes it for a formula, wide signs of Asian scripts included.
+    """Escape text that a spreadsheet would take for a formula, full-width signs included.
 
-    A lone number that begins with a sign is text here too: only figures that we wrote as
-    numbers are numbers.
+    Text that is a signed number is escaped too; real figures are written as numbers instead.
     """
     plain = shown(text)
     return "'" + plain if plain.lstrip(" '")[:1] in tuple("=+-@＝＋－＠") else plain

@@ -1,4 +1,4 @@
-"""Opens the templates of pages, in which every name is escaped."""
+"""Loading of page templates, in which all names are escaped."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 @cache
 def template(name: str) -> Template:
-    """The template in the file of this name, beside this one."""
+    """Load the template file of this name from this folder."""
     return Environment(
         loader=PackageLoader("overheard", "report"),
         autoescape=True,

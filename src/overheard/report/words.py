@@ -1,4 +1,4 @@
-"""Tells in plain sentences who learns what about whom, how well, and beside which guess."""
+"""Sentences on what each threat's best attack infers, compared with an uninformed guess."""
 
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
@@ -13,7 +13,7 @@ from overheard.report.question_pages import pages_of
 
 BADGES: dict[Verdict, str] = {
     "leaks": "Leaks",
-    "unclear": "Not told apart from guessing",
+    "unclear": "Not significant",
     "silent": "No better than guessing",
     "unjudged": "Cannot be judged",
     "unchecked": "Claimed, not checked",
@@ -22,7 +22,7 @@ BADGES: dict[Verdict, str] = {
 
 
 def headlines(audit: Audit, seed: Seed) -> tuple[str, ...]:
-    """One sentence per arm and observers, such as a terminal has room for."""
+    """Return one sentence per arm and threat, for the terminal."""
     return tuple(
         f"{shown(arm.name)}: {exposure_words(exposure)[0]}"
         for arm in arms(audit, seed)
@@ -31,7 +31,7 @@ def headlines(audit: Audit, seed: Seed) -> tuple[str, ...]:
 
 
 def exposure_words(exposure: Exposure) -> tuple[str, ...]:
-    """What these observers get out of this arm, in a few sentences."""
+    """Describe the result of a threat in a few sentences."""
     pages = pages_of(exposure.question)
     if not exposure.cases:
         return claim_words(exposure) if exposure.claims else (_unmeasured(exposure, pages),)
@@ -44,41 +44,45 @@ def exposure_words(exposure: Exposure) -> tuple[str, ...]:
 
 
 def _unmeasured(exposure: Exposure, pages: Pages) -> str:
-    silence = "Not measured is not the same as no leak."
+    caveat = "Not measured does not mean that there is no leak."
     if exposure.rows:
-        return f"{pages.unmeasured(exposure)} {silence}"
+        return f"{pages.unmeasured(exposure)} {caveat}"
     whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
-    lacks = dict.fromkeys(need for refusal in exposure.refusals for need in refusal.missing)
+    missing = dict.fromkeys(need for refusal in exposure.refusals for need in refusal.missing)
     return (
         f"What {together(exposure.observers)} can learn about {whom} was not measured: no "
-        f"attack could run for lack of {' and '.join(map(shown, lacks))}. {silence}"
+        f"attack could run. Missing: {' and '.join(map(shown, missing))}. {caveat}"
     )
 
 
 def _headline(exposure: Exposure, case: Case, pages: Pages) -> str:
     row = pages.told_row(case)
-    who, count = together(exposure.observers), len(row.rounds)
+    observers, count = together(exposure.observers), len(row.rounds)
     reading = pages.reading(row, _whose(exposure, case))
     leads: dict[Verdict, str] = {
         "leaks": reading.well,
-        "unclear": f"could not be told apart from a guesser about {reading.what}: the best "
+        "unclear": f"was not significantly better than guessing {reading.what}: the best "
         f"attack is {reading.badly}",
-        "silent": f"reads {reading.what} no better than a guesser: the best attack is "
+        "silent": f"was no better than guessing {reading.what}: the best attack is "
         f"{reading.badly}",
-        "unjudged": f"{reading.well}, too few answers to judge",
+        "unjudged": f"{reading.well}, with too few results to judge",
     }
-    told = pages.question.measure(row.score)
-    beside = "no guess to compare" if row.blind is None else f"guessing: {told.tell(row.blind)}"
-    span = told.span(row.value)
+    measure = pages.question.measure(row.score)
+    details = (
+        "no guess to compare with"
+        if row.blind is None
+        else f"guessing: {measure.tell(row.blind)}"
+    )
+    span = measure.span(row.value)
     if span != NO_FIGURE:
-        beside += f"; 95 % interval {span}"
-    heard = f"from {count} round{'' if count == 1 else 's'}"
-    subject = f"{who[0].upper()}{who[1:]}"
-    return f"{subject} {leads[exposure.verdict]} ({beside}), {heard}."
+        details += f"; 95 % interval {span}"
+    rounds = f"from {count} round{'' if count == 1 else 's'}"
+    subject = f"{observers[0].upper()}{observers[1:]}"
+    return f"{subject} {leads[exposure.verdict]} ({details}), {rounds}."
 
 
 def _whose(exposure: Exposure, case: Case) -> str:
-    # Of a question about time, those to whom something happened.
+    # For questions about time, only the targets whose distribution shifted.
     targets = {
         finding.target
         for finding in case.findings
@@ -99,12 +103,14 @@ def _choice(exposure: Exposure) -> str:
 
 def _spread(row: Row, pages: Pages) -> str:
     if row.value.low is None:
-        return "One answer in one run: no interval can be given."
+        return "One result from one run: no interval can be given."
     is_about_people = pages.question.is_about_people
     if row.seeds == 1:
-        whom = "people" if is_about_people else "clients"
-        return f"One run: the interval covers {whom}, not runs."
+        units = "users" if is_about_people else "clients"
+        return f"One run: the interval covers {units}, not runs."
     if is_about_people:
-        return f"The interval covers those behind {row.targets} targets, and {row.seeds} runs."
+        return (
+            f"The interval covers the users behind {row.targets} targets and {row.seeds} runs."
+        )
     clients = "" if row.targets == 1 else f"{row.targets} clients and "
     return f"The interval covers {clients}{row.seeds} runs."

@@ -1,4 +1,4 @@
-"""Leaves the report of an audit in a folder."""
+"""Writes the report of an audit to a folder."""
 
 from pathlib import Path
 
@@ -11,17 +11,17 @@ from overheard.report.tables import as_csv, as_json
 
 
 def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
-    """Write `findings.json`, `findings.csv` and `report.html`, each whole or not at all.
+    """Write `findings.json`, `findings.csv` and `report.html`, each completely or not at all.
 
     The same audit and seed give the same bytes.
 
     Args:
-        audit: what to tell.
-        folder: where; made if it does not exist.
-        seed: of the bootstrap behind the intervals.
+        audit: the results to report.
+        folder: to write to; created if it does not exist.
+        seed: of the bootstrap for the intervals.
 
     Raises:
-        OutputError: if the disk or the permissions do not allow it.
+        OutputError: if the folder cannot be written.
 
     """
     every = arms(audit, seed)

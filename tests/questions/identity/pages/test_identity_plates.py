@@ -51,7 +51,7 @@ def test_draws_only_the_best_attacks_and_says_so_in_the_note() -> None:
     assert {line[0] for line in plate.table.lines} == {
         f"attack {number}" for number in range(2, MOST_ATTACKS + 2)
     }
-    assert "2 more are in the tables" in plate.note
+    assert "The tables list 2 more" in plate.note
 
 
 def test_escapes_names() -> None:

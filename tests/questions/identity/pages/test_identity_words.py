@@ -36,8 +36,8 @@ def test_states_a_leak_with_the_values_of_its_rows() -> None:
     precision = f"{100 * case.whole['mean_average_precision'].value.mean:.1f}\u00a0%"
     assert f"the mean average precision is {precision}" in text
     assert "times chance" in text
-    assert "guessing is in 50.0\u00a0%" in text
-    assert "The interval covers those behind 96 targets, and 2 runs." in text
+    assert "that of guessing is 50.0\u00a0%" in text
+    assert "The interval covers the users behind 96 targets and 2 runs." in text
     assert "class shares" not in text
     assert "shift" not in text
 
@@ -58,7 +58,7 @@ def test_places_the_control_inside_or_outside_the_permutation_range() -> None:
     ]
     planned = [finding for finding in findings if not finding.cell.is_control]
     assert "outside the " in said([*planned, *leaking])
-    assert "No control ran beside it" in said(planned)
+    assert "There was no permutation control" in said(planned)
 
 
 @pytest.mark.slow
@@ -92,5 +92,5 @@ def test_states_that_unknown_users_alone_are_not_measured() -> None:
     ]
     text = said(strangers)
     assert exposure(strangers).verdict == "unmeasured"
-    assert "nobody among them whom it knows" in text
+    assert "no known user took part" in text
     assert "shift" not in text

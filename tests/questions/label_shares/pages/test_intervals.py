@@ -31,11 +31,11 @@ def test_coverage_is_reported_with_its_interval(
     # Errors of 0.05 and 0.1, intervals of 0.06: both shares of the first
     # client are inside, none of the second.
     assert sentences(small, bounded(0, 0.55, 0.06), bounded(1, 0.6, 0.06)) == [
-        "The 90 % intervals of decaf held the true share for 50.0 % of the shares (95 % "
-        "interval 0 to 100 %): they are too narrow here, and cannot be trusted."
+        "The 90 % intervals of decaf contain the true share for 50.0 % of the shares (95 % "
+        "interval 0 to 100 %): they are too narrow to be trusted."
     ]
     assert sentences(small, bounded(0, 0.55, 0.06), bounded(1, 0.53, 0.06)) == [
-        "The 90 % intervals of decaf held the true share for 100.0 % of the shares (95 % "
+        "The 90 % intervals of decaf contain the true share for 100.0 % of the shares (95 % "
         "interval 100 to 100 %)."
     ]
 
@@ -47,7 +47,7 @@ def test_attacks_without_intervals_have_no_sentence_and_no_row(small: Audit) -> 
 
 def test_coverage_of_one_claim_in_one_run_has_no_interval(small: Audit) -> None:
     assert sentences(small, bounded(0, 0.5, 0.1)) == [
-        "The 90 % intervals of decaf held the true share for 100.0 % of the shares."
+        "The 90 % intervals of decaf contain the true share for 100.0 % of the shares."
     ]
 
 

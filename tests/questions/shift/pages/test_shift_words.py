@@ -71,8 +71,8 @@ def test_states_the_effect_of_a_defense_and_its_cost() -> None:
 
 def test_describes_intervals_of_a_change_as_those_of_a_change() -> None:
     said = words(shift_audit(shift_findings("none", "tracker", 9.0, runs=6)))
-    assert "held the true change for" in said
-    assert "held the true share for" not in said
+    assert "contain the true change for" in said
+    assert "contain the true share for" not in said
 
 
 def test_names_only_the_clients_whose_data_shifted() -> None:
