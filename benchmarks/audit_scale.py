@@ -104,15 +104,15 @@ def _record(folder: Path, case: Case) -> int:
     recorder = Recorder(folder, manifest)
     began, noise = perf_counter(), torch.Generator().manual_seed(0)
     while not is_complete(folder):
-        number = recorder.committed()
-        with recorder.round() as channel:
-            channel.send(Message(number, SERVER, frozenset(clients), Broadcast(start)))
+        number = recorder.committed_rounds()
+        with recorder.open_round() as channel:
+            channel.record(Message(number, SERVER, frozenset(clients), Broadcast(start)))
             for sender in clients if number < case.rounds else ():
                 delta = {
                     name: torch.randn(weight.shape, generator=noise).mul_(1e-3)
                     for name, weight in start.items()
                 }
-                channel.send(Message(number, sender, frozenset({SERVER}), Update(delta, 10)))
+                channel.record(Message(number, sender, frozenset({SERVER}), Update(delta, 10)))
     print(f"{folder.parent.name}: written in {perf_counter() - began:.0f} s", flush=True)
     return parameters
 

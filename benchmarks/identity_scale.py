@@ -25,12 +25,12 @@ from overheard.archive.manifest import Manifest, is_complete
 from overheard.archive.reader import open_transcript
 from overheard.archive.recorder import Recorder
 from overheard.auditing.pseudonyms import Renamed, renamed
+from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
-from overheard.core.means import Means
-from overheard.core.messages import Broadcast, Message, Update, moved
-from overheard.core.parties import SERVER, Party, client, shadow
+from overheard.core.messages import Broadcast, Message, Update, apply_update
+from overheard.core.parties import SERVER, Party, client, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -106,7 +106,7 @@ def windows(number: int, part: str) -> Examples:
 def write_run(folder: Path, users: int, rounds: int) -> None:
     """Run the rounds of the federation that are missing in the folder."""
     clients = [client(number) for number in range(users)]
-    devices = [shadow(number) for number in range(users)]
+    devices = [shadow_device(number) for number in range(users)]
     examples = {party: windows(number, "private") for number, party in enumerate(clients)}
     examples |= {party: windows(number, "prior") for number, party in enumerate(devices)}
     manifest = Manifest(
@@ -114,16 +114,16 @@ def write_run(folder: Path, users: int, rounds: int) -> None:
     )
     recorder = Recorder(folder, manifest)
     start = dict(initial_weights(BUILD, Seed(0)))
-    if recorder.committed():
+    if recorder.committed_rounds():
         start = _after(folder)
-    for number in range(recorder.committed(), rounds):
+    for number in range(recorder.committed_rounds(), rounds):
         cohort = clients + (devices if number % SHADOW_INTERVAL == 0 else [])
-        with recorder.round() as channel:
-            channel.send(Message(number, SERVER, frozenset(cohort), Broadcast(start)))
+        with recorder.open_round() as channel:
+            channel.record(Message(number, SERVER, frozenset(cohort), Broadcast(start)))
             updates = _train(start, {party: examples[party] for party in cohort}, number)
             for sender, update in updates.items():
-                channel.send(Message(number, sender, frozenset({SERVER}), update))
-        start = moved(start, mean_update([updates[party] for party in clients]).delta)
+                channel.record(Message(number, sender, frozenset({SERVER}), update))
+        start = apply_update(start, mean_update([updates[party] for party in clients]).delta)
         print(f"\rround {number + 1} of {rounds}", end="", flush=True)
     print()
 
@@ -135,7 +135,7 @@ def _after(folder: Path) -> dict[str, torch.Tensor]:
     updates = [
         view.updates(sender)[last] for sender in view.senders() if sender.startswith("client")
     ]
-    return moved(view.broadcasts()[last], mean_update(updates).delta)
+    return apply_update(view.broadcasts()[last], mean_update(updates).delta)
 
 
 def _train(
@@ -167,10 +167,10 @@ def attack(folder: Path, users: int, row: Row) -> None:
         VOCABULARY,
         BUILD,
         recipe=RECIPE,
-        means=Means(workers=1),
-        people=KnownUsers(
+        compute=ComputeSettings(workers=1),
+        known_users=KnownUsers(
             {user(number): windows(number, "prior") for number in range(users)},
-            devices={shadow(number): user(number) for number in range(users)},
+            shadow_devices={shadow_device(number): user(number) for number in range(users)},
         ),
     )
     start, busy = perf_counter(), process_time()

@@ -22,9 +22,9 @@ from typing import ClassVar, final, get_args
 import torch
 from torch import Tensor
 
-from overheard.archive.layout import committed_rounds
-from overheard.archive.reader import verify
-from overheard.core.defense import Defense, Moment, Site
+from overheard.archive.layout import count_committed_rounds
+from overheard.archive.reader import verify_transcript
+from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Update
 from overheard.core.recipe import Recipe
@@ -48,13 +48,13 @@ class Noise(Defense):
     enforced_at: ClassVar[Site] = "server"
     switched_off_by: ClassVar[str] = "nobody"
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Add noise to each tensor."""
-        return Update(noisy(update.delta, moment.seed), update.examples, update.metrics)
+        return Update(noisy(update.delta, context.seed), update.examples, update.metrics)
 
-    def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+    def on_aggregate(self, aggregate: Aggregate, context: DefenseContext) -> Aggregate:
         """Add noise to each tensor."""
-        delta = noisy(aggregate.delta, moment.seed)
+        delta = noisy(aggregate.delta, context.seed)
         return Aggregate(delta, aggregate.cohort, aggregate.examples)
 
 
@@ -136,7 +136,7 @@ def run_killed(folder: Path, federation: Federation, after: float) -> str:
     if not folder.exists():
         return "nothing yet"
     partial_files = list(folder.rglob("*.part"))
-    rounds = f"{committed_rounds(folder)} of {ROUNDS + 1} rounds"
+    rounds = f"{count_committed_rounds(folder)} of {ROUNDS + 1} rounds"
     return f"{rounds}, {len(files(folder))} files" + (
         ", one partly written" if partial_files else ""
     )
@@ -170,7 +170,7 @@ def main() -> int:
             run_whole(folder, runs[masked])
             same = files(folder) == expected[masked]
             different += not same
-            verify(folder)
+            verify_transcript(folder)
             verdict = "equal" if same else "DIFFERS"
             print(f"kill {kill + 1:2}: {'; then '.join(descriptions)}: {verdict}")
     print(

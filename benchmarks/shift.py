@@ -40,11 +40,11 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.shift_census import ShiftCensus
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
-from overheard.plans.virtual import VirtualPlan
+from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.shift.attacks.shift import ShiftTrend
 from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.questions.shift.attacks.validation_shift import ValidationShift
-from overheard.statistics.exact import proportion
+from overheard.statistics.exact_intervals import estimate_proportion
 
 OURS = ShiftTracking()
 
@@ -278,7 +278,7 @@ def false_alarms(findings: Sequence[Finding]) -> str:
     if not controls or controls[0].threshold is None:
         return "–"
     alarms = sum(timeline.alarm is not None for timeline in controls)
-    share = proportion(alarms, len(controls))
+    share = estimate_proportion(alarms, len(controls))
     return f"{alarms} of {len(controls)} [{share.low:.3f}, {share.high:.3f}]"
 
 

@@ -17,7 +17,7 @@ from time import perf_counter
 import torch
 
 from overheard.archive.manifest import Manifest
-from overheard.archive.reader import open_transcript, verify
+from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.archive.recorder import Recorder
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, client
@@ -48,16 +48,16 @@ def write(folder: Path, updates: int, parameters: int) -> None:
     manifest = Manifest(
         Task((1,), ("no", "yes")), "benchmark", None, (), (SERVER, *parties), rounds=0
     )
-    with Recorder(folder, manifest).round() as channel:
+    with Recorder(folder, manifest).open_round() as channel:
         start = {"hidden": torch.zeros_like(hidden), "head": torch.zeros(1000)}
-        channel.send(Message(0, SERVER, frozenset(parties), Broadcast(start)))
+        channel.record(Message(0, SERVER, frozenset(parties), Broadcast(start)))
         for party in parties:
             delta = {
                 "hidden": hidden.normal_(generator=generator),
                 "head": torch.randn(1000, generator=generator),
             }
             update = Update(delta, 100, {"loss": 1.0})
-            channel.send(Message(0, party, frozenset({SERVER}), update))
+            channel.record(Message(0, party, frozenset({SERVER}), update))
 
 
 def stream(folder: Path) -> float:
@@ -77,7 +77,7 @@ def average(folder: Path) -> float:
     return sum(float(tensor.square().sum()) for tensor in delta.values())
 
 
-READINGS = {"stream": stream, "average": average, "verify": verify}
+READINGS = {"stream": stream, "average": average, "verify": verify_transcript}
 
 
 def read(name: str, folder: Path) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import overheard
-from overheard.plans.kinds import KINDS
+from overheard.plans.registries import REGISTRIES
 
 STUB = Path(overheard.__file__).with_suffix(".pyi")
 
@@ -21,7 +21,7 @@ def stub_text(current: str) -> str:
     """Return the stub with its current head, followed by every part."""
     head, marker, _ = current.partition(MARKER)
     assert marker, f"{STUB}: the line {MARKER!r} is missing"
-    parts = [part for kind in KINDS for part in kind.parts().values()]
+    parts = [part for kind in REGISTRIES for part in kind.plugins().values()]
     names = Counter([*declared(head), *(part.__name__ for part in parts)])
     # Parts that share a class name, such as the data set and the model `Own`, are left out.
     return (

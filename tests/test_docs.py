@@ -9,7 +9,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.gate.policy import Policy, read_policy
 from overheard.plans.plan import parse_plan, read_plan
-from overheard.plans.table import parse_table
+from overheard.plans.strict_model import parse_toml
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 from overheard.testing.worlds.planted import SKEWED, federate
 
@@ -46,7 +46,7 @@ def test_every_policy_in_the_docs_is_valid():
     policies = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert len(policies) > 1
     for policy in policies:
-        parse_table(Policy, policy, "docs/check.md", "policy")
+        parse_toml(Policy, policy, "docs/check.md", "policy")
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.name)
@@ -82,7 +82,7 @@ def test_the_example_attack_beats_the_uninformed_guess():
     run, scorer = federate(SKEWED), LabelSharesScorer()
     attack = namespace["RisingBias"]()
     claims = attack.infer(run.transcript.seen_by(SERVER), [client(0)], run.knowledge, Seed(0))
-    truth = scorer.truth(run.truth, client(0), (0,), claims[client(0)])
+    truth = scorer.true_claim(run.truth, client(0), (0,), claims[client(0)])
     l1 = scorer.score(claims[client(0)], truth, scorer.guesses(truth, run.knowledge))[0]
     assert l1.gain > 0.1
 

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 import overheard
-from overheard.plans.kinds import KINDS
+from overheard.plans.registries import REGISTRIES
 from tests.face import STUB, declared, stub_text
 
 NAMES = declared(STUB.read_text())
@@ -56,8 +56,8 @@ def test_dir_lists_exactly_the_public_names():
 
 
 def test_every_part_of_every_kind_has_a_public_name():
-    for kind in KINDS:
-        parts = {part.__name__: part for part in kind.parts().values()}
+    for kind in REGISTRIES:
+        parts = {part.__name__: part for part in kind.plugins().values()}
         missing = sorted(parts.keys() - NAMES.keys() - SHARED)
         assert not missing, f"{kind.name}: the stub lacks {missing}: run `make face`"
         for name in parts.keys() - SHARED:
@@ -76,7 +76,7 @@ def test_the_command_adds_a_missing_part_to_the_stub():
 
 
 def test_a_name_shared_by_two_parts_is_not_public():
-    names = [part.__name__ for kind in KINDS for part in kind.parts().values()]
+    names = [part.__name__ for kind in REGISTRIES for part in kind.plugins().values()]
     assert {name for name in names if names.count(name) > 1} == SHARED
     assert not SHARED & NAMES.keys()
 

@@ -17,7 +17,7 @@ import pytest
 
 from overheard.core.defense import Site
 from overheard.core.mechanism import Mechanism
-from overheard.core.parties import COHORT, SERVER, client, shadow
+from overheard.core.parties import COHORT, SERVER, client, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.scorer import Score
 from overheard.core.task import Task
@@ -36,8 +36,8 @@ from overheard.gate.policy import Policy
 from overheard.gate.verdict import Status
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.flip.quadruple import Quadruple
-from overheard.plans.kinds import KINDS, QUESTIONS
 from overheard.plans.plan import Plan
+from overheard.plans.registries import QUESTIONS, REGISTRIES
 from overheard.simulation.chunk import Chunk
 from overheard.simulation.virtual_client import VirtualClient
 
@@ -76,12 +76,12 @@ def names_now() -> dict[str, Any]:
         "parts": {
             kind.name: {
                 name: [part.__name__, *(field.name for field in fields(part))]
-                for name, part in sorted(kind.parts().items())
+                for name, part in sorted(kind.plugins().items())
             }
-            for kind in KINDS
+            for kind in REGISTRIES
         },
         "scores of questions": {
-            name: sorted(part.measures) for name, part in sorted(QUESTIONS.parts().items())
+            name: sorted(part.measures) for name, part in sorted(QUESTIONS.plugins().items())
         },
         "keys of plans": sorted(set(properties(Plan.model_json_schema()))),
         "keys of policies": sorted(set(properties(Policy.model_json_schema()))),
@@ -94,7 +94,7 @@ def names_now() -> dict[str, Any]:
         },
         "verdicts": {name: list(get_args(words)) for name, words in WORDS.items()},
         "sites of defenses": list(get_args(Site)),
-        "parties": [SERVER, COHORT, client(3), shadow(2)],
+        "parties": [SERVER, COHORT, client(3), shadow_device(2)],
         "seeds": sorted(set(seed_names())),
         "weights of a perceptron": [
             name for name, _ in Mlp(hidden=(3,)).build(TASK).named_parameters()

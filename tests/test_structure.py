@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import overheard
-from overheard.plans.kinds import ATTACKS, questions
+from overheard.plans.registries import ATTACKS, questions
 
 SOURCE = Path(overheard.__file__).parent
 
@@ -43,7 +43,7 @@ def _names() -> set[str]:
     """Return the names of all questions, scores and attacks."""
     by_name = questions()
     scores = {score for question in by_name.values() for score in question.measures}
-    return {*by_name, *scores, *ATTACKS.parts()} - AMBIGUOUS_NAMES
+    return {*by_name, *scores, *ATTACKS.plugins()} - AMBIGUOUS_NAMES
 
 
 def _named(text: str) -> set[str]:
@@ -78,7 +78,7 @@ def test_audits_and_workers_load_no_drawing_code(module: str) -> None:
     """Every question and attack is loaded, but no chart."""
     code = (
         f"import sys, {module}\n"
-        "from overheard.plans.kinds import ATTACKS, questions\n"
+        "from overheard.plans.registries import ATTACKS, questions\n"
         "questions(), ATTACKS.parts()\n"
         "print(sorted(name for name in sys.modules"
         f" if name.split('.')[0] == 'matplotlib' or name.startswith('{DRAWING}')))"

@@ -8,7 +8,7 @@ from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
 from overheard.plans.plan import Plan
-from overheard.statistics.estimate import Estimate, estimate
+from overheard.statistics.estimate import Estimate, estimate_mean
 
 MOST_CLASSES = 100
 """With more classes, labels are words, which reveal more than label skew."""
@@ -25,19 +25,19 @@ def labels_alone(plan: Plan, dataset: Dataset, seed: Seed) -> Estimate:
     for number in plan.seeds:
         partition = deal_examples(plan, dataset, number)
         assert partition.who is not None
-        priors, classes = partition.who.known.priors, dataset.task.classes
+        priors, classes = partition.who.known.prior_examples, dataset.task.classes
         names = tuple(priors)
         prior_counts = (
-            torch.stack([priors[name].counts(classes) for name in names]).double() + 1
+            torch.stack([priors[name].label_counts(classes) for name in names]).double() + 1
         )
         shares = (prior_counts / prior_counts.sum(1, keepdim=True)).log()
         for index in range(plan.data.clients):
             user = partition.who.users.get(client(index))
             if user is not None and user in priors:
-                counts = partition.held(index, 0).counts(classes).double()
+                counts = partition.held(index, 0).label_counts(classes).double()
                 likelihood = shares @ counts
                 is_best = likelihood >= likelihood.max() - 1e-9
                 is_correct = bool(is_best[names.index(user)])
                 hits.append(is_correct / int(is_best.sum()))
                 seeds.append(number)
-    return estimate(np.array(hits), np.array(seeds), seed.child("labels alone"))
+    return estimate_mean(np.array(hits), np.array(seeds), seed.child("labels alone"))

@@ -8,8 +8,8 @@ from overheard.core.attack import Attack
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Finding
 from overheard.findings.row import Row
-from overheard.plans.part import label, part_record
 from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan
+from overheard.plans.plugin_field import plugin_label, plugin_table
 from overheard.questions.identity.statistics.paired_gain import paired_gain
 from overheard.statistics.estimate import Estimate
 
@@ -36,13 +36,13 @@ class AttackedArm:
     @property
     def name(self) -> str:
         """The attack's name in findings."""
-        return self.threat.named(self.attack)
+        return self.threat.attack_name(self.attack)
 
     @property
     def description(self) -> str:
         """A short name that always includes the source of labelled updates."""
-        words = [label(self.attack)]
-        if part_record(self.attack).get("updates") == "simulated":
+        words = [plugin_label(self.attack)]
+        if plugin_table(self.attack).get("updates") == "simulated":
             words.append("simulated")
         if self.threat.pseudonyms == "run":
             words.append("over rounds")

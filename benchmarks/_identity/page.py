@@ -197,7 +197,7 @@ def _places(
         AttackedArm(threat, attack)
         for threat in measured.plan.threats
         for attack in threat.attacks
-        if attack.answers is question
+        if attack.claim_type is question
     ]
 
 

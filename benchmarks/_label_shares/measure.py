@@ -11,12 +11,12 @@ import torch
 
 from _label_shares.grid import RECIPES, ROUNDS, SOURCES, VIEWS, Cell, Scale, Setting
 from _label_shares.store import CellResult, ClientResult, Store
-from overheard.archive.shelf import FolderShelf
+from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.simulate import federation_of
 from overheard.auditing.supplies import Resources, deal_examples, load_data
+from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import Means
 from overheard.core.parties import SERVER, client
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
@@ -81,10 +81,10 @@ def measure(
             build_model=federation.build_model,
             auxiliary=auxiliary_of(partition, auxiliary, dataset.task.classes),
             recipe=federation.recipe,
-            means=Means(
+            compute=ComputeSettings(
                 seed=Seed(setting.seed).child("bank"),
                 virtual_clients=scale.virtual if auxiliary else scale.virtual_at_limit,
-                shelf=FolderShelf(bank),
+                cache=FolderTensorCache(bank),
                 workers=1,
             ),
         )
@@ -109,7 +109,7 @@ def run_attack(
         claims = attack.infer(observed, targets, knowledge, seed)
     seconds, scorer, results = process_time() - began, LabelSharesScorer(), []
     for target in targets:
-        true = scorer.truth(truth, target, rounds)
+        true = scorer.true_claim(truth, target, rounds)
         scores = scorer.score(claims[target], true, scorer.guesses(true, knowledge))
         by_name = {score.name: score for score in scores}
         results.append(

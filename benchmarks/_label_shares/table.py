@@ -9,7 +9,7 @@ import numpy as np
 from _label_shares.grid import OURS, RECIPES, VIEWS, Cell, Extent, Setting
 from _label_shares.store import CellResult, ClientResult, Store
 from overheard.core.seeds import Seed
-from overheard.statistics.estimate import Estimate, estimate
+from overheard.statistics.estimate import Estimate, estimate_mean
 
 DRAWS = Seed(0).child("bootstrap")
 
@@ -170,7 +170,7 @@ class Results:
         """Average over clients, with a bootstrap interval over seeds and clients."""
         values = np.array([score(client) for client in self._clients(cells)])
         seeds = np.array([cell.setting.seed for cell in cells for _ in self.of[cell].told])
-        return estimate(values, seeds, DRAWS)
+        return estimate_mean(values, seeds, DRAWS)
 
     def _mean_if_any(
         self, cells: Sequence[Cell], score: Callable[[ClientResult], float]

@@ -22,7 +22,7 @@ from overheard.core.claims import Claim
 from overheard.core.errors import AuditError
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.seeds import Seed
-from overheard.plans.kinds import ATTACKS, SCORERS
+from overheard.plans.registries import ATTACKS, SCORERS
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.identity.claim import Identity
 from overheard.questions.label_shares.claim import LabelShares
@@ -110,11 +110,11 @@ def scored(
     attack: Attack[Any], run: Overheard | Peopled | Remembered, claims: Mapping[Party, Any]
 ) -> dict[str, object]:
     """Return every score of each claim, with those of the guesses."""
-    scorers = SCORERS.parts().values()
-    (scorer,) = (one() for one in scorers if one.claim is attack.answers)
+    scorers = SCORERS.plugins().values()
+    (scorer,) = (one() for one in scorers if one.claim_type is attack.claim_type)
     scores_of = {}
     for target, claim in claims.items():
-        truth = scorer.truth(run.truth, target, (0,), claim)
+        truth = scorer.true_claim(run.truth, target, (0,), claim)
         scores = scorer.score(claim, truth, scorer.guesses(truth, run.knowledge))
         scores_of[target] = [plain(score) for score in scores]
     return scores_of
@@ -140,11 +140,11 @@ def main() -> None:
     """Run the attacks of a job: defaults on both runs, variants on the leaking one."""
     out, job, jobs = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     torch.set_num_threads(1)
-    attacks, runs = ATTACKS.parts(), test_runs()
+    attacks, runs = ATTACKS.plugins(), test_runs()
     for name in list(attacks)[job::jobs]:
         results: dict[str, dict[str, object]] = {}
         for number, attack in enumerate(variants(attacks[name]())):
-            selected = list(runs[attack.answers].items())[: None if number == 0 else 1]
+            selected = list(runs[attack.claim_type].items())[: None if number == 0 else 1]
             results[repr(attack)] = {world: claimed(attack, run) for world, run in selected}
         store_json(results, out / "claims" / f"{name}.json")
 

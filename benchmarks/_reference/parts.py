@@ -37,8 +37,8 @@ from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import Engine, train_cohort
 from overheard.papers.find import papers
-from overheard.plans.kinds import KINDS, MODELS
 from overheard.plans.plan import Plan
+from overheard.plans.registries import MODELS, REGISTRIES
 
 TASKS = (
     Task((1, 12, 12), tuple("abcd")),
@@ -59,7 +59,7 @@ MODULE = re.compile(r"overheard__[a-z_]+?__(?=[A-Z])")
 def models() -> dict[str, object]:
     """Return weights, outputs and a training of models without required settings."""
     results: dict[str, object] = {}
-    for name, model in MODELS.parts().items():
+    for name, model in MODELS.plugins().items():
         for task in TASKS:
             try:
                 built = model().build(task)
@@ -171,7 +171,7 @@ def main() -> None:
     """Write all files."""
     out = Path(sys.argv[1])
     torch.set_num_threads(1)
-    kinds = {kind.name: list(kind.parts()) for kind in KINDS}
+    kinds = {kind.name: list(kind.plugins()) for kind in REGISTRIES}
     store_json(kinds, out / "parts.json")
     store_json(models(), out / "models.json")
     store_json(engines(), out / "engines.json")

@@ -7,7 +7,7 @@ import torch
 
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
-from overheard.core.messages import Broadcast, Message, Missing, Update
+from overheard.core.messages import Broadcast, Message, MissingReply, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
@@ -36,7 +36,7 @@ def messages() -> tuple[Message, ...]:
     end = {name: start[name] + delta[name] for name in start}
     return (
         Message(0, SERVER, EVERYONE, Broadcast(start)),
-        Message(0, client(1), TO_SERVER, Missing("late")),
+        Message(0, client(1), TO_SERVER, MissingReply("late")),
         Message(0, client(0), TO_SERVER, Update(delta, 5, {"loss": 0.75})),
         Message(1, SERVER, EVERYONE, Broadcast(end)),
     )
@@ -46,8 +46,8 @@ def messages() -> tuple[Message, ...]:
 def folder(tmp_path: Path, manifest: Manifest, messages: tuple[Message, ...]) -> Path:
     recorder = Recorder(tmp_path / "run", manifest)
     for number in (0, 1):
-        with recorder.round() as open_round:
+        with recorder.open_round() as open_round:
             for message in messages:
                 if message.round == number:
-                    open_round.send(message)
+                    open_round.record(message)
     return tmp_path / "run"

@@ -18,9 +18,9 @@ from rich.console import Console
 from safetensors.torch import save
 
 from overheard.archive.manifest import DefenseRecord, Manifest
-from overheard.archive.reader import open_transcript, verify
+from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.archive.recorder import Recorder
-from overheard.archive.seconds import Seconds, read_seconds, write_seconds
+from overheard.archive.run_time import RunTime, read_run_time, write_run_time
 from overheard.archive.truth import read_truth, write_truth
 from overheard.cli.showing import print_overview
 from overheard.core.errors import AuditError
@@ -31,8 +31,8 @@ from overheard.core.messages import (
     DistilledSet,
     Evaluation,
     Message,
-    Missing,
-    Times,
+    MissingReply,
+    Timestamps,
     Update,
 )
 from overheard.core.parties import SERVER, client
@@ -84,9 +84,9 @@ def recorded(folder: Path) -> None:
     labels = torch.tensor([[1.0, 0.0]] * 3)
     distilled = DistilledSet(torch.ones(3, 2), labels, torch.ones(3), torch.ones(3))
     messages = (
-        Message(0, SERVER, everyone, Broadcast(start, {"lr": "0.1"}), Times(1.0, None)),
-        Message(0, client(1), server, Missing("late")),
-        Message(0, client(0), server, Update(start, 5, {"loss": 0.75}), Times(2.0, 2.5)),
+        Message(0, SERVER, everyone, Broadcast(start, {"lr": "0.1"}), Timestamps(1.0, None)),
+        Message(0, client(1), server, MissingReply("late")),
+        Message(0, client(0), server, Update(start, 5, {"loss": 0.75}), Timestamps(2.0, 2.5)),
         Message(0, SERVER, frozenset(), Aggregate(start, everyone, 5)),
         Message(0, client(1), server, distilled),
         Message(0, client(1), server, Evaluation({"accuracy": 0.5}, 7)),
@@ -94,10 +94,10 @@ def recorded(folder: Path) -> None:
     )
     recorder = Recorder(folder, manifest)
     for number in (0, 1):
-        with recorder.round() as open_round:
+        with recorder.open_round() as open_round:
             for message in messages:
                 if message.round == number:
-                    open_round.send(message)
+                    open_round.record(message)
     counts = {(0, client(0)): torch.tensor([3, 2]), (0, client(1)): torch.tensor([0, 4])}
     write_truth(
         folder,
@@ -110,7 +110,7 @@ def recorded(folder: Path) -> None:
             {client(0): (1, 2)},
         ),
     )
-    write_seconds(folder, Seconds(1.5, None))
+    write_run_time(folder, RunTime(1.5, None))
 
 
 def contents(folder: Path) -> Files:
@@ -138,7 +138,7 @@ def overview_of(folder: Path) -> str:
 
 
 READERS: tuple[Callable[[Path], object], ...] = (
-    open_transcript, verify, read_truth, read_seconds, overview_of,
+    open_transcript, verify_transcript, read_truth, read_run_time, overview_of,
 )  # fmt: skip
 
 

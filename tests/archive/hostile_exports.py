@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from safetensors.torch import save
 
-from overheard.archive.reader import open_transcript, verify
+from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.recorders.folder_import import import_recording
 from tests.archive.hostile import (
     CONTROL,
@@ -206,7 +206,7 @@ def imports(home: Path, _: Files) -> CaseResults:
         if not results.run_case(case, folder, [partial(importing, out=out)]):
             ends = [
                 results.read_case(case, out, read)
-                for read in (open_transcript, verify, overview_of)
+                for read in (open_transcript, verify_transcript, overview_of)
             ]
             results.expect(not any(ends), f"{case}: what was imported cannot be read: {ends!a}")
         left = files_in(home)

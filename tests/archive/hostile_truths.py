@@ -19,7 +19,7 @@ from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import Candidates
 from overheard.data.splits.iid import Iid
 from overheard.defenses.local_dp import LocalDp
-from overheard.epsilon.epsilon import epsilon_lines
+from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.learning.models.logistic import Logistic
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
@@ -160,7 +160,10 @@ def audited(run: Path, out: Path) -> None:
     for finding in found.findings:
         assert all(map(math.isfinite, finding.claimed))
         assert all(math.isfinite(score.value) for score in finding.scores)
-    assert all(line.bound is None or line.bound.epsilon >= 0 for line in epsilon_lines(found))
+    assert all(
+        line.lower_bound is None or line.lower_bound.epsilon >= 0
+        for line in epsilon_results(found)
+    )
 
 
 def canaries(home: Path, _: Files) -> CaseResults:

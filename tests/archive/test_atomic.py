@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from overheard.archive.atomic import flush, partial, write_ahead, write_bytes, write_text
+from overheard.archive.atomic import (
+    flush_files,
+    partial_path,
+    write_bytes,
+    write_text,
+    write_unflushed,
+)
 from overheard.core.errors import OutputError
 
 
@@ -60,7 +66,7 @@ def test_a_full_disk_leaves_no_partial_file(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
 def test_a_device_without_space_is_reported_as_a_full_disk(tmp_path: Path) -> None:
     # The partial file is a link to a device without room.
-    partial(tmp_path / "x").symlink_to("/dev/full")
+    partial_path(tmp_path / "x").symlink_to("/dev/full")
     with pytest.raises(OutputError, match="the disk is full"):
         write_bytes(tmp_path / "x", b"new")
     assert list(tmp_path.iterdir()) == []
@@ -95,18 +101,18 @@ def test_a_folder_in_place_of_a_file_is_reported(tmp_path: Path) -> None:
 def test_unflushed_files_are_complete_and_fail_like_others(tmp_path: Path) -> None:
     paths = [tmp_path / str(number) for number in range(40)]
     for path in paths:
-        write_ahead(path, path.name.encode())
-    flush(paths)
-    flush([])
+        write_unflushed(path, path.name.encode())
+    flush_files(paths)
+    flush_files([])
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"%d" % n for n in range(40)}
     with pytest.raises(OutputError, match="there is a file where a folder is needed"):
-        write_ahead(tmp_path / "1" / "x", b"")
+        write_unflushed(tmp_path / "1" / "x", b"")
 
 
 def test_a_failed_flush_is_reported_with_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_ahead(tmp_path / "x", b"1")
+    write_unflushed(tmp_path / "x", b"1")
     refuse_with(errno.ENOSPC, monkeypatch)
     with pytest.raises(OutputError, match="x: the disk is full"):
-        flush([tmp_path / "x"])
+        flush_files([tmp_path / "x"])

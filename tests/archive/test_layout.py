@@ -6,30 +6,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.archive.layout import (
-    is_there,
-    read_inside,
+    checked_file_size,
+    path_exists,
+    read_checked_file,
     round_folder,
-    size_inside,
     transcript_folder,
-    weights_name,
+    weights_file_name,
     weights_path,
 )
 from overheard.core.errors import TranscriptError
-from overheard.core.parties import NAME, Party, client
+from overheard.core.parties import PARTY_NAME, Party, client
 
-parties = st.from_regex(NAME, fullmatch=True).map(Party)
+parties = st.from_regex(PARTY_NAME, fullmatch=True).map(Party)
 kinds = st.sampled_from(["broadcast", "update", "aggregate", "distilled"])
 
 
 def test_a_file_name_has_sender_and_kind() -> None:
-    assert weights_name(7, client(3), "update") == "0007-client-3-update.safetensors"
+    assert weights_file_name(7, client(3), "update") == "0007-client-3-update.safetensors"
 
 
 @given(parties, parties, kinds, kinds)
 def test_messages_of_a_round_have_distinct_files_even_on_case_insensitive_disks(
     one: Party, other: Party, kind: str, other_kind: str
 ) -> None:
-    first, second = weights_name(0, one, kind), weights_name(1, other, other_kind)
+    first, second = weights_file_name(0, one, kind), weights_file_name(1, other, other_kind)
     assert first.lower() != second.lower()
 
 
@@ -37,7 +37,7 @@ def test_messages_of_a_round_have_distinct_files_even_on_case_insensitive_disks(
 def test_every_written_name_is_accepted_by_the_reader(
     party: Party, kind: str, index: int
 ) -> None:
-    name = weights_name(index, party, kind)
+    name = weights_file_name(index, party, kind)
     assert weights_path(Path("t"), 2, name) == Path("t/rounds/r0002") / name
     assert len(name) < 255
 
@@ -65,7 +65,7 @@ def test_a_file_that_links_outside_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "link").symlink_to(tmp_path / "secret")
     with pytest.raises(TranscriptError, match="links to outside of the transcript's folder"):
-        read_inside(tmp_path / "t" / "link", tmp_path / "t")
+        read_checked_file(tmp_path / "t" / "link", tmp_path / "t")
 
 
 def test_a_folder_that_links_outside_is_refused(tmp_path: Path) -> None:
@@ -75,28 +75,28 @@ def test_a_folder_that_links_outside_is_refused(tmp_path: Path) -> None:
     (outside / "x").write_text("secret")
     round_folder(tmp_path / "t", 0).symlink_to(outside)
     with pytest.raises(TranscriptError, match="links to outside"):
-        size_inside(round_folder(tmp_path / "t", 0) / "x", tmp_path / "t")
+        checked_file_size(round_folder(tmp_path / "t", 0) / "x", tmp_path / "t")
 
 
 def test_a_linked_transcript_is_read(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "x").write_bytes(b"123")
     (tmp_path / "here").symlink_to(tmp_path / "t")
-    assert size_inside(tmp_path / "here" / "x", tmp_path / "here") == 3
+    assert checked_file_size(tmp_path / "here" / "x", tmp_path / "here") == 3
 
 
 def test_a_link_loop_and_a_missing_file_are_reported(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("loop", "absent"):
         with pytest.raises(TranscriptError, match=f"{name} cannot be read"):
-            size_inside(tmp_path / name, tmp_path)
+            checked_file_size(tmp_path / name, tmp_path)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
 def test_a_pipe_is_refused_without_reading_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(TranscriptError, match="no regular file"):
-        read_inside(tmp_path / "pipe", tmp_path)
+        read_checked_file(tmp_path / "pipe", tmp_path)
 
 
 def test_a_file_without_read_permission_is_reported(
@@ -108,10 +108,10 @@ def test_a_file_without_read_permission_is_reported(
     (tmp_path / "x").write_text("")
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(TranscriptError, match="check the permissions"):
-        read_inside(tmp_path / "x", tmp_path)
+        read_checked_file(tmp_path / "x", tmp_path)
     monkeypatch.setattr(Path, "stat", refuse)
     with pytest.raises(TranscriptError, match="ask for the permission"):
-        is_there(tmp_path / "x")
+        path_exists(tmp_path / "x")
 
 
 def test_a_transcript_without_its_run_is_found(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ import pytest
 
 from overheard.archive.layout import manifest_path
 from overheard.archive.manifest import (
-    WRITERS,
+    SOFTWARE_FIELDS,
     DefenseRecord,
     Manifest,
-    differences,
+    describe_differences,
     read_manifest,
-    record,
+    record_defense,
     write_manifest,
 )
 from overheard.core.defense import Defense
@@ -36,14 +36,16 @@ def edit(path: Path, **changes: object) -> None:
 
 
 def test_a_manifest_is_read_as_written(tmp_path: Path, manifest: Manifest) -> None:
-    whole = replace(manifest, defenses=(record(Silence()),), participation=0.5)
+    whole = replace(manifest, defenses=(record_defense(Silence()),), participation=0.5)
     write_manifest(tmp_path / "transcript", whole)
     assert read_manifest(tmp_path) == whole
     assert read_manifest(tmp_path / "transcript") == whole
 
 
 def test_a_defense_is_recorded_with_its_settings_and_enforcing_party() -> None:
-    assert record(Silence()) == DefenseRecord("silence", "Silence()", "client", "the client")
+    assert record_defense(Silence()) == DefenseRecord(
+        "silence", "Silence()", "client", "the client"
+    )
 
 
 def test_has_format_and_software_versions(manifest: Manifest) -> None:
@@ -114,6 +116,8 @@ def test_a_folder_without_a_transcript_is_reported(tmp_path: Path) -> None:
 
 def test_differences_name_only_differing_fields_with_both_values(manifest: Manifest) -> None:
     other = replace(manifest, seed=4, torch="1.0")
-    assert differences(manifest, manifest) == ()
-    assert differences(manifest, other, WRITERS) == ("seed (stored 3, given 4)",)
-    assert len(differences(manifest, other)) == 2
+    assert describe_differences(manifest, manifest) == ()
+    assert describe_differences(manifest, other, SOFTWARE_FIELDS) == (
+        "seed (stored 3, given 4)",
+    )
+    assert len(describe_differences(manifest, other)) == 2

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from overheard.archive.npz import LONGEST_HEADER, ArrayHeader, read_content, read_header
+from overheard.archive.npz import MAX_HEADER_BYTES, ArrayHeader, read_content, read_header
 
 KINDS = st.sampled_from(["|u1", "<i8", ">f4", "<f8", "<U3", ">U2", "|b1", "<M8[ns]"])
 
@@ -37,7 +37,7 @@ def test_arrays_written_by_numpy_are_read_as_numpy_reads_them(
     header = read_header(stream.read)
     assert header.start == stream.tell()
     assert (header.shape, header.count) == (ordered.shape, ordered.size)
-    read = read_content(stream.read, header, np.dtype(header.kind))
+    read = read_content(stream.read, header, np.dtype(header.dtype))
     assert (read.dtype, read.shape) == (array.dtype, ordered.shape)
     assert read.tobytes() == ordered.tobytes()
 
@@ -56,7 +56,7 @@ def test_content_longer_or_shorter_than_its_header_is_refused(numbers: bytes) ->
 
 
 def test_headers_up_to_the_limit_are_read() -> None:
-    padded = header_text("(1,)")[:-1].ljust(LONGEST_HEADER - 1) + b"\n"
+    padded = header_text("(1,)")[:-1].ljust(MAX_HEADER_BYTES - 1) + b"\n"
     assert read_header(stream_of(padded).read).shape == (1,)
     with pytest.raises(ValueError, match="16385 bytes, at most 16384"):
         read_header(stream_of(b" " + padded).read)

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.archive.layout import committed_rounds, messages_path
+from overheard.archive.layout import count_committed_rounds, messages_path
 from overheard.archive.manifest import is_complete
-from overheard.archive.reader import open_transcript, read_round, verify
+from overheard.archive.reader import open_transcript, read_round, verify_transcript
 from overheard.core.errors import TranscriptError
-from overheard.core.messages import Broadcast, Message, Missing, Update
+from overheard.core.messages import Broadcast, Message, MissingReply, Update
 from overheard.core.parties import COHORT, SERVER, client
 
 
@@ -22,7 +22,7 @@ def test_messages_are_read_in_the_order_sent(
     first, missing, update, last = (message.body for message in found)
     assert isinstance(first, Broadcast)
     assert list(first.weights) == ["weight", "bias"]
-    assert missing == Missing("late")
+    assert missing == MissingReply("late")
     assert isinstance(update, Update)
     assert (update.examples, update.metrics) == (5, {"loss": 0.75})
     assert torch.equal(update.delta["weight"], torch.tensor([[0.25, -4.0]]))
@@ -42,10 +42,10 @@ def test_a_single_round_can_be_read(folder: Path) -> None:
 
 
 def test_a_transcript_is_complete_only_with_its_closing_round(folder: Path) -> None:
-    assert committed_rounds(folder) == 2
+    assert count_committed_rounds(folder) == 2
     assert is_complete(folder)
     messages_path(folder / "transcript", 1).unlink()
-    assert committed_rounds(folder) == 1
+    assert count_committed_rounds(folder) == 1
     assert not is_complete(folder)
 
 
@@ -66,7 +66,7 @@ def test_a_transcript_can_be_read_without_its_run(folder: Path, tmp_path: Path) 
 
 
 def test_a_missing_transcript_is_reported(tmp_path: Path) -> None:
-    assert committed_rounds(tmp_path) == 0
+    assert count_committed_rounds(tmp_path) == 0
     with pytest.raises(TranscriptError, match="holds no transcript"):
         open_transcript(tmp_path)
 
@@ -97,11 +97,11 @@ def test_a_damaged_line_is_reported_with_its_number(folder: Path) -> None:
 
 def test_verification_counts_files_and_detects_a_flipped_bit(folder: Path) -> None:
     # A broadcast, an update, a closing broadcast.
-    assert verify(folder) == 3
+    assert verify_transcript(folder) == 3
     file = next(iter(folder.rglob("*update*")))
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)
     open_transcript(folder)
     with pytest.raises(TranscriptError, match="was altered after it was written"):
-        verify(folder)
+        verify_transcript(folder)

@@ -11,7 +11,7 @@ from overheard.archive.reader import open_transcript
 from overheard.archive.recorder import Recorder
 from overheard.archive.weights import StoredWeights
 from overheard.core.errors import OutputError
-from overheard.core.messages import Aggregate, Broadcast, Message, Missing, Update
+from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply, Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 
 TO_SERVER = frozenset({SERVER})
@@ -34,22 +34,22 @@ def test_messages_are_written_when_sent_and_count_when_the_round_closes(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     recorder = Recorder(tmp_path, manifest)
-    with recorder.round() as open_round:
-        stored = open_round.send(broadcast(0))
+    with recorder.open_round() as open_round:
+        stored = open_round.record(broadcast(0))
         assert isinstance(stored.body, Broadcast)
         assert isinstance(stored.body.weights, StoredWeights)
         assert torch.equal(stored.body.weights["w"], START["w"])
         assert open_transcript(tmp_path).messages == ()
-        assert recorder.committed() == 0
-    assert recorder.committed() == 1
+        assert recorder.committed_rounds() == 0
+    assert recorder.committed_rounds() == 1
     assert len(open_transcript(tmp_path).messages) == 1
 
 
 def test_an_aggregate_keeps_its_cohort(tmp_path: Path, manifest: Manifest) -> None:
     cohort = frozenset({client(1), client(0)})
-    with Recorder(tmp_path, manifest).round() as open_round:
-        open_round.send(broadcast(0))
-        open_round.send(Message(0, COHORT, TO_SERVER, Aggregate(START, cohort, 7)))
+    with Recorder(tmp_path, manifest).open_round() as open_round:
+        open_round.record(broadcast(0))
+        open_round.record(Message(0, COHORT, TO_SERVER, Aggregate(START, cohort, 7)))
     body = open_transcript(tmp_path).messages[1].body
     assert isinstance(body, Aggregate)
     assert (body.cohort, body.examples) == (cohort, 7)
@@ -61,25 +61,25 @@ def test_an_interrupted_round_is_dropped_and_recorded_again(
     recorder = Recorder(tmp_path, manifest)
 
     def break_off() -> None:
-        with recorder.round() as open_round:
-            open_round.send(broadcast(0))
-            open_round.send(update(torch.ones(2)))
+        with recorder.open_round() as open_round:
+            open_round.record(broadcast(0))
+            open_round.record(update(torch.ones(2)))
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         break_off()
-    assert recorder.committed() == 0
+    assert recorder.committed_rounds() == 0
     again = Recorder(tmp_path, manifest)
-    with again.round() as open_round:
-        open_round.send(broadcast(0))
+    with again.open_round() as open_round:
+        open_round.record(broadcast(0))
     names = sorted(path.name for path in round_folder(tmp_path / "transcript", 0).iterdir())
     assert names == ["0000-server-broadcast.safetensors", "messages.jsonl"]
 
 
 def test_an_empty_round_counts(tmp_path: Path, manifest: Manifest) -> None:
-    with Recorder(tmp_path, manifest).round():
+    with Recorder(tmp_path, manifest).open_round():
         pass
-    assert Recorder(tmp_path, manifest).committed() == 1
+    assert Recorder(tmp_path, manifest).committed_rounds() == 1
     assert open_transcript(tmp_path).messages == ()
 
 
@@ -87,11 +87,11 @@ def test_parties_with_similar_names_have_separate_files(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     senders = [Party("client/3"), Party("client-3"), Party("Client/3")]
-    with Recorder(tmp_path, manifest).round() as open_round:
-        open_round.send(broadcast(0))
+    with Recorder(tmp_path, manifest).open_round() as open_round:
+        open_round.record(broadcast(0))
         for number, sender in enumerate(senders):
             delta = Update({"w": torch.full((2,), float(number))})
-            open_round.send(Message(0, sender, TO_SERVER, delta))
+            open_round.record(Message(0, sender, TO_SERVER, delta))
     view = open_transcript(tmp_path).seen_by(SERVER)
     assert [view.updates(one)[0].delta["w"][0].item() for one in senders] == [0.0, 1.0, 2.0]
 
@@ -112,7 +112,7 @@ def test_other_versions_can_open_a_complete_run_but_not_continue_one(
     folder: Path, manifest: Manifest
 ) -> None:
     newer = replace(manifest, torch="99.0")
-    assert Recorder(folder, newer).committed() == 2
+    assert Recorder(folder, newer).committed_rounds() == 2
     messages_path(folder / "transcript", 1).unlink()
     with pytest.raises(OutputError, match=r"torch .stored '2.*given '99\.0'"):
         Recorder(folder, newer)
@@ -147,15 +147,15 @@ def test_a_full_disk_stops_the_round_and_leaves_it_uncommitted(
         raise OSError(28, os.strerror(28))
 
     def fill_up() -> None:
-        with Recorder(tmp_path, manifest).round() as open_round:
-            open_round.send(broadcast(0))
-            open_round.send(update(torch.ones(2)))
+        with Recorder(tmp_path, manifest).open_round() as open_round:
+            open_round.record(broadcast(0))
+            open_round.record(update(torch.ones(2)))
             monkeypatch.setattr(os, "fsync", full)
 
     with pytest.raises(OutputError, match="the disk is full"):
         fill_up()
     monkeypatch.undo()
-    assert Recorder(tmp_path, manifest).committed() == 0
+    assert Recorder(tmp_path, manifest).committed_rounds() == 0
     assert not list(tmp_path.rglob("messages*"))
 
 
@@ -166,17 +166,20 @@ def test_a_full_disk_stops_the_round_and_leaves_it_uncommitted(
         (update(torch.ones(3)), "are not those of the broadcast"),
         (update(torch.tensor([1.0, float("nan")])), "only finite weights"),
         (update(torch.ones(2), loss=float("nan")), "the metric 'loss' is nan"),
-        (Message(0, Party("../x"), TO_SERVER, Missing("late")), "rename the party"),
-        (Message(0, client(0), frozenset({Party("a b")}), Missing("late")), "rename the party"),
+        (Message(0, Party("../x"), TO_SERVER, MissingReply("late")), "rename the party"),
+        (
+            Message(0, client(0), frozenset({Party("a b")}), MissingReply("late")),
+            "rename the party",
+        ),
     ],
 )
 def test_invalid_messages_are_not_written(
     tmp_path: Path, manifest: Manifest, message: Message, why: str
 ) -> None:
-    with Recorder(tmp_path, manifest).round() as open_round:
-        open_round.send(broadcast(0))
+    with Recorder(tmp_path, manifest).open_round() as open_round:
+        open_round.record(broadcast(0))
         with pytest.raises(ValueError, match=why):
-            open_round.send(message)
+            open_round.record(message)
     assert len(open_transcript(tmp_path).messages) == 1
 
 
@@ -184,8 +187,8 @@ def test_an_update_before_any_broadcast_is_not_written(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     with (
-        Recorder(tmp_path, manifest).round() as open_round,
+        Recorder(tmp_path, manifest).open_round() as open_round,
         pytest.raises(ValueError, match="before any broadcast"),
     ):
-        open_round.send(update(torch.ones(2)))
+        open_round.record(update(torch.ones(2)))
     assert open_transcript(tmp_path).messages == ()

@@ -36,11 +36,13 @@ def test_users_and_attributes_are_read_as_written(tmp_path: Path) -> None:
 def test_members_are_read_as_written_without_label_counts(
     tmp_path: Path,
 ) -> None:
-    truth = GroundTruth({}, {}, members={client(0): (0, 4), client(1): ()}, canaries="0a3f")
+    truth = GroundTruth(
+        {}, {}, members={client(0): (0, 4), client(1): ()}, candidates_digest="0a3f"
+    )
     write_truth(tmp_path, truth)
     found = read_truth(tmp_path)
-    assert (found.members, found.canaries) == (truth.members, "0a3f")
-    assert not found.are_counts_told
+    assert (found.members, found.candidates_digest) == (truth.members, "0a3f")
+    assert not found.has_label_counts
     with pytest.raises(NeedsError, match="has no label counts"):
         found.label_counts(client(0), (0,))
 

@@ -8,10 +8,10 @@ from safetensors.torch import load_file, save
 
 from overheard.archive.weights import (
     StoredWeights,
-    flaw_of,
+    find_flaw,
     read_tensors,
-    shapes_of,
-    stored,
+    tensor_shapes,
+    to_safetensors,
 )
 from overheard.core.errors import TranscriptError
 
@@ -21,19 +21,19 @@ WEIGHTS = {"b": torch.tensor([1.0, 2.0]), "c": torch.tensor(3.0), "a": torch.one
 
 def write_weights(path: Path, content: bytes) -> StoredWeights:
     path.write_bytes(content)
-    return StoredWeights(path, shapes_of(WEIGHTS))
+    return StoredWeights(path, tensor_shapes(WEIGHTS))
 
 
 @pytest.fixture
 def weights(tmp_path: Path) -> StoredWeights:
-    return write_weights(tmp_path / "x.safetensors", stored(WEIGHTS))
+    return write_weights(tmp_path / "x.safetensors", to_safetensors(WEIGHTS))
 
 
 def test_tensors_are_read_in_the_models_order(weights: StoredWeights) -> None:
     assert list(weights) == ["b", "c", "a"]
     assert len(weights) == 3
     assert all(torch.equal(weights[name], WEIGHTS[name]) for name in WEIGHTS)
-    assert shapes_of(weights) == shapes_of(WEIGHTS)
+    assert tensor_shapes(weights) == tensor_shapes(WEIGHTS)
 
 
 def test_checking_for_a_name_reads_nothing(weights: StoredWeights) -> None:
@@ -61,7 +61,7 @@ def test_every_float_type_is_stored_and_read_as_float32(
 ) -> None:
     path = tmp_path_factory.mktemp("w") / "x.safetensors"
     weights = write_weights(
-        path, stored({name: tensor.to(dtype) for name, tensor in WEIGHTS.items()})
+        path, to_safetensors({name: tensor.to(dtype) for name, tensor in WEIGHTS.items()})
     )
     assert load_file(path)["b"].dtype == dtype
     assert torch.equal(weights["b"], torch.tensor([1.0, 2.0]))
@@ -74,20 +74,20 @@ def test_unsupported_float_types_are_refused(tmp_path: Path) -> None:
         TranscriptError, match=r"x\.safetensors: 'b' holds torch\.float8_e4m3fn"
     ):
         weights["b"]
-    assert flaw_of(torch.tensor([1e300], dtype=torch.float64)) is not None
+    assert find_flaw(torch.tensor([1e300], dtype=torch.float64)) is not None
 
 
 def test_shared_and_transposed_tensors_are_written_separately(tmp_path: Path) -> None:
     base = torch.arange(6.0).reshape(3, 2)
     path = tmp_path / "x.safetensors"
-    path.write_bytes(stored({"one": base, "same": base, "across": base.T}))
+    path.write_bytes(to_safetensors({"one": base, "same": base, "across": base.T}))
     read = read_tensors(path, ("one", "same", "across"))
     assert torch.equal(read["same"], base)
     assert torch.equal(read["across"], base.T)
 
 
 def test_the_same_tensors_give_the_same_bytes() -> None:
-    assert stored(WEIGHTS) == stored(dict(reversed(WEIGHTS.items())))
+    assert to_safetensors(WEIGHTS) == to_safetensors(dict(reversed(WEIGHTS.items())))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
@@ -96,7 +96,7 @@ def test_weights_that_are_not_finite_are_neither_written_nor_read(
 ) -> None:
     invalid = WEIGHTS | {"b": torch.tensor([1.0, bad])}
     with pytest.raises(ValueError, match="'b' holds NaN or infinity"):
-        stored(invalid)
+        to_safetensors(invalid)
     weights = write_weights(tmp_path / "x.safetensors", save(invalid))
     with pytest.raises(TranscriptError, match=r"x\.safetensors: 'b' holds NaN or infinity"):
         weights["b"]
@@ -105,23 +105,25 @@ def test_weights_that_are_not_finite_are_neither_written_nor_read(
 
 def test_integers_are_refused(tmp_path: Path) -> None:
     invalid = WEIGHTS | {"b": torch.tensor([1, 2])}
-    assert flaw_of(invalid["b"]) == "holds torch.int64, no floating-point numbers"
+    assert find_flaw(invalid["b"]) == "holds torch.int64, no floating-point numbers"
     with pytest.raises(ValueError, match=r"torch\.int64"):
-        stored(invalid)
+        to_safetensors(invalid)
     weights = write_weights(tmp_path / "x.safetensors", save(invalid))
     with pytest.raises(TranscriptError, match=r"'b' holds torch\.int64"):
         weights["b"]
 
 
 def test_another_shape_than_the_broadcasts_is_refused(tmp_path: Path) -> None:
-    weights = write_weights(tmp_path / "x.safetensors", stored(WEIGHTS | {"b": torch.ones(3)}))
+    weights = write_weights(
+        tmp_path / "x.safetensors", to_safetensors(WEIGHTS | {"b": torch.ones(3)})
+    )
     with pytest.raises(TranscriptError, match=r"'b' has shape \(3,\), the broadcast has"):
         weights["b"]
 
 
 def test_other_names_than_the_broadcasts_are_refused(tmp_path: Path) -> None:
     renamed = {"b": torch.ones(2), "c": torch.tensor(1.0), "z": torch.ones(2, 3)}
-    weights = write_weights(tmp_path / "x.safetensors", stored(renamed))
+    weights = write_weights(tmp_path / "x.safetensors", to_safetensors(renamed))
     with pytest.raises(TranscriptError, match=r"missing \['a'\], extra \['z'\]"):
         weights["b"]
 
@@ -130,7 +132,7 @@ def test_other_names_than_the_broadcasts_are_refused(tmp_path: Path) -> None:
 def test_a_truncated_file_is_refused(
     tmp_path_factory: pytest.TempPathFactory, length: int
 ) -> None:
-    content = stored(WEIGHTS)
+    content = to_safetensors(WEIGHTS)
     assert len(content) > 200
     weights = write_weights(tmp_path_factory.mktemp("w") / "x.safetensors", content[:length])
     with pytest.raises(TranscriptError, match="damaged or cut short"):
@@ -146,4 +148,4 @@ def test_a_deleted_file_is_reported(weights: StoredWeights) -> None:
 def test_a_pickle_is_refused(tmp_path: Path) -> None:
     torch.save(WEIGHTS, tmp_path / "x.safetensors")
     with pytest.raises(TranscriptError, match="damaged or cut short"):
-        StoredWeights(tmp_path / "x.safetensors", shapes_of(WEIGHTS))["b"]
+        StoredWeights(tmp_path / "x.safetensors", tensor_shapes(WEIGHTS))["b"]

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import torch
 
-from overheard.core.accountant import account
-from overheard.core.defense import Moment, Run
+from overheard.core.accountant import account_mechanism
+from overheard.core.defense import DefenseContext, RunParameters
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, Party, client
@@ -14,7 +14,7 @@ from overheard.defenses.local_dp import LocalDp
 from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding, Refusal
 
 LOCAL = LocalDp(clip=1.0, noise_multiplier=1.0).mechanism()
-ONE_ROUND = Run(1, 1.0)
+ONE_ROUND = RunParameters(1, 1.0)
 
 
 def released(
@@ -34,7 +34,8 @@ def released(
     said = tuple(
         float(
             defense.on_update(
-                Update({"a": torch.tensor([sign])}), Moment(0, client(place), Seed(place))
+                Update({"a": torch.tensor([sign])}),
+                DefenseContext(0, client(place), Seed(place)),
             ).delta["a"]
         )
         for place, sign in enumerate(true)
@@ -49,10 +50,12 @@ def audit_of(
     refusals: tuple[Refusal, ...] = (),
     are_alike: bool = True,
     settings: str = "LocalDp(clip=1.0)",
-    run: Run = ONE_ROUND,
+    run: RunParameters = ONE_ROUND,
 ) -> Audit:
     """Return an audit of an arm with this mechanism and one without."""
-    record = ArmDefense(settings, "client", "each client", "epsilon", account(mechanism, run))
+    record = ArmDefense(
+        settings, "client", "each client", "epsilon", account_mechanism(mechanism, run)
+    )
     noisy = ArmRun("noisy", 0, (record,), {}, 0, 1, are_records_alike=are_alike)
     bare = replace(noisy, arm="none", defenses=())
     return Audit("Noise", "Made up", ("a",), (bare, noisy), findings, refusals, "", {})

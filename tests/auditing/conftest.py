@@ -9,7 +9,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.progress import Step
 from overheard.auditing.run import audit
 from overheard.auditing.supplies import Resources, Supplies, supply
-from overheard.core.means import MemoryShelf
+from overheard.core.compute_settings import MemoryTensorCache
 from overheard.findings.finding import Audit
 from overheard.plans.plan import Plan
 from tests.auditing.plans import SMALL, TINY
@@ -28,7 +28,7 @@ class Done:
 
 def supplies_of(plan: Plan) -> Supplies:
     """Return the inputs of this plan's audit, with a cache in memory."""
-    return supply(plan, HERE, MemoryShelf())
+    return supply(plan, HERE, MemoryTensorCache())
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,7 @@ class Resemblance(Attack[Identity]):
     """Names users whose prior label shares match the labels that an update favours."""
 
     name: ClassVar[str] = "resemblance"
-    answers: ClassVar = Identity
+    claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, NAMED_USERS})
     source: ClassVar[str] = "ours"
 
@@ -67,9 +67,9 @@ class Resemblance(Attack[Identity]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Identity]:
         """By the cosine of the two."""
-        priors = knowledge.people.priors
+        priors = knowledge.known_users.prior_examples
         shares = torch.stack(
-            [one.counts(knowledge.classes) / len(one) for one in priors.values()]
+            [one.label_counts(knowledge.classes) / len(one) for one in priors.values()]
         )
         return {
             who: Identity(
@@ -86,7 +86,7 @@ class Likeness(Attack[SameSender]):
     """Links targets whose updates change the biases similarly."""
 
     name: ClassVar[str] = "likeness"
-    answers: ClassVar = SameSender
+    claim_type: ClassVar = SameSender
     needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "ours"
 
@@ -94,7 +94,7 @@ class Likeness(Attack[SameSender]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, SameSender]:
         """By the distance of the two."""
-        devices = knowledge.people.devices
+        devices = knowledge.known_users.shadow_devices
         heard = [who for who in view.senders() if who not in devices]
         return {
             who: SameSender(

@@ -20,7 +20,7 @@ class Pull(Attack[Shift]):
     """Raises an alarm if a client's updates increase the bias of label 0."""
 
     name: ClassVar[str] = "pull"
-    answers: ClassVar = Shift
+    claim_type: ClassVar = Shift
     needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "ours"
 

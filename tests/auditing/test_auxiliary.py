@@ -37,13 +37,13 @@ def numbers(examples: Examples) -> list[int]:
 
 def test_draws_the_requested_number_per_class_and_no_audited_example():
     examples = draw(Auxiliary(per_class=2))
-    assert examples.counts(2).tolist() == [2, 2]
+    assert examples.label_counts(2).tolist() == [2, 2]
     assert {10, 12} < set(numbers(examples)) < {10, 11, 12, 13, 15}
 
 
 def test_draws_a_total_with_the_label_shares_of_the_source():
     # 4 even and 5 odd among its 9; of 2, one each
-    assert draw(Auxiliary(total=2)).counts(2).tolist() == [1, 1]
+    assert draw(Auxiliary(total=2)).label_counts(2).tolist() == [1, 1]
 
 
 def test_draws_other_examples_under_another_seed():

@@ -22,7 +22,7 @@ from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import Candidates
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.local_dp import LocalDp
-from overheard.epsilon.epsilon import EpsilonLine, epsilon_lines
+from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
 from overheard.findings.finding import Audit
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
@@ -82,8 +82,8 @@ def external_copy(ran: AuditedCanaries, arm: str, to: Path, states: LocalDp = ST
     return copy
 
 
-def towards_server(found: Audit) -> dict[str, EpsilonLine]:
-    lines = epsilon_lines(found)
+def towards_server(found: Audit) -> dict[str, EpsilonResult]:
+    lines = epsilon_results(found)
     return {line.arm: line for line in lines if line.observers == (SERVER,)}
 
 
@@ -92,8 +92,8 @@ def test_writes_a_file_for_each_client_and_the_ground_truth(ran: AuditedCanaries
     records, truth = partition.candidates, read_truth(ran.folder)
     assert records is not None
     assert truth.members == partition.members
-    assert len(truth.canaries) == 24
-    assert not truth.are_counts_told
+    assert len(truth.candidates_digest) == 24
+    assert not truth.has_label_counts
     for number in range(3):
         own = list(truth.members[client(number)])
         file = ran.folder / f"client-{number}.npz"
@@ -126,8 +126,8 @@ def test_refuses_a_plan_without_canaries(tmp_path: Path, candidates: Candidates 
 
 def test_bounds_epsilon_for_non_iid_clients(ran: AuditedCanaries) -> None:
     lines = towards_server(ran.found)
-    assert all(line.standing == "holds" for line in lines.values())
-    (little, much) = (lines[name].bound for name in ("little", "much"))
+    assert all(line.verdict == "holds" for line in lines.values())
+    (little, much) = (lines[name].lower_bound for name in ("little", "much"))
     assert little is not None
     assert much is not None
     assert little.epsilon > 1.0
@@ -140,7 +140,7 @@ def test_an_external_recording_has_the_bound_of_the_simulation(
     copy = external_copy(ran, "little", tmp_path / "run", WEAK)
     found = audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
     (line,), simulated = towards_server(found).values(), towards_server(ran.found)["little"]
-    assert (line.standing, line.bound) == ("holds", simulated.bound)
+    assert (line.verdict, line.lower_bound) == ("holds", simulated.lower_bound)
 
 
 def test_detects_that_a_recording_lacks_its_stated_noise(
@@ -156,7 +156,7 @@ def test_detects_that_a_recording_lacks_its_stated_noise(
         )
         for arm in ("little", "much")
     }
-    standing = {arm: towards_server(one)["recorded"].standing for arm, one in audits.items()}
+    standing = {arm: towards_server(one)["recorded"].verdict for arm, one in audits.items()}
     assert standing == {"little": "violated", "much": "holds"}
 
 
@@ -182,7 +182,7 @@ def test_without_ground_truth_there_are_claims_and_no_bound(
     assert not any(one.is_checked for one in found.findings)
     assert len(found.findings) == 6
     line = towards_server(found)["recorded"]
-    assert (line.standing, line.bound) == ("unchecked", None)
+    assert (line.verdict, line.lower_bound) == ("unchecked", None)
 
 
 def test_refuses_canaries_of_another_draw(ran: AuditedCanaries, tmp_path: Path) -> None:
@@ -273,9 +273,9 @@ def test_auditing_a_simulated_run_as_a_recording_repeats_its_claims(
     ran: AuditedCanaries, tmp_path: Path
 ) -> None:
     found = audit(PLAN, tmp_path / "out", recording=ran.runs.run("little", 0), resources=HERE)
-    bound = towards_server(found)["recorded"].bound
+    bound = towards_server(found)["recorded"].lower_bound
     assert bound is not None
-    assert bound == towards_server(ran.found)["little"].bound
+    assert bound == towards_server(ran.found)["little"].lower_bound
     claims = [
         [one.claimed for one in result.findings if one.cell.arm in ("recorded", "little")]
         for result in (found, ran.found)

@@ -63,7 +63,7 @@ def test_the_partition_is_in_the_truth_of_a_simulated_run_but_in_no_file(
         assert run.truth is not None
         for (number, who), counts in run.truth.counts.items():
             held = run.truth.examples_of(who, (number,))
-            assert held.counts(len(counts)).equal(counts)
+            assert held.label_counts(len(counts)).equal(counts)
     folder = AuditFolder(tmp_path).run(run.record.arm, run.record.seed)
     assert read_truth(folder).partition is None
     assert read_truth(folder).counts.keys() == run.truth.counts.keys()
@@ -81,7 +81,7 @@ def test_attacks_get_the_models_derived_from_distilled_data(tmp_path: Path):
     assert record.enforced_at == "client"
     view = told.transcript.seen_by(SERVER)
     assert weights.rounds == (0, 1)
-    assert told.rounds == view.heard(client(0)) == (0, 1, 2)
+    assert told.rounds == view.rounds_with_updates(client(0)) == (0, 1, 2)
     assert told.record.answers == 9
     counts = weights.truth.counts
     assert told.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()

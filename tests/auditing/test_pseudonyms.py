@@ -15,10 +15,18 @@ from overheard.core.messages import (
     Broadcast,
     DistilledSet,
     Message,
-    Missing,
+    MissingReply,
     Update,
 )
-from overheard.core.parties import COHORT, SERVER, Party, client, is_shadow, party, shadow
+from overheard.core.parties import (
+    COHORT,
+    SERVER,
+    Party,
+    client,
+    is_shadow_device,
+    parse_party,
+    shadow_device,
+)
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth, Partition
@@ -29,12 +37,12 @@ TO_SERVER = frozenset({SERVER})
 def said(rounds: int, clients: int, absent: Sequence[tuple[int, int]] = ()) -> Transcript:
     """The update of client c in round r is 100 r + c; one shadow device says -1 - r."""
     messages = []
-    everyone = frozenset([*map(client, range(clients)), shadow(0)])
+    everyone = frozenset([*map(client, range(clients)), shadow_device(0)])
     for number in range(rounds):
         start = Broadcast({"w": torch.tensor([float(number)])})
         messages.append(Message(number, SERVER, everyone, start))
         messages += [
-            Message(number, client(who), TO_SERVER, Missing("late"))
+            Message(number, client(who), TO_SERVER, MissingReply("late"))
             for who in range(clients)
             if (number, who) in absent
         ]
@@ -43,7 +51,7 @@ def said(rounds: int, clients: int, absent: Sequence[tuple[int, int]] = ()) -> T
             for who in range(clients)
             if (number, who) not in absent
         ]
-        messages.append(Message(number, shadow(0), TO_SERVER, update(-1 - number)))
+        messages.append(Message(number, shadow_device(0), TO_SERVER, update(-1 - number)))
     return Transcript(tuple(messages))
 
 
@@ -56,7 +64,7 @@ def truth_of(transcript: Transcript) -> GroundTruth:
     counts = {
         (message.round, message.sender): torch.tensor([number_of(message.sender), 1])
         for message in transcript.messages
-        if isinstance(message.body, Update) and not is_shadow(message.sender)
+        if isinstance(message.body, Update) and not is_shadow_device(message.sender)
     }
     who = {sender for _, sender in counts} | {client(99)}
     return GroundTruth(
@@ -109,10 +117,10 @@ def test_every_update_gets_its_own_pseudonym_in_messages_and_truth(
     answered = sum(
         (number, who) not in absent for number in range(rounds) for who in range(clients)
     )
-    mine = {who: value for who, value in values(found).items() if not is_shadow(who)}
+    mine = {who: value for who, value in values(found).items() if not is_shadow_device(who)}
     assert len(mine) == answered == len(found.truth.users) == len(found.truth.counts)
     for name, value in mine.items():
-        assert party(name) == name
+        assert parse_party(name) == name
         number, who = divmod(int(value), 100)
         assert found.truth.users[name] == f"user {who}"
         assert found.truth.counts[number, name].tolist() == [who, 1]
@@ -126,7 +134,7 @@ def test_removes_missing_updates_and_shifts_and_keeps_everything_else() -> None:
     assert found.truth.attributes == {"hand": {"user 0": "left"}}
     assert found.truth.shifts == {}
     bodies = [message.body for message in found.transcript.messages]
-    assert not any(isinstance(body, Missing) for body in bodies)
+    assert not any(isinstance(body, MissingReply) for body in bodies)
     # Two broadcasts, five updates of clients and two of the device.
     assert len(bodies) == 2 + 5 + 2
     for message in found.transcript.messages:
@@ -138,7 +146,7 @@ def test_removes_missing_updates_and_shifts_and_keeps_everything_else() -> None:
 
 def test_shadow_devices_keep_their_names() -> None:
     found = hidden(said(3, 2))
-    sent = found.transcript.seen_by(SERVER).updates(shadow(0))
+    sent = found.transcript.seen_by(SERVER).updates(shadow_device(0))
     assert {number: float(one.delta["w"]) for number, one in sent.items()} == {
         0: -1.0,
         1: -2.0,
@@ -191,13 +199,16 @@ def test_a_secure_aggregate_stays_an_aggregate() -> None:
 def test_a_run_without_updates_has_no_pseudonyms(rounds: int) -> None:
     found = hidden(said(rounds, 2, absent=[(0, 0), (0, 1)]))
     assert found.truth.users == {}
-    assert {message.sender for message in found.transcript.messages} <= {SERVER, shadow(0)}
+    assert {message.sender for message in found.transcript.messages} <= {
+        SERVER,
+        shadow_device(0),
+    }
 
 
 def test_a_distilled_set_and_its_derived_update_share_a_pseudonym() -> None:
     messages = []
     for message in said(2, 4).messages:
-        if isinstance(message.body, Update) and not is_shadow(message.sender):
+        if isinstance(message.body, Update) and not is_shadow_device(message.sender):
             number = float(number_of(message.sender))
             messages.append(replace(message, body=distilled(number)))
         messages.append(message)
@@ -208,7 +219,7 @@ def test_a_distilled_set_and_its_derived_update_share_a_pseudonym() -> None:
     updates = {
         m.sender: m.body.delta["w"]
         for m in told
-        if isinstance(m.body, Update) and not is_shadow(m.sender)
+        if isinstance(m.body, Update) and not is_shadow_device(m.sender)
     }
     assert sets.keys() == updates.keys()
     assert all(float(sets[who]) == float(updates[who]) % 100 for who in sets)
@@ -230,7 +241,7 @@ def test_the_partition_is_indexed_by_pseudonym() -> None:
         for number, who in truth.counts
     }
     found = renamed(transcript, replace(truth, partition=Partition(pool, rows)), Seed(0))
-    sent = {who: value for who, value in values(found).items() if not is_shadow(who)}
+    sent = {who: value for who, value in values(found).items() if not is_shadow_device(who)}
     assert len(sent) == 6
     for who, value in sent.items():
         assert found.truth.examples_of(who, (0, 1)).inputs.tolist() == [[value]]

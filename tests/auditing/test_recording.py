@@ -22,10 +22,10 @@ from overheard.auditing.run import audit
 from overheard.auditing.supplies import deal_examples
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.mechanism import Mechanism
-from overheard.core.messages import Broadcast, Times, Update, moved
+from overheard.core.messages import Broadcast, Timestamps, Update, apply_update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
-from overheard.epsilon.epsilon import epsilon_lines
+from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.finding import Audit
 from overheard.learning.initial import initial_weights
 from overheard.learning.models.logistic import Logistic
@@ -306,11 +306,11 @@ def elsewhere(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
                 start = dict(body.weights)
                 body = Broadcast(start | counted, {"lr": "0.1"})
             elif isinstance(body, Update):
-                arrived = moved(start, body.delta)
+                arrived = apply_update(start, body.delta)
                 delta = {name: arrived[name] - start[name] for name in start}
                 body = replace(body, delta=delta | besides)
             scribe.say(
-                message.sender, message.readers, lambda body=body: body, times=Times(1.0)
+                message.sender, message.readers, lambda body=body: body, times=Timestamps(1.0)
             )
         scribe.commit()
     scribe.close()
@@ -378,14 +378,14 @@ def test_tensors_that_are_not_parameters_count_as_traffic_only(
 
 
 def test_recomputes_the_epsilon_of_recorded_noise(unchecked: Audit):
-    (line,) = (one for one in epsilon_lines(unchecked) if one.observers == (SERVER,))
+    (line,) = (one for one in epsilon_results(unchecked) if one.observers == (SERVER,))
     found = line.accounted.recomputed
     assert found is not None
     # Noise of one clip on what a client can move by two: delta is 1e-5 at epsilon 9.997 by
     # Phi(mu / 2 - e / mu) - exp(e) Phi(-mu / 2 - e / mu) at mu = 2.
     assert found.one_round == pytest.approx(9.997, abs=0.01)
     assert line.accounted.run.rounds == 2
-    assert line.standing == "overclaimed"
+    assert line.verdict == "overclaimed"
 
 
 @pytest.mark.slow
@@ -410,7 +410,7 @@ def test_flags_recorded_mechanisms_with_broken_claims(
         copy / "transcript", replace(manifest, defenses=(replace(one, mechanism=stated),))
     )
     found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
-    lines = epsilon_lines(found)
-    assert {line.standing for line in lines} == {standing}
+    lines = epsilon_results(found)
+    assert {line.verdict for line in lines} == {standing}
     told = page(found, arms(found, Seed(0)))
     assert "Privacy claims that do not hold" in told

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from overheard.archive.layout import messages_path, transcript_folder
-from overheard.archive.seconds import read_seconds
+from overheard.archive.run_time import read_run_time
 from overheard.archive.truth import read_truth
 from overheard.auditing import supplies
 from overheard.auditing.folder import AuditFolder
@@ -33,7 +33,7 @@ from overheard.data.splits.iid import Iid
 from overheard.findings.finding import Audit, Finding, Refusal
 from overheard.findings.traffic import Traffic
 from overheard.plans.plan import Plan, ThreatPlan
-from overheard.plans.virtual import VirtualPlan
+from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
@@ -124,7 +124,7 @@ def test_secure_aggregation_refuses_claims_about_single_clients(small: Done):
     assert {finding.target for finding in findings_of(small.found, **masked)} == {COHORT}
     refused = refusals_of(small.found, **masked)
     assert {refusal.target for refusal in refused} == set(CLIENTS)
-    assert {refusal.missing for refusal in refused} == {(UPDATES.words,)}
+    assert {refusal.missing for refusal in refused} == {(UPDATES.description,)}
 
 
 def test_the_cohort_is_a_target_with_and_without_secure_aggregation(small: Done):
@@ -142,7 +142,7 @@ def test_an_observing_client_cannot_read_updates_of_others(small: Done):
     assert findings_of(small.found, observers=(client(0),)) == []
     refused = refusals_of(small.found, observers=(client(0),), arm="no defense", seed=0)
     assert [refusal.target for refusal in refused] == [client(1), client(2)]
-    assert {refusal.missing for refusal in refused} == {(UPDATES.words,)}
+    assert {refusal.missing for refusal in refused} == {(UPDATES.description,)}
 
 
 RIVAL = ThreatPlan(observers=("client/0",), attacks=(BiasInversion(),), about="cohort")
@@ -218,18 +218,18 @@ class Patient(Attack[LabelShares]):
     """Reports its progress and caches its results."""
 
     name: ClassVar[str] = "patient"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "ours"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        means, key = knowledge.means, f"{len(view.rounds()):08x}"
-        kept = means.shelf.load(key)
+        means, key = knowledge.compute, f"{len(view.rounds()):08x}"
+        kept = means.cache.load(key)
         for number in range(2 if kept is None else 0):
             means.on_progress("virtual clients", number + 1, means.virtual_clients)
-        means.shelf.save(key, {"w": torch.ones(1)})
+        means.cache.save(key, {"w": torch.ones(1)})
         bounds = Interval((0.0,) * 10, (0.5,) * 10)
         shares = torch.full((10,), 0.1)
         return {target: LabelShares(shares, bounds=bounds) for target in targets}
@@ -285,7 +285,7 @@ def test_refusals_name_the_knowledge_that_attackers_lack(tmp_path: Path):
     found = audit(changed(TINY, threats=(blind,)), tmp_path / "out", resources=HERE)
     refused = refusals_of(found, attack="bias_inversion, without auxiliary and recipe")
     assert [refusal.target for refusal in refused] == list(CLIENTS)
-    assert refused[0].missing == (AUXILIARY.words, RECIPE.words)
+    assert refused[0].missing == (AUXILIARY.description, RECIPE.description)
 
 
 def test_records_accuracy_updates_and_defenses_of_each_run(small: Done):
@@ -315,7 +315,7 @@ def test_records_traffic_and_time_of_each_run(small: Done):
         assert one.traffic == due
         assert one.seconds is not None
         assert one.seconds.wall > 0
-        assert one.seconds == read_seconds(home.run(one.arm, one.seed))
+        assert one.seconds == read_run_time(home.run(one.arm, one.seed))
     # The two runs of an arm train side by side and share the time.
     first, second, *_ = small.found.arms
     assert first.seconds == second.seconds
@@ -373,7 +373,7 @@ def test_an_interrupted_audit_resumes_to_the_same_findings(
     with pytest.raises(KeyboardInterrupt):
         audit(TINY, tmp_path / "out", resources=HERE, on_step=pull_the_plug)
     home = AuditFolder(tmp_path / "out").run("no defense", 0)
-    before = read_seconds(home)
+    before = read_run_time(home)
     assert audit(TINY, tmp_path / "out", resources=HERE) == tiny.found
     broken, whole = stamps(tmp_path / "out"), stamps(tiny.folder)
     clocks = {"runs/no_defense-seed0/seconds.json"}
@@ -381,7 +381,7 @@ def test_an_interrupted_audit_resumes_to_the_same_findings(
     for name in broken.keys() - clocks:
         assert broken[name][1] == whole[name][1]
     # No two runs take the same time; what it took before the stop is a part of it.
-    after = read_seconds(home)
+    after = read_run_time(home)
     assert before is not None
     assert after is not None
     trained_before = stop >= 2
@@ -401,7 +401,7 @@ class Fussy(Attack[LabelShares]):
     """Raises a needs error while it runs."""
 
     name: ClassVar[str] = "fussy"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "ours"
 
@@ -426,7 +426,7 @@ def test_refuses_every_claim_if_no_client_sends_an_update(tmp_path: Path):
     silent = TRAINING.model_copy(update={"failure_rate": 0.999999})
     found = audit(changed(TINY, training=silent), tmp_path / "out", resources=HERE)
     assert found.findings == ()
-    assert {one.missing for one in found.refusals} == {(UPDATES.words,)}
+    assert {one.missing for one in found.refusals} == {(UPDATES.description,)}
     assert (found.arms[0].answers, found.arms[0].missing) == (0, 6)
 
 
@@ -508,7 +508,7 @@ def test_refusals_include_the_control(shifting: Done):
     for where in ({"arm": "secure aggregation"}, {"observers": (client(1),)}):
         refused = refusals_of(shifting.found, attack="pull", seed=0, **where)
         assert {one.cell.is_control for one in refused} == {False, True}
-        assert {one.missing for one in refused} == {(UPDATES.words,)}
+        assert {one.missing for one in refused} == {(UPDATES.description,)}
 
 
 def test_the_control_is_a_separate_run_without_a_shift(shifting: Done):

@@ -11,7 +11,7 @@ from overheard.auditing.progress import Step
 from overheard.auditing.run import audit
 from overheard.auditing.simulate import knowledge, simulate
 from overheard.core.messages import Update
-from overheard.core.parties import client, is_shadow
+from overheard.core.parties import client, is_shadow_device
 from overheard.data.datasets.own import Own
 from overheard.data.partition.people import People
 from overheard.findings.finding import Audit, Finding
@@ -128,18 +128,20 @@ def test_a_recorded_run_with_users_gives_the_same_claims(named: Done, tmp_path: 
 def test_only_the_attacker_knows_the_shadow_devices(tmp_path: Path):
     plan = plan_of(tmp_path, NAMING, people=KNOWN)
     transcript, truth = simulate(plan, folder=tmp_path / "run", resources=HERE)
-    known = knowledge(plan, resources=HERE).people
+    known = knowledge(plan, resources=HERE).known_users
     sent = {m.sender for m in transcript.messages if isinstance(m.body, Update)}
-    assert set(filter(is_shadow, sent)) == known.devices.keys()
-    assert len(known.devices) == 5 + 1
-    assert not any(is_shadow(who) for who in truth.users)
-    assert not any(is_shadow(who) for _, who in truth.counts)
-    assert set(known.devices.values()) == known.priors.keys() | known.holdout.keys()
-    assert known.attributes["hand"].keys() == known.examples().keys()
+    assert set(filter(is_shadow_device, sent)) == known.shadow_devices.keys()
+    assert len(known.shadow_devices) == 5 + 1
+    assert not any(is_shadow_device(who) for who in truth.users)
+    assert not any(is_shadow_device(who) for _, who in truth.counts)
+    assert (
+        set(known.shadow_devices.values()) == known.prior_examples.keys() | known.holdout.keys()
+    )
+    assert known.attributes["hand"].keys() == known.all_prior_examples().keys()
     assert truth.attributes["hand"] == {
         user: "left" if number % 2 == 0 else "right" for number, user in enumerate(USERS)
     }
-    assert len(set(truth.users.values()) - known.priors.keys()) == 1
+    assert len(set(truth.users.values()) - known.prior_examples.keys()) == 1
 
 
 def test_refuses_users_that_never_take_part(tmp_path: Path):

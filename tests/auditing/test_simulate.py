@@ -10,8 +10,8 @@ from torch import Tensor
 from overheard.auditing.knowledge import knowledge_of
 from overheard.auditing.simulate import federation_of, simulate
 from overheard.auditing.supplies import Resources, deal_examples, load_data, supply
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import PlanError
-from overheard.core.means import Means, MemoryShelf
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.prior import Prior
@@ -25,8 +25,8 @@ from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.dropout import Dropout
 from overheard.defenses.label_smoothing import LabelSmoothing
 from overheard.learning.models.mlp import Mlp
-from overheard.plans.plan import ArmPlan, Known, ThreatPlan
-from overheard.plans.virtual import RecipePlan, VirtualPlan
+from overheard.plans.plan import ArmPlan, KnownPart, ThreatPlan
+from overheard.plans.virtual_plan import RecipePlan, VirtualPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from tests.auditing.conftest import HERE, supplies_of
 from tests.auditing.peopled import NAMING, plan_of
@@ -151,7 +151,7 @@ def test_auxiliary_examples_equal_no_client_or_test_example(seed: int):
     ],
 )
 def test_an_attacker_knows_exactly_what_its_threat_grants(
-    knows: tuple[Known, ...], there: set[str]
+    knows: tuple[KnownPart, ...], there: set[str]
 ):
     threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows)
     known = knowledge_of(OPEN, 0, supplies_of(TINY), threat)
@@ -195,17 +195,17 @@ def test_the_plan_configures_the_virtual_clients():
     virtual = VirtualPlan(clients=7, splits=(Dirichlet(alpha=0.1),), examples=(5, 9))
     threat = SERVER_ALONE.model_copy(update={"virtual": virtual})
     resources = Resources(device="cpu", workers=3, cluster="local")
-    supplies = supply(TINY, resources, MemoryShelf())
+    supplies = supply(TINY, resources, MemoryTensorCache())
     known = knowledge_of(OPEN, 4, supplies, threat)
     assert known.prior == Prior((Dirichlet(alpha=0.1),), (5, 9))
-    assert known.means == Means(
+    assert known.compute == ComputeSettings(
         Seed(4).child("bank"), 7, device="cpu", workers=3, cluster="local"
     )
     # One shelf for all arms and threats; the same seed, so that attacks share what is on it.
     other = knowledge_of(MASKED, 4, supplies, SERVER_ALONE)
-    assert known.means.shelf is other.means.shelf is supplies.shelf
-    assert other.means.seed == known.means.seed
-    assert knowledge_of(OPEN, 5, supplies, threat).means.seed != known.means.seed
+    assert known.compute.cache is other.compute.cache is supplies.shelf
+    assert other.compute.seed == known.compute.seed
+    assert knowledge_of(OPEN, 5, supplies, threat).compute.seed != known.compute.seed
 
 
 def test_known_defenses_change_the_assumed_recipes():
@@ -213,11 +213,11 @@ def test_known_defenses_change_the_assumed_recipes():
     plan = changed(TINY, arms=(OPEN, smooth))
     guesses = VirtualPlan(recipes=(RecipePlan(rate=0.3),))
 
-    def guessed(*knows: Known) -> tuple[Recipe, ...]:
+    def guessed(*knows: KnownPart) -> tuple[Recipe, ...]:
         threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows, virtual=guesses)
         known = knowledge_of(smooth, 0, supplies_of(plan), threat)
         assert known.recipe is None
-        return known.recipes()
+        return known.candidate_recipes()
 
     assert guessed("auxiliary") == (Recipe(0.3, 1, 32),)
     assert guessed("auxiliary", "defenses")[0].label_smoothing > 0
@@ -254,7 +254,7 @@ def test_auxiliary_examples_may_come_from_another_data_set(tmp_path: Path):
     plan = changed(TINY, threats=(threat,))
     known = knowledge_of(OPEN, 0, supplies_of(plan), threat).auxiliary
     assert known is not None
-    assert known.counts(10).tolist() == [4] * 10
+    assert known.label_counts(10).tolist() == [4] * 10
     dealt = deal_examples(plan, load_data(plan, HERE), 0).auxiliary
     assert not torch.equal(known.inputs, dealt.inputs)
 
@@ -301,8 +301,8 @@ def test_partitions_by_the_split_of_the_plan():
     dataset = load_data(even, HERE)
     skewed, alike = (deal_examples(plan, dataset, 0) for plan in (TINY, even))
     # Of 20 to 30 examples of ten digits, an even share is 2 to 3.
-    assert int(alike.held(0, 0).counts(10).max()) <= 4
-    assert int(skewed.held(0, 0).counts(10).max()) > 4
+    assert int(alike.held(0, 0).label_counts(10).max()) <= 4
+    assert int(skewed.held(0, 0).label_counts(10).max()) > 4
 
 
 def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
@@ -313,12 +313,12 @@ def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
     assert run.who is not None
     assert control.who is not None
     assert run.who.users == control.who.users
-    known = knowledge_of(plan.arms[0], 0, supplies_of(plan), NAMING).people
+    known = knowledge_of(plan.arms[0], 0, supplies_of(plan), NAMING).known_users
     for who in (run.who.known, control.who.known):
-        assert list(who.priors) == list(known.priors)
-        assert who.devices == known.devices
-        for name, prior in who.examples().items():
-            assert torch.equal(prior.inputs, known.examples()[name].inputs)
+        assert list(who.prior_examples) == list(known.prior_examples)
+        assert who.shadow_devices == known.shadow_devices
+        for name, prior in who.all_prior_examples().items():
+            assert torch.equal(prior.inputs, known.all_prior_examples()[name].inputs)
     # Clients hold others, shadow devices the same.
     assert not torch.equal(run.rows[0][0], control.rows[0][0])
     assert len(run.rows[0]) == 6 + 5 + 1

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from overheard.archive.atomic import partial
+from overheard.archive.atomic import partial_path
 from overheard.archive.layout import seconds_path
-from overheard.archive.seconds import Seconds, read_seconds, write_seconds
+from overheard.archive.run_time import RunTime, read_run_time, write_run_time
 from overheard.auditing.stopwatch import Stopwatch, core_seconds
 
 LINUX = pytest.mark.skipif(
@@ -19,14 +19,14 @@ LINUX = pytest.mark.skipif(
 
 
 def wall(folder: Path) -> float:
-    seconds = read_seconds(folder)
+    seconds = read_run_time(folder)
     assert seconds is not None
     return seconds.wall
 
 
 def test_each_lap_adds_to_a_run_that_starts_at_zero(tmp_path: Path):
     watch = Stopwatch([tmp_path])
-    assert read_seconds(tmp_path) == Seconds(0.0, 0.0)
+    assert read_run_time(tmp_path) == RunTime(0.0, 0.0)
     taken = []
     for _ in range(2):
         time.sleep(0.05)
@@ -37,7 +37,7 @@ def test_each_lap_adds_to_a_run_that_starts_at_zero(tmp_path: Path):
 
 def test_an_interrupted_run_continues_its_time(recording: Path, tmp_path: Path):
     folder = shutil.copytree(recording, tmp_path / "run")
-    write_seconds(folder, Seconds(100.0, 50.0))
+    write_run_time(folder, RunTime(100.0, 50.0))
     begun = time.perf_counter()
     watch = Stopwatch([folder])
     time.sleep(0.05)
@@ -47,7 +47,7 @@ def test_an_interrupted_run_continues_its_time(recording: Path, tmp_path: Path):
 
 def test_replaces_a_file_that_a_kill_left_unfinished(recording: Path, tmp_path: Path):
     folder = shutil.copytree(recording, tmp_path / "run")
-    taken, half = wall(folder), partial(seconds_path(folder))
+    taken, half = wall(folder), partial_path(seconds_path(folder))
     half.write_text('{"wa')
     Stopwatch([folder])
     assert not half.exists()
@@ -70,7 +70,7 @@ def test_unmeasured_rounds_leave_a_run_unmeasured(recording: Path, tmp_path: Pat
     folder = shutil.copytree(recording, tmp_path / "run")
     seconds_path(folder).unlink()
     Stopwatch([folder, tmp_path / "new"]).lap()
-    assert read_seconds(folder) is None
+    assert read_run_time(folder) is None
     assert wall(tmp_path / "new") > 0
 
 

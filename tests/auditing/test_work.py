@@ -9,8 +9,8 @@ from overheard.core.errors import PlanError
 from overheard.data.partition.people import People
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.by_user import ByUser
-from overheard.plans.kinds import question_of
 from overheard.plans.plan import Plan, ThreatPlan
+from overheard.plans.registries import question_of_attack
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from tests.auditing.peopled import Likeness, Resemblance
 from tests.auditing.plans import DATA, MASKED, OPEN, TINY, changed
@@ -46,24 +46,30 @@ def test_other_plans_have_no_control(uncontrolled: Plan):
 
 
 def test_only_shift_attacks_run_on_controls_and_never_on_single_rounds():
-    assert [listens(question_of(ASKS), True), listens(question_of(ASKS), False)] == [True, True]
-    assert [listens(question_of(DOES_NOT), True), listens(question_of(DOES_NOT), False)] == [
+    assert [
+        listens(question_of_attack(ASKS), True),
+        listens(question_of_attack(ASKS), False),
+    ] == [True, True]
+    assert [
+        listens(question_of_attack(DOES_NOT), True),
+        listens(question_of_attack(DOES_NOT), False),
+    ] == [
         False,
         True,
     ]
-    assert rounds_alone(BOTH, question_of(ASKS), (0, 2)) == ()
-    assert rounds_alone(BOTH, question_of(DOES_NOT), (0, 2)) == (0, 2)
+    assert rounds_alone(BOTH, question_of_attack(ASKS), (0, 2)) == ()
+    assert rounds_alone(BOTH, question_of_attack(DOES_NOT), (0, 2)) == (0, 2)
     never = BOTH.model_copy(update={"by_round": False})
-    assert rounds_alone(never, question_of(DOES_NOT), (0, 2)) == ()
+    assert rounds_alone(never, question_of_attack(DOES_NOT), (0, 2)) == ()
 
 
 def test_single_rounds_are_evenly_spaced_over_the_run():
     some = ThreatPlan(attacks=(ASKS, DOES_NOT), by_round=3)
-    assert rounds_alone(some, question_of(DOES_NOT), range(101)) == (0, 50, 100)
-    assert rounds_alone(some, question_of(DOES_NOT), range(2)) == (0, 1)
-    assert rounds_alone(some, question_of(ASKS), range(101)) == ()
+    assert rounds_alone(some, question_of_attack(DOES_NOT), range(101)) == (0, 50, 100)
+    assert rounds_alone(some, question_of_attack(DOES_NOT), range(2)) == (0, 1)
+    assert rounds_alone(some, question_of_attack(ASKS), range(101)) == ()
     one = ThreatPlan(attacks=(DOES_NOT,), by_round=1)
-    assert rounds_alone(one, question_of(DOES_NOT), range(101)) == (100,)
+    assert rounds_alone(one, question_of_attack(DOES_NOT), range(101)) == (100,)
     # Of 101 rounds one cell of all, and three; of the other attack one.
     assert cells(plan(threats=(some,)), 101, False) == 1 + 3 + 1
 
@@ -96,11 +102,14 @@ def test_a_run_of_users_has_a_control_if_an_attack_asks_for_identities():
 
 def test_identity_attacks_run_on_controls_and_never_on_single_rounds():
     for attack in (Resemblance(), Likeness()):
-        assert [listens(question_of(attack), True), listens(question_of(attack), False)] == [
+        assert [
+            listens(question_of_attack(attack), True),
+            listens(question_of_attack(attack), False),
+        ] == [
             True,
             True,
         ]
-        assert rounds_alone(WHO, question_of(attack), range(2)) == ()
+        assert rounds_alone(WHO, question_of_attack(attack), range(2)) == ()
     # Of the run one cell each of two attacks and three of the other, of the control two.
     assert cells(of_people(WHO), 2, False) == 1 + 3 + 1
     assert cells(of_people(WHO), 2, True) == 2

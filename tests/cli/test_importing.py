@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from overheard.archive.layout import committed_rounds
+from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
 from overheard.core.messages import Broadcast, Update
 from tests.cli.conftest import CPU, Command, assert_mendable
@@ -43,7 +43,7 @@ def test_prints_a_summary_of_the_import_and_the_next_step(
 def test_prints_nothing_if_quiet(overheard: Command, exported: Path, tmp_path: Path):
     said = overheard("import", exported, "--out", tmp_path / "run", "--quiet")
     assert (said.code, said.out, said.err) == (0, "", "")
-    assert committed_rounds(tmp_path / "run") == 2
+    assert count_committed_rounds(tmp_path / "run") == 2
 
 
 def test_refuses_torch_files_and_says_how_to_convert_them(

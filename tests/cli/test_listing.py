@@ -4,19 +4,21 @@ from typing import Any
 
 import pytest
 
-from overheard.core.kind import Kind
+from overheard.core.plugin_registry import PluginRegistry
 from overheard.papers.find import papers
-from overheard.plans.kinds import KINDS
+from overheard.plans.registries import REGISTRIES
 from tests.cli.conftest import Command
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_lists_every_part_with_its_settings_and_source(overheard: Command, kind: Kind[Any]):
+@pytest.mark.parametrize("kind", REGISTRIES, ids=lambda kind: kind.name)
+def test_lists_every_part_with_its_settings_and_source(
+    overheard: Command, kind: PluginRegistry[Any]
+):
     said = overheard("list", kind.name)
     assert said.code == 0
     assert said.err == ""
     lines = said.out.splitlines()
-    for name, part in kind.parts().items():
+    for name, part in kind.plugins().items():
         assert name in lines
         assert part.source.split()[0] in said.out
 

@@ -13,7 +13,14 @@ from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
 from overheard.auditing.run import audit
 from overheard.auditing.supplies import Resources
-from overheard.core.messages import Body, Broadcast, Evaluation, Message, Times, Update
+from overheard.core.messages import (
+    Broadcast,
+    Evaluation,
+    Message,
+    MessageBody,
+    Timestamps,
+    Update,
+)
 from overheard.core.parties import SERVER, Party, client
 from tests.archive.hostile import recorded
 from tests.auditing.plans import MASKED, TINY, changed
@@ -125,19 +132,21 @@ def test_lists_all_metadata_with_its_readers(overheard: Command, tmp_path: Path)
 
 
 def spoken(
-    folder: Path, bodies: dict[Party, list[Body]], seconds: dict[Party, float] | None = None
+    folder: Path,
+    bodies: dict[Party, list[MessageBody]],
+    seconds: dict[Party, float] | None = None,
 ) -> Path:
     """Record a run in which each client sends one of these bodies per round."""
     weights, everyone = {"w": torch.zeros(2)}, frozenset(bodies)
     manifest = Manifest(None, "", None, (), (SERVER, *bodies), rounds=None)
     recorder = Recorder(folder, manifest)
     for number in range(max(map(len, bodies.values()))):
-        with recorder.round() as now:
-            now.send(Message(number, SERVER, everyone, Broadcast(weights), Times(10.0)))
+        with recorder.open_round() as now:
+            now.record(Message(number, SERVER, everyone, Broadcast(weights), Timestamps(10.0)))
             for who, said in bodies.items():
-                times = Times(None, 10.0 + seconds[who]) if seconds else None
+                times = Timestamps(None, 10.0 + seconds[who]) if seconds else None
                 if number < len(said):
-                    now.send(Message(number, who, frozenset({SERVER}), said[number], times))
+                    now.record(Message(number, who, frozenset({SERVER}), said[number], times))
     return folder
 
 
@@ -165,11 +174,11 @@ def test_pseudonyms_of_one_round_are_not_reported_as_linkable(
     assert "1 of 2 appear in more than one round" in said
     recorder = Recorder(tmp_path / "new", Manifest(None, "", None, (), (SERVER,), rounds=None))
     for number in range(2):
-        with recorder.round() as now:
+        with recorder.open_round() as now:
             weights = {"w": torch.zeros(2)}
-            now.send(Message(number, SERVER, frozenset(), Broadcast(weights)))
+            now.record(Message(number, SERVER, frozenset(), Broadcast(weights)))
             who = Party(f"anon/{number}")
-            now.send(Message(number, who, frozenset({SERVER}), update(None)))
+            now.record(Message(number, who, frozenset({SERVER}), update(None)))
     assert "none of 2 appears in more than one round" in flat(
         overheard("show", tmp_path / "new").out
     )
@@ -178,9 +187,9 @@ def test_pseudonyms_of_one_round_are_not_reported_as_linkable(
 def test_reports_no_metadata_if_there_is_none(overheard: Command, tmp_path: Path):
     manifest = Manifest(None, "", None, (), (SERVER, client(0)), rounds=1)
     recorder = Recorder(tmp_path / "run", manifest)
-    with recorder.round() as now:
-        now.send(Message(0, SERVER, frozenset({client(0)}), Broadcast({"w": torch.zeros(2)})))
-        now.send(Message(0, client(0), frozenset({SERVER}), update(None)))
+    with recorder.open_round() as now:
+        now.record(Message(0, SERVER, frozenset({client(0)}), Broadcast({"w": torch.zeros(2)})))
+        now.record(Message(0, client(0), frozenset({SERVER}), update(None)))
     said = overheard("show", tmp_path / "run").out
     assert "The messages contain nothing but weights." in said
 

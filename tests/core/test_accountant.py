@@ -6,16 +6,16 @@ import sys
 import pytest
 
 from overheard.core.accountant import (
-    account,
+    account_mechanism,
+    format_epsilon,
     gaussian_epsilon,
     renyi_epsilon,
     sampled_epsilon,
-    told,
 )
-from overheard.core.defense import Run
+from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import Mechanism
-from tests.core.closed_epsilon import closed_epsilon
+from tests.core.closed_form_epsilon import closed_epsilon
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,13 @@ def test_a_lower_sampling_rate_gives_a_lower_epsilon(rounds: int) -> None:
 
 
 def test_epsilons_are_rounded_up_and_meaningless_ones_marked() -> None:
-    assert [told(epsilon) for epsilon in (0.0, 1.001, 50.0)] == ["0.00", "1.01", "50.00"]
-    assert told(50.001) == "50.01 (no protection)"
-    assert told(1000.1) == told(math.inf) == "above 1000 (no protection)"
+    assert [format_epsilon(epsilon) for epsilon in (0.0, 1.001, 50.0)] == [
+        "0.00",
+        "1.01",
+        "50.00",
+    ]
+    assert format_epsilon(50.001) == "50.01 (no protection)"
+    assert format_epsilon(1000.1) == format_epsilon(math.inf) == "above 1000 (no protection)"
 
 
 def test_the_error_without_the_accountant_says_what_to_install(
@@ -86,19 +90,24 @@ def test_renyi_epsilon_is_above_the_exact_one_and_above_pld(
 
 def test_replacing_a_client_has_a_sensitivity_of_two_clips() -> None:
     # Sensitivity 2 clips: mu = sqrt(4) * 2 / 4 = 1, and 2 / 4 of one round.
-    found = account(Mechanism(4.0, 3.0, 1e-5, "client", "client"), Run(4, 1.0)).recomputed
+    found = account_mechanism(
+        Mechanism(4.0, 3.0, 1e-5, "client", "client"), RunParameters(4, 1.0)
+    ).recomputed
     assert found is not None
     assert found.pld == pytest.approx(closed_epsilon(1.0, 1e-5), rel=1e-3)
     assert found.one_round == pytest.approx(closed_epsilon(0.5, 1e-5), rel=1e-3)
     assert found.pld <= found.rdp
-    assert found.drawn is None
+    assert found.subsampled is None
 
 
 @pytest.mark.slow
 def test_local_steps_count_like_rounds() -> None:
     often = Mechanism(4.0, 1.0, 1e-5, "client", "client", moves=1.0, unit="record", steps=4)
     once = Mechanism(4.0, 1.0, 1e-5, "client", "client", moves=1.0, unit="record")
-    one, other = account(often, Run(3, 1.0)), account(once, Run(12, 1.0))
+    one, other = (
+        account_mechanism(often, RunParameters(3, 1.0)),
+        account_mechanism(once, RunParameters(12, 1.0)),
+    )
     assert one.recomputed is not None
     assert other.recomputed is not None
     assert one.recomputed.pld == other.recomputed.pld
@@ -108,19 +117,23 @@ def test_local_steps_count_like_rounds() -> None:
 
 @pytest.mark.slow
 def test_sampling_lowers_epsilon_only_if_it_is_secret() -> None:
-    run = Run(20, 0.1, sampling_rate=0.1)
-    secret = account(Mechanism(4.0, 1.0, 1e-5, "server", "client", is_drawn=True), run)
-    known = account(Mechanism(4.0, 1.0, 1e-5, "client", "client"), run)
+    run = RunParameters(20, 0.1, sampling_rate=0.1)
+    secret = account_mechanism(
+        Mechanism(4.0, 1.0, 1e-5, "server", "client", is_drawn=True), run
+    )
+    known = account_mechanism(Mechanism(4.0, 1.0, 1e-5, "client", "client"), run)
     assert secret.recomputed is not None
     assert known.recomputed is not None
-    assert secret.recomputed.drawn is not None
-    assert secret.recomputed.drawn < 0.5 * secret.recomputed.pld
-    assert known.recomputed.drawn is None
+    assert secret.recomputed.subsampled is not None
+    assert secret.recomputed.subsampled < 0.5 * secret.recomputed.pld
+    assert known.recomputed.subsampled is None
     assert known.recomputed.pld == secret.recomputed.pld
 
 
 def test_epsilon_without_noise_is_infinite() -> None:
-    found = account(Mechanism(0.0, 1.0, 1e-5, "server", "client", is_drawn=True), Run(2, 1.0))
+    found = account_mechanism(
+        Mechanism(0.0, 1.0, 1e-5, "server", "client", is_drawn=True), RunParameters(2, 1.0)
+    )
     assert found.recomputed is not None
     assert found.recomputed.pld == found.recomputed.rdp == math.inf
 
@@ -129,5 +142,7 @@ def test_without_the_accountant_nothing_is_recomputed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    accounted = account(Mechanism(4.0, 1.0, 1e-5, "client", "client"), Run(2, 1.0))
+    accounted = account_mechanism(
+        Mechanism(4.0, 1.0, 1e-5, "client", "client"), RunParameters(2, 1.0)
+    )
     assert accounted.recomputed is None

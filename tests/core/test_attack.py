@@ -44,8 +44,8 @@ ALL = Knowledge(
     build_model=lambda: nn.Linear(1, 2),
     auxiliary=Examples(torch.zeros(2, 1), torch.tensor([0, 1])),
     recipe=Recipe(rate=0.1, epochs=1, batch=1),
-    people=KnownUsers({"ann": PRIOR, "bob": PRIOR}),
-    candidates=PRIOR,
+    known_users=KnownUsers({"ann": PRIOR, "bob": PRIOR}),
+    candidate_records=PRIOR,
 )
 
 
@@ -59,7 +59,7 @@ class Greedy(Attack[LabelShares]):
     """Has every need except distilled sets."""
 
     name: ClassVar[str] = "greedy"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset(NEEDS) - {DISTILLED}
     source: ClassVar[str] = "test"
 
@@ -75,7 +75,7 @@ class Modest(Attack[LabelShares]):
     """Has no needs."""
 
     name: ClassVar[str] = "modest"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset[Need]()
     source: ClassVar[str] = "test"
 
@@ -113,9 +113,9 @@ def test_all_needs_can_be_met():
             replace(ALL, recipe=Recipe(0.1, 1, 8, loss="squared_error")),
             CROSS_ENTROPY,
         ),
-        (replace(ALL, candidates=None), CANDIDATES),
-        (replace(ALL, people=KnownUsers()), USERS),
-        (replace(ALL, people=KnownUsers({"ann": PRIOR}, {"cem": PRIOR})), USERS),
+        (replace(ALL, candidate_records=None), CANDIDATES),
+        (replace(ALL, known_users=KnownUsers()), USERS),
+        (replace(ALL, known_users=KnownUsers({"ann": PRIOR}, {"cem": PRIOR})), USERS),
     ],
     ids=[
         "no examples",
@@ -129,7 +129,7 @@ def test_all_needs_can_be_met():
     ],
 )
 def test_names_the_one_need_that_is_not_met(knowledge: Knowledge, need: Need):
-    assert missing_needs(Greedy(), WHOLE, ONE, knowledge) == (need.words,)
+    assert missing_needs(Greedy(), WHOLE, ONE, knowledge) == (need.description,)
 
 
 @final
@@ -138,7 +138,7 @@ class OnSets(Attack[LabelShares]):
     """Reads distilled sets."""
 
     name: ClassVar[str] = "on_sets"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({DISTILLED})
     source: ClassVar[str] = "test"
 
@@ -151,28 +151,28 @@ class OnSets(Attack[LabelShares]):
 def test_a_distilled_set_needs_the_servers_of_the_same_round():
     body = DistilledSet(torch.ones(1, 1), torch.ones(1, 2), torch.ones(1), torch.ones(1))
     from_client = Message(1, ONE, frozenset({SERVER}), body)
-    for round, missing in ((1, ()), (0, (DISTILLED.words,))):
+    for round, missing in ((1, ()), (0, (DISTILLED.description,))):
         shared = Message(round, SERVER, frozenset({ONE}), body)
         assert missing_needs(OnSets(), server_view(from_client, shared), ONE, ALL) == missing
-    assert missing_needs(OnSets(), server_view(UPDATE), ONE, ALL) == (DISTILLED.words,)
+    assert missing_needs(OnSets(), server_view(UPDATE), ONE, ALL) == (DISTILLED.description,)
 
 
 def test_without_recipe_and_candidate_recipes_both_are_missing():
     assert missing_needs(Greedy(), WHOLE, ONE, replace(ALL, recipe=None)) == (
-        RECIPE.words,
-        RECIPES.words,
+        RECIPE.description,
+        RECIPES.description,
     )
 
 
 def test_updates_are_missing_for_a_target_without_updates():
-    assert missing_needs(Greedy(), WHOLE, client(2), ALL) == (UPDATES.words,)
+    assert missing_needs(Greedy(), WHOLE, client(2), ALL) == (UPDATES.description,)
 
 
 def test_needs_the_broadcast_of_a_round_with_an_update():
     another = Message(1, SERVER, frozenset({ONE}), Broadcast(WEIGHTS))
-    assert missing_needs(Greedy(), server_view(UPDATE), ONE, ALL) == (BROADCASTS.words,)
+    assert missing_needs(Greedy(), server_view(UPDATE), ONE, ALL) == (BROADCASTS.description,)
     assert missing_needs(Greedy(), server_view(another, UPDATE), ONE, ALL) == (
-        BROADCASTS.words,
+        BROADCASTS.description,
     )
 
 
@@ -180,7 +180,7 @@ def test_an_aggregate_counts_as_an_update_of_the_cohort_only():
     summed = Aggregate(WEIGHTS, frozenset({ONE, client(2)}))
     view = server_view(BROADCAST, Message(0, COHORT, frozenset({SERVER}), summed))
     assert missing_needs(Greedy(), view, COHORT, ALL) == ()
-    assert missing_needs(Greedy(), view, ONE, ALL) == (UPDATES.words,)
+    assert missing_needs(Greedy(), view, ONE, ALL) == (UPDATES.description,)
 
 
 def test_an_attack_that_needs_nothing_can_always_run():
@@ -193,4 +193,4 @@ def test_the_refusal_names_attack_target_and_every_missing_need():
     message = str(refused.value)
     assert message.startswith("greedy on client/1 needs ")
     for need in (UPDATES, AUXILIARY, MODEL, RECIPE, USERS):
-        assert need.words in message
+        assert need.description in message

@@ -12,7 +12,7 @@ THREE = Examples(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), torch.tenso
 
 
 def test_counts_labels_without_examples_as_zero():
-    assert THREE.counts(4).tolist() == [1, 0, 2, 0]
+    assert THREE.label_counts(4).tolist() == [1, 0, 2, 0]
     assert len(THREE) == 3
 
 
@@ -32,7 +32,7 @@ def test_takes_no_rows_as_no_examples():
     nothing = THREE.take(torch.tensor([], dtype=torch.long))
     assert len(nothing) == 0
     assert nothing.inputs.shape == (0, 2)
-    assert nothing.counts(3).tolist() == [0, 0, 0]
+    assert nothing.label_counts(3).tolist() == [0, 0, 0]
 
 
 def test_refuses_an_input_without_a_label():
@@ -46,5 +46,5 @@ def test_counts_do_not_depend_on_the_order_and_sum_to_the_length(labels: list[in
     order = list(range(len(labels)))
     random.shuffle(order)
     shuffled = examples.take(torch.tensor(order, dtype=torch.long))
-    assert shuffled.counts(6).tolist() == examples.counts(6).tolist()
-    assert int(examples.counts(6).sum()) == len(labels)
+    assert shuffled.label_counts(6).tolist() == examples.label_counts(6).tolist()
+    assert int(examples.label_counts(6).sum()) == len(labels)

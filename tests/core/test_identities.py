@@ -50,7 +50,7 @@ def test_takes_any_finite_scores(scores: list[float]) -> None:
     claim = Identity(users, torch.tensor(scores))
     assert claim.candidates() == users
     assert claim.numbers() == tuple(torch.tensor(scores).tolist())
-    assert claim.none_of_them() is None
+    assert claim.unknown_probability() is None
 
 
 @pytest.mark.parametrize("unseen", [-0.01, 1.01, math.nan])
@@ -61,14 +61,14 @@ def test_refuses_an_invalid_probability(unseen: float) -> None:
 
 @pytest.mark.parametrize("unseen", [0.0, 0.5, 1.0])
 def test_returns_the_probability_of_an_unknown_user(unseen: float) -> None:
-    assert Identity(USERS, torch.zeros(2), unseen).none_of_them() == unseen
+    assert Identity(USERS, torch.zeros(2), unseen).unknown_probability() == unseen
 
 
 def test_the_candidates_of_a_link_are_other_targets() -> None:
     claim = SameSender((client(3), client(5)), torch.tensor([0.25, -1.0]))
     assert claim.candidates() == (client(3), client(5))
     assert claim.numbers() == (0.25, -1.0)
-    assert claim.none_of_them() is None
+    assert claim.unknown_probability() is None
 
 
 @pytest.mark.parametrize(

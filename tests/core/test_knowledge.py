@@ -14,14 +14,14 @@ def labelled(*labels: int) -> Examples:
 
 def test_auxiliary_shares_are_the_shares_of_the_auxiliary_labels():
     # two of label 0, none of 1, two of 2
-    shares = Knowledge(3, auxiliary=labelled(0, 2, 2, 0)).auxiliary_shares()
+    shares = Knowledge(3, auxiliary=labelled(0, 2, 2, 0)).auxiliary_label_shares()
     assert shares is not None
     assert shares.tolist() == [0.5, 0.0, 0.5]
 
 
 @pytest.mark.parametrize("auxiliary", [None, labelled()])
 def test_without_auxiliary_examples_there_are_no_shares(auxiliary: Examples | None):
-    assert Knowledge(3, auxiliary=auxiliary).auxiliary_shares() is None
+    assert Knowledge(3, auxiliary=auxiliary).auxiliary_label_shares() is None
 
 
 @pytest.mark.parametrize("classes", [1, 0, -1])
@@ -36,6 +36,6 @@ def test_no_defenses_differ_from_unknown_defenses():
 
 
 def test_by_default_no_user_and_no_background_is_known():
-    assert Knowledge(2).people == KnownUsers()
-    assert Knowledge(2).people.examples() == {}
+    assert Knowledge(2).known_users == KnownUsers()
+    assert Knowledge(2).known_users.all_prior_examples() == {}
     assert Knowledge(2).background is None

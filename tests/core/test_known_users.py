@@ -7,7 +7,7 @@ import torch
 
 from overheard.core.examples import Examples
 from overheard.core.known_users import KnownUsers
-from overheard.core.parties import shadow
+from overheard.core.parties import shadow_device
 
 SOME = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
 
@@ -20,7 +20,7 @@ def test_refuses_a_user_who_is_both_candidate_and_holdout() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"devices": {shadow(0): "eva"}},
+        {"devices": {shadow_device(0): "eva"}},
         {"embeddings": {"eva": torch.zeros(3)}},
         {"attributes": {"hand": {"ann": "left", "eva": "right"}}},
     ],
@@ -34,10 +34,10 @@ def test_refuses_knowledge_of_a_user_without_prior_examples(given: dict[str, Any
 
 def test_candidates_come_before_holdout_users() -> None:
     known = KnownUsers({"cem": SOME, "ann": SOME}, {"bob": SOME})
-    assert list(known.examples()) == ["cem", "ann", "bob"]
-    assert all(one is SOME for one in known.examples().values())
+    assert list(known.all_prior_examples()) == ["cem", "ann", "bob"]
+    assert all(one is SOME for one in known.all_prior_examples().values())
 
 
 def test_by_default_no_user_is_known() -> None:
-    assert KnownUsers().examples() == {}
-    assert KnownUsers().devices == {}
+    assert KnownUsers().all_prior_examples() == {}
+    assert KnownUsers().shadow_devices == {}

@@ -5,7 +5,7 @@ from math import inf, nan
 
 import pytest
 
-from overheard.core.mechanism import UNENFORCED, Mechanism
+from overheard.core.mechanism import UNENFORCED_SENSITIVITY, Mechanism
 from overheard.core.parties import SERVER, client
 
 LOCAL = Mechanism(1.0, 2.0, 1e-5, "client", "client")
@@ -25,7 +25,7 @@ def test_noise_at_the_server_does_not_cover_the_server_and_colluders() -> None:
 
 def test_an_unenforced_clip_is_a_flaw() -> None:
     assert LOCAL.flaw == ""
-    assert replace(LOCAL, bounded_at=None).flaw == UNENFORCED
+    assert replace(LOCAL, bounded_at=None).flaw == UNENFORCED_SENSITIVITY
 
 
 def test_invalid_accounting_and_missing_noise_are_flaws() -> None:

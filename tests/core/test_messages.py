@@ -5,14 +5,14 @@ from dataclasses import FrozenInstanceError
 import pytest
 import torch
 
-from overheard.core.messages import Update, moved
+from overheard.core.messages import Update, apply_update
 from overheard.core.parties import client
 
 
 def test_applying_an_update_adds_its_delta():
     start = {"a": torch.tensor([1.0, 2.0]), "b": torch.tensor([[3.0]])}
     delta = {"b": torch.tensor([[-1.0]]), "a": torch.tensor([0.5, -2.0])}
-    end = moved(start, delta)
+    end = apply_update(start, delta)
     assert list(end) == ["a", "b"]
     assert end["a"].tolist() == [1.5, 0.0]
     assert end["b"].tolist() == [[2.0]]
@@ -20,14 +20,14 @@ def test_applying_an_update_adds_its_delta():
 
 def test_applying_an_update_changes_neither_start_nor_delta():
     start, delta = {"a": torch.tensor([1.0])}, {"a": torch.tensor([2.0])}
-    moved(start, delta)
+    apply_update(start, delta)
     assert start["a"].tolist() == [1.0]
     assert delta["a"].tolist() == [2.0]
 
 
 def test_refuses_a_delta_without_one_of_the_weights():
     with pytest.raises(KeyError, match="a"):
-        moved({"a": torch.zeros(1)}, {})
+        apply_update({"a": torch.zeros(1)}, {})
 
 
 def test_default_metrics_cannot_be_changed():

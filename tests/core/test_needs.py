@@ -25,7 +25,7 @@ class Foreign(Attack[LabelShares]):
     """Has built-in needs and needs of its own."""
 
     name: ClassVar[str] = "foreign"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({LATE, MODEL, MET, UPDATES, EARLY})
     source: ClassVar[str] = "test"
 
@@ -36,11 +36,11 @@ class Foreign(Attack[LabelShares]):
 
 
 def test_each_need_has_its_own_description():
-    assert len({need.words for need in NEEDS}) == len(NEEDS)
-    assert all(" " in need.words for need in NEEDS)
+    assert len({need.description for need in NEEDS}) == len(NEEDS)
+    assert all(" " in need.description for need in NEEDS)
 
 
 def test_needs_of_plugins_are_checked_and_named_after_built_in_ones():
     missing = missing_needs(Foreign(), NOTHING, client(0), Knowledge(2))
-    assert missing == (UPDATES.words, MODEL.words, "a clear sky", "zeal")
+    assert missing == (UPDATES.description, MODEL.description, "a clear sky", "zeal")
     assert "two classes" in missing_needs(Foreign(), NOTHING, client(0), Knowledge(3))

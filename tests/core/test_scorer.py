@@ -22,13 +22,13 @@ def test_gain_is_the_improvement_over_the_best_uninformed_guess(
     better: Better, value: float, blind: float, gain: float
 ):
     score = Score("figure", value, better, {"a": 0.5, "b": 1.0}, {})
-    assert score.blind == blind
+    assert score.best_uninformed == blind
     assert score.gain == gain
 
 
 def test_without_uninformed_guesses_there_is_no_gain():
     score = Score("null_precision", 0.9, "higher", {}, {"told": 1.0})
-    assert score.blind is None
+    assert score.best_uninformed is None
     assert score.gain is None
 
 

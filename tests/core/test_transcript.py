@@ -1,10 +1,10 @@
 """A transcript's parties and views."""
 
-from overheard.core.messages import Message, Missing
+from overheard.core.messages import Message, MissingReply
 from overheard.core.parties import SERVER, client
 from overheard.core.transcript import Transcript
 
-LATE = Missing("late")
+LATE = MissingReply("late")
 
 
 def test_parties_are_all_senders_and_readers_sorted():

@@ -68,7 +68,7 @@ def test_without_the_observers_only_the_others_users_and_shifts_remain(
         users={ONE: "ann", TWO: "bob"},
         attributes={"hand": {"ann": "left", "bob": "right"}},
     )
-    rest = known.without((ONE,))
+    rest = known.without_parties((ONE,))
     assert rest.users == {TWO: "bob"}
     assert rest.shifts == {TWO: (1,)}
     # Attributes do not depend on the target.
@@ -78,11 +78,11 @@ def test_without_the_observers_only_the_others_users_and_shifts_remain(
 
 
 def test_without_the_observers_the_cohort_is_the_rest(truth: GroundTruth):
-    rest = truth.without((ONE,))
+    rest = truth.without_parties((ONE,))
     assert rest.label_counts(COHORT, (0, 1)).tolist() == [1, 1]  # client 2, round 0
     assert rest.rounds_of(COHORT) == {0}
     assert rest.accuracy == truth.accuracy
-    assert truth.without(()).label_counts(COHORT, (0,)).tolist() == [3, 1]
+    assert truth.without_parties(()).label_counts(COHORT, (0,)).tolist() == [3, 1]
     assert truth.rounds_of(ONE) == {0, 1}
 
 
@@ -107,14 +107,14 @@ def test_examples_of_a_simulated_run_are_returned_once(simulated: GroundTruth):
     assert inputs_of(simulated, ONE, (1,)) == [3]
     assert inputs_of(simulated, COHORT, (0, 1)) == [0, 1, 2, 3]
     assert inputs_of(simulated, TWO, (1,)) == []
-    assert inputs_of(simulated.without([ONE]), COHORT, (0, 1)) == [1, 2]
-    assert inputs_of(simulated.without([ONE]), ONE, (0, 1)) == []
+    assert inputs_of(simulated.without_parties([ONE]), COHORT, (0, 1)) == [1, 2]
+    assert inputs_of(simulated.without_parties([ONE]), ONE, (0, 1)) == []
 
 
 def test_refuses_to_return_examples_of_a_recorded_run(
     truth: GroundTruth, simulated: GroundTruth
 ):
-    for one in (truth, truth.without([ONE])):
+    for one in (truth, truth.without_parties([ONE])):
         with pytest.raises(NeedsError, match="simulate the run"):
             one.examples_of(ONE, (0,))
     # Two truths with the same stored content may differ in the partition.

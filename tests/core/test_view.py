@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from overheard.core.messages import (
     Aggregate,
-    Body,
     Broadcast,
     Message,
-    Missing,
+    MessageBody,
+    MissingReply,
     Update,
 )
 from overheard.core.parties import COHORT, SERVER, Party, client
@@ -25,7 +25,7 @@ ONE, TWO = client(1), client(2)
 NOBODY = frozenset[Party]()
 
 
-def message(number: int, sender: Party, readers: set[Party], body: Body) -> Message:
+def message(number: int, sender: Party, readers: set[Party], body: MessageBody) -> Message:
     return Message(number, sender, frozenset(readers), body)
 
 
@@ -43,7 +43,7 @@ OPEN = Transcript(
         message(0, ONE, {SERVER}, update(1.0, 1)),
         message(0, TWO, {SERVER}, update(5.0, 3)),
         broadcast(1),
-        message(1, TWO, {SERVER}, Missing("late")),
+        message(1, TWO, {SERVER}, MissingReply("late")),
         message(1, ONE, {SERVER}, update(2.0, 1)),
         broadcast(2),
     )
@@ -141,7 +141,7 @@ def test_an_observers_update_is_left_out_of_the_mean_of_updates():
     cohort = OPEN.seen_by(SERVER, TWO).updates(COHORT)
     assert {n: update.delta["w"].item() for n, update in cohort.items()} == {0: 1.0, 1: 2.0}
     # In round 1 only client 1 replied, so that it can read no other update.
-    assert OPEN.seen_by(SERVER, ONE).heard(COHORT) == (0,)
+    assert OPEN.seen_by(SERVER, ONE).rounds_with_updates(COHORT) == (0,)
 
 
 def test_updates_of_hidden_size_have_equal_weight():
@@ -205,7 +205,7 @@ MESSAGES = st.lists(
         st.integers(0, 3),
         PARTIES,
         st.frozensets(PARTIES),
-        st.just(Missing("no answer")),
+        st.just(MissingReply("no answer")),
     )
 )
 
@@ -235,7 +235,7 @@ def test_a_client_infers_the_others_mean_from_two_broadcasts():
     assert {n: update.delta["w"].item() for n, update in rest.items()} == {0: 1.0, 1: 0.0}
     assert {update.examples for update in rest.values()} == {None}
     # The model after round 2 was never broadcast.
-    assert view.heard(COHORT) == (0, 1)
+    assert view.rounds_with_updates(COHORT) == (0, 1)
     assert view.cohort_sizes() == {0: 1, 1: 1}
 
 
@@ -266,13 +266,13 @@ def test_if_all_clients_observe_there_is_no_other_update():
 
 
 def test_without_the_next_broadcast_a_client_infers_nothing():
-    assert AMONG_THREE.seen_by(THREE).heard(COHORT) == ()
+    assert AMONG_THREE.seen_by(THREE).rounds_with_updates(COHORT) == ()
     assert AMONG_THREE.seen_by(THREE).updates(COHORT) == {}
 
 
 def test_the_sender_of_broadcasts_infers_nothing_from_them():
     broadcasts = Transcript((broadcast(0), broadcast(1)))
-    assert broadcasts.seen_by(SERVER).heard(COHORT) == ()
+    assert broadcasts.seen_by(SERVER).rounds_with_updates(COHORT) == ()
     # An observer that reads them and sent no update infers the mean of all.
     assert broadcasts.seen_by(ONE).updates(COHORT)[0].delta["w"].item() == 1.0
 
@@ -283,8 +283,8 @@ def test_a_view_of_one_round_includes_its_closing_broadcast():
     # The closing broadcast is not among the messages of the view.
     assert alone.rounds() == (0,)
     assert list(alone.broadcasts()) == [0]
-    assert alone.during((0,)).heard(COHORT) == (0,)
-    assert alone.during((1,)).heard(COHORT) == ()
+    assert alone.during((0,)).rounds_with_updates(COHORT) == (0,)
+    assert alone.during((1,)).rounds_with_updates(COHORT) == ()
 
 
 def test_only_the_requested_tensors_are_read_from_disk():
@@ -347,19 +347,19 @@ def test_rounds_with_updates_are_the_rounds_of_readable_updates():
     )
     for view in views:
         for sender in (ONE, TWO, COHORT):
-            assert view.heard(sender) == tuple(sorted(view.updates(sender)))
+            assert view.rounds_with_updates(sender) == tuple(sorted(view.updates(sender)))
 
 
 def test_look_ups_agree_with_the_messages():
     view = OPEN.seen_by(SERVER)
     assert view.senders() == (ONE, TWO)
-    assert view.heard(ONE) == (0, 1)
-    assert view.heard(TWO) == (0,)
-    assert view.heard(client(9)) == ()
+    assert view.rounds_with_updates(ONE) == (0, 1)
+    assert view.rounds_with_updates(TWO) == (0,)
+    assert view.rounds_with_updates(client(9)) == ()
     assert view.updates(client(9)) == {}
     assert list(view.broadcasts()) == [0, 1, 2]
     later = view.during((1,))
-    assert later.heard(TWO) == ()
+    assert later.rounds_with_updates(TWO) == ()
     assert list(later.broadcasts()) == [1]
     # Results are copies: changing them does not change the view.
     view.updates(ONE).clear()
@@ -370,5 +370,5 @@ def test_look_ups_agree_with_the_messages():
 
 def test_rounds_are_in_order_whatever_the_order_of_the_messages():
     backwards = Transcript(tuple(reversed(OPEN.messages))).seen_by(SERVER)
-    assert backwards.heard(ONE) == (0, 1)
+    assert backwards.rounds_with_updates(ONE) == (0, 1)
     assert backwards == View(backwards.observers, backwards.messages)

@@ -16,11 +16,11 @@ from overheard.data.dataset import Dataset, DataSource
 from overheard.data.datasets.blogs import Blogs
 from overheard.data.datasets.wisdm import Wisdm
 from overheard.data.reading.folder import data_folder
-from overheard.plans.kinds import DATASETS
+from overheard.plans.registries import DATASETS
 from overheard.testing.dataset import DATASET_CHECKS, check_dataset
 from overheard.testing.require import require_part
 
-SOURCES = DATASETS.parts()
+SOURCES = DATASETS.plugins()
 
 WITHOUT_FOLDER = ("digits", "own")
 """Sources that do not use the data folder, and so can always be loaded."""

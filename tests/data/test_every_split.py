@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
 from overheard.core.split import Split
-from overheard.plans.kinds import SPLITS
+from overheard.plans.registries import SPLITS
 from overheard.testing.require import require_part
 from overheard.testing.split import (
     SPLIT_CHECKS,
@@ -23,13 +23,13 @@ def make_split(name: str) -> SplitOf:
 
     def split_of(clients: int) -> Split:
         if name == "shares":
-            return SPLITS.parts()[name](compositions=((0.4, 0.3, 0.2, 0.1),) * clients)
-        return SPLITS.parts()[name]()
+            return SPLITS.plugins()[name](compositions=((0.4, 0.3, 0.2, 0.1),) * clients)
+        return SPLITS.plugins()[name]()
 
     return split_of
 
 
-@pytest.mark.parametrize("name", SPLITS.parts())
+@pytest.mark.parametrize("name", SPLITS.plugins())
 @settings(max_examples=25, deadline=None)
 @given(sizes=st.lists(st.integers(4, 40), min_size=1, max_size=8), seed=st.integers(0, 999))
 def test_each_client_gets_its_size_and_no_row_is_held_twice(
@@ -38,7 +38,7 @@ def test_each_client_gets_its_size_and_no_row_is_held_twice(
     gives_each_client_its_size_and_no_row_twice(make_split(name), sizes, Seed(seed))
 
 
-@pytest.mark.parametrize("name", SPLITS.parts())
+@pytest.mark.parametrize("name", SPLITS.plugins())
 @pytest.mark.parametrize("check", SPLIT_CHECKS)
 def test_every_split(name: str, check: Callable[[SplitOf], None]) -> None:
     require_part(make_split(name)(2))
@@ -46,4 +46,4 @@ def test_every_split(name: str, check: Callable[[SplitOf], None]) -> None:
 
 
 def test_the_check_of_a_whole_split_passes() -> None:
-    check_split(SPLITS.parts()["iid"]())
+    check_split(SPLITS.plugins()["iid"]())

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from overheard.core.defense import Moment
+from overheard.core.defense import DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import client
@@ -18,14 +18,14 @@ def chunk(size: int, label: int) -> Examples:
 
 @pytest.mark.parametrize("background", [None, chunk(0, 1)])
 def test_without_a_background_says_how_to_set_one(background: Examples | None) -> None:
-    moment = Moment(0, client(3), Seed(0), background=background)
+    moment = DefenseContext(0, client(3), Seed(0), background=background)
     with pytest.raises(PlanError, match=r"rand_aug: .* client/3, .*; set data.background"):
         background_of(moment, "rand_aug")
 
 
 def test_returns_the_background_unchanged() -> None:
     background = chunk(3, 1)
-    moment = Moment(0, client(3), Seed(0), background=background)
+    moment = DefenseContext(0, client(3), Seed(0), background=background)
     assert background_of(moment, "rand_aug") is background
 
 

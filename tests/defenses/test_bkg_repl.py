@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overheard.core.defense import Moment, Run
+from overheard.core.defense import DefenseContext, RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import client
@@ -20,8 +20,10 @@ def chunk(size: int, label: int) -> Examples:
     return Examples(torch.arange(float(size))[:, None], torch.full((size,), label))
 
 
-def moment(lasting: int = 0, background: int = 30) -> Moment:
-    return Moment(2, client(1), Seed(5), background=chunk(background, 1), lasting=Seed(lasting))
+def moment(lasting: int = 0, background: int = 30) -> DefenseContext:
+    return DefenseContext(
+        2, client(1), Seed(5), background=chunk(background, 1), persistent_seed=Seed(lasting)
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ def moment(lasting: int = 0, background: int = 30) -> Moment:
 )
 def test_replaces_the_share_and_keeps_the_size(alpha: float, replaced: int) -> None:
     mixed = BkgRepl(alpha).on_data(chunk(12, 0), moment())
-    assert mixed.counts(2).tolist() == [12 - replaced, replaced]
+    assert mixed.label_counts(2).tolist() == [12 - replaced, replaced]
 
 
 @given(st.integers(0, 30), st.integers(1, 30), st.floats(0, 1))
@@ -62,7 +64,7 @@ def test_draws_the_same_mixture_in_every_round_and_a_different_one_per_client() 
 
 def test_refuses_to_act_without_a_background() -> None:
     with pytest.raises(PlanError, match=r"bkg_repl: it mixes .*set data.background"):
-        BkgRepl().on_data(chunk(3, 0), Moment(0, client(0), Seed(0)))
+        BkgRepl().on_data(chunk(3, 0), DefenseContext(0, client(0), Seed(0)))
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
@@ -72,4 +74,4 @@ def test_refuses_a_share_outside_its_range(alpha: float) -> None:
 
 
 def test_has_no_formal_guarantee() -> None:
-    assert BkgRepl().promise(Run(rounds=3, participation=1.0)) == "no formal promise"
+    assert BkgRepl().promise(RunParameters(rounds=3, participation=1.0)) == "no formal promise"

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overheard.core.defense import Former, Moment, Run
+from overheard.core.defense import DefenseContext, PreviousData, RunParameters
 from overheard.core.examples import Examples
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
@@ -19,9 +19,9 @@ def chunk(size: int, label: int) -> Examples:
     return Examples(torch.arange(float(size))[:, None], torch.full((size,), label))
 
 
-def after(age: int, former: Examples, seed: int = 0) -> Moment:
+def after(age: int, former: Examples, seed: int = 0) -> DefenseContext:
     """The context `age` rounds after a change in round 4."""
-    return Moment(4 + age, client(1), Seed(seed), Former(former, 4))
+    return DefenseContext(4 + age, client(1), Seed(seed), PreviousData(former, 4))
 
 
 def old_ones(smoothing: ChunkSmoothing, size: int, former: int, age: int) -> int:
@@ -49,7 +49,7 @@ def test_uses_no_more_old_examples_than_the_previous_chunk_has() -> None:
 
 def test_without_a_previous_chunk_nothing_changes() -> None:
     data = chunk(12, 1)
-    assert ChunkSmoothing().on_data(data, Moment(4, client(1), Seed(0))) is data
+    assert ChunkSmoothing().on_data(data, DefenseContext(4, client(1), Seed(0))) is data
 
 
 def test_long_after_a_change_only_the_current_chunk_is_used() -> None:
@@ -95,7 +95,7 @@ def test_a_sudden_shift_becomes_gradual() -> None:
 
 
 def test_says_that_the_final_composition_is_not_hidden() -> None:
-    promise = ChunkSmoothing(rounds=4).promise(Run(rounds=9, participation=1.0))
+    promise = ChunkSmoothing(rounds=4).promise(RunParameters(rounds=9, participation=1.0))
     assert promise.startswith("no formal promise")
     assert "over 4 rounds" in promise
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overheard.core.defense import Moment
+from overheard.core.defense import DefenseContext
 from overheard.core.examples import Examples
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
@@ -17,7 +17,7 @@ def numbered(*labels: int) -> Examples:
 
 
 def balanced(data: Examples, seed: int = 0) -> Examples:
-    return ClassBalanced().on_data(data, Moment(2, client(3), Seed(seed)))
+    return ClassBalanced().on_data(data, DefenseContext(2, client(3), Seed(seed)))
 
 
 def test_repeats_rare_classes_and_omits_examples_of_frequent_ones() -> None:
@@ -44,7 +44,7 @@ def test_keeps_the_size_and_balances_classes_up_to_one_example(
     data = numbered(*labels)
     got = balanced(data, seed)
     assert len(got) == len(data)
-    before, after = data.counts(6), got.counts(6)
+    before, after = data.label_counts(6), got.label_counts(6)
     assert torch.equal(before > 0, after > 0)
     held = after[after > 0]
     assert int(held.max()) - int(held.min()) <= 1
@@ -61,7 +61,7 @@ def test_clients_with_the_same_classes_train_on_the_same_proportions() -> None:
 
 
 def test_an_absent_class_stays_absent() -> None:
-    assert balanced(numbered(0, 0, 0, 2)).counts(3).tolist() == [2, 0, 2]
+    assert balanced(numbered(0, 0, 0, 2)).label_counts(3).tolist() == [2, 0, 2]
 
 
 def test_draws_different_examples_in_another_round() -> None:
@@ -72,7 +72,9 @@ def test_draws_different_examples_in_another_round() -> None:
 
 def test_the_class_with_one_more_example_varies() -> None:
     # 3 examples of 2 classes: 2 and 1.
-    counts = {tuple(balanced(numbered(0, 1, 1), seed).counts(2).tolist()) for seed in range(20)}
+    counts = {
+        tuple(balanced(numbered(0, 1, 1), seed).label_counts(2).tolist()) for seed in range(20)
+    }
     assert counts == {(1, 2), (2, 1)}
 
 

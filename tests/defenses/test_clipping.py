@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from overheard.core.defense import Moment
+from overheard.core.defense import DefenseContext
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.defenses._clipping import clipped
 
-MOMENT = Moment(2, client(3), Seed(11))
+MOMENT = DefenseContext(2, client(3), Seed(11))
 
 
 def test_scales_all_tensors_by_one_factor() -> None:

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from overheard.core.defense import Moment
+from overheard.core.defense import DefenseContext
 from overheard.core.messages import Update
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.defenses.compression import Compression
 
-MOMENT = Moment(2, client(3), Seed(11))
+MOMENT = DefenseContext(2, client(3), Seed(11))
 
 
 def compressed(keep: float, delta: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -88,7 +88,8 @@ def test_omitted_numbers_are_not_carried_over_to_the_next_round() -> None:
     defense = Compression(0.5)
     small = Update({"a": torch.tensor([1.0, 2.0])})
     rounds = [
-        defense.on_update(small, Moment(n, client(0), Seed(n))).delta["a"] for n in (0, 1)
+        defense.on_update(small, DefenseContext(n, client(0), Seed(n))).delta["a"]
+        for n in (0, 1)
     ]
     # Fed back, the 1 that was left out twice would be 2 by now, and travel.
     assert [one.tolist() for one in rounds] == [[0.0, 2.0]] * 2

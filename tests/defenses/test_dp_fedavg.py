@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from overheard.core.defense import Moment, Run
+from overheard.core.defense import DefenseContext, RunParameters
 from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.view import mean_update
 from overheard.defenses.dp_fedavg import DpFedavg
-from tests.core.closed_epsilon import closed_epsilon
+from tests.core.closed_form_epsilon import closed_epsilon
 
-HERE, AT_SERVER = Moment(2, client(3), Seed(11)), Moment(2, SERVER, Seed(12))
+HERE, AT_SERVER = DefenseContext(2, client(3), Seed(11)), DefenseContext(2, SERVER, Seed(12))
 
 
 def noisy_mean(defense: DpFedavg, delta: dict[str, Tensor], clients: int) -> dict[str, Tensor]:
@@ -70,7 +70,7 @@ def test_draws_different_noise_for_each_tensor_and_round() -> None:
     noise = noisy_mean(DpFedavg(), zeros, 2)
     assert not torch.equal(noise["a"], noise["b"])
     mean = Aggregate(zeros, frozenset({client(0), client(1)}))
-    later = DpFedavg().on_aggregate(mean, Moment(3, SERVER, Seed(13)))
+    later = DpFedavg().on_aggregate(mean, DefenseContext(3, SERVER, Seed(13)))
     assert not torch.equal(noise["a"], later.delta["a"])
 
 
@@ -80,7 +80,9 @@ def test_without_noise_the_mean_is_unchanged() -> None:
 
 
 def promise_of(defense: DpFedavg, rounds: int, sampling_rate: float = 1.0) -> str:
-    return defense.promise(Run(rounds, participation=0.3, sampling_rate=sampling_rate))
+    return defense.promise(
+        RunParameters(rounds, participation=0.3, sampling_rate=sampling_rate)
+    )
 
 
 def epsilon_in(promise: str) -> float:
@@ -120,8 +122,8 @@ def test_sampling_that_does_not_help_is_not_used() -> None:
 @pytest.mark.slow
 def test_participation_is_not_used_as_the_sampling_rate() -> None:
     # Half of two clients is one: a client that was not sampled knows that the other was.
-    half = DpFedavg(1.0, 4.0).promise(Run(rounds=20, participation=0.5))
-    assert half == DpFedavg(1.0, 4.0).promise(Run(rounds=20, participation=1.0))
+    half = DpFedavg(1.0, 4.0).promise(RunParameters(rounds=20, participation=0.5))
+    assert half == DpFedavg(1.0, 4.0).promise(RunParameters(rounds=20, participation=1.0))
 
 
 def test_states_epsilon_with_all_of_its_conditions() -> None:

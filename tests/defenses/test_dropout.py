@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from overheard.core.defense import BuildModel, Training
+from overheard.core.defense import BuildModel, LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.recipe import Recipe
 from overheard.defenses.dropout import Dropout, DroppedLinear, DroppedModel
@@ -44,7 +44,7 @@ def attentive() -> nn.Module:
 
 
 def defended(build: BuildModel, rate: float = 0.5) -> nn.Module:
-    return Dropout(rate).on_training(Training(build, RECIPE)).build_model()
+    return Dropout(rate).on_training(LocalTraining(build, RECIPE)).build_model()
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ def test_the_last_layer_is_still_trained() -> None:
 
 
 def test_does_not_change_the_recipe() -> None:
-    assert Dropout().on_training(Training(plain, RECIPE)).recipe is RECIPE
+    assert Dropout().on_training(LocalTraining(plain, RECIPE)).recipe is RECIPE
 
 
 def test_the_builder_can_be_pickled() -> None:
-    builder = Dropout(0.3).on_training(Training(plain, RECIPE)).build_model
+    builder = Dropout(0.3).on_training(LocalTraining(plain, RECIPE)).build_model
     arrived = ForkingPickler.loads(ForkingPickler.dumps(builder))
     assert arrived == builder == DroppedModel(plain, 0.3)
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from overheard.core.defense import Defense
-from overheard.plans.kinds import DEFENSES
+from overheard.plans.registries import DEFENSES
 from overheard.testing.defense import DEFENSE_CHECKS
 
 
-@pytest.mark.parametrize("name", DEFENSES.parts())
+@pytest.mark.parametrize("name", DEFENSES.plugins())
 @pytest.mark.parametrize("check", DEFENSE_CHECKS)
 def test_every_defense(name: str, check: Callable[[Defense], None]) -> None:
-    defense = DEFENSES.parts()[name]()
+    defense = DEFENSES.plugins()[name]()
     assert defense.name == name
     check(defense)

@@ -2,12 +2,12 @@
 
 import torch
 
-from overheard.core.defense import Moment
+from overheard.core.defense import DefenseContext
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.defenses._gaussian import gaussian
 
-MOMENT = Moment(2, client(3), Seed(11))
+MOMENT = DefenseContext(2, client(3), Seed(11))
 
 
 def test_noise_depends_only_on_name_and_context() -> None:
@@ -15,7 +15,7 @@ def test_noise_depends_only_on_name_and_context() -> None:
     one = gaussian(part, "a", MOMENT)
     assert torch.equal(one, gaussian(part, "a", MOMENT))
     assert not torch.equal(one, gaussian(part, "b", MOMENT))
-    assert not torch.equal(one, gaussian(part, "a", Moment(2, client(3), Seed(12))))
+    assert not torch.equal(one, gaussian(part, "a", DefenseContext(2, client(3), Seed(12))))
 
 
 def test_noise_has_the_shape_and_dtype_of_the_parameter() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from overheard.core.defense import Training
+from overheard.core.defense import LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
@@ -38,11 +38,11 @@ def delta(recipe: Recipe, engine: Engine, last: float = 0.0) -> list[float]:
 
 
 def smoothed(smoothing: float, recipe: Recipe = RECIPE) -> Recipe:
-    return LabelSmoothing(smoothing).on_training(Training(build_model, recipe)).recipe
+    return LabelSmoothing(smoothing).on_training(LocalTraining(build_model, recipe)).recipe
 
 
 def test_only_the_smoothing_of_the_recipe_changes() -> None:
-    before = Training(build_model, RECIPE)
+    before = LocalTraining(build_model, RECIPE)
     after = LabelSmoothing(0.1).on_training(before)
     assert after.build_model is build_model
     assert after.recipe == Recipe(

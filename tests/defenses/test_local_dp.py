@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from overheard.core.defense import Moment, Run
+from overheard.core.defense import DefenseContext, RunParameters
 from overheard.core.messages import Update
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.defenses.local_dp import LocalDp
-from tests.core.closed_epsilon import closed_epsilon
+from tests.core.closed_form_epsilon import closed_epsilon
 
-MOMENT = Moment(2, client(3), Seed(11))
+MOMENT = DefenseContext(2, client(3), Seed(11))
 
 
 def defended(
-    defense: LocalDp, delta: dict[str, Tensor], moment: Moment = MOMENT
+    defense: LocalDp, delta: dict[str, Tensor], moment: DefenseContext = MOMENT
 ) -> dict[str, Tensor]:
     return dict(defense.on_update(Update(delta), moment).delta)
 
@@ -60,7 +60,7 @@ def test_draws_different_noise_for_each_tensor_round_and_client() -> None:
     delta = {"a": torch.zeros(3), "b": torch.zeros(3)}
     got = defended(defense, delta)
     assert not torch.equal(got["a"], got["b"])
-    other = defended(defense, delta, Moment(2, client(3), Seed(12)))
+    other = defended(defense, delta, DefenseContext(2, client(3), Seed(12)))
     assert not torch.equal(got["a"], other["a"])
 
 
@@ -96,7 +96,9 @@ def test_no_clipped_update_is_longer_than_the_clip(numbers: list[float], clip: f
 
 
 def test_replacing_a_client_has_the_epsilon_of_half_the_noise() -> None:
-    promise = LocalDp(clip=1.0, noise_multiplier=4.0).promise(Run(rounds=4, participation=1.0))
+    promise = LocalDp(clip=1.0, noise_multiplier=4.0).promise(
+        RunParameters(rounds=4, participation=1.0)
+    )
     found = re.match(r"epsilon (\S+) if all data of one user .* other data, (\S+) if", promise)
     assert found
     # mu = sqrt(4) / (4 / 2) = 1 and sqrt(4) / 4 = 1/2, each rounded up to the next 0.01.
@@ -106,7 +108,7 @@ def test_replacing_a_client_has_the_epsilon_of_half_the_noise() -> None:
 
 
 def test_states_epsilon_with_all_of_its_conditions() -> None:
-    promise = LocalDp(2.5, 4.0, 1e-6).promise(Run(rounds=7, participation=0.3))
+    promise = LocalDp(2.5, 4.0, 1e-6).promise(RunParameters(rounds=7, participation=0.3))
     for part in (
         "Gaussian mechanism",
         "one user (a client)",
@@ -122,13 +124,13 @@ def test_states_epsilon_with_all_of_its_conditions() -> None:
 
 
 def test_clipping_alone_has_no_formal_guarantee() -> None:
-    promise = LocalDp(1.0, 0.0).promise(Run(rounds=1, participation=1.0))
+    promise = LocalDp(1.0, 0.0).promise(RunParameters(rounds=1, participation=1.0))
     assert "no formal promise (epsilon infinite)" in promise
 
 
 def test_reports_noise_that_is_far_too_small_without_delay() -> None:
     # mu = sqrt(200) / 1e-5: the accountant's grid would not fit into memory.
-    promise = LocalDp(50.0, 1e-5).promise(Run(rounds=200, participation=0.1))
+    promise = LocalDp(50.0, 1e-5).promise(RunParameters(rounds=200, participation=0.1))
     assert promise.startswith("epsilon above 1000 (no protection) if")
 
 
@@ -136,7 +138,7 @@ def test_without_the_accountant_says_how_to_install_it_instead_of_an_epsilon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    promise = LocalDp().promise(Run(rounds=1, participation=1.0))
+    promise = LocalDp().promise(RunParameters(rounds=1, participation=1.0))
     assert promise.startswith("epsilon not computed (")
     assert "pip install 'overheard[dp]'" in promise
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from overheard.core.defense import Moment, Run
+from overheard.core.defense import DefenseContext, RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import client
@@ -27,9 +27,11 @@ def own(size: int) -> Examples:
     return Examples(torch.zeros(size, TOPICS), torch.zeros(size, dtype=torch.int64))
 
 
-def moment(lasting: int, background: Examples | None = None) -> Moment:
+def moment(lasting: int, background: Examples | None = None) -> DefenseContext:
     there = background or public()
-    return Moment(2, client(1), Seed(5), background=there, lasting=Seed(lasting))
+    return DefenseContext(
+        2, client(1), Seed(5), background=there, persistent_seed=Seed(lasting)
+    )
 
 
 def added(defense: MmAug, lasting: int, size: int = 10) -> Examples:
@@ -79,7 +81,7 @@ def test_labels_of_two_clients_become_more_alike() -> None:
     one, other = (
         MmAug(1.0, TOPICS).on_data(own(10), moment(lasting)) for lasting in _two_topics()
     )
-    shares = [data.counts(TOPICS + 1).double() / len(data) for data in (one, other)]
+    shares = [data.label_counts(TOPICS + 1).double() / len(data) for data in (one, other)]
     assert float((shares[0] - shares[1]).abs().sum()) == pytest.approx(1.0)
 
 
@@ -95,7 +97,7 @@ def test_two_clients_with_one_topic_become_more_alike() -> None:
     mine = own(10)
     theirs = Examples(mine.inputs, mine.labels + 2)
     shares = [
-        MmAug(1.0, TOPICS).on_data(data, moment(4)).counts(TOPICS + 1).double() / 20
+        MmAug(1.0, TOPICS).on_data(data, moment(4)).label_counts(TOPICS + 1).double() / 20
         for data in (mine, theirs)
     ]
     assert float((shares[0] - shares[1]).abs().sum()) == pytest.approx(1.0)
@@ -137,8 +139,8 @@ def test_refuses_fewer_than_one_mode() -> None:
 
 def test_refuses_to_act_without_a_background() -> None:
     with pytest.raises(PlanError, match=r"mm_aug: it mixes .*set data.background"):
-        MmAug().on_data(own(3), Moment(0, client(0), Seed(0)))
+        MmAug().on_data(own(3), DefenseContext(0, client(0), Seed(0)))
 
 
 def test_has_no_formal_guarantee() -> None:
-    assert MmAug().promise(Run(rounds=3, participation=1.0)) == "no formal promise"
+    assert MmAug().promise(RunParameters(rounds=3, participation=1.0)) == "no formal promise"

@@ -5,16 +5,18 @@ import math
 import pytest
 import torch
 
-from overheard.core.defense import Moment, Run
+from overheard.core.defense import DefenseContext, RunParameters
 from overheard.core.messages import Update
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.defenses.noise import Noise
 
-MOMENT = Moment(2, client(3), Seed(11))
+MOMENT = DefenseContext(2, client(3), Seed(11))
 
 
-def defended(defense: Noise, start: torch.Tensor, moment: Moment = MOMENT) -> torch.Tensor:
+def defended(
+    defense: Noise, start: torch.Tensor, moment: DefenseContext = MOMENT
+) -> torch.Tensor:
     return defense.on_update(Update({"a": start}), moment).delta["a"]
 
 
@@ -45,7 +47,7 @@ def test_every_published_variance_gives_noise_of_that_variance(variance: float) 
 
 
 def test_draws_different_noise_in_each_round() -> None:
-    later = Moment(3, client(3), MOMENT.seed.child("later"))
+    later = DefenseContext(3, client(3), MOMENT.seed.child("later"))
     nothing = torch.zeros(3)
     assert not torch.equal(defended(Noise(), nothing), defended(Noise(), nothing, later))
 
@@ -53,14 +55,14 @@ def test_draws_different_noise_in_each_round() -> None:
 def test_averaging_rounds_removes_the_noise() -> None:
     # The mean of 400 rounds has a deviation of 0.1 / 20 = 0.005; five of them.
     rounds = [
-        defended(Noise(0.1), torch.tensor([0.2]), Moment(n, client(3), Seed(n)))
+        defended(Noise(0.1), torch.tensor([0.2]), DefenseContext(n, client(3), Seed(n)))
         for n in range(400)
     ]
     assert abs(float(torch.stack(rounds).mean()) - 0.2) < 0.025
 
 
 def test_says_why_there_is_no_epsilon() -> None:
-    promise = Noise().promise(Run(rounds=3, participation=1.0))
+    promise = Noise().promise(RunParameters(rounds=3, participation=1.0))
     assert "no formal promise (epsilon infinite)" in promise
     assert "not clipped" in promise
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from overheard.core.defense import Moment, Run
+from overheard.core.defense import DefenseContext, RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import client
@@ -19,9 +19,11 @@ def chunk(size: int, label: int) -> Examples:
     return Examples(torch.arange(float(size))[:, None], torch.full((size,), label))
 
 
-def moment(lasting: int = 0, background: Examples | None = None) -> Moment:
+def moment(lasting: int = 0, background: Examples | None = None) -> DefenseContext:
     public = background or chunk(40, 1)
-    return Moment(2, client(1), Seed(5), background=public, lasting=Seed(lasting))
+    return DefenseContext(
+        2, client(1), Seed(5), background=public, persistent_seed=Seed(lasting)
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,7 @@ def test_adds_alpha_n_examples(alpha: float, added: int) -> None:
     data = chunk(10, 0)
     mixed = RandAug(alpha).on_data(data, moment())
     assert torch.equal(mixed.inputs[:10], data.inputs)
-    assert mixed.counts(2).tolist() == [10, added]
+    assert mixed.label_counts(2).tolist() == [10, added]
     # Of 40 public examples, 50 draws take each once and ten of them twice.
     assert len(mixed.inputs[10:].unique()) == min(added, 40)
 
@@ -50,7 +52,7 @@ def test_a_larger_alpha_adds_to_the_same_examples() -> None:
 
 
 def shares(data: Examples) -> torch.Tensor:
-    return data.counts(3).double() / len(data)
+    return data.label_counts(3).double() / len(data)
 
 
 def test_label_shares_of_two_clients_approach_by_the_equation() -> None:
@@ -76,7 +78,7 @@ def test_identical_shares_of_clients_and_background_do_not_change() -> None:
 
 def test_refuses_to_act_without_a_background() -> None:
     with pytest.raises(PlanError, match=r"rand_aug: it mixes .*set data.background"):
-        RandAug().on_data(chunk(3, 0), Moment(0, client(0), Seed(0)))
+        RandAug().on_data(chunk(3, 0), DefenseContext(0, client(0), Seed(0)))
 
 
 @pytest.mark.parametrize("alpha", [-0.1, math.inf, math.nan])
@@ -86,4 +88,4 @@ def test_refuses_an_alpha_that_is_negative_or_not_finite(alpha: float) -> None:
 
 
 def test_has_no_formal_guarantee() -> None:
-    assert RandAug().promise(Run(rounds=3, participation=1.0)) == "no formal promise"
+    assert RandAug().promise(RunParameters(rounds=3, participation=1.0)) == "no formal promise"

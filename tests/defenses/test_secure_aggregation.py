@@ -1,6 +1,6 @@
 """Secure aggregation hides single updates, but has no guarantee for the sum."""
 
-from overheard.core.defense import Run
+from overheard.core.defense import RunParameters
 from overheard.defenses.secure_aggregation import SecureAggregation
 
 
@@ -9,7 +9,7 @@ def test_no_single_update_can_be_read() -> None:
 
 
 def test_the_guarantee_excludes_the_sum_and_names_what_stays_visible() -> None:
-    promise = SecureAggregation().promise(Run(rounds=12, participation=1.0))
+    promise = SecureAggregation().promise(RunParameters(rounds=12, participation=1.0))
     assert promise.startswith("no formal promise about what the sums reveal")
     for part in ("12 rounds", "mean update", "clients", "total size", "collude"):
         assert part in promise

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from overheard.auditing.exposures import arms
-from overheard.core.defense import Run
+from overheard.core.defense import RunParameters
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
 from overheard.defenses.dp_fedavg import DpFedavg
-from overheard.epsilon.epsilon import epsilon_lines
-from overheard.epsilon.table import HEADS, epsilon_table, epsilon_words
+from overheard.epsilon.epsilon_results import epsilon_results
+from overheard.epsilon.table import COLUMN_NAMES, epsilon_sentences, epsilon_table
 from overheard.findings.finding import Audit
 from overheard.report.page import page
 from overheard.report.tables import as_json
@@ -24,9 +24,9 @@ WEAK = replace(LOCAL, noise_multiplier=10.0)
 
 def cells(audited: Audit) -> dict[str, str]:
     """Return the cells of the line for the server."""
-    lines = [line for line in epsilon_lines(audited) if line.observers == (SERVER,)]
+    lines = [line for line in epsilon_results(audited) if line.observers == (SERVER,)]
     (line,) = epsilon_table(lines).lines
-    return dict(zip(HEADS, line, strict=True))
+    return dict(zip(COLUMN_NAMES, line, strict=True))
 
 
 def test_a_line_has_claimed_recomputed_and_measured_epsilon() -> None:
@@ -62,7 +62,7 @@ def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None
     assert cells(audited)["Verdict"].startswith(
         "violated: attacks prove a larger epsilon (peek"
     )
-    (sentence,) = epsilon_words(epsilon_lines(audited))
+    (sentence,) = epsilon_sentences(epsilon_results(audited))
     assert "does not hold against the server: peek proves an epsilon of" in sentence
     assert "Claims that do not hold" in page(audited, arms(audited, Seed(0)))
     line = json.loads(as_json(audited, ()))["epsilon"][0]
@@ -76,12 +76,12 @@ def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None
 
 def test_a_claim_that_holds_has_no_sentence() -> None:
     audited = audit_of(WEAK, released(10.0))
-    assert epsilon_words(epsilon_lines(audited)) == ()
+    assert epsilon_sentences(epsilon_results(audited)) == ()
     assert "Claims that do not hold" not in page(audited, arms(audited, Seed(0)))
 
 
 def test_an_overclaim_is_reported_with_both_figures() -> None:
-    (sentence,) = epsilon_words(epsilon_lines(audit_of(replace(WEAK, stated=0.1)))[:1])
+    (sentence,) = epsilon_sentences(epsilon_results(audit_of(replace(WEAK, stated=0.1)))[:1])
     assert "epsilon 0.1 is claimed, 0.7" in sentence
 
 
@@ -115,7 +115,9 @@ def test_an_unmeasured_epsilon_says_what_to_add() -> None:
 
 @pytest.mark.slow
 def test_epsilon_with_sampling_is_shown_besides() -> None:
-    sampled = audit_of(DpFedavg(1.0, 4.0).mechanism(), run=Run(20, 0.1, sampling_rate=0.1))
+    sampled = audit_of(
+        DpFedavg(1.0, 4.0).mechanism(), run=RunParameters(20, 0.1, sampling_rate=0.1)
+    )
     # For 2.24 see `sampled_epsilon`.
     assert cells(sampled)["Recomputed: PLD / RDP"].endswith("; with sampling: 2.25")
     assert "sampling rate 0.1" in cells(sampled)["Mechanism"]

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.core.defense import Defense, Moment
+from overheard.core.defense import Defense, DefenseContext
 from overheard.core.examples import Examples
-from overheard.core.parties import Party, client, is_shadow, shadow
+from overheard.core.parties import Party, client, is_shadow_device, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -32,7 +32,7 @@ class Mirror(Defense):
     enforced_at = "client"
     switched_off_by = "the client"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         return Examples(
             torch.cat([data.inputs, data.inputs]), torch.cat([data.labels, 1 - data.labels])
         )
@@ -47,7 +47,7 @@ class DropZeros(Defense):
     enforced_at = "client"
     switched_off_by = "the client"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         return data.take(data.labels != 0)
 
 
@@ -60,11 +60,13 @@ class Witness(Defense):
     enforced_at = "client"
     switched_off_by = "the client"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
-        if moment.former is None:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
+        if context.previous_data is None:
             return data.take(torch.arange(0))
-        age = moment.round - moment.former.since
-        return Examples(moment.former.examples.inputs, torch.full_like(data.labels, age))
+        age = context.round - context.previous_data.replaced_in_round
+        return Examples(
+            context.previous_data.examples.inputs, torch.full_like(data.labels, age)
+        )
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,10 @@ class Lasting(Defense):
     enforced_at = "client"
     switched_off_by = "the client"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
-        assert moment.background is not None
-        draws = moment.lasting.generator()
-        return moment.background.take(torch.randint(1000, (1,), generator=draws))
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
+        assert context.background is not None
+        draws = context.persistent_seed.generator()
+        return context.background.take(torch.randint(1000, (1,), generator=draws))
 
 
 class Still(Defense):
@@ -173,7 +175,7 @@ def test_a_shadow_device_trains_on_unchanged_examples_unless_it_is_defended(
         gather(replace(mixed, are_shadows_defended=is_defended), 0)
         for is_defended in (False, True)
     )
-    assert [task.name for task in plain.members] == [client(0), shadow(0)]
+    assert [task.name for task in plain.members] == [client(0), shadow_device(0)]
     assert [len(task.rows) for task in plain.members] == [2, 3]
     assert [len(task.rows) for task in defended.members] == [2, 6]
     own = plain.pool.take(plain.members[1].rows)
@@ -185,8 +187,8 @@ def test_shadow_devices_are_sampled_and_fail_like_clients(crowd: Federation) -> 
     cohorts = [gather(failing, number) for number in range(3)]
     answered = {task.name for cohort in cohorts for task in cohort.members}
     missing = {party for cohort in cohorts for party in cohort.missing}
-    assert any(map(is_shadow, map(Party, answered)))
-    assert any(map(is_shadow, missing))
+    assert any(map(is_shadow_device, map(Party, answered)))
+    assert any(map(is_shadow_device, missing))
 
 
 def test_defenses_of_the_data_act_in_order(small: Federation) -> None:
@@ -216,7 +218,7 @@ def test_a_defense_of_the_data_gets_the_previous_chunk_and_its_age(
 
 
 def test_other_hooks_get_no_previous_chunk(crowd: Federation) -> None:
-    assert moment(crowd, Witness(), 2, client(7)).former is None
+    assert moment(crowd, Witness(), 2, client(7)).previous_data is None
 
 
 def test_the_sampling_rate_is_from_the_view_of_another_client() -> None:
@@ -264,7 +266,7 @@ def test_the_lasting_seed_depends_on_defense_party_and_federation(
         ]
         for number in (0, 1)
     ]
-    lasting = [[one.lasting for one in each] for each in moments]
+    lasting = [[one.persistent_seed for one in each] for each in moments]
     assert lasting[0] == lasting[1]
     assert len(set(lasting[0])) == 8
     assert not set(lasting[0]) & {one.seed for each in moments for one in each}

@@ -12,7 +12,7 @@ from overheard.archive.layout import round_folder
 from overheard.archive.reader import open_transcript
 from overheard.core.errors import OutputError, PlanError
 from overheard.core.examples import Examples
-from overheard.core.messages import Broadcast, DistilledSet, Message, Missing, Update
+from overheard.core.messages import Broadcast, DistilledSet, Message, MissingReply, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -187,7 +187,7 @@ def test_a_client_without_examples_sends_a_missing(tmp_path: Path) -> None:
     _, truth = run(replace(whole, rows=rows), tmp_path)
     messages = open_transcript(tmp_path).messages
     assert (
-        Message(0, client(0), frozenset({SERVER}), Missing("the client held no examples"))
+        Message(0, client(0), frozenset({SERVER}), MissingReply("the client held no examples"))
         in messages
     )
     assert (0, client(0)) not in truth.counts
@@ -200,7 +200,9 @@ class TestDivergence:
     def test_sends_a_missing_and_keeps_the_last_good_set(self, tmp_path: Path) -> None:
         run(federation(flip=self.WILD), tmp_path)
         messages = open_transcript(tmp_path).messages
-        diverged = [message.round for message in messages if message.body == Missing(RAN_AWAY)]
+        diverged = [
+            message.round for message in messages if message.body == MissingReply(RAN_AWAY)
+        ]
         # Inputs of 1e30 are finite, but training on them diverges.
         assert diverged.count(1) == CLIENTS
         assert sets(messages, 2)[SERVER].inputs.equal(sets(messages, 0)[SERVER].inputs)

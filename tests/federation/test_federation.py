@@ -6,7 +6,7 @@ import torch
 
 from overheard.core.defense import Defense
 from overheard.core.examples import Examples
-from overheard.core.parties import client, shadow
+from overheard.core.parties import client, shadow_device
 from overheard.federation.federation import Federation
 
 NOBODY = Examples(torch.zeros(0, 1), torch.zeros(0, dtype=torch.int64))
@@ -70,7 +70,12 @@ def test_clients_are_numbered_in_the_order_of_their_rows(small: Federation) -> N
 
 def test_the_last_parties_with_rows_are_shadow_devices(crowd: Federation) -> None:
     parties = replace(crowd, shadows=3).clients
-    assert parties == (*map(client, range(17)), shadow(0), shadow(1), shadow(2))
+    assert parties == (
+        *map(client, range(17)),
+        shadow_device(0),
+        shadow_device(1),
+        shadow_device(2),
+    )
 
 
 class AtTheServer(Still):
@@ -84,9 +89,9 @@ def test_shadow_devices_skip_defenses_of_clients_unless_they_are_defended(
     defended = (Still(), AtTheServer())
     plain = replace(small, shadows=1, defenses=defended)
     assert plain.defenses_of(client(0)) == defended
-    assert plain.defenses_of(shadow(0)) == defended[1:]
+    assert plain.defenses_of(shadow_device(0)) == defended[1:]
     adaptive = replace(plain, are_shadows_defended=True)
-    assert adaptive.defenses_of(shadow(0)) == adaptive.defenses_of(client(0)) == defended
+    assert adaptive.defenses_of(shadow_device(0)) == adaptive.defenses_of(client(0)) == defended
 
 
 def test_one_defense_that_masks_makes_the_run_masked(small: Federation) -> None:

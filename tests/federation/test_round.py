@@ -7,11 +7,11 @@ import torch
 
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import Recorder
-from overheard.core.defense import Defense, Moment, Training
+from overheard.core.defense import Defense, DefenseContext, LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.core.messages import Aggregate, Broadcast, Message, Missing, Update
-from overheard.core.parties import COHORT, SERVER, Party, client, shadow
+from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply, Update
+from overheard.core.parties import COHORT, SERVER, Party, client, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -42,11 +42,11 @@ class Scale(Defense):
     enforced_at = "server"
     switched_off_by = "the server"
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
         delta = {name: self.of_update * tensor for name, tensor in update.delta.items()}
         return Update(delta, update.examples, update.metrics)
 
-    def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+    def on_aggregate(self, aggregate: Aggregate, context: DefenseContext) -> Aggregate:
         delta = {name: self.of_aggregate * tensor for name, tensor in aggregate.delta.items()}
         return Aggregate(delta, aggregate.cohort, aggregate.examples)
 
@@ -64,7 +64,7 @@ class AddOne(Defense):
     enforced_at = "client"
     switched_off_by = "the client"
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
         return Update({name: tensor + 1 for name, tensor in update.delta.items()})
 
 
@@ -74,15 +74,15 @@ class HalfRate(Defense):
     enforced_at = "client"
     switched_off_by = "the client"
 
-    def on_training(self, training: Training) -> Training:
+    def on_training(self, training: LocalTraining) -> LocalTraining:
         recipe = replace(training.recipe, rate=training.recipe.rate / 2)
-        return Training(training.build_model, recipe)
+        return LocalTraining(training.build_model, recipe)
 
 
 def messages_of(federation: Federation, folder: Path) -> Sequence[Message]:
     """The messages of round 0."""
     weights = initial_weights(federation.build_model, Seed(0))
-    with Recorder(folder, manifest_of(federation, "none")).round() as record:
+    with Recorder(folder, manifest_of(federation, "none")).open_round() as record:
         hold([Session(federation, weights, record)], 0)
     return read_round(folder, 0)
 
@@ -131,7 +131,7 @@ def test_a_failed_client_is_missing_and_not_a_zero_update(
         if list(gather(one, 0).missing) == [client(1)]
     )
     messages = messages_of(failing, tmp_path)
-    (absence,) = (m for m in messages if isinstance(m.body, Missing))
+    (absence,) = (m for m in messages if isinstance(m.body, MissingReply))
     assert (absence.sender, absence.readers) == (client(1), frozenset({SERVER}))
     assert "failed" in absence.body.reason
     # The mean of client 0 alone is its own update; a zero would have made it smaller.
@@ -141,7 +141,7 @@ def test_a_failed_client_is_missing_and_not_a_zero_update(
 def test_if_all_clients_fail_the_model_is_unchanged(small: Federation, tmp_path: Path) -> None:
     failing = replace(small, failure_rate=0.999999)
     messages = messages_of(failing, tmp_path)
-    assert [type(m.body) for m in messages] == [Broadcast, Missing, Missing]
+    assert [type(m.body) for m in messages] == [Broadcast, MissingReply, MissingReply]
     assert next_weights(failing, 0, messages)["weight"].flatten().tolist() == [0.0, 0.0]
 
 
@@ -172,8 +172,8 @@ def test_if_all_clients_fail_there_is_no_aggregate(small: Federation, tmp_path: 
     failing = replace(small, defenses=(Masks(),), failure_rate=0.999999)
     assert [type(m.body) for m in messages_of(failing, tmp_path)] == [
         Broadcast,
-        Missing,
-        Missing,
+        MissingReply,
+        MissingReply,
     ]
 
 
@@ -228,9 +228,9 @@ def test_a_shadow_device_sends_its_plain_update_unless_it_is_defended(
     # Client 1, whose update is (-2, 2), is now the server's device.
     shadowed = replace(small, shadows=1, defenses=(AddOne(),))
     plain = messages_of(shadowed, tmp_path / "plain")
-    assert deltas(plain, SERVER) == {client(0): [2.0, 0.0], shadow(0): [-2.0, 2.0]}
+    assert deltas(plain, SERVER) == {client(0): [2.0, 0.0], shadow_device(0): [-2.0, 2.0]}
     adaptive = messages_of(replace(shadowed, are_shadows_defended=True), tmp_path / "adaptive")
-    assert deltas(adaptive, SERVER) == {client(0): [2.0, 0.0], shadow(0): [-1.0, 3.0]}
+    assert deltas(adaptive, SERVER) == {client(0): [2.0, 0.0], shadow_device(0): [-1.0, 3.0]}
     # It takes part in the mean, where both weigh alike, as client 0 hides its size.
     assert next_weights(shadowed, 0, plain)["weight"].flatten().tolist() == [0.0, 1.0]
 
@@ -248,12 +248,12 @@ def test_refuses_a_diverged_training_and_names_the_cause(
     wild = replace(small, recipe=Recipe(rate=2.9e38, epochs=3, batch=1))
     with pytest.raises(PlanError, match=r"training of client/\d diverged in round 0.*rate"):
         messages_of(wild, tmp_path)
-    assert Recorder(tmp_path, manifest_of(wild, "none")).committed() == 0
+    assert Recorder(tmp_path, manifest_of(wild, "none")).committed_rounds() == 0
 
 
 def test_weights_keep_their_dtype_after_a_defense(small: Federation, tmp_path: Path) -> None:
     class Doubles(Scale):
-        def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+        def on_aggregate(self, aggregate: Aggregate, moment: DefenseContext) -> Aggregate:
             delta = {name: tensor.double() for name, tensor in aggregate.delta.items()}
             return Aggregate(delta, aggregate.cohort, aggregate.examples)
 
@@ -268,11 +268,11 @@ def test_a_federation_whose_round_is_recorded_trains_but_sends_nothing(
     class Watches(Scale):
         name = "watches"
 
-        def on_data(self, data: Examples, moment: Moment) -> Examples:
+        def on_data(self, data: Examples, moment: DefenseContext) -> Examples:
             trained.append((moment.party, moment.seed))
             return data
 
-        def on_update(self, update: Update, moment: Moment) -> Update:
+        def on_update(self, update: Update, moment: DefenseContext) -> Update:
             sent.append((moment.party, moment.seed))
             return update
 
@@ -281,7 +281,7 @@ def test_a_federation_whose_round_is_recorded_trains_but_sends_nothing(
     watched = replace(small, defenses=(Watches(),))
     other = replace(watched, seed=Seed(6))
     weights = initial_weights(small.build_model, Seed(0))
-    with Recorder(tmp_path, manifest_of(other, "none")).round() as record:
+    with Recorder(tmp_path, manifest_of(other, "none")).open_round() as record:
         hold([Session(watched, weights, None), Session(other, weights, record)], 0)
     assert len(set(trained)) == 4
     assert sent == trained[2:]

@@ -10,8 +10,8 @@ import torch
 
 from overheard.archive.layout import messages_path, truth_path
 from overheard.archive.manifest import is_complete, read_manifest
-from overheard.archive.reader import verify
-from overheard.core.defense import Defense, Moment
+from overheard.archive.reader import verify_transcript
+from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import OutputError
 from overheard.core.examples import Examples
 from overheard.core.messages import Broadcast, Update
@@ -31,8 +31,8 @@ class Noise(Defense):
     enforced_at = "client"
     switched_off_by = "the client"
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
-        generator = moment.seed.generator()
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
+        generator = context.seed.generator()
         delta = {
             name: tensor + torch.randn(tensor.shape, generator=generator)
             for name, tensor in update.delta.items()
@@ -91,7 +91,7 @@ def test_a_run_writes_a_complete_transcript_and_the_truth_outside_of_it(
 ) -> None:
     transcript, _ = run(small, tmp_path)
     assert is_complete(tmp_path)
-    assert verify(tmp_path) == 7
+    assert verify_transcript(tmp_path) == 7
     assert {path.name for path in tmp_path.iterdir()} == {"transcript", "truth.json"}
     assert read_manifest(tmp_path).parties == (SERVER, client(0), client(1))
     assert transcript.messages[-1].round == 2
@@ -247,7 +247,7 @@ def test_federations_resumed_within_a_round_have_the_files_of_uninterrupted_ones
 ) -> None:
     # Three federations of two clients: six updates a round.
     class Stops(Noise):
-        def on_update(self, update: Update, moment: Moment) -> Update:
+        def on_update(self, update: Update, moment: DefenseContext) -> Update:
             if not left:
                 raise KeyboardInterrupt
             left.pop()
@@ -290,7 +290,7 @@ def test_does_not_train_stacks_without_missing_rounds(
     crowd: Federation, tmp_path: Path
 ) -> None:
     class Watches(Noise):
-        def on_data(self, data: Examples, moment: Moment) -> Examples:
+        def on_data(self, data: Examples, moment: DefenseContext) -> Examples:
             trained.append(moment.seed)
             return data
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 import torch
 
-from overheard.core.defense import Defense, Training
+from overheard.core.defense import Defense, LocalTraining
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -20,7 +20,7 @@ class Still(Defense):
 
 
 class Retrains(Still):
-    def on_training(self, training: Training) -> Training:
+    def on_training(self, training: LocalTraining) -> LocalTraining:
         return training
 
 

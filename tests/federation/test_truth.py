@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.core.defense import Defense, Moment
+from overheard.core.defense import Defense, DefenseContext
 from overheard.core.examples import Examples
-from overheard.core.messages import Missing
-from overheard.core.parties import COHORT, client, is_shadow, shadow
+from overheard.core.messages import MissingReply
+from overheard.core.parties import COHORT, client, is_shadow_device, shadow_device
 from overheard.defenses.class_balanced import ClassBalanced
 from overheard.federation.cohort import gather
 from overheard.federation.federation import Federation
@@ -20,7 +20,7 @@ class OnlyZeros(Defense):
     enforced_at = "client"
     switched_off_by = "the client"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         return Examples(data.inputs, torch.zeros_like(data.labels))
 
 
@@ -66,14 +66,16 @@ def test_counts_the_labels_of_a_balanced_client_before_balancing(
     # One client with one example of class 0 and three of class 1 trains on two of each.
     one = [torch.tensor([0, 1, 2, 3])]
     balanced = replace(small, rows=[one] * 2, defenses=(ClassBalanced(),))
-    assert gather(balanced, 0).pool.counts(2).tolist() == [2, 2]
+    assert gather(balanced, 0).pool.label_counts(2).tolist() == [2, 2]
     _, truth = run(balanced, tmp_path)
     assert truth.label_counts(client(0), (0, 1)).tolist() == [2, 6]
 
 
 def test_counts_only_clients_with_an_update(crowd: Federation, tmp_path: Path) -> None:
     transcript, truth = run(replace(crowd, participation=0.5, failure_rate=0.5), tmp_path)
-    absent = {(m.round, m.sender) for m in transcript.messages if isinstance(m.body, Missing)}
+    absent = {
+        (m.round, m.sender) for m in transcript.messages if isinstance(m.body, MissingReply)
+    }
     assert absent
     assert not absent & truth.counts.keys()
     assert len(absent) + len(truth.counts) == 30
@@ -105,7 +107,7 @@ def test_records_users_and_attributes_but_nothing_of_shadow_devices(
     assert {party for _, party in truth.counts} == {client(0)}
     assert truth.label_counts(COHORT, (0, 1)).tolist() == [2, 0]
     senders = {m.sender for m in transcript.messages}
-    assert [party for party in senders if is_shadow(party)] == [shadow(0)]
+    assert [party for party in senders if is_shadow_device(party)] == [shadow_device(0)]
     # A complete run is opened with the same truth.
     again = run(federation, tmp_path)[1]
     assert again.users == truth.users

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from overheard.epsilon.epsilon import Standing
+from overheard.epsilon.epsilon_results import Standing
 from overheard.findings.document_rows import EpsilonRow
 from tests.gate.documents import line
 

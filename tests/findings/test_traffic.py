@@ -18,11 +18,11 @@ from overheard.core.messages import (
     Broadcast,
     DistilledSet,
     Message,
-    Missing,
+    MissingReply,
     Update,
     Weights,
 )
-from overheard.core.parties import COHORT, SERVER, client, shadow
+from overheard.core.parties import COHORT, SERVER, client, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -41,7 +41,7 @@ WEIGHTS: Weights = {"weight": torch.zeros(1, 2), "bias": torch.zeros(1)}
 MESSAGES = (
     Message(0, SERVER, TWO, Broadcast(WEIGHTS)),
     Message(0, client(0), TO_SERVER, Update(WEIGHTS, 5, {"loss": 0.5})),
-    Message(0, client(1), TO_SERVER, Missing("late")),
+    Message(0, client(1), TO_SERVER, MissingReply("late")),
     Message(1, SERVER, TWO, Broadcast(WEIGHTS)),
     Message(1, client(0), TO_SERVER, Update(WEIGHTS)),
     Message(1, client(1), TO_SERVER, Update(WEIGHTS)),
@@ -56,10 +56,10 @@ def record(folder: Path, messages: tuple[Message, ...]) -> Transcript:
     manifest = Manifest(Task((2,), ("a", "b")), "linear", None, (), (SERVER, *TWO), rounds=2)
     recorder = Recorder(folder, manifest)
     for number in range(1 + max(message.round for message in messages)):
-        with recorder.round() as now:
+        with recorder.open_round() as now:
             for message in messages:
                 if message.round == number:
-                    now.send(message)
+                    now.record(message)
     return open_transcript(folder)
 
 
@@ -110,8 +110,8 @@ def test_an_aggregate_alone_counts_once_for_each_client_of_its_cohort() -> None:
 
 def test_messages_of_shadow_devices_do_not_count() -> None:
     messages = (
-        replace(MESSAGES[0], readers=TWO | {shadow(0)}),
-        replace(MESSAGES[1], sender=shadow(0)),
+        replace(MESSAGES[0], readers=TWO | {shadow_device(0)}),
+        replace(MESSAGES[1], sender=shadow_device(0)),
     )
     assert traffic_of(Transcript(messages)) == Traffic(0, 24, 0, 2)
 

@@ -26,7 +26,7 @@ from overheard.learning.models.shift_conv import ShiftConv
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.tiny_resnet import TinyResnet
 from overheard.learning.models.vgg16 import Vgg16
-from overheard.plans.kinds import MODELS as KNOWN
+from overheard.plans.registries import MODELS as KNOWN
 from overheard.testing.model import check_model
 
 TEN = tuple("0123456789")
@@ -38,7 +38,7 @@ REVIEWS = Task((40,), TEN[1:6], vocabulary=1000)
 COLOURS = Task((3, 32, 32), TEN)
 FACES = Task((1, 48, 48), TEN[:7])
 
-MODELS = [name for name in KNOWN.parts() if name != "own"]
+MODELS = [name for name in KNOWN.plugins() if name != "own"]
 """All architectures but custom ones, which may take any input."""
 
 
@@ -109,7 +109,7 @@ def test_returns_logits_and_has_a_last_layer_of_the_expected_width(model, task, 
 def test_refuses_unsupported_inputs_and_names_a_model_that_supports_them(name):
     wrong = CENSUS if name in ("text_bag", "lstm") else TEXTS
     with pytest.raises(PlanError, match=r"model: \w+ takes .*; choose"):
-        KNOWN.parts()[name]().build(wrong)
+        KNOWN.plugins()[name]().build(wrong)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_refuses_layers_without_units(make):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model(name):
-    check_model(KNOWN.parts()[name]())
+    check_model(KNOWN.plugins()[name]())
 
 
 def test_padding_does_not_change_the_mean_of_a_text():

@@ -4,19 +4,24 @@ from collections.abc import Mapping
 
 import torch
 
+from overheard.core.compute_settings import ComputeSettings, TensorCache
 from overheard.core.defense import Defense
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
-from overheard.core.means import Means, Shelf
 from overheard.core.messages import Broadcast, Message, Update
-from overheard.core.parties import SERVER, Party, shadow
+from overheard.core.parties import SERVER, Party, shadow_device
 from overheard.core.view import View
 from tests.simulation.world import CLASSES, RECIPE, Spy, blobs, broadcast, build
 
 SIZES = {"ann": 12, "ben": 9, "cid": 1, "dot": 8}
 
-DEVICES = {shadow(0): "ann", shadow(1): "ben", shadow(2): "cid", shadow(3): "dot"}
+DEVICES = {
+    shadow_device(0): "ann",
+    shadow_device(1): "ben",
+    shadow_device(2): "cid",
+    shadow_device(3): "dot",
+}
 
 
 def priors() -> dict[str, Examples]:
@@ -36,7 +41,7 @@ def people(devices: Mapping[Party, str] = DEVICES) -> KnownUsers:
 
 def knowing(
     *,
-    shelf: Shelf | None = None,
+    shelf: TensorCache | None = None,
     workers: int = 1,
     known: KnownUsers | None = None,
     defenses: tuple[Defense, ...] | None = None,
@@ -47,8 +52,8 @@ def knowing(
         build,
         recipe=RECIPE,
         defenses=defenses,
-        means=Means(shelf=shelf or Spy(), workers=workers),
-        people=known or people(),
+        compute=ComputeSettings(cache=shelf or Spy(), workers=workers),
+        known_users=known or people(),
         background=background,
     )
 

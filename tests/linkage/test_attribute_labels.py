@@ -49,13 +49,15 @@ class TestAttributeLabels:
             attribute_labels(KNOWN, PEOPLE, "age", "everyone")
 
     def test_refuses_data_without_attributes(self):
-        without_attributes = KnownUsers(PEOPLE.priors, PEOPLE.holdout)
+        without_attributes = KnownUsers(PEOPLE.prior_examples, PEOPLE.holdout)
         with pytest.raises(NeedsError, match="the data have no attributes"):
             attribute_labels(KNOWN, without_attributes, None, "everyone")
 
     def test_refuses_a_single_value(self):
         one_value = KnownUsers(
-            PEOPLE.priors, PEOPLE.holdout, attributes={"hand": {"eve": "left", "ann": "right"}}
+            PEOPLE.prior_examples,
+            PEOPLE.holdout,
+            attributes={"hand": {"eve": "left", "ann": "right"}},
         )
         with pytest.raises(NeedsError, match="2 different values"):
             attribute_labels(KNOWN, one_value, None, "holdout")

@@ -11,7 +11,7 @@ from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message
-from overheard.core.parties import SERVER, client, shadow
+from overheard.core.parties import SERVER, client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.learning.initial import initial_weights
 from overheard.linkage.prior_losses import LOSS, told_by_shadows, told_when_simulated
@@ -32,7 +32,9 @@ PRIORS = {
     "hard": wrong(blobs((20,) * CLASSES, Seed(2))),
     "small": blobs((1, 0, 0, 0), Seed(3)),
 }
-KNOWLEDGE = Knowledge(CLASSES, build, None, RECIPE, means=MEANS, people=KnownUsers(PRIORS))
+KNOWLEDGE = Knowledge(
+    CLASSES, build, None, RECIPE, compute=MEANS, known_users=KnownUsers(PRIORS)
+)
 
 
 def broadcasts(*rounds: int):
@@ -46,8 +48,8 @@ class Emptying(Defense):
 
     name = "emptying"
 
-    def on_data(self, data, moment):
-        return data.take(torch.arange(0 if "easy" in moment.party else len(data) // 2))
+    def on_data(self, data, context):
+        return data.take(torch.arange(0 if "easy" in context.party else len(data) // 2))
 
 
 class TestSimulateMetadata:
@@ -83,8 +85,8 @@ class TestSimulateMetadata:
         known = told_when_simulated(broadcasts(0), defended, pieces=1, most_rounds=1)
         # Nothing is left of "easy", nor of half an example of "small".
         assert known.numbers[:, 0].isfinite().tolist() == [False, False, False]
-        two = replace(KNOWLEDGE.people, priors={**PRIORS, "other": PRIORS["easy"]})
-        defended = replace(defended, people=two)
+        two = replace(KNOWLEDGE.known_users, prior_examples={**PRIORS, "other": PRIORS["easy"]})
+        defended = replace(defended, known_users=two)
         known = told_when_simulated(broadcasts(0), defended, pieces=1, most_rounds=1)
         assert known.numbers[:, 0].isfinite().tolist() == [False, True, False, True]
 
@@ -105,19 +107,21 @@ class TestReadShadowMetadata:
         people = KnownUsers(
             {"ann": prior(1), "bob": prior(1)},
             {"eve": prior(1)},
-            {shadow(0): "bob", shadow(1): "eve", shadow(2): "ann"},
+            {shadow_device(0): "bob", shadow_device(1): "eve", shadow_device(2): "ann"},
         )
         view = heard(
-            said(0, shadow(0), metrics={"loss": 1.0}),
-            said(0, shadow(1), metrics={"loss": 9.0}),
-            said(0, shadow(2), metrics={"loss": 3.0}),
+            said(0, shadow_device(0), metrics={"loss": 1.0}),
+            said(0, shadow_device(1), metrics={"loss": 9.0}),
+            said(0, shadow_device(2), metrics={"loss": 3.0}),
             said(0, client(0), metrics={"loss": 9.0}),
         )
-        known = told_by_shadows(view, Knowledge(2, people=people), order=False)
+        known = told_by_shadows(view, Knowledge(2, known_users=people), order=False)
         assert known.numbers[:, 0].tolist() == [-1, 1]
         assert known.users.tolist() == [1, 0]
 
     def test_needs_shadow_devices_that_took_part(self):
         people = KnownUsers({"ann": prior(1), "bob": prior(1)})
         with pytest.raises(NeedsError, match=r"data\.people\.shadow_devices"):
-            told_by_shadows(heard(said(0, client(0))), Knowledge(2, people=people), order=False)
+            told_by_shadows(
+                heard(said(0, client(0))), Knowledge(2, known_users=people), order=False
+            )

@@ -6,7 +6,7 @@ import torch
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.known_users import KnownUsers
-from overheard.core.parties import SERVER, Party, shadow
+from overheard.core.parties import SERVER, Party, shadow_device
 from overheard.core.view import View
 from overheard.linkage.prior_updates import known_updates, sent_updates
 from tests.linkage.peopled import DEVICES, heard, knowing, people, priors, sent
@@ -59,13 +59,13 @@ class TestShadowUpdates:
         assert known.chunks.tolist() == [0] * 8
 
     def test_a_user_whose_device_was_not_sampled_has_no_update(self) -> None:
-        view = heard(devices=(shadow(0), shadow(2)))
+        view = heard(devices=(shadow_device(0), shadow_device(2)))
         known = known_updates(view, knowing(), "shadow", -1)
         assert set(known.people.tolist()) == {0, 2}
         assert known.names == ("ann", "ben", "cid", "dot")
 
     def test_refuses_non_finite_updates_of_a_device(self) -> None:
-        messages = (*heard().messages, sent(2, shadow(1), float("nan")))
+        messages = (*heard().messages, sent(2, shadow_device(1), float("nan")))
         with pytest.raises(NeedsError, match="of shadow/1 in round 2 contain NaN"):
             known_updates(replace(heard(), messages=messages), knowing(), "shadow", -1)
 

@@ -4,7 +4,7 @@ from typing import ClassVar, final
 import pytest
 import torch
 
-from overheard.core.defense import Defense, Moment, Site
+from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import Update
@@ -36,13 +36,13 @@ def tensors(background: Examples | None = None) -> dict[str, torch.Tensor]:
 class Spying(Defense):
     """Changes nothing, and records its contexts."""
 
-    moments: list[Moment]
+    moments: list[DefenseContext]
 
     name: ClassVar[str] = "spying"
     enforced_at: ClassVar[Site] = "client"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
-        self.moments.append(moment)
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
+        self.moments.append(context)
         return data
 
 
@@ -54,10 +54,10 @@ class Emptying(Defense):
     name: ClassVar[str] = "emptying"
     enforced_at: ClassVar[Site] = "client"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         return data if len(data) > 1 else data.take(torch.arange(0))
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
         return replace(update, delta={name: 2 * d for name, d in update.delta.items()})
 
 
@@ -98,12 +98,12 @@ def test_without_examples_there_are_no_rows() -> None:
 
 
 def test_defenses_get_the_background_and_a_persistent_seed() -> None:
-    first, second = list[Moment](), list[Moment]()
+    first, second = list[DefenseContext](), list[DefenseContext]()
     replace(JOB, defenses=(Spying(first),)).run(tensors(blobs(2)))
     replace(JOB, round=2, defenses=(Spying(second),)).run(tensors(blobs(2)))
     assert all(moment.background.inputs.equal(blobs(2).inputs) for moment in first)
-    assert [one.lasting for one in first] == [one.lasting for one in second]
-    assert len({one.lasting for one in first}) == len(LEARNERS)
+    assert [one.persistent_seed for one in first] == [one.persistent_seed for one in second]
+    assert len({one.persistent_seed for one in first}) == len(LEARNERS)
     assert not {one.seed for one in first} & {one.seed for one in second}
 
 

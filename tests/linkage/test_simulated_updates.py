@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from overheard.core.means import Means
+from overheard.core.compute_settings import ComputeSettings
 from overheard.defenses.noise import Noise
 from overheard.linkage import simulated_updates as module
 from overheard.linkage.learner import learners_of
@@ -60,7 +60,7 @@ def test_another_round_trains_that_round_alone() -> None:
     [
         {"recipe": replace(knowing().recipe, rate=0.3)},
         {"defenses": (Noise(0.1),)},
-        {"means": replace(knowing().means, seed=knowing().means.seed.child(1))},
+        {"means": replace(knowing().compute, seed=knowing().compute.seed.child(1))},
     ],
 )
 def test_trains_again_if_updates_would_change(change) -> None:
@@ -68,7 +68,7 @@ def test_trains_again_if_updates_would_change(change) -> None:
     known = knowing(shelf=shelf)
     before = simulated_updates(ROUNDS, known, LEARNERS, LAST)
     other = replace(known, **change)
-    other = replace(other, means=replace(other.means, shelf=shelf))
+    other = replace(other, compute=replace(other.compute, cache=shelf))
     assert not same(simulated_updates(ROUNDS, other, LEARNERS, LAST), before)
     assert len(shelf.saved) == 2 * 2 * 4
 
@@ -94,7 +94,9 @@ def test_results_before_an_interrupt_are_cached() -> None:
             raise KeyboardInterrupt
 
     known = knowing(shelf=shelf)
-    interrupted = replace(known, means=Means(shelf=shelf, workers=1, on_progress=interrupt))
+    interrupted = replace(
+        known, compute=ComputeSettings(cache=shelf, workers=1, on_progress=interrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         simulated_updates(ROUNDS, interrupted, LEARNERS, LAST)
     assert calls == [("known users", done, 8) for done in (1, 2, 3)]

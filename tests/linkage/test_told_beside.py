@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from overheard.core.errors import NeedsError
-from overheard.core.parties import SERVER, client, shadow
+from overheard.core.parties import SERVER, client, shadow_device
 from overheard.linkage.told_beside import PLACE, crowd_of, less_mean, told_beside
 from tests.worlds.planted_crowd import heard, said
 
@@ -15,8 +15,10 @@ A, B, C = (client(number) for number in range(3))
 
 class TestListSenders:
     def test_omits_observers_and_excluded_parties(self):
-        view = heard(said(0, A), said(0, shadow(0)), said(1, SERVER), said(1, B), said(1, A))
-        assert crowd_of(view, {shadow(0)}) == (A, B)
+        view = heard(
+            said(0, A), said(0, shadow_device(0)), said(1, SERVER), said(1, B), said(1, A)
+        )
+        assert crowd_of(view, {shadow_device(0)}) == (A, B)
 
 
 class TestReadMetadata:
@@ -45,7 +47,9 @@ class TestReadMetadata:
     def test_other_senders_do_not_change_the_mean(self):
         messages = (said(0, A, metrics={"loss": 1.0}), said(0, B, metrics={"loss": 3.0}))
         found = told_beside(
-            heard(*messages, said(0, shadow(0), metrics={"loss": 90.0})), (A, B), order=False
+            heard(*messages, said(0, shadow_device(0), metrics={"loss": 90.0})),
+            (A, B),
+            order=False,
         )
         assert found.numbers[:, 0].tolist() == [-1, 1]
 

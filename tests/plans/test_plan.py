@@ -19,7 +19,7 @@ from overheard.defenses.noise import Noise
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.plans.built_in import built_in_plan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, parse_plan, read_plan
-from overheard.plans.virtual import VirtualPlan
+from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
@@ -334,7 +334,7 @@ def test_refuses_two_kinds_of_auxiliary_examples():
 def test_attack_names_have_targets_and_knowledge():
     def named(**fields: Any) -> str:
         threat = ThreatPlan(attacks=(Decaf(),), **fields)
-        return threat.named(threat.attacks[0])
+        return threat.attack_name(threat.attacks[0])
 
     assert named() == "decaf"
     assert named(about="cohort") == "decaf, about the cohort"
@@ -347,7 +347,7 @@ def test_attack_names_have_targets_and_knowledge():
 def test_an_observing_clients_cohort_is_named_the_other_clients():
     def named(*observers: str) -> str:
         threat = ThreatPlan(attacks=(Decaf(),), observers=observers, about="cohort")
-        return threat.named(threat.attacks[0])
+        return threat.attack_name(threat.attacks[0])
 
     assert named("server") == "decaf, about the cohort"
     assert named("client/0") == named("server", "client/0") == "decaf, about the other clients"
@@ -355,7 +355,7 @@ def test_an_observing_clients_cohort_is_named_the_other_clients():
 
 def test_attack_names_have_the_source_of_auxiliary_examples():
     one = ThreatPlan(attacks=(Decaf(),), auxiliary_from=FashionMnist(), auxiliary_shift=0.5)
-    assert one.named(Decaf()) == (
+    assert one.attack_name(Decaf()) == (
         "decaf, auxiliary examples from fashion_mnist, auxiliary examples distorted by 0.5"
     )
     text = with_line("auxiliary_per_class = 2")
@@ -485,7 +485,7 @@ def test_attack_names_have_the_pseudonyms():
         ThreatPlan(attacks=(Decaf(),), pseudonyms="round"),
     )
     plan = Plan(data=DATA, training=TRAINING, threats=threats)
-    names = [threat.named(Decaf()) for threat in plan.threats]
+    names = [threat.attack_name(Decaf()) for threat in plan.threats]
     assert names == ["decaf", "decaf, one pseudonym a round"]
 
 
@@ -619,14 +619,16 @@ def test_a_label_has_only_what_affects_the_attack():
         attacks=(Decaf(), Amortised()), knows=knows, virtual=VirtualPlan(clients=300)
     )
     # Decaf uses neither the defenses nor virtual clients.
-    assert threat.label(Decaf(), noisy) == "decaf"
-    assert threat.label(Amortised(), bare) == "amortised, with 300 virtual clients"
+    assert threat.attack_label(Decaf(), noisy) == "decaf"
+    assert threat.attack_label(Amortised(), bare) == "amortised, with 300 virtual clients"
     assert (
-        threat.label(Amortised(), noisy)
+        threat.attack_label(Amortised(), noisy)
         == "amortised, adapting to the defenses, with 300 virtual clients"
     )
     # The full name, which seeds and policies use, has all differences between threats.
-    assert threat.named(Decaf()) == "decaf, knowing the defenses, with 300 virtual clients"
+    assert (
+        threat.attack_name(Decaf()) == "decaf, knowing the defenses, with 300 virtual clients"
+    )
 
 
 def test_attacks_on_shadow_devices_adapt_if_the_arm_defends_them():
@@ -636,7 +638,7 @@ def test_attacks_on_shadow_devices_adapt_if_the_arm_defends_them():
         arm = ArmPlan(
             name="noisy", defenses=(Noise(deviation=0.1),), shadows_defended=are_defended
         )
-        assert threat.adapts(attack, arm) is are_defended
+        assert threat.adapts_to_defenses(attack, arm) is are_defended
 
 
 def test_the_html_of_a_plan_describes_it_and_escapes_its_title():

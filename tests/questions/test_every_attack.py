@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from overheard.core.attack import Attack
-from overheard.plans import kinds
+from overheard.plans import registries
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.shift.claim import Shift
 from overheard.testing import adapting
@@ -16,7 +16,7 @@ from overheard.testing.truth_apart import truth_loaded_by
 
 pytestmark = pytest.mark.slow
 
-ATTACKS = kinds.ATTACKS.parts()
+ATTACKS = registries.ATTACKS.plugins()
 
 SHORTER: dict[str, dict[str, int]] = {
     "amortised": {"steps": 20},
@@ -41,7 +41,7 @@ CASES = [
     for name in ATTACKS
     for attack, checks in (
         (quick(name), general_checks()),
-        (ATTACKS[name](), gain_checks(ATTACKS[name].answers)),
+        (ATTACKS[name](), gain_checks(ATTACKS[name].claim_type)),
     )
     for check in checks
 ]
@@ -59,7 +59,10 @@ def test_attacks_that_learn_from_shadow_devices_do_not_adapt(
 ) -> None:
     attack = quick(name)
     on_shadows = replace(attack, updates="shadow")
-    assert (attack.rehearsal(), on_shadows.rehearsal()) == ("known users", "shadow devices")
+    assert (attack.training_source(), on_shadows.training_source()) == (
+        "known users",
+        "shadow devices",
+    )
     check(trial_of(on_shadows))
 
 
@@ -80,9 +83,9 @@ def choices_of(attack: Attack[Any]) -> list[Attack[Any]]:
     [
         choice
         for name in ATTACKS
-        if ATTACKS[name].answers in (LabelShares, Shift)
+        if ATTACKS[name].claim_type in (LabelShares, Shift)
         for choice in choices_of(quick(name))
-        if choice.rehearsal() == "none"
+        if choice.training_source() == "none"
     ],
     ids=repr,
 )

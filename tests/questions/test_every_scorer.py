@@ -2,10 +2,10 @@
 
 import pytest
 
-from overheard.plans import kinds
+from overheard.plans import registries
 from overheard.testing.scorer import SCORER_CHECKS, ScorerCheck, check_question, scorer_trial
 
-SCORERS = kinds.SCORERS.parts()
+SCORERS = registries.SCORERS.plugins()
 
 
 @pytest.mark.parametrize("name", sorted(SCORERS))
@@ -14,6 +14,6 @@ def test_every_scorer(name: str, check: ScorerCheck) -> None:
     check(scorer_trial(SCORERS[name]()))
 
 
-@pytest.mark.parametrize("name", kinds.QUESTIONS.parts())
+@pytest.mark.parametrize("name", registries.QUESTIONS.plugins())
 def test_every_question(name: str) -> None:
-    check_question(kinds.QUESTIONS.parts()[name]())
+    check_question(registries.QUESTIONS.plugins()[name]())

@@ -9,7 +9,7 @@ from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.row import CONTROL, Row
-from overheard.plans.kinds import questions
+from overheard.plans.registries import questions
 from tests.auditing.recognised import ROUNDS, found, run
 
 SEED = Seed(8)

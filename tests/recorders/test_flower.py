@@ -27,8 +27,8 @@ from flwr.supercore.run import Run
 from flwr.supercore.task_identity import TaskIdentity
 
 from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import open_transcript, verify
-from overheard.core.messages import Broadcast, Evaluation, Missing, Update
+from overheard.archive.reader import open_transcript, verify_transcript
+from overheard.core.messages import Broadcast, Evaluation, MissingReply, Update
 from overheard.core.messages import Message as TranscriptMessage
 from overheard.core.parties import SERVER
 from overheard.recorders.flower import RecordingGrid
@@ -120,7 +120,7 @@ def ask(
 
 
 def read_messages(folder: Path) -> Sequence[TranscriptMessage]:
-    verify(folder)
+    verify_transcript(folder)
     return open_transcript(folder).messages
 
 
@@ -214,7 +214,7 @@ def test_errors_and_timeouts_are_missing_replies_without_error_texts(tmp_path: P
         FedAvg().start(grid, record_of(START), num_rounds=1)
         grid.finish()
         name = f"CLIENT_APP_RAISED_EXCEPTION{': patient 7?[2J' if keeps else ''}"
-        missing = [one for one in read_messages(folder) if isinstance(one.body, Missing)]
+        missing = [one for one in read_messages(folder) if isinstance(one.body, MissingReply)]
         assert [(one.round, one.sender[-1], one.body.reason) for one in missing] == [
             (0, "3", name),
             (0, "5", "no answer to train"),
@@ -336,7 +336,7 @@ def test_malformed_replies_are_missing_but_reach_the_run(tmp_path: Path) -> None
     assert grid.stopped is None
     bodies = {one.sender: one.body for one in read_messages(tmp_path)[1:]}
     assert [type(bodies[f"client/{node}"]) for node in nodes] == [
-        *[Missing] * len(contents),
+        *[MissingReply] * len(contents),
         Update,
     ]
 

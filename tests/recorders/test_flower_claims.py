@@ -25,7 +25,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.run import audit
 from overheard.auditing.simulate import federation_of
 from overheard.auditing.supplies import Resources, deal_examples, load_data
-from overheard.core.messages import Broadcast, Weights, moved
+from overheard.core.messages import Broadcast, Weights, apply_update
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
 from overheard.data.datasets.digits import Digits
@@ -39,7 +39,7 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_cohort
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
-from overheard.plans.virtual import VirtualPlan
+from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
@@ -128,7 +128,7 @@ def app_of(federation: Federation, seed: Seed) -> ClientApp:
             engine="sequential",
         )
         metrics = MetricRecord({"num-examples": len(learned.member.rows), "loss": learned.loss})
-        arrays = arrays_of(moved(start, learned.delta))
+        arrays = arrays_of(apply_update(start, learned.delta))
         return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=asked)
 
     return app

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("flwr", reason="the extra flower is not installed")
-from overheard.archive.layout import committed_rounds, manifest_path
+from overheard.archive.layout import count_committed_rounds, manifest_path
 from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import open_transcript, read_round, verify
+from overheard.archive.reader import open_transcript, read_round, verify_transcript
 from overheard.auditing.run import audit
-from overheard.core.messages import Broadcast, Missing, Update
+from overheard.core.messages import Broadcast, MissingReply, Update
 from overheard.core.parties import SERVER
 from overheard.plans.plan import read_plan
 
@@ -155,12 +155,12 @@ def test_records_and_audits_a_deployment_with_a_failing_node(
     assert first == clients
     assert len(second) == NODES - 1
     assert not final
-    missing = [one for one in messages if isinstance(one.body, Missing)]
+    missing = [one for one in messages if isinstance(one.body, MissingReply)]
     assert [{one.sender} for one in missing] == [clients - second]
-    assert missing[0].body == Missing("NODE_UNAVAILABLE")
+    assert missing[0].body == MissingReply("NODE_UNAVAILABLE")
     assert [type(one.body) for one in messages if one.round == 2] == [Broadcast]
     # Each round's broadcast and updates, and the final broadcast.
-    assert verify(recording) == (1 + NODES) + NODES + 1
+    assert verify_transcript(recording) == (1 + NODES) + NODES + 1
     assert manifest.framework.startswith("flwr ")
     for one in messages:
         if isinstance(one.body, Update):
@@ -185,5 +185,5 @@ def updates_by_round(recording: Path) -> list[set[str]]:
         return []
     return [
         {one.sender for one in read_round(recording, number) if isinstance(one.body, Update)}
-        for number in range(committed_rounds(recording))
+        for number in range(count_committed_rounds(recording))
     ]

@@ -13,8 +13,8 @@ from flwr.clientapp.mod import LocalDpMod
 
 from overheard.archive.layout import truth_path
 from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import open_transcript, verify
-from overheard.core.messages import Broadcast, Missing, Update
+from overheard.archive.reader import open_transcript, verify_transcript
+from overheard.core.messages import Broadcast, MissingReply, Update
 from overheard.core.messages import Message as TranscriptMessage
 from overheard.core.parties import SERVER
 from overheard.recorders.flower import recording_mod
@@ -68,7 +68,7 @@ def transcript(folder: Path) -> Path:
 
 
 def read_messages(folder: Path) -> Sequence[TranscriptMessage]:
-    verify(transcript(folder))
+    verify_transcript(transcript(folder))
     return open_transcript(transcript(folder)).messages
 
 
@@ -117,7 +117,7 @@ def test_a_new_model_after_evaluation_begins_a_round(tmp_path: Path) -> None:
 def test_an_error_of_the_app_is_raised_and_its_reply_is_missing(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="patient 7"):
         app_with(tmp_path)(message("train", 100.0, 1), CONTEXT)
-    assert [type(one.body) for one in read_messages(tmp_path)] == [Broadcast, Missing]
+    assert [type(one.body) for one in read_messages(tmp_path)] == [Broadcast, MissingReply]
 
 
 def test_errors_of_the_recorder_do_not_reach_the_client(

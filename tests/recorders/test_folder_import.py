@@ -10,11 +10,11 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from overheard.archive.layout import committed_rounds
+from overheard.archive.layout import count_committed_rounds
 from overheard.archive.manifest import is_complete, read_manifest
-from overheard.archive.reader import open_transcript, verify
+from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.core.errors import AuditError, OutputError, TranscriptError
-from overheard.core.messages import Broadcast, Missing, Update
+from overheard.core.messages import Broadcast, MissingReply, Update
 from overheard.core.parties import Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
@@ -64,7 +64,7 @@ def test_updates_are_differences_from_the_broadcast(exported: Path, tmp_path: Pa
         (0, Party("client/ward.b")): [2.0, 1.0],
         (1, client(0)): [-4.0, 0.0],
     }
-    assert verify(tmp_path / "run") == 6
+    assert verify_transcript(tmp_path / "run") == 6
     last = open_transcript(tmp_path / "run").messages[-1]
     assert isinstance(last.body, Broadcast)
     assert (last.round, float(last.body.weights["weight"][0, 0])) == (2, 7.0)
@@ -86,7 +86,7 @@ def test_accepts_common_names_of_rounds(tmp_path: Path, names: tuple[str, ...]):
         put(tmp_path / "exported" / name / "global.safetensors", model(float(len(name))))
         put(tmp_path / "exported" / name / "3.safetensors", model(0.0))
     import_recording(tmp_path / "exported", tmp_path / "run")
-    assert committed_rounds(tmp_path / "run") == len(names)
+    assert count_committed_rounds(tmp_path / "run") == len(names)
     assert {sender for _, sender in deltas(tmp_path / "run")} == {client(3)}
 
 
@@ -133,9 +133,13 @@ def test_imports_the_metadata_of_about(exported: Path, tmp_path: Path):
     assert [one.settings for one in manifest.defenses] == ["Gaussian(0.1)"]
     assert is_complete(tmp_path / "run")
     replies = [
-        (m.round, m.sender, m.body.reason if isinstance(m.body, Missing) else m.body.examples)
+        (
+            m.round,
+            m.sender,
+            m.body.reason if isinstance(m.body, MissingReply) else m.body.examples,
+        )
         for m in open_transcript(tmp_path / "run").messages
-        if isinstance(m.body, Missing | Update)
+        if isinstance(m.body, MissingReply | Update)
     ]
     ward, third = Party("client/ward.b"), Party("client/c")
     # In round 0 two clients were sampled; in round 1 all three, with one file.
@@ -304,8 +308,8 @@ def test_continues_an_interrupted_import(exported: Path, tmp_path: Path):
         import_recording(exported, tmp_path / "run", on_file=stop)
     # A broadcast and two updates; the broadcast and the update of the second round.
     assert steps[-1] == ("round 1", 5, 6)
-    assert committed_rounds(tmp_path / "run") == 1
-    assert verify(tmp_path / "run") == 3
+    assert count_committed_rounds(tmp_path / "run") == 1
+    assert verify_transcript(tmp_path / "run") == 3
     import_recording(exported, tmp_path / "whole")
     import_recording(exported, tmp_path / "run")
     for path in (tmp_path / "whole").rglob("*.*"):

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import open_transcript, verify
-from overheard.core.messages import Broadcast, Missing, Update
+from overheard.archive.reader import open_transcript, verify_transcript
+from overheard.core.messages import Broadcast, MissingReply, Update
 from overheard.core.parties import SERVER, Party
 from overheard.core.transcript import Transcript
 from overheard.core.view import mean_update
@@ -45,7 +45,7 @@ def test_records_a_broadcast_per_round_and_a_closing_one(run: Path) -> None:
     assert [m.readers for m in broadcasts[:3]] == [frozenset(SITES)] * 3
     assert read_manifest(run / "server").rounds == 3
     # 3 + 2 + 3 updates and 4 broadcasts.
-    assert verify(run / "server") == 12
+    assert verify_transcript(run / "server") == 12
 
 
 def test_each_broadcast_is_the_previous_one_plus_the_mean_update(run: Path) -> None:
@@ -64,8 +64,10 @@ def test_each_broadcast_is_the_previous_one_plus_the_mean_update(run: Path) -> N
 
 def test_a_failed_reply_is_missing_and_not_zero(run: Path) -> None:
     messages = open_transcript(run / "server").messages
-    missing = [(m.round, m.sender, m.body) for m in messages if isinstance(m.body, Missing)]
-    assert missing == [(1, SITES[2], Missing("return code EXECUTION_EXCEPTION"))]
+    missing = [
+        (m.round, m.sender, m.body) for m in messages if isinstance(m.body, MissingReply)
+    ]
+    assert missing == [(1, SITES[2], MissingReply("return code EXECUTION_EXCEPTION"))]
 
 
 def test_records_metadata_of_sites(run: Path) -> None:

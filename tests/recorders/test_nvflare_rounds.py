@@ -12,7 +12,7 @@ from nvflare.apis.dxo import DXO, DataKind, MetaKey
 from nvflare.apis.shareable import Shareable, make_reply
 
 from overheard.archive.reader import open_transcript
-from overheard.core.messages import Broadcast, Evaluation, Message, Missing, Update
+from overheard.core.messages import Broadcast, Evaluation, Message, MissingReply, Update
 from overheard.core.parties import SERVER, Party
 from overheard.recorders.facts import Facts
 from overheard.recorders.nvflare_rounds import NO_ANSWER, NvflareRounds, site
@@ -107,7 +107,7 @@ def test_a_broadcast_lists_readers_that_fetch_it_after_a_reply(
     recording.ask(0, TWO)
     sent, _, missing = recording.messages()
     assert sent.readers == {ONE, TWO}
-    assert (missing.sender, missing.body) == (TWO, Missing(NO_ANSWER))
+    assert (missing.sender, missing.body) == (TWO, MissingReply(NO_ANSWER))
 
 
 def test_updates_are_relative_to_the_sites_own_model(recording: Recording) -> None:
@@ -129,13 +129,13 @@ def test_a_late_reply_stays_missing(recording: Recording) -> None:
     recording.answer(0, ONE, result(DataKind.WEIGHTS))
     recording.answer(1, ONE, result(DataKind.WEIGHTS))
     replies = [(m.round, type(m.body)) for m in recording.messages() if m.sender == ONE]
-    assert replies == [(0, Missing), (1, Update)]
+    assert replies == [(0, MissingReply), (1, Update)]
 
 
 def test_a_repeated_task_is_recorded_once(recording: Recording) -> None:
     recording.ask(0, ONE)
     recording.ask(0, ONE)
-    assert [type(m.body) for m in recording.messages()] == [Broadcast, Missing]
+    assert [type(m.body) for m in recording.messages()] == [Broadcast, MissingReply]
 
 
 def test_without_round_numbers_a_second_task_of_a_site_begins_a_round(
@@ -177,7 +177,7 @@ def test_records_unreadable_replies_as_missing_with_the_reason(
     recording.ask(0, ONE)
     recording.answer(0, ONE, reply)
     body = recording.messages()[1].body
-    assert isinstance(body, Missing)
+    assert isinstance(body, MissingReply)
     assert reason in body.reason
     assert "patient" not in body.reason
 
@@ -222,7 +222,7 @@ def test_an_encrypted_model_is_recorded_as_missing(recording: Recording) -> None
     sent = DXO(DataKind.WEIGHTS, {"w": object()}).to_shareable()
     recording.rounds.asked("a", ONE, sent, (ONE,))
     recording.rounds.answered("a", result(DataKind.WEIGHTS))
-    assert [type(m.body) for m in recording.messages()] == [Missing, Missing]
+    assert [type(m.body) for m in recording.messages()] == [MissingReply, MissingReply]
 
 
 @pytest.mark.parametrize("name", ["../etc", "a/b", "a\x1b[31m", "", "x" * 65, "<b>"])

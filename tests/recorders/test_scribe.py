@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import open_transcript, verify
-from overheard.core.messages import Body, Broadcast, Missing, Times, Update
+from overheard.archive.reader import open_transcript, verify_transcript
+from overheard.core.messages import Broadcast, MessageBody, MissingReply, Timestamps, Update
 from overheard.core.parties import SERVER, client
 from overheard.recorders import scribe as module
 from overheard.recorders.facts import Facts
@@ -23,22 +23,22 @@ TO_SERVER = frozenset({SERVER})
 MODEL = {"weight": torch.tensor([1.0, 2.0])}
 
 
-def provider(body: Body) -> Callable[[], Body]:
+def provider(body: MessageBody) -> Callable[[], MessageBody]:
     return partial(_give, body)
 
 
-def _give(body: Body) -> Body:
+def _give(body: MessageBody) -> MessageBody:
     return body
 
 
-def write_round(scribe: Scribe, *replies: Body) -> None:
+def write_round(scribe: Scribe, *replies: MessageBody) -> None:
     scribe.begin([SERVER, client(0)])
     scribe.say(SERVER, frozenset({client(0)}), provider(Broadcast(MODEL)))
     for body in replies:
         scribe.say(client(0), TO_SERVER, provider(body))
 
 
-def bodies(folder: Path) -> list[Body]:
+def bodies(folder: Path) -> list[MessageBody]:
     return [message.body for message in open_transcript(folder).messages]
 
 
@@ -46,7 +46,7 @@ def test_writes_messages_in_order(tmp_path: Path) -> None:
     scribe = Scribe(tmp_path / "run", FACTS)
     write_round(scribe, Update({"weight": torch.tensor([0.5, 0.0])}, 3))
     scribe.begin([SERVER, client(0)])
-    scribe.say(SERVER, frozenset(), provider(Broadcast(MODEL)), times=Times(1.5))
+    scribe.say(SERVER, frozenset(), provider(Broadcast(MODEL)), times=Timestamps(1.5))
     scribe.close()
     messages = open_transcript(tmp_path / "run").messages
     assert [(one.round, type(one.body)) for one in messages] == [
@@ -54,17 +54,17 @@ def test_writes_messages_in_order(tmp_path: Path) -> None:
         (0, Update),
         (1, Broadcast),
     ]
-    assert messages[2].times == Times(1.5)
-    assert verify(tmp_path / "run") == 3
+    assert messages[2].times == Timestamps(1.5)
+    assert verify_transcript(tmp_path / "run") == 3
     assert read_manifest(tmp_path / "run").framework == "a framework 1.0"
     assert scribe.stopped is None
 
 
 def test_writes_pending_messages_if_dropped_without_close(tmp_path: Path) -> None:
     scribe = Scribe(tmp_path, FACTS)
-    write_round(scribe, Missing("late"))
+    write_round(scribe, MissingReply("late"))
     del scribe
-    assert bodies(tmp_path)[1] == Missing("late")
+    assert bodies(tmp_path)[1] == MissingReply("late")
 
 
 def test_committed_messages_are_readable_before_the_round_ends(tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_committed_messages_are_readable_before_the_round_ends(tmp_path: Path) -
     write_round(scribe)
     scribe.commit()
     reached = threading.Event()
-    scribe.say(client(0), TO_SERVER, lambda: (reached.set(), Missing("late"))[1])
+    scribe.say(client(0), TO_SERVER, lambda: (reached.set(), MissingReply("late"))[1])
     assert reached.wait(10)
     assert [type(body) for body in bodies(tmp_path)] == [Broadcast]
     scribe.close()
-    assert [type(body) for body in bodies(tmp_path)] == [Broadcast, Missing]
+    assert [type(body) for body in bodies(tmp_path)] == [Broadcast, MissingReply]
 
 
 def test_does_not_overwrite_an_existing_run(
@@ -84,11 +84,11 @@ def test_does_not_overwrite_an_existing_run(
 ) -> None:
     for reason in ("first", "second"):
         scribe = Scribe(tmp_path / "run", FACTS)
-        write_round(scribe, Missing(reason))
+        write_round(scribe, MissingReply(reason))
         scribe.close()
     assert scribe.folder == tmp_path / "run-2"
-    assert bodies(tmp_path / "run")[1] == Missing("first")
-    assert bodies(tmp_path / "run-2")[1] == Missing("second")
+    assert bodies(tmp_path / "run")[1] == MissingReply("first")
+    assert bodies(tmp_path / "run-2")[1] == MissingReply("second")
     assert "this run goes to" in caplog.text
 
 
@@ -119,7 +119,7 @@ def test_omits_and_names_tensors_that_are_not_floating_point(
     assert read_manifest(tmp_path).left_out == ("seen",)
 
 
-def fail() -> Body:
+def fail() -> MessageBody:
     raise RuntimeError("gone\nwrong")
 
 
@@ -135,7 +135,7 @@ def test_records_invalid_messages_as_missing_with_the_reason(
     scribe.say(client(0), TO_SERVER, fail)
     scribe.say(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(2)})))
     scribe.close()
-    reasons = [body.reason for body in bodies(tmp_path) if isinstance(body, Missing)]
+    reasons = [body.reason for body in bodies(tmp_path) if isinstance(body, MissingReply)]
     assert "NaN" in reasons[0]
     assert "not those of the broadcast" in reasons[1]
     assert reasons[2] == "not recorded: RuntimeError: gone wrong"
@@ -150,7 +150,7 @@ def test_updates_of_an_unrecorded_model_are_missing(tmp_path: Path) -> None:
     scribe.say(SERVER, frozenset({client(0)}), provider(Broadcast(broken)))
     scribe.say(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(1)})))
     scribe.close()
-    assert [type(body) for body in bodies(tmp_path)] == [Missing, Missing]
+    assert [type(body) for body in bodies(tmp_path)] == [MissingReply, MissingReply]
 
 
 def test_a_hanging_disk_delays_the_run_only_once(
@@ -162,7 +162,7 @@ def test_a_hanging_disk_delays_the_run_only_once(
     scribe = Scribe(tmp_path, FACTS)
     scribe.begin([SERVER])
     scribe.say(SERVER, frozenset(), lambda: (hangs.wait(), Broadcast(MODEL))[1], size=8)
-    scribe.say(client(0), TO_SERVER, provider(Missing("late")), size=8)
+    scribe.say(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
     scribe.close()
     hangs.set()
     assert scribe.stopped is not None
@@ -180,7 +180,7 @@ def test_the_run_waits_if_too_much_is_pending(
     scribe.say(SERVER, frozenset(), lambda: (is_free.wait(), Broadcast(MODEL))[1], size=8)
 
     def run() -> None:
-        scribe.say(client(0), TO_SERVER, provider(Missing("late")), size=8)
+        scribe.say(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
         is_written.set()
 
     running = threading.Thread(target=run)
@@ -199,7 +199,7 @@ def test_an_unwritable_folder_ends_the_recording_only(
     (tmp_path / "file").write_text("")
     with caplog.at_level(logging.WARNING):
         scribe = Scribe(tmp_path / "file" / "run", FACTS)
-        write_round(scribe, Missing("late"))
+        write_round(scribe, MissingReply("late"))
         scribe.close()
     assert scribe.stopped is not None
     assert "the run continues" in caplog.text
@@ -237,7 +237,7 @@ def test_committed_rounds_are_readable_after_a_full_disk(
     done = _python(FULL_DISK, tmp_path)
     assert "cannot write" in done.stdout
     assert "the run continues" in done.stderr
-    assert verify(tmp_path) == 4
+    assert verify_transcript(tmp_path) == 4
     assert [one.round for one in open_transcript(tmp_path).messages] == [0, 0, 1, 1]
 
 
@@ -260,7 +260,7 @@ for _ in range(20):
 def test_writes_pending_messages_when_the_program_ends(tmp_path: Path) -> None:
     done = _python(PENDING_AT_EXIT, tmp_path)
     assert not done.stderr
-    assert verify(tmp_path) == 20
+    assert verify_transcript(tmp_path) == 20
 
 
 def _python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -280,7 +280,7 @@ def test_logs_the_warning_before_waiting_threads_continue(tmp_path: Path) -> Non
     logging.getLogger("overheard").addHandler(slow)
     try:
         scribe = Scribe(tmp_path / "file" / "run", FACTS)
-        write_round(scribe, Missing("late"))
+        write_round(scribe, MissingReply("late"))
         scribe.close()
         assert len(warnings) == 1
     finally:

@@ -53,7 +53,7 @@ def identity_findings(
     Updates of one user are correlated: a part of their scores is the same in all rounds. In
     controls the true user has no advantage.
     """
-    knowledge = Knowledge(2, people=KnownUsers(dict.fromkeys(users, ONE)))
+    knowledge = Knowledge(2, known_users=KnownUsers(dict.fromkeys(users, ONE)))
     truth = GroundTruth({}, {}, users=targets_of((*users, *strangers)))
     findings = []
     for seed in range(runs):
@@ -113,7 +113,12 @@ def attribute_findings(arm: str, attack: str, strength: float) -> list[Finding]:
             claim = Attribute("age", values, evidence.softmax(0))
             findings.append(
                 scored(
-                    AttributeScorer(), cell, target, claim, truth, Knowledge(2, people=known)
+                    AttributeScorer(),
+                    cell,
+                    target,
+                    claim,
+                    truth,
+                    Knowledge(2, known_users=known),
                 )
             )
     return findings
@@ -128,7 +133,7 @@ def scored(
     knowledge: Knowledge,
 ) -> Finding:
     """Score a claim against the ground truth, as an audit does."""
-    true = scorer.truth(truth, target, cell.rounds, claim)
+    true = scorer.true_claim(truth, target, cell.rounds, claim)
     return Finding(
         cell,
         target,
@@ -136,7 +141,7 @@ def scored(
         true.numbers(),
         scorer.score(claim, true, scorer.guesses(true, knowledge)),
         candidates=claim.candidates(),
-        none_of_them=claim.none_of_them(),
+        none_of_them=claim.unknown_probability(),
         true_user=truth.users.get(target),
     )
 

@@ -98,7 +98,7 @@ def _finding(
     ground: GroundTruth,
 ) -> Finding:
     cell = Cell(arm, seed, (client(0),), attack, "Planted()", "shift", ROUNDS, is_control)
-    truth = SCORER.truth(ground, target, ROUNDS, claim)
+    truth = SCORER.true_claim(ground, target, ROUNDS, claim)
     scores = SCORER.score(claim, truth, SCORER.guesses(truth, Knowledge(classes=10)))
     interval = claim.interval()
     return Finding(

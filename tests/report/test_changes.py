@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from overheard.archive.seconds import Seconds
+from overheard.archive.run_time import RunTime
 from overheard.auditing.exposures import arms
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
@@ -35,8 +35,8 @@ def test_bytes_and_time_are_compared_with_the_arm_without_defenses(
 ) -> None:
     none, noise = small.arms
     runs = (
-        replace(none, traffic=Traffic(300, 700, 4, 6), seconds=Seconds(10.0, None)),
-        replace(noise, traffic=Traffic(100, 150, 4, 6), seconds=Seconds(30.0, None)),
+        replace(none, traffic=Traffic(300, 700, 4, 6), seconds=RunTime(10.0, None)),
+        replace(noise, traffic=Traffic(100, 150, 4, 6), seconds=RunTime(30.0, None)),
     )
     (change,) = changes(arms(replace(small, arms=runs), Seed(0)))
     # 250 of 1000 bytes; 30 of 10 seconds.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.archive.seconds import Seconds
+from overheard.archive.run_time import RunTime
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
 from overheard.findings.costs import costs_of
@@ -17,8 +17,8 @@ from tests.worlds.audits import HOSTILE
 def test_bytes_and_seconds_are_means_over_runs_without_the_controls(small: Audit) -> None:
     one, other = small.arms
     runs = (
-        replace(one, traffic=Traffic(100, 300, 4, 6), seconds=Seconds(1.0, 0.5)),
-        replace(one, seed=1, traffic=Traffic(200, 330, 5, 6), seconds=Seconds(2.0, 1.5)),
+        replace(one, traffic=Traffic(100, 300, 4, 6), seconds=RunTime(1.0, 0.5)),
+        replace(one, seed=1, traffic=Traffic(200, 330, 5, 6), seconds=RunTime(2.0, 1.5)),
         replace(one, traffic=Traffic(9999, 9999, 1, 1), is_control=True),
         other,
     )
@@ -32,7 +32,7 @@ def test_bytes_and_seconds_are_means_over_runs_without_the_controls(small: Audit
 
 def test_unmeasured_runs_are_excluded_from_the_mean(small: Audit) -> None:
     one, _ = small.arms
-    runs = (one, replace(one, seed=1, seconds=Seconds(3.0, None)))
+    runs = (one, replace(one, seed=1, seconds=RunTime(3.0, None)))
     (costs,) = map(costs_of, arms(replace(small, arms=runs, findings=()), Seed(0)))
     assert (costs.wall, costs.cores) == (3.0, None)
 
@@ -40,7 +40,7 @@ def test_unmeasured_runs_are_excluded_from_the_mean(small: Audit) -> None:
 def test_the_table_has_one_row_per_arm_with_readable_units(small: Audit) -> None:
     one, other = small.arms
     runs = (
-        replace(one, traffic=Traffic(3 * 2**20, 6 * 2**20, 4, 6), seconds=Seconds(90.0, 45.0)),
+        replace(one, traffic=Traffic(3 * 2**20, 6 * 2**20, 4, 6), seconds=RunTime(90.0, 45.0)),
         replace(other, arm=f"{HOSTILE}\x1b"),
     )
     table = costs_table(arms(replace(small, arms=runs), Seed(0)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.archive.seconds import Seconds
+from overheard.archive.run_time import RunTime
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.findings.traffic import Traffic
@@ -187,7 +187,7 @@ def test_a_report_shows_the_cost_of_each_arm(
 ) -> None:
     none, noise = small.arms
     runs = (
-        replace(none, traffic=Traffic(2**21, 2**21, 4, 6), seconds=Seconds(90.0, 30.0)),
+        replace(none, traffic=Traffic(2**21, 2**21, 4, 6), seconds=RunTime(90.0, 30.0)),
         replace(noise, arm=HOSTILE, traffic=Traffic(2**20, 2**20, 4, 6)),
     )
     findings = tuple(

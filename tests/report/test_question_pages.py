@@ -8,14 +8,14 @@ from typing import Any, final
 import pytest
 
 from overheard.auditing.exposures import arms
-from overheard.core.kind import Kind
+from overheard.core.plugin_registry import PluginRegistry
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.drawing.pages import PlainPages
 from overheard.findings.figures import Measure
 from overheard.findings.finding import Audit
 from overheard.findings.question import Question
-from overheard.plans.kinds import QUESTIONS, questions
+from overheard.plans.registries import QUESTIONS, questions
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 from overheard.report.page import page
@@ -40,13 +40,13 @@ class WeatherQuestion(Question[LabelShares]):
 @pytest.fixture
 def outside(small: Audit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Audit]:
     """The small audit, as if it had asked about the weather."""
-    found = Kind.parts
+    found = PluginRegistry.plugins
 
-    def parts(kind: Kind[Any]) -> Mapping[str, type[Any]]:
+    def parts(kind: PluginRegistry[Any]) -> Mapping[str, type[Any]]:
         more = {WeatherQuestion.name: WeatherQuestion} if kind == QUESTIONS else {}
         return {**found(kind), **more}
 
-    monkeypatch.setattr(Kind, "parts", parts)
+    monkeypatch.setattr(PluginRegistry, "plugins", parts)
     # One answer is kept for the process: this test has another.
     questions.cache_clear()
     findings = tuple(
@@ -58,7 +58,7 @@ def outside(small: Audit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Audit]:
 
 
 def test_every_built_in_question_has_pages() -> None:
-    assert PAGES.parts().keys() == QUESTIONS.parts().keys()
+    assert PAGES.plugins().keys() == QUESTIONS.plugins().keys()
     assert all(pages_of(name).question == question for name, question in questions().items())
 
 

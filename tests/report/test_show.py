@@ -22,11 +22,11 @@ def recorded(folder: Path, sizes: tuple[int | None, int | None] = (5, 7)) -> Pat
     """One round in which two clients answer the server."""
     who = (client(0), client(1))
     recorder = Recorder(folder, Manifest(None, "Mlp()", None, (), (SERVER, *who), rounds=None))
-    with recorder.round() as now:
-        now.send(Message(0, SERVER, frozenset(who), Broadcast({"w": torch.zeros(2)})))
+    with recorder.open_round() as now:
+        now.record(Message(0, SERVER, frozenset(who), Broadcast({"w": torch.zeros(2)})))
         for one, size in zip(who, sizes, strict=True):
             update = Update({"w": torch.ones(2)}, size)
-            now.send(Message(0, one, frozenset({SERVER}), update))
+            now.record(Message(0, one, frozenset({SERVER}), update))
     return folder
 
 

@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from overheard.archive.seconds import Seconds
+from overheard.archive.run_time import RunTime
 from overheard.auditing.exposures import arms
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
@@ -49,7 +49,7 @@ def test_the_document_gives_every_figure_back(small: Audit) -> None:
 
 
 def test_the_document_has_bytes_and_seconds_of_runs(small: Audit) -> None:
-    counted = replace(small.arms[0], traffic=Traffic(36, 72, 3, 6), seconds=Seconds(1.5, None))
+    counted = replace(small.arms[0], traffic=Traffic(36, 72, 3, 6), seconds=RunTime(1.5, None))
     document = json.loads(as_json(replace(small, arms=(counted, small.arms[1])), ()))
     first, second = document["arms"]
     assert first["bytes"] == {"up": 36, "down": 72, "answers": 3, "heard": 6}

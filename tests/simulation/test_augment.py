@@ -39,7 +39,7 @@ class TestAllKindsOfInputs:
         assert result.inputs[: len(originals)].equal(originals.inputs)
         assert result.inputs.shape[1:] == originals.inputs.shape[1:]
         assert result.inputs.dtype == originals.inputs.dtype
-        assert result.counts(2).tolist() == [20, 20]
+        assert result.label_counts(2).tolist() == [20, 20]
 
     def test_copies_depend_on_the_seed(self, originals: Examples) -> None:
         first, again, other = (

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from overheard.core.compute_settings import MemoryTensorCache, TensorCache
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
-from overheard.core.means import MemoryShelf, Shelf
 from overheard.core.messages import Aggregate, Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.prior import Prior
@@ -46,7 +46,7 @@ class TestSimulation:
 
     def test_depends_on_the_seed_of_the_means_and_on_no_attack(self) -> None:
         attacker = knowledge()
-        other = replace(attacker, means=replace(attacker.means, seed=Seed(1)))
+        other = replace(attacker, compute=replace(attacker.compute, seed=Seed(1)))
         first, again, second = (
             build_bank(run(), k, (0,), [Raw()]) for k in (attacker, knowledge(), other)
         )
@@ -67,7 +67,7 @@ class TestSimulation:
         examples = blobs(20)
         seed = (
             knowledge()
-            .means.seed.child(
+            .compute.seed.child(
                 "bank",
             )
             .child("parting")
@@ -179,9 +179,9 @@ class TestMedianCohortSize:
             cohort_members(run(), (9,))
 
 
-class CountingShelf(Shelf):
+class CountingShelf(TensorCache):
     def __init__(self) -> None:
-        self._kept = MemoryShelf()
+        self._kept = MemoryTensorCache()
         self.saved = 0
 
     def load(self, key):
@@ -194,9 +194,11 @@ class CountingShelf(Shelf):
 
 def test_another_attack_with_other_probes_trains_no_virtual_client_again() -> None:
     shelf = CountingShelf()
-    means = replace(knowledge().means, shelf=shelf)
-    build_bank(run(), replace(knowledge(), means=means), (0,), [Answers()])
+    means = replace(knowledge().compute, cache=shelf)
+    build_bank(run(), replace(knowledge(), compute=means), (0,), [Answers()])
     before = shelf.saved
-    simulation = build_bank(run(), replace(knowledge(), means=means), (0,), [LastLayerChange()])
+    simulation = build_bank(
+        run(), replace(knowledge(), compute=means), (0,), [LastLayerChange()]
+    )
     assert shelf.saved == before > 0
     assert len(simulation.read[LastLayerChange()]) == means.virtual_clients

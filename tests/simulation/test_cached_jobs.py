@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from overheard.core.means import Means, MemoryShelf
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.learning.workers.job import Bundle, Job
 from overheard.simulation.cached_jobs import CachedJob, JobInputs, do_cached, single_answer
 from overheard.simulation.job_tensors import broadcast_of
@@ -38,7 +38,7 @@ class JobRunner:
     """Runs jobs, and records their results and the reported progress."""
 
     def __init__(self) -> None:
-        self.shelf = MemoryShelf()
+        self.shelf = MemoryTensorCache()
         self.results: dict[tuple[int, int], float] = {}
         self.progress: list[tuple[str, int, int]] = []
         self.shared = 0
@@ -52,8 +52,8 @@ class JobRunner:
             self.results[job, position] = float(answer["product"])
 
         broadcasts = {number: {"w": torch.tensor(1.0 + number)} for number in (0, 1)}
-        means = Means(
-            shelf=self.shelf,
+        means = ComputeSettings(
+            cache=self.shelf,
             workers=1,
             on_progress=lambda what, done, total: self.progress.append((what, done, total)),
         )
@@ -93,7 +93,7 @@ def test_inputs_are_not_prepared_if_all_results_are_cached() -> None:
 
 
 def test_a_result_is_cached_before_it_is_passed_on() -> None:
-    shelf = MemoryShelf()
+    shelf = MemoryTensorCache()
 
     def on_result(job: int, position: int, answer: Mapping[str, Tensor]) -> None:
         raise RuntimeError("no room")
@@ -101,7 +101,7 @@ def test_a_result_is_cached_before_it_is_passed_on() -> None:
     inputs = JobInputs(lambda: (SHARED,), {0: {"w": torch.tensor(1.0)}})
     job = single_answer(0, "0" * 8, Times((5, 6)))
     with pytest.raises(RuntimeError, match="no room"):
-        do_cached("products", [job], inputs, Means(shelf=shelf, workers=1), on_result)
+        do_cached("products", [job], inputs, ComputeSettings(cache=shelf, workers=1), on_result)
     cached = shelf.load("0" * 8)
     assert cached is not None
     assert {name: float(tensor) for name, tensor in cached.items()} == {"0": 15, "1": 16}

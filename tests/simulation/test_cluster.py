@@ -74,7 +74,7 @@ class TestOnThisMachine:
     def test_gives_the_same_bits_as_one_process(self, ray) -> None:
         for members in (None, 3):
             attacker = knowledge()
-            on_ray = replace(attacker, means=replace(knowledge().means, cluster="local"))
+            on_ray = replace(attacker, compute=replace(knowledge().compute, cluster="local"))
             probes = (Raw(), Answers())
             alone, shared = (
                 build_bank(run(), k, (0, 1), probes, members=members)
@@ -92,7 +92,7 @@ class TestOnThisMachine:
 
     def test_a_killed_worker_changes_no_bit(self, ray, tmp_path) -> None:
         probe, attacker = Deadly(str(tmp_path / "died")), knowledge()
-        on_ray = replace(attacker, means=replace(attacker.means, cluster="local"))
+        on_ray = replace(attacker, compute=replace(attacker.compute, cluster="local"))
         survived = build_bank(run(), on_ray, (0, 1), [probe]).read[probe]
         assert (tmp_path / "died").exists()
         assert survived.equal(build_bank(run(), knowledge(), (0, 1), [Raw()]).read[Raw()])

@@ -26,7 +26,7 @@ def test_held_out_examples_are_in_no_half() -> None:
     context = ground_of(run(), knowledge(auxiliary=auxiliary), (1,))
     probe_context = context.scene(1)
     # A fifth of 20 examples of each class.
-    assert probe_context.held_out.counts(3).tolist() == [4, 4, 4]
+    assert probe_context.held_out.label_counts(3).tolist() == [4, 4, 4]
     assert probe_context.auxiliary is auxiliary
     training_rows = set(context.parting.halves[0].tolist() + context.parting.halves[1].tolist())
     assert not training_rows & set(context.parting.held_out.tolist())

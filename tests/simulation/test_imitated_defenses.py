@@ -4,7 +4,7 @@ from typing import ClassVar, final
 import pytest
 import torch
 
-from overheard.core.defense import Defense, Moment, Site
+from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import Update
@@ -22,17 +22,17 @@ class Scaling(Defense):
     """Multiplies inputs and updates, and records the contexts of its calls."""
 
     factor: float
-    moments: list[Moment]
+    moments: list[DefenseContext]
 
     name: ClassVar[str] = "scaling"
     enforced_at: ClassVar[Site] = "client"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
-        self.moments.append(moment)
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
+        self.moments.append(context)
         return Examples(self.factor * data.inputs + 1, data.labels)
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
-        self.moments.append(moment)
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
+        self.moments.append(context)
         delta = {name: self.factor * part + 1 for name, part in update.delta.items()}
         return Update(delta, update.examples, update.metrics)
 
@@ -50,7 +50,7 @@ def test_defenses_act_in_order() -> None:
 
 
 def test_defenses_of_updates_get_no_background() -> None:
-    moments: list[Moment] = []
+    moments: list[DefenseContext] = []
     simulated = ImitatedDefenses((Scaling(2, moments),), 1, Seed(0))
     simulated.held(DATA, "virtual/0", DATA)
     simulated.sent(trained(1))

@@ -53,8 +53,8 @@ def test_whatever_affects_a_reading_changes_the_key(other) -> None:
 
 
 def test_compute_settings_do_not_change_the_key() -> None:
-    means = replace(KNOWLEDGE.means, workers=2, cluster="local", virtual_clients=7)
-    assert key(replace(KNOWLEDGE, means=means)) == key()
+    means = replace(KNOWLEDGE.compute, workers=2, cluster="local", virtual_clients=7)
+    assert key(replace(KNOWLEDGE, compute=means)) == key()
 
 
 def test_no_defenses_and_unknown_defenses_have_the_same_key() -> None:

@@ -17,7 +17,7 @@ def test_each_half_is_augmented_from_its_own_examples() -> None:
     result = pool_of(Examples(inputs, labels), split, Seed(1))
     for half, value in zip(result.halves, (100.0, -100.0), strict=True):
         half_examples = result.examples.take(half)
-        assert half_examples.counts(3).tolist() == [pool.ENOUGH] * 3
+        assert half_examples.label_counts(3).tolist() == [pool.ENOUGH] * 3
         assert torch.allclose(half_examples.inputs, torch.tensor(value))
 
 

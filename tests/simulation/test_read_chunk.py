@@ -5,7 +5,7 @@ from typing import ClassVar, final
 import pytest
 import torch
 
-from overheard.core.defense import Defense, Moment, Site
+from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate
@@ -116,7 +116,7 @@ class OnlyFirst(Defense):
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "nobody"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         return data.take(torch.arange(1))
 
 
@@ -151,10 +151,10 @@ class OnlyPublic(Defense):
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "nobody"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
-        assert moment.background is not None
-        draws = moment.lasting.generator()
-        return moment.background.take(torch.randint(300, (1,), generator=draws))
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
+        assert context.background is not None
+        draws = context.persistent_seed.generator()
+        return context.background.take(torch.randint(300, (1,), generator=draws))
 
 
 def test_virtual_clients_use_the_same_background_in_every_round() -> None:
@@ -178,7 +178,7 @@ class Doubling(Defense):
     enforced_at: ClassVar[Site] = "protocol"
     switched_off_by: ClassVar[str] = "nobody"
 
-    def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+    def on_aggregate(self, aggregate: Aggregate, context: DefenseContext) -> Aggregate:
         return replace(aggregate, delta={n: 2 * part for n, part in aggregate.delta.items()})
 
 
@@ -192,8 +192,8 @@ class AtServer(Defense):
     enforced_at: ClassVar[Site] = "server"
     switched_off_by: ClassVar[str] = "the server"
 
-    def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
-        return Doubling().on_aggregate(aggregate, moment)
+    def on_aggregate(self, aggregate: Aggregate, context: DefenseContext) -> Aggregate:
+        return Doubling().on_aggregate(aggregate, context)
 
 
 def test_a_defense_of_the_aggregate_acts_unless_it_is_the_servers() -> None:

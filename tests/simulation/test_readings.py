@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from overheard.core.compute_settings import ComputeSettings
 from overheard.core.errors import PlanError
-from overheard.core.means import Means
 from overheard.defenses.rand_aug import RandAug
 from overheard.simulation.answers import Answers
 from overheard.simulation.bank import build_bank
@@ -49,7 +49,9 @@ def test_a_cluster_is_not_used_if_all_readings_are_cached() -> None:
     cache = Spy()
     attacker = knowledge(shelf=cache)
     complete = read(attacker)
-    on_cluster = replace(attacker, means=replace(attacker.means, cluster="ray://127.0.0.1:1"))
+    on_cluster = replace(
+        attacker, compute=replace(attacker.compute, cluster="ray://127.0.0.1:1")
+    )
     assert same(read(on_cluster), complete)
     cache.kept.pop(cache.saved[-1])
     with pytest.raises(PlanError, match="does not respond"):
@@ -92,8 +94,8 @@ def test_progress_counts_trained_and_cached_jobs() -> None:
     def record(what: str, done: int, total: int) -> None:
         progress.append((what, done, total))
 
-    means = Means(virtual_clients=40, shelf=cache, workers=1, on_progress=record)
-    attacker = replace(knowledge(), means=means)
+    means = ComputeSettings(virtual_clients=40, cache=cache, workers=1, on_progress=record)
+    attacker = replace(knowledge(), compute=means)
     expected = [("virtual clients", done, 4) for done in (1, 2, 3, 4)]
     read(attacker)
     assert progress == expected
@@ -111,9 +113,9 @@ def test_readings_before_a_ctrl_c_are_cached() -> None:
             raise KeyboardInterrupt
 
     attacker = knowledge(shelf=cache)
-    means = replace(attacker.means, on_progress=interrupt)
+    means = replace(attacker.compute, on_progress=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        read(replace(attacker, means=means))
+        read(replace(attacker, compute=means))
     assert len(cache.saved) == 1 + 2 * 4
     assert same(read(attacker), read(knowledge()))
     assert len(cache.saved) == 1 + 4 * 4

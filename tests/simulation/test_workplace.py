@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
+from overheard.core.compute_settings import ComputeSettings
 from overheard.core.defense import BuildModel
-from overheard.core.means import Means
 from overheard.core.messages import Broadcast, Message
 from overheard.core.parties import SERVER, client
 from overheard.core.prior import Prior
@@ -39,7 +39,7 @@ def two_workers() -> None:
         time.sleep(0.05)
 
 
-def pids(count: int, means: Means) -> set[int]:
+def pids(count: int, means: ComputeSettings) -> set[int]:
     bundle = Bundle({"numbers": torch.ones(1, dtype=torch.int64)})
     tasks = (WorkerTask(Scaled(1), (bundle,)) for _ in range(count))
     return {int(done.tensors["worker"]) for done in carry_out(tasks, count, means)}
@@ -90,22 +90,22 @@ def test_a_killed_worker_changes_no_bit(two_workers: None, tmp_path: Path) -> No
 
 
 def test_ready_workers_run_the_tasks(two_workers: None) -> None:
-    assert os.getpid() not in pids(8, Means(workers=2))
+    assert os.getpid() not in pids(8, ComputeSettings(workers=2))
 
 
 def test_a_single_worker_is_this_process() -> None:
-    assert pids(3, Means(workers=1)) == {os.getpid()}
+    assert pids(3, ComputeSettings(workers=1)) == {os.getpid()}
 
 
 def test_no_worker_is_started_for_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_MISSED", {})
-    assert pids(3, Means(workers=4)) == {os.getpid()}
+    assert pids(3, ComputeSettings(workers=4)) == {os.getpid()}
     assert not processes.are_ready(4)
     assert 4 not in processes._IDLE
 
 
 def test_gpu_tasks_run_in_this_process(two_workers: None) -> None:
-    assert pids(3, Means(workers=2, device="cuda")) == {os.getpid()}
+    assert pids(3, ComputeSettings(workers=2, device="cuda")) == {os.getpid()}
 
 
 def test_a_builder_that_workers_cannot_import_is_trained_here(two_workers: None) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from overheard.core.compute_settings import ComputeSettings, TensorCache
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import Means, Shelf
 from overheard.core.messages import Broadcast, Message, Update, Weights
 from overheard.core.parties import SERVER, client
 from overheard.core.prior import Prior
@@ -54,7 +54,7 @@ def run(rounds: int = 2, sizes: Sequence[int | None] = (20, 40, 30)) -> View:
     return View(frozenset({SERVER}), tuple(messages))
 
 
-class Spy(Shelf):
+class Spy(TensorCache):
     """A cache whose entries can be counted and removed."""
 
     def __init__(self) -> None:
@@ -72,12 +72,12 @@ class Spy(Shelf):
 def knowledge(
     *,
     virtual: int = 40,
-    shelf: Shelf | None = None,
+    shelf: TensorCache | None = None,
     workers: int = 1,
     prior: Prior | None = None,
     auxiliary: Examples | None = None,
 ) -> Knowledge:
-    means = Means(virtual_clients=virtual, shelf=shelf or Spy(), workers=workers)
+    means = ComputeSettings(virtual_clients=virtual, cache=shelf or Spy(), workers=workers)
     return Knowledge(
         CLASSES, build, auxiliary or blobs(20), RECIPE, None, prior or Prior(), means
     )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 import pytest
 import torch
 
-from overheard.core.attack import Attack, Rehearsal
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES
 from overheard.core.parties import Party
@@ -68,14 +68,14 @@ class FalseDeclaration(Attack[LabelShares]):
     """Delegates to another attack, and declares any rehearsal."""
 
     inner: Any
-    declared: Rehearsal = "none"
+    declared: TrainingSource = "none"
 
     name: ClassVar[str] = "false_declaration"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "an attack for tests"
 
-    def rehearsal(self) -> Rehearsal:
+    def training_source(self) -> TrainingSource:
         return self.declared
 
     def infer(

@@ -10,7 +10,7 @@ from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Message, Update
-from overheard.core.parties import SERVER, Party, shadow
+from overheard.core.parties import SERVER, Party, shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 
@@ -76,7 +76,9 @@ class Crowd:
             for user_number in range(2 * self.users):
                 messages.append(
                     said(
-                        number, shadow(user_number), self._delta("device", user_number, number)
+                        number,
+                        shadow_device(user_number),
+                        self._delta("device", user_number, number),
                     )
                 )
             for user_number in range(self.users):
@@ -89,12 +91,12 @@ class Crowd:
         people = KnownUsers(
             {user(user_number): prior(4) for user_number in numbers[: self.users]},
             {user(user_number): prior(4) for user_number in numbers[self.users :]},
-            {shadow(user_number): user(user_number) for user_number in numbers},
+            {shadow_device(user_number): user(user_number) for user_number in numbers},
             attributes={
                 "side": {user(user_number): self.value(user_number) for user_number in numbers}
             },
         )
-        return Knowledge(2, people=people)
+        return Knowledge(2, known_users=people)
 
     def targets(self) -> dict[Party, int]:
         """Return the user of each pseudonym."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from overheard.core.defense import BuildModel
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Broadcast, Message, Update, moved
+from overheard.core.messages import Broadcast, Message, Update, apply_update
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -84,7 +84,7 @@ def _run(even: float | None, seed: int, recipe: Recipe, rounds: int, since: int)
             Message(number, sender, frozenset({SERVER}), update)
             for sender, update in zip(clients, updates, strict=True)
         ]
-        start = moved(start, mean_update(updates).delta)
+        start = apply_update(start, mean_update(updates).delta)
     messages.append(Message(rounds, SERVER, frozenset(clients), Broadcast(start)))
     return Transcript(tuple(messages))
 

@@ -16,7 +16,7 @@ def claims(attack: Attack, run: Peopled, seed: int = 0) -> Mapping[Party, Identi
 
 def named(run: Peopled, claims_by_target: Mapping[Party, Identity]) -> float:
     """Return the share of known users' targets with the highest score for the true user."""
-    known = run.knowledge.people.priors
+    known = run.knowledge.known_users.prior_examples
     right = [
         claim.users[int(claim.scores.argmax())] == run.truth.users[target]
         for target, claim in claims_by_target.items()
@@ -27,5 +27,5 @@ def named(run: Peopled, claims_by_target: Mapping[Party, Identity]) -> float:
 
 def knowing(run: Peopled, **changes) -> Peopled:
     """Return the run with changed knowledge of its users."""
-    known_users = replace(run.knowledge.people, **changes)
-    return replace(run, knowledge=replace(run.knowledge, people=known_users))
+    known_users = replace(run.knowledge.known_users, **changes)
+    return replace(run, knowledge=replace(run.knowledge, known_users=known_users))

@@ -9,7 +9,7 @@ from overheard_sizes.defense import EvenNorm
 from overheard_sizes.question import LargerHalfQuestion
 from overheard_sizes.scorer import LargerHalfScorer
 
-from overheard.core.defense import Moment
+from overheard.core.defense import DefenseContext
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update
 from overheard.core.parties import Party
@@ -37,7 +37,10 @@ class Run:
 def uneven(defense: EvenNorm | None = None) -> World:
     run = federate(SIZES)
     messages = [
-        replace(one, body=defense.on_update(one.body, Moment(one.round, one.sender, Seed(0))))
+        replace(
+            one,
+            body=defense.on_update(one.body, DefenseContext(one.round, one.sender, Seed(0))),
+        )
         if defense is not None and isinstance(one.body, Update)
         else one
         for one in run.transcript.messages

@@ -7,12 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from overheard.archive.past_cache import PastCache
+from overheard.archive.direct_writer import DirectWriter
 from overheard.core.errors import OutputError
 
-FLUSHED_AT_ONCE = 16
+FLUSH_THREADS = 16
 
-_MENDS = {
+_REMEDIES = {
     errno.ENOSPC: "the disk is full: free space there or choose another folder",
     errno.EDQUOT: "your disk quota is used up: free space there or choose another folder",
     errno.EACCES: "you may not write there: choose another folder or ask for the permission",
@@ -35,31 +35,31 @@ def write_bytes(path: Path, content: bytes) -> None:
         OutputError: if the disk or the permissions do not allow it; nothing is left behind.
 
     """
-    with _told_and_cleared(path):
+    with _clean_up_on_error(path):
         _write(path, (content,), is_flushed=True)
         _flush(path.parent)
 
 
-def write_ahead(
-    path: Path, *content: bytes | memoryview, past_cache: PastCache | None = None
+def write_unflushed(
+    path: Path, *content: bytes | memoryview, direct_writer: DirectWriter | None = None
 ) -> None:
-    """Write a file as `write_bytes` does, but without flushing it: call `flush` later.
+    """Write a file as `write_bytes` does, but without flushing it: call `flush_files` later.
 
-    A power cut before `flush` may lose the file. Flushing takes some 6 ms per file one by one,
+    A power cut before `flush_files` may lose the file. Flushing takes some 6 ms per file one by one,
     and 2 ms per file for the ten files of a round together (ext4 on a virtual disk).
 
     Args:
         path: of the file.
         content: chunks of the content, in order.
-        past_cache: writes past the page cache, for files that are not read soon; None = write
+        direct_writer: writes past the page cache, for files that are not read soon; None = write
             normally.
 
     """
-    with _told_and_cleared(path):
-        _write(path, content, is_flushed=False, past_cache=past_cache)
+    with _clean_up_on_error(path):
+        _write(path, content, is_flushed=False, direct_writer=direct_writer)
 
 
-def flush(paths: Sequence[Path]) -> None:
+def flush_files(paths: Sequence[Path]) -> None:
     """Flush files to the disk; `write_bytes` flushes the folder entry.
 
     Raises:
@@ -67,8 +67,8 @@ def flush(paths: Sequence[Path]) -> None:
 
     """
     # Threads, since disks flush many files at once about as fast as one.
-    with ThreadPoolExecutor(FLUSHED_AT_ONCE) as threads:
-        for path, future in [(path, _begun(threads, path)) for path in paths]:
+    with ThreadPoolExecutor(FLUSH_THREADS) as threads:
+        for path, future in [(path, _submit_flush(threads, path)) for path in paths]:
             try:
                 future.result() if future else _flush(path)
             except OSError as error:
@@ -80,23 +80,23 @@ def write_text(path: Path, content: str) -> None:
     write_bytes(path, content.encode())
 
 
-def partial(path: Path) -> Path:
+def partial_path(path: Path) -> Path:
     """Return the path of a file while it is being written."""
     return path.with_name(f".{path.name}.part")
 
 
 def output_error(path: Path, error: OSError) -> OutputError:
     """Return an error with the path, the cause and a remedy."""
-    remedy = _MENDS.get(
+    remedy = _REMEDIES.get(
         error.errno or 0, f"{error.strerror or error}: check the disk and the path"
     )
     return OutputError(f"cannot write {path}: {remedy}")
 
 
 @contextmanager
-def _told_and_cleared(path: Path) -> Iterator[None]:
+def _clean_up_on_error(path: Path) -> Iterator[None]:
     """On any error remove the partial file; turn an `OSError` into an `OutputError`."""
-    part = partial(path)
+    part = partial_path(path)
     try:
         yield
     except OSError as error:
@@ -112,12 +112,12 @@ def _write(
     content: Iterable[bytes | memoryview],
     *,
     is_flushed: bool,
-    past_cache: PastCache | None = None,
+    direct_writer: DirectWriter | None = None,
 ) -> None:
-    part = partial(path)
+    part = partial_path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if past_cache is not None:
-        past_cache.write(part, content)
+    if direct_writer is not None:
+        direct_writer.write(part, content)
     else:
         with part.open("wb") as file:
             file.writelines(content)
@@ -138,7 +138,7 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
-def _begun(threads: ThreadPoolExecutor, path: Path) -> Future[None] | None:
+def _submit_flush(threads: ThreadPoolExecutor, path: Path) -> Future[None] | None:
     """Start flushing a file; return None if the interpreter is shutting down."""
     try:
         return threads.submit(_flush, path)

@@ -13,11 +13,11 @@ import re
 import stat
 from pathlib import Path
 
-from overheard.archive.spelled import spelled
+from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import Party
 
-LARGEST = 2**28
+MAX_JSON_BYTES = 2**28
 """Largest JSON file in bytes: some 900,000 messages in a round. A sparse file can claim to be
 far larger without using the disk."""
 
@@ -36,7 +36,7 @@ def seconds_path(folder: Path) -> Path:
 
 def transcript_folder(folder: Path) -> Path:
     """Return the transcript's folder, given it or the folder of its run."""
-    return folder if is_there(manifest_path(folder)) else folder / "transcript"
+    return folder if path_exists(manifest_path(folder)) else folder / "transcript"
 
 
 def manifest_path(transcript: Path) -> Path:
@@ -54,7 +54,7 @@ def messages_path(transcript: Path, number: int) -> Path:
     return round_folder(transcript, number) / "messages.jsonl"
 
 
-def weights_name(index: int, sender: Party, kind: str) -> str:
+def weights_file_name(index: int, sender: Party, kind: str) -> str:
     """Return the name of the tensor file of a message.
 
     The index of the message in its round makes the name unique, even on case-insensitive disks.
@@ -73,13 +73,13 @@ def weights_path(transcript: Path, number: int, name: str) -> Path:
     if not _WEIGHTS_NAME.fullmatch(name):
         raise TranscriptError(
             f"{messages_path(transcript, number)} names the file "
-            f"{spelled(repr(name))}, which is no name of a weights file in the same folder: "
+            f"{printable_excerpt(repr(name))}, which is no name of a weights file in the same folder: "
             "get the transcript again from its source"
         )
     return round_folder(transcript, number) / name
 
 
-def is_there(path: Path) -> bool:
+def path_exists(path: Path) -> bool:
     """Return whether a path exists.
 
     Raises:
@@ -94,7 +94,7 @@ def is_there(path: Path) -> bool:
         ) from error
 
 
-def size_inside(path: Path, transcript: Path) -> int:
+def checked_file_size(path: Path, transcript: Path) -> int:
     """Return the size in bytes of a file in a transcript.
 
     Raises:
@@ -117,12 +117,12 @@ def size_inside(path: Path, transcript: Path) -> int:
     return status.st_size
 
 
-def read_inside(path: Path, transcript: Path) -> bytes:
-    """Read a JSON file of a transcript; raises as `size_inside`, and if it is too large."""
-    size = size_inside(path, transcript)
-    if size > LARGEST:
+def read_checked_file(path: Path, transcript: Path) -> bytes:
+    """Read a JSON file of a transcript; raises as `checked_file_size`, and if it is too large."""
+    size = checked_file_size(path, transcript)
+    if size > MAX_JSON_BYTES:
         raise TranscriptError(
-            f"{path} has {size} bytes, but at most {LARGEST} are read: get the transcript "
+            f"{path} has {size} bytes, but at most {MAX_JSON_BYTES} are read: get the transcript "
             "again from its source"
         )
     try:
@@ -133,7 +133,7 @@ def read_inside(path: Path, transcript: Path) -> bytes:
         ) from error
 
 
-def committed_rounds(folder: Path) -> int:
+def count_committed_rounds(folder: Path) -> int:
     """Return the number of committed rounds of a run; 0 if it has no transcript yet.
 
     Raises:
@@ -141,10 +141,10 @@ def committed_rounds(folder: Path) -> int:
 
     """
     transcript = transcript_folder(folder)
-    if not is_there(manifest_path(transcript)):
+    if not path_exists(manifest_path(transcript)):
         return 0
     count = 0
-    while is_there(messages_path(transcript, count)):
+    while path_exists(messages_path(transcript, count)):
         count += 1
     found = sum(1 for _ in transcript.glob("rounds/*/messages.jsonl"))
     if found != count:

@@ -10,29 +10,29 @@ from typing import ClassVar
 import torch
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from overheard.archive.atomic import output_error, partial, write_bytes
+from overheard.archive.atomic import output_error, partial_path, write_bytes
+from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import (
-    committed_rounds,
-    is_there,
+    count_committed_rounds,
     manifest_path,
-    read_inside,
+    path_exists,
+    read_checked_file,
     transcript_folder,
 )
-from overheard.archive.spelled import spelled
 from overheard.core.defense import Defense, Site
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.mechanism import Mechanism
-from overheard.core.parties import party
+from overheard.core.parties import parse_party
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 
 FORMAT = 1
 """Format version; increased whenever an older Overheard could misread the files."""
 
-MOST_FLAWS = 12
+MAX_REPORTED_ERRORS = 12
 """Most errors of a damaged file that a message lists; further ones are counted."""
 
-WRITERS = frozenset({"overheard", "torch", "python"})
+SOFTWARE_FIELDS = frozenset({"overheard", "torch", "python"})
 """The fields for software versions, which do not describe the run itself."""
 
 _OVERHEARD = version("overheard")
@@ -103,12 +103,12 @@ class Manifest:
     def __post_init__(self) -> None:
         """Check the names of parties and the number of rounds."""
         for name in self.parties:
-            party(name)
+            parse_party(name)
         if self.rounds is not None and self.rounds < 0:
             raise ValueError(f"rounds must be 0 or more, got {self.rounds}")
 
 
-def record(defense: Defense) -> DefenseRecord:
+def record_defense(defense: Defense) -> DefenseRecord:
     """Return the manifest entry of a defense."""
     return DefenseRecord(
         defense.name,
@@ -119,19 +119,19 @@ def record(defense: Defense) -> DefenseRecord:
     )
 
 
-def differences(
-    there: Manifest, here: Manifest, apart_from: frozenset[str] = frozenset()
+def describe_differences(
+    stored: Manifest, current: Manifest, ignored_fields: frozenset[str] = frozenset()
 ) -> tuple[str, ...]:
     """Describe the fields in which two manifests differ, with both values."""
     return tuple(
-        f"{name} (stored {spelled(repr(getattr(there, name)))}, "
-        f"given {spelled(repr(getattr(here, name)))})"
+        f"{name} (stored {printable_excerpt(repr(getattr(stored, name)))}, "
+        f"given {printable_excerpt(repr(getattr(current, name)))})"
         for name in (field.name for field in fields(Manifest))
-        if name not in apart_from and getattr(there, name) != getattr(here, name)
+        if name not in ignored_fields and getattr(stored, name) != getattr(current, name)
     )
 
 
-def begin(folder: Path, manifest: Manifest) -> int:
+def begin_run(folder: Path, manifest: Manifest) -> int:
     """Start a run in a folder, or continue the same run; return its number of committed rounds.
 
     Raises:
@@ -140,12 +140,12 @@ def begin(folder: Path, manifest: Manifest) -> int:
 
     """
     transcript = folder / "transcript"
-    if is_there(manifest_path(transcript)):
-        _refuse_another_run(folder, manifest)
+    if path_exists(manifest_path(transcript)):
+        _check_same_run(folder, manifest)
     else:
-        _refuse_strangers(transcript)
+        _check_no_other_files(transcript)
         write_manifest(transcript, manifest)
-    return committed_rounds(folder)
+    return count_committed_rounds(folder)
 
 
 def write_manifest(transcript: Path, manifest: Manifest) -> None:
@@ -162,17 +162,17 @@ def read_manifest(folder: Path) -> Manifest:
     """
     transcript = transcript_folder(folder)
     path = manifest_path(transcript)
-    if not is_there(path):
+    if not path_exists(path):
         raise TranscriptError(
             f"{folder} holds no transcript (no {path.name}): name the folder of a run"
         )
-    content = read_inside(path, transcript)
-    _refuse_newer(path, content)
+    content = read_checked_file(path, transcript)
+    _check_format(path, content)
     try:
         return _PARSER.validate_json(content)
     except ValidationError as error:
         raise TranscriptError(
-            f"{path} is damaged: {told(error)}; copy the whole transcript again"
+            f"{path} is damaged: {describe_validation_error(error)}; copy the whole transcript again"
         ) from error
 
 
@@ -182,30 +182,34 @@ def is_complete(folder: Path) -> bool:
     If the number of planned rounds is unknown, any number counts as complete.
     """
     planned = read_manifest(folder).rounds
-    return planned is None or committed_rounds(folder) == planned + 1
+    return planned is None or count_committed_rounds(folder) == planned + 1
 
 
-def told(error: ValidationError) -> str:
+def describe_validation_error(error: ValidationError) -> str:
     """Describe all validation errors with their locations, on one line."""
     errors = error.errors(include_url=False, include_input=False)
     locations = [
         ".".join(str(part) for part in flaw["loc"]) or "the document" for flaw in errors
     ]
-    more = [f"and {len(errors) - MOST_FLAWS} more"] if len(errors) > MOST_FLAWS else []
+    more = (
+        [f"and {len(errors) - MAX_REPORTED_ERRORS} more"]
+        if len(errors) > MAX_REPORTED_ERRORS
+        else []
+    )
     described = [
-        f"{spelled(location)}: {spelled(flaw['msg'])}"
-        for location, flaw in zip(locations[:MOST_FLAWS], errors, strict=False)
+        f"{printable_excerpt(location)}: {printable_excerpt(flaw['msg'])}"
+        for location, flaw in zip(locations[:MAX_REPORTED_ERRORS], errors, strict=False)
     ]
     return "; ".join(described + more)
 
 
-def _refuse_another_run(folder: Path, manifest: Manifest) -> None:
+def _check_same_run(folder: Path, manifest: Manifest) -> None:
     """Raise unless the folder has the same run.
 
     Software versions must match only if the run is to be continued, as they may change bits.
     """
-    apart_from = WRITERS if is_complete(folder) else frozenset()
-    differing = differences(read_manifest(folder), manifest, apart_from)
+    apart_from = SOFTWARE_FIELDS if is_complete(folder) else frozenset()
+    differing = describe_differences(read_manifest(folder), manifest, apart_from)
     if differing:
         raise OutputError(
             f"{folder} has another run, which differs in {'; '.join(differing)}: choose "
@@ -213,13 +217,13 @@ def _refuse_another_run(folder: Path, manifest: Manifest) -> None:
         )
 
 
-def _refuse_strangers(transcript: Path) -> None:
+def _check_no_other_files(transcript: Path) -> None:
     """Raise if a folder without manifest has files other than a partial manifest."""
     try:
         inside = [] if not transcript.exists() else sorted(transcript.iterdir())
     except OSError as error:
         raise output_error(transcript, error) from error
-    others = [path.name for path in inside if path != partial(manifest_path(transcript))]
+    others = [path.name for path in inside if path != partial_path(manifest_path(transcript))]
     if others:
         raise OutputError(
             f"{transcript} has {others[0]!r} and no manifest, so it is no transcript: choose "
@@ -227,20 +231,20 @@ def _refuse_strangers(transcript: Path) -> None:
         )
 
 
-def _refuse_newer(path: Path, content: bytes) -> None:
+def _check_format(path: Path, content: bytes) -> None:
     """Raise if the format is newer; checked first, as other fields may then differ."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise TranscriptError(
-            f"{path} is damaged, it is no JSON ({spelled(str(error))}): copy the whole "
+            f"{path} is damaged, it is no JSON ({printable_excerpt(str(error))}): copy the whole "
             "transcript again"
         ) from error
     found = document.get("format") if isinstance(document, dict) else None
     if isinstance(found, int) and found > FORMAT:
-        writer = spelled(str(document.get("overheard")))
+        writer = printable_excerpt(str(document.get("overheard")))
         raise TranscriptError(
-            f"{path} is of format {spelled(str(found))}, written by overheard {writer}; "
+            f"{path} is of format {printable_excerpt(str(found))}, written by overheard {writer}; "
             f"overheard {_OVERHEARD} reads formats up to {FORMAT}: upgrade overheard"
         )
 

@@ -18,16 +18,16 @@ from typing import final
 import numpy as np
 from jaxtyping import Shaped
 
-LONGEST_HEADER = 2**14
+MAX_HEADER_BYTES = 2**14
 """Longest header of an array in bytes; headers of plain arrays take about a hundred."""
 
-CHUNK = 2**20
+CHUNK_BYTES = 2**20
 """Bytes to unpack at a time."""
 
-SMALL = 2**26
+ALWAYS_ALLOWED_BYTES = 2**26
 """Unpacked bytes that are allowed whatever the size of the file."""
 
-MOST_UNPACKED = 100
+MAX_UNPACK_RATIO = 100
 """Largest ratio of unpacked to packed size for larger files. Trained weights hardly compress,
 images about ten times; a ratio of a thousand is a zip bomb."""
 
@@ -47,7 +47,7 @@ ZIP_FAILURES = (
 )
 """The exceptions that Python's zip reader and this module raise for a damaged file."""
 
-Read = Callable[[int], bytes]
+ReadBytes = Callable[[int], bytes]
 """Returns this number of next bytes; fewer only at the end."""
 
 _HEADER = re.compile(
@@ -62,7 +62,7 @@ class ArrayHeader:
     """The header of an array; untrusted until it is compared with the file.
 
     Args:
-        kind: NumPy's type string, such as `<f4`; any text of up to 99 characters: compare it
+        dtype: NumPy's type string, such as `<f4`; any text of up to 99 characters: compare it
             with the expected ones before passing it to NumPy.
         is_fortran: whether the first axis varies fastest, not the last.
         shape: lengths of 0 or more, without an upper bound.
@@ -70,7 +70,7 @@ class ArrayHeader:
 
     """
 
-    kind: str
+    dtype: str
     is_fortran: bool
     shape: tuple[int, ...]
     start: int
@@ -81,7 +81,7 @@ class ArrayHeader:
         return math.prod(self.shape)
 
 
-def read_header(read: Read) -> ArrayHeader:
+def read_header(read: ReadBytes) -> ArrayHeader:
     """Read the header of an array, so that `read` is at its content.
 
     Raises:
@@ -93,8 +93,8 @@ def read_header(read: Read) -> ArrayHeader:
         raise ValueError("it is no array of format 1 or 2")
     is_format_2 = magic[6] == 2
     length = int.from_bytes(read(4 if is_format_2 else 2), "little")
-    if length > LONGEST_HEADER:
-        raise ValueError(f"its header has {length} bytes, at most {LONGEST_HEADER} are read")
+    if length > MAX_HEADER_BYTES:
+        raise ValueError(f"its header has {length} bytes, at most {MAX_HEADER_BYTES} are read")
     match = _HEADER.fullmatch(read(length))
     if match is None:
         raise ValueError("it is no array of numbers or strings of one type")
@@ -109,22 +109,22 @@ def read_header(read: Read) -> ArrayHeader:
 
 
 def read_content(
-    read: Read, header: ArrayHeader, kind: np.dtype[np.generic]
+    read: ReadBytes, header: ArrayHeader, dtype: np.dtype[np.generic]
 ) -> Shaped[np.ndarray, "..."]:
     """Read the content of an array, up to the end, where a zip reader verifies its checksum.
 
     Args:
         read: positioned after the header.
         header: already compared with the file: its memory is allocated first.
-        kind: the NumPy type of `header.kind`.
+        dtype: the NumPy type of `header.kind`.
 
     Raises:
         ValueError: if there are more or fewer elements than in the header.
 
     """
-    numbers = np.empty(header.count, kind)
+    numbers = np.empty(header.count, dtype)
     content, done = numbers.view(np.uint8), 0
-    while part := read(CHUNK):
+    while part := read(CHUNK_BYTES):
         if done + len(part) > len(content):
             raise ValueError("it is longer than its header says")
         content[done : done + len(part)] = np.frombuffer(part, np.uint8)
@@ -134,10 +134,10 @@ def read_content(
     return numbers.reshape(header.shape, order="F" if header.is_fortran else "C")
 
 
-def is_bomb(unpacked: int, size: int) -> bool:
+def is_zip_bomb(unpacked: int, size: int) -> bool:
     """Return whether a file unpacks to so many bytes, for its size, that it is a zip bomb.
 
-    >>> is_bomb(10**9, 10**6), is_bomb(10**9, 10**8), is_bomb(10**6, 10)
+    >>> is_zip_bomb(10**9, 10**6), is_zip_bomb(10**9, 10**8), is_zip_bomb(10**6, 10)
     (True, False, False)
     """
-    return unpacked > max(SMALL, MOST_UNPACKED * size)
+    return unpacked > max(ALWAYS_ALLOWED_BYTES, MAX_UNPACK_RATIO * size)

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from overheard.archive.bodies import LinePlace, message_of, shapes_in
+from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import (
-    committed_rounds,
+    count_committed_rounds,
     messages_path,
-    read_inside,
+    read_checked_file,
     transcript_folder,
     weights_path,
 )
-from overheard.archive.lines import PARSER, BroadcastLine, Line, stored_file
-from overheard.archive.manifest import read_manifest, told
-from overheard.archive.spelled import spelled
+from overheard.archive.manifest import describe_validation_error, read_manifest
+from overheard.archive.message_bodies import LineLocation, declared_shapes, read_message
+from overheard.archive.message_lines import LINE_PARSER, BroadcastLine, Line, stored_file
 from overheard.archive.weights import Shapes
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
@@ -28,7 +28,7 @@ def open_transcript(folder: Path) -> Transcript:
     """Open all committed messages of a run, in the order in which they were sent.
 
     Reads the message lists and checks the size of each file. Weights are read when an attack
-    accesses them, one tensor at a time. `verify` checks every byte.
+    accesses them, one tensor at a time. `verify_transcript` checks every byte.
 
     Args:
         folder: of the run or of the transcript.
@@ -46,7 +46,7 @@ def read_round(folder: Path, number: int) -> tuple[Message, ...]:
     return tuple(entry.message for entry in _entries_of(transcript_folder(folder), number))
 
 
-def verify(folder: Path) -> int:
+def verify_transcript(folder: Path) -> int:
     """Verify the digest and values of every weights file; return the number of files.
 
     Reads the whole transcript, one tensor at a time.
@@ -68,9 +68,9 @@ def verify(folder: Path) -> int:
         if found != file.sha256:
             raise TranscriptError(
                 f"{path} was altered after it was written (SHA-256 {found}, written "
-                f"{spelled(file.sha256)}): copy the whole transcript again"
+                f"{printable_excerpt(file.sha256)}): copy the whole transcript again"
             )
-        for tensors in _weights_in(entry.message):
+        for tensors in _weights_of(entry.message):
             for name in tensors:
                 tensors[name]
         checked += 1
@@ -85,31 +85,31 @@ class _Entry:
 
 def _entries(transcript: Path) -> Iterator[_Entry]:
     """Iterate over all committed messages with their lines, in the order sent."""
-    for number in range(committed_rounds(transcript)):
+    for number in range(count_committed_rounds(transcript)):
         yield from _entries_of(transcript, number)
 
 
 def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
     shapes: Shapes | None = None
-    content = read_inside(messages_path(transcript, number), transcript)
+    content = read_checked_file(messages_path(transcript, number), transcript)
     for count, raw in enumerate(content.splitlines(), start=1):
-        location = LinePlace(transcript, number, count)
-        line = _line_of(raw, location)
+        location = LineLocation(transcript, number, count)
+        line = _parse_line(raw, location)
         if isinstance(line.body, BroadcastLine):
-            shapes = shapes_in(line.body)
-        yield _Entry(line, message_of(line, location, shapes))
+            shapes = declared_shapes(line.body)
+        yield _Entry(line, read_message(line, location, shapes))
 
 
-def _line_of(raw: bytes, location: LinePlace) -> Line:
+def _parse_line(raw: bytes, location: LineLocation) -> Line:
     try:
-        return PARSER.validate_json(raw)
+        return LINE_PARSER.validate_json(raw)
     except ValidationError as error:
-        raise location.refuse(
-            f"is damaged: {told(error)}; copy the whole transcript again"
+        raise location.error(
+            f"is damaged: {describe_validation_error(error)}; copy the whole transcript again"
         ) from error
 
 
-def _weights_in(message: Message) -> tuple[Weights, ...]:
+def _weights_of(message: Message) -> tuple[Weights, ...]:
     match message.body:
         case Broadcast():
             return (message.body.weights,)

@@ -9,14 +9,14 @@ import torch
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from overheard.archive.atomic import write_bytes
-from overheard.archive.layout import is_there, read_inside, truth_path
-from overheard.archive.manifest import told
-from overheard.archive.spelled import spelled
+from overheard.archive.excerpt import printable_excerpt
+from overheard.archive.layout import path_exists, read_checked_file, truth_path
+from overheard.archive.manifest import describe_validation_error
 from overheard.core.errors import DataError, TranscriptError
-from overheard.core.parties import Party, party
+from overheard.core.parties import Party, parse_party
 from overheard.core.truth import GroundTruth
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 """Longest name of a user, attribute or value, in characters."""
 
 
@@ -40,7 +40,7 @@ class _Shifts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class _StoredTruth:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
         strict=True, extra="forbid", allow_inf_nan=False
     )
@@ -54,10 +54,10 @@ class _Stored:
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Indices of member records by party, and the digest of the list of candidate records.
     members: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    canaries: Annotated[str, Field(max_length=LONGEST_NAME, pattern="^[0-9a-f]*$")] = ""
+    canaries: Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern="^[0-9a-f]*$")] = ""
 
 
-_PARSER = TypeAdapter(_Stored)
+_PARSER = TypeAdapter(_StoredTruth)
 
 
 def write_truth(folder: Path, truth: GroundTruth) -> None:
@@ -71,7 +71,7 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
         _check_names(truth.users, truth.attributes)
     except ValueError as error:
         raise DataError(f"{error}; rename it in the data") from error
-    stored = _Stored(
+    stored = _StoredTruth(
         tuple(
             _Counts(number, client, tuple(counts.tolist()))
             for (number, client), counts in truth.counts.items()
@@ -81,14 +81,14 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
         {str(client): user for client, user in truth.users.items()},
         {attribute: dict(values) for attribute, values in truth.attributes.items()},
         {str(client): indices for client, indices in truth.members.items()},
-        truth.canaries,
+        truth.candidates_digest,
     )
     write_bytes(truth_path(folder), _PARSER.dump_json(stored) + b"\n")
 
 
 def has_truth(folder: Path) -> bool:
     """Return whether the ground truth of a run is there."""
-    return is_there(truth_path(folder))
+    return path_exists(truth_path(folder))
 
 
 def read_truth(folder: Path) -> GroundTruth:
@@ -105,14 +105,16 @@ def read_truth(folder: Path) -> GroundTruth:
             "it from the run"
         )
     try:
-        stored = _PARSER.validate_json(read_inside(path, folder))
+        stored = _PARSER.validate_json(read_checked_file(path, folder))
         counts = {
-            (entry.round, party(entry.party)): torch.tensor(entry.labels, dtype=torch.int64)
+            (entry.round, parse_party(entry.party)): torch.tensor(
+                entry.labels, dtype=torch.int64
+            )
             for entry in stored.counts
         }
-        shifts = {party(entry.party): entry.rounds for entry in stored.shifts}
-        users = {party(client): user for client, user in stored.users.items()}
-        members = {party(client): indices for client, indices in stored.members.items()}
+        shifts = {parse_party(entry.party): entry.rounds for entry in stored.shifts}
+        users = {parse_party(client): user for client, user in stored.users.items()}
+        members = {parse_party(client): indices for client, indices in stored.members.items()}
         if any(
             min(indices, default=0) < 0 or len({*indices}) < len(indices)
             for indices in members.values()
@@ -120,10 +122,12 @@ def read_truth(folder: Path) -> GroundTruth:
             raise ValueError("members must be distinct indices of records, from 0")
         _check_names(users, stored.attributes)
     except ValidationError as error:
-        raise TranscriptError(f"{path} is damaged: {told(error)}; copy it again") from error
+        raise TranscriptError(
+            f"{path} is damaged: {describe_validation_error(error)}; copy it again"
+        ) from error
     except (ValueError, OverflowError, RuntimeError) as error:
         raise TranscriptError(
-            f"{path} is damaged: {spelled(str(error))}; copy it again"
+            f"{path} is damaged: {printable_excerpt(str(error))}; copy it again"
         ) from error
     accuracy = {entry.round: entry.accuracy for entry in stored.accuracy}
     return GroundTruth(
@@ -133,8 +137,8 @@ def read_truth(folder: Path) -> GroundTruth:
         users,
         stored.attributes,
         members,
-        canaries=stored.canaries,
-        are_counts_told=bool(counts),
+        candidates_digest=stored.canaries,
+        has_label_counts=bool(counts),
     )
 
 
@@ -145,17 +149,17 @@ def _check_names(
 
     The names come from data and are shown on terminals and in reports.
     """
-    _check("user", users.values())
-    _check("attribute", attributes)
+    _check_printable("user", users.values())
+    _check_printable("attribute", attributes)
     for attribute, values in attributes.items():
-        _check("user", values)
-        _check(f"value of {attribute}", values.values())
+        _check_printable("user", values)
+        _check_printable(f"value of {attribute}", values.values())
 
 
-def _check(kind: str, names: Iterable[str]) -> None:
+def _check_printable(kind: str, names: Iterable[str]) -> None:
     for name in names:
-        if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
+        if not name.isprintable() or not 0 < len(name) <= MAX_NAME_LENGTH:
             raise ValueError(
-                f"{name[:LONGEST_NAME]!r} is no valid name of a {kind}: names must be "
-                f"printable and have 1 to {LONGEST_NAME} characters"
+                f"{name[:MAX_NAME_LENGTH]!r} is no valid name of a {kind}: names must be "
+                f"printable and have 1 to {MAX_NAME_LENGTH} characters"
             )

@@ -10,13 +10,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from overheard.archive.spelled import spelled
+from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import TranscriptError
 
-COMPUTED = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
+SUPPORTED_DTYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 """The data types of weights."""
 
-PIECE = 2**24
+CHECKED_AT_ONCE = 2**24
 """Elements to check at a time."""
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -84,34 +84,34 @@ def read_tensors(
     """
     try:
         with safe_open(path, framework="pt") as file:
-            _refuse_names(path, set(file.keys()), set(names if shapes is None else shapes))
+            _check_names(path, set(file.keys()), set(names if shapes is None else shapes))
             read = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
         raise TranscriptError(
-            f"{path} is damaged or cut short ({spelled(str(error))}): copy the whole "
+            f"{path} is damaged or cut short ({printable_excerpt(str(error))}): copy the whole "
             "transcript again"
         ) from error
     for name, tensor in read.items():
-        label = f"{path}: {spelled(repr(name))}"
+        label = f"{path}: {printable_excerpt(repr(name))}"
         if shapes is not None and tuple(tensor.shape) != shapes[name]:
             raise TranscriptError(
                 f"{label} has shape {tuple(tensor.shape)}, the broadcast has "
-                f"{spelled(str(shapes[name]))}: record updates of the model that was broadcast"
+                f"{printable_excerpt(str(shapes[name]))}: record updates of the model that was broadcast"
             )
-        flaw = flaw_of(tensor)
+        flaw = find_flaw(tensor)
         if flaw:
             raise TranscriptError(f"{label} {flaw}: remove this message, or record it again")
     return {name: tensor.float() for name, tensor in read.items()}
 
 
-def flaw_of(tensor: Tensor) -> str | None:
+def find_flaw(tensor: Tensor) -> str | None:
     """Return why a tensor is not valid as weights; None if it is valid."""
     if not tensor.is_floating_point():
         return f"holds {tensor.dtype}, no floating-point numbers"
-    if tensor.dtype not in COMPUTED:
+    if tensor.dtype not in SUPPORTED_DTYPES:
         return f"holds {tensor.dtype}, which is not supported: send it as float32"
     # A chunk at a time, as a mapped tensor may be larger than memory.
-    chunks = torch.split(tensor.reshape(-1), PIECE)
+    chunks = torch.split(tensor.reshape(-1), CHECKED_AT_ONCE)
     if not all(_is_finite(chunk.float()) for chunk in chunks):
         return "holds NaN or infinity, as float32"
     return None
@@ -122,7 +122,7 @@ def _is_finite(chunk: Tensor) -> bool:
     return bool(chunk.sum().isfinite()) or bool(chunk.isfinite().all())
 
 
-def stored(weights: Mapping[str, Tensor]) -> bytes:
+def to_safetensors(weights: Mapping[str, Tensor]) -> bytes:
     """Serialize tensors as safetensors; equal tensors give equal bytes.
 
     Raises:
@@ -130,7 +130,7 @@ def stored(weights: Mapping[str, Tensor]) -> bytes:
 
     """
     for name, tensor in weights.items():
-        flaw = flaw_of(tensor)
+        flaw = find_flaw(tensor)
         if flaw:
             raise ValueError(f"the tensor {name!r} {flaw}: only finite weights can be sent")
     # Cloned, since safetensors rejects tensors that share memory.
@@ -142,19 +142,19 @@ def stored(weights: Mapping[str, Tensor]) -> bytes:
     )
 
 
-def shapes_of(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+def tensor_shapes(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     """Return the shape of each tensor, in order."""
     if isinstance(weights, StoredWeights):
         return dict(weights.shapes)
     return {name: tuple(tensor.shape) for name, tensor in weights.items()}
 
 
-def _refuse_names(path: Path, found: set[str], expected: set[str]) -> None:
+def _check_names(path: Path, found: set[str], expected: set[str]) -> None:
     if found == expected:
         return
     missing, extra = (
-        spelled(str(sorted(expected - found))),
-        spelled(str(sorted(found - expected))),
+        printable_excerpt(str(sorted(expected - found))),
+        printable_excerpt(str(sorted(found - expected))),
     )
     raise TranscriptError(
         f"{path} has other tensors than the broadcast (missing {missing}, extra {extra}): "

@@ -26,7 +26,7 @@ def are_alike(split: Split | None, dataset: Dataset, partition: Deal) -> bool:
     if (
         candidates is None
         or split is None
-        or not split.makes_alike
+        or not split.is_exchangeable
         or dataset.records is not None
     ):
         return False

@@ -36,8 +36,8 @@ def drawn_from(
     if size.per_class is not None:
         counts = torch.full((classes,), size.per_class)
     else:
-        counts = apportion(pool.counts(classes).double(), size.total or 0)
-    available = free.counts(classes)
+        counts = apportion(pool.label_counts(classes).double(), size.total or 0)
+    available = free.label_counts(classes)
     short = (counts > available).nonzero().flatten().tolist()
     if short:
         label = short[0]

@@ -69,7 +69,9 @@ def draw_canaries(
     files = {party: folder / f"{party.replace('/', '-')}.npz" for party in partition.members}
     for party, rows in partition.members.items():
         write_bytes(files[party], _packed(records, rows))
-    truth = GroundTruth({}, {}, members=partition.members, canaries=examples_digest(records))
+    truth = GroundTruth(
+        {}, {}, members=partition.members, candidates_digest=examples_digest(records)
+    )
     write_truth(folder, truth)
     counts = {party: len(rows) for party, rows in partition.members.items()}
     return DrawnCanaries(files, counts, len(records) - sum(counts.values()))

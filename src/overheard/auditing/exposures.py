@@ -11,7 +11,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.exposures import About, Arm, Case, Exposure, reader_labels
 from overheard.findings.finding import Audit, Finding, Refusal
 from overheard.findings.row import Row
-from overheard.plans.kinds import questions
+from overheard.plans.registries import questions
 
 
 def arms(audit: Audit, seed: Seed) -> tuple[Arm, ...]:

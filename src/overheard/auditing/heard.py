@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from overheard.archive.layout import committed_rounds
+from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
-from overheard.archive.seconds import read_seconds
+from overheard.archive.run_time import read_run_time
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.knowledge import knowledge_of
 from overheard.auditing.progress import Progress
@@ -21,8 +21,8 @@ from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.run import run_together
 from overheard.findings.finding import ArmRun
+from overheard.plans.description import describe_plan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
-from overheard.plans.subject import subject_of_plan
 
 LARGEST_BATCH = 32
 """Federations trained together at most: the examples of more would fill the memory."""
@@ -79,7 +79,7 @@ def simulated_runs(
         supplies.partition(plan.seeds[0], is_control)
     refuse_strangers(plan, (SERVER, *map(client, range(plan.data.clients))))
     progress.expect(pieces(plan))
-    return AuditedRuns(subject_of_plan(plan), simulated(plan, supplies, home, progress.rounds))
+    return AuditedRuns(describe_plan(plan), simulated(plan, supplies, home, progress.rounds))
 
 
 def simulated(
@@ -131,7 +131,7 @@ def _trained(
     ]
     folders = [home.run(arm.name, seed, is_control=is_control) for seed, is_control in batch]
     rounds = plan.rounds_of(arm)
-    is_open = any(committed_rounds(folder) <= rounds for folder in folders)
+    is_open = any(count_committed_rounds(folder) <= rounds for folder in folders)
     watch = Stopwatch(folders) if is_open else None
     trained = run_together(
         federations, folders, on_round=partial(_count, on_round, watch, description, len(batch))
@@ -148,7 +148,7 @@ def _trained(
             missing=0,
             answers=0,
             is_control=is_control,
-            seconds=read_seconds(folder),
+            seconds=read_run_time(folder),
         )
         # Models derived from distilled data are in `transcript` but were never sent.
         sent = open_transcript(folder)

@@ -4,11 +4,11 @@ from dataclasses import replace
 from functools import partial
 
 from overheard.auditing.supplies import Supplies, examples_from_elsewhere
-from overheard.core.defense import Training
+from overheard.core.compute_settings import ComputeSettings
+from overheard.core.defense import LocalTraining
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
-from overheard.core.means import Means
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
@@ -36,25 +36,25 @@ def knowledge_of(arm: ArmPlan, seed: int, supplies: Supplies, threat: ThreatPlan
         recipe=training.recipe if "recipe" in knows else None,
         defenses=arm.defenses if "defenses" in knows else None,
         prior=replace(virtual.prior, recipes=tuple(assumed_recipes)),
-        means=Means(
+        compute=ComputeSettings(
             seed=Seed(seed).child("bank"),
             virtual_clients=virtual.clients,
-            shelf=supplies.shelf,
+            cache=supplies.shelf,
             device=str(choose_device(resources.device)),
             workers=resources.workers,
             cluster=resources.cluster,
         ),
-        people=KnownUsers() if partition.who is None else partition.who.known,
+        known_users=KnownUsers() if partition.who is None else partition.who.known,
         background=partition.background,
-        candidates=partition.candidates,
+        candidate_records=partition.candidates,
     )
 
 
 def _training_known(
     plan: Plan, threat: ThreatPlan, arm: ArmPlan, recipe: Recipe, dataset: Dataset
-) -> Training:
+) -> LocalTraining:
     """Return model and recipe as the attacker assumes them, with the defenses it knows."""
-    training = Training(partial(plan.training.model.build, dataset.task), recipe)
+    training = LocalTraining(partial(plan.training.model.build, dataset.task), recipe)
     if "defenses" in threat.knows:
         for defense in arm.defenses:
             training = defense.on_training(training)

@@ -13,16 +13,16 @@ from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.parties import COHORT, SERVER, Party, by_number, is_shadow
+from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.core.truth import NO_TRUTH, GroundTruth
+from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.core.view import View
 from overheard.findings.cells import CellResult, CellStore
 from overheard.findings.finding import Cell, Finding, Refusal
-from overheard.plans.kinds import question_of
 from overheard.plans.plan import ThreatPlan
+from overheard.plans.registries import question_of_attack
 
 NOBODY = "an update from a client that is not an observer"
 """What is missing if only the observers' own updates are visible."""
@@ -32,32 +32,34 @@ def listen(
     run: Heard, threat: ThreatPlan, store: CellStore, progress: Progress
 ) -> Iterator[CellResult]:
     """Run all attacks of a threat on one run; yield a result for each cell."""
-    messages = Renamed(run.transcript, run.truth or NO_TRUTH)
+    messages = Renamed(run.transcript, run.truth or EMPTY_GROUND_TRUTH)
     if threat.pseudonyms == "round":
         draws = Seed(run.record.seed).child("pseudonyms")
         messages = renamed(messages.transcript, messages.truth, draws)
-    view = messages.transcript.seen_by(*threat.listeners)
+    view = messages.transcript.seen_by(*threat.observer_parties)
     # Observers know their own data, so a claim about the cohort is about the other clients.
-    truth = None if run.truth is None else messages.truth.without(threat.listeners)
+    truth = (
+        None if run.truth is None else messages.truth.without_parties(threat.observer_parties)
+    )
     targets = _targets(messages.transcript, threat)
     observed = {target: _heard(view, truth, target) for target in targets}
     knowledge = cache(partial(run.knowledge, threat))
     for attack in threat.attacks:
-        question = question_of(attack)
+        question = question_of_attack(attack)
         if not listens(question, run.record.is_control):
             continue
         cell = Cell(
             arm=run.record.arm,
             seed=run.record.seed,
-            observers=threat.listeners,
-            attack=threat.named(attack),
+            observers=threat.observer_parties,
+            attack=threat.attack_name(attack),
             settings=repr(attack),
             question=question.name,
             rounds=run.rounds,
             is_control=run.record.is_control,
             part=attack.name,
-            label=threat.label(attack, run.arm),
-            is_adaptive=threat.adapts(attack, run.arm),
+            label=threat.attack_label(attack, run.arm),
+            is_adaptive=threat.adapts_to_defenses(attack, run.arm),
         )
         run_name = f"seed {cell.seed}{', control' if cell.is_control else ''}"
         description = f"{cell.arm}, {run_name}: {cell.attack}"
@@ -82,7 +84,7 @@ def _told(
     """Return the attacker's knowledge, set up to report the progress of the attack."""
     known = knowledge()
     on_progress = partial(progress.beside, description)
-    return replace(known, means=replace(known.means, on_progress=on_progress))
+    return replace(known, compute=replace(known.compute, on_progress=on_progress))
 
 
 def _listen(
@@ -128,8 +130,8 @@ def _listen(
 
 def _heard(view: View, truth: GroundTruth | None, target: Party) -> frozenset[int]:
     """Return the rounds with updates of the target; none if all are the observers' own."""
-    observed = frozenset(view.heard(target))
-    if truth is None or not truth.are_counts_told:
+    observed = frozenset(view.rounds_with_updates(target))
+    if truth is None or not truth.has_label_counts:
         return observed
     return truth.rounds_of(target) & observed
 
@@ -167,16 +169,16 @@ def _finding(
         None if interval is None else interval.high,
         claim.timeline(),
         candidates=claim.candidates(),
-        none_of_them=claim.none_of_them(),
+        none_of_them=claim.unknown_probability(),
     )
     if truth is None:
-        guesses = scorer.blind(claim, knowledge)
+        guesses = scorer.uninformed_guesses(claim, knowledge)
         return replace(
             claimed,
             is_checked=False,
             blind={name: one.numbers() for name, one in guesses.items()},
         )
-    true: Claim = scorer.truth(truth, target, cell.rounds, claim)
+    true: Claim = scorer.true_claim(truth, target, cell.rounds, claim)
     return replace(
         claimed,
         true=true.numbers(),
@@ -194,6 +196,8 @@ def _targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, ...]:
         # Clients read broadcasts under their own names but send under pseudonyms.
         parties = tuple({message.sender for message in transcript.messages})
     clients = [
-        party for party in parties if party not in (SERVER, COHORT) and not is_shadow(party)
+        party
+        for party in parties
+        if party not in (SERVER, COHORT) and not is_shadow_device(party)
     ]
-    return tuple(sorted(set(clients) - set(threat.listeners), key=by_number))
+    return tuple(sorted(set(clients) - set(threat.observer_parties), key=party_sort_key))

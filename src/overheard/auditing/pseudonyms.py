@@ -7,8 +7,8 @@ from typing import final
 
 import torch
 
-from overheard.core.messages import DistilledSet, Message, Missing, Update
-from overheard.core.parties import SERVER, Party, is_shadow
+from overheard.core.messages import DistilledSet, Message, MissingReply, Update
+from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
@@ -54,7 +54,7 @@ def renamed(transcript: Transcript, truth: GroundTruth, seed: Seed) -> Renamed:
         messages += [
             message
             for message in in_round
-            if message.sender not in senders and not isinstance(message.body, Missing)
+            if message.sender not in senders and not isinstance(message.body, MissingReply)
         ]
         for rank, index in enumerate(order.tolist()):
             name = Party(f"anon/{number}-{rank}")
@@ -64,7 +64,7 @@ def renamed(transcript: Transcript, truth: GroundTruth, seed: Seed) -> Renamed:
 
 
 def _keeps_its_name(party: Party) -> bool:
-    return party == SERVER or is_shadow(party)
+    return party == SERVER or is_shadow_device(party)
 
 
 def _renamed_truth(truth: GroundTruth, names: Mapping[tuple[int, Party], Party]) -> GroundTruth:
@@ -81,10 +81,10 @@ def _renamed_truth(truth: GroundTruth, names: Mapping[tuple[int, Party], Party])
             if party in truth.users
         },
         attributes=truth.attributes,
-        are_counts_told=truth.are_counts_told,
+        has_label_counts=truth.has_label_counts,
         partition=None
         if truth.partition is None
-        else truth.partition.renamed(
+        else truth.partition.select_and_rename(
             {
                 (number, party): (number, name)
                 for (number, party), name in names.items()

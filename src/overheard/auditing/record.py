@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from overheard.archive.manifest import Manifest
 from overheard.auditing.alike import are_alike
-from overheard.core.accountant import account
-from overheard.core.defense import Defense, Run
-from overheard.core.messages import Missing, Update
+from overheard.core.accountant import account_mechanism
+from overheard.core.defense import Defense, RunParameters
+from overheard.core.messages import MissingReply, Update
 from overheard.core.transcript import Transcript
 from overheard.data.dataset import Dataset
 from overheard.data.partition.deal import Deal
@@ -41,7 +41,7 @@ def run_record(
     bodies = [type(message.body) for message in heard.messages]
     return replace(
         run,
-        missing=bodies.count(Missing),
+        missing=bodies.count(MissingReply),
         answers=bodies.count(Update),
         traffic=traffic_of(sent),
         are_records_alike=are_alike(plan.data.split, dataset, partition),
@@ -52,7 +52,9 @@ def run_record(
 def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
     """Return an arm's defenses, each with its formal promise and its accounted epsilon."""
     share = plan.training.participation
-    promised = Run(plan.rounds_of(arm), share, sampling_rate(plan.data.clients, share))
+    promised = RunParameters(
+        plan.rounds_of(arm), share, sampling_rate(plan.data.clients, share)
+    )
     records = [_record(one, promised) for one in arm.defenses]
     if arm.distillation is not None:
         records.append(
@@ -66,25 +68,25 @@ def recorded_defenses(manifest: Manifest, rounds: int) -> tuple[ArmDefense, ...]
 
     Client sampling is not credited, since a recording does not say how clients were sampled.
     """
-    run = Run(max(rounds, 1), manifest.participation or 1.0)
+    run = RunParameters(max(rounds, 1), manifest.participation or 1.0)
     return tuple(
         ArmDefense(
             one.settings,
             one.enforced_at,
             one.switched_off_by,
             "as recorded: not verified",
-            None if one.mechanism is None else account(one.mechanism, run),
+            None if one.mechanism is None else account_mechanism(one.mechanism, run),
         )
         for one in manifest.defenses
     )
 
 
-def _record(defense: Defense, run: Run) -> ArmDefense:
+def _record(defense: Defense, run: RunParameters) -> ArmDefense:
     mechanism = defense.mechanism()
     return ArmDefense(
         repr(defense),
         defense.enforced_at,
         defense.switched_off_by,
         defense.promise(run),
-        None if mechanism is None else account(mechanism, run),
+        None if mechanism is None else account_mechanism(mechanism, run),
     )

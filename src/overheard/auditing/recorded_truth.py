@@ -7,7 +7,7 @@ from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, read_truth
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Update
-from overheard.core.parties import SERVER, is_shadow
+from overheard.core.parties import SERVER, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.data.partition.deal import Deal
@@ -42,13 +42,15 @@ def recorded_truth(
     if not has_truth(recording):
         return None
     truth, place = read_truth(recording), truth_path(recording)
-    if truth.are_counts_told:
+    if truth.has_label_counts:
         _refuse_incomplete_counts(place, transcript, truth, classes)
     _refuse_strangers(place, transcript, truth)
     candidates = partition.candidates
     if candidates is None or not truth.members:
         return truth
-    if (truth.canaries or is_elsewhere) and truth.canaries != examples_digest(candidates):
+    if (truth.candidates_digest or is_elsewhere) and truth.candidates_digest != examples_digest(
+        candidates
+    ):
         raise TranscriptError(
             f"{place}: lists other canaries than the plan draws: use the [data] and the seed "
             "with which `overheard canaries` drew them"
@@ -63,7 +65,7 @@ def recorded_truth(
                 "names of clients"
             )
         unclaimed.remove(set(rows))
-    return replace(truth, set_aside=frozenset[int]().union(*unclaimed))
+    return replace(truth, excluded_records=frozenset[int]().union(*unclaimed))
 
 
 def _refuse_incomplete_counts(
@@ -79,7 +81,7 @@ def _refuse_incomplete_counts(
         update_key = (message.round, message.sender)
         if (
             isinstance(message.body, Update)
-            and not is_shadow(message.sender)
+            and not is_shadow_device(message.sender)
             and update_key not in truth.counts
         ):
             raise TranscriptError(
@@ -97,7 +99,7 @@ def _refuse_strangers(place: Path, transcript: Transcript, truth: GroundTruth) -
                 f"parties of the run are {', '.join(parties)} and its last round is {last}: "
                 f"name its clients, and rounds from 1 to {last}"
             )
-    holders = {party for party in parties if party != SERVER and not is_shadow(party)}
+    holders = {party for party in parties if party != SERVER and not is_shadow_device(party)}
     entries = (("users", truth.users, parties), ("members", truth.members, holders))
     for key, named, allowed in entries:
         if unknown := sorted(named.keys() - set(allowed)):

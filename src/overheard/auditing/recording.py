@@ -5,17 +5,17 @@ from hashlib import blake2b
 from pathlib import Path
 
 from overheard.archive.layout import (
-    committed_rounds,
+    count_committed_rounds,
     manifest_path,
     messages_path,
-    read_inside,
+    read_checked_file,
     transcript_folder,
     truth_path,
 )
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth, read_truth
-from overheard.archive.weights import shapes_of
+from overheard.archive.weights import tensor_shapes
 from overheard.auditing.chosen import chosen
 from overheard.auditing.heard import AuditedRuns, Heard
 from overheard.auditing.knowledge import knowledge_of
@@ -29,14 +29,14 @@ from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.core.truth import NO_TRUTH
+from overheard.core.truth import EMPTY_GROUND_TRUTH
 from overheard.data.dataset import Dataset
 from overheard.data.partition.deal import Deal
 from overheard.federation.digest import data_digest
 from overheard.findings.finding import ArmRun
 from overheard.learning.initial import initial_weights
+from overheard.plans.description import describe_recording
 from overheard.plans.plan import ArmPlan, Plan
-from overheard.plans.subject import subject_of_recording
 
 RECORDED = "recorded"
 """Name of the single arm in the audit of a recording."""
@@ -51,7 +51,7 @@ def recorded_runs(
     refuse_strangers(plan, parties)
     progress.expect(cells(plan, len(run.rounds), is_control=False))
     manifest = read_manifest(recording)
-    subject = subject_of_recording(plan, manifest, len(parties), len(run.rounds))
+    subject = describe_recording(plan, manifest, len(parties), len(run.rounds))
     return AuditedRuns(subject, iter((run,)))
 
 
@@ -81,7 +81,7 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
         RECORDED,
         seed,
         recorded_defenses(manifest, len(rounds)),
-        (truth or NO_TRUTH).accuracy,
+        (truth or EMPTY_GROUND_TRUTH).accuracy,
         missing=0,
         answers=0,
         has_truth=truth is not None,
@@ -105,10 +105,10 @@ def identity(recording: Path) -> str:
     """
     transcript = transcript_folder(recording)
     read_manifest(recording)
-    digest = blake2b(read_inside(manifest_path(transcript), transcript), digest_size=12)
+    digest = blake2b(read_checked_file(manifest_path(transcript), transcript), digest_size=12)
     # The stored messages include digests of their weights.
-    for number in range(committed_rounds(recording)):
-        digest.update(read_inside(messages_path(transcript, number), transcript))
+    for number in range(count_committed_rounds(recording)):
+        digest.update(read_checked_file(messages_path(transcript, number), transcript))
     if has_truth(recording):
         read_truth(recording)
         digest.update(truth_path(recording).read_bytes())
@@ -151,11 +151,11 @@ def _of_the_model(
             f"{recording}: was trained with {manifest.recipe}, the plan says {recipe}: change "
             "[training] of the plan to the recipe of the run"
         )
-    planned = shapes_of(initial_weights(partial(model.build, dataset.task), Seed(0)))
+    planned = tensor_shapes(initial_weights(partial(model.build, dataset.task), Seed(0)))
     for message in whole.messages:
         if not isinstance(message.body, Broadcast):
             continue
-        sent = shapes_of(message.body.weights)
+        sent = tensor_shapes(message.body.weights)
         if any(sent.get(name) != shape for name, shape in planned.items()):
             model_name = manifest.model or "which the recording does not state"
             raise PlanError(

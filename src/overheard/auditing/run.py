@@ -4,7 +4,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from overheard.archive.shelf import FolderShelf
+from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.heard import simulated_runs
 from overheard.auditing.listening import listen
@@ -14,8 +14,8 @@ from overheard.auditing.supplies import Resources, supply
 from overheard.findings.cells import CellResult, CellStore
 from overheard.findings.finding import ArmRun, Audit
 from overheard.learning.threads import one_thread
-from overheard.plans.packages import packages_of
 from overheard.plans.plan import Plan
+from overheard.plans.plugin_packages import plugin_packages
 
 PACKAGES = ("overheard", "torch", "numpy", "scipy", "scikit-learn", "safetensors")
 
@@ -47,13 +47,13 @@ def audit(
     """
     home = AuditFolder(folder)
     source = "" if recording is None else f"# recording {identity(recording)}\n"
-    packages = packages_of(plan)
+    packages = plugin_packages(plan)
     others = "".join(f"# {name} {number}\n" for name, number in packages.items())
     claim = f"# overheard {version('overheard')}\n{others}{source}{plan.toml()}"
     # Check everything before anything is written.
     home.check(claim)
     resources = resources or Resources()
-    supplies = supply(plan, resources, FolderShelf(resources.bank or home.bank))
+    supplies = supply(plan, resources, FolderTensorCache(resources.bank or home.bank))
     progress = Progress(on_step)
     if recording is None:
         runs = simulated_runs(plan, supplies, home, progress)

@@ -11,7 +11,7 @@ from overheard.core.scorer import Score
 from overheard.core.truth import GroundTruth
 from overheard.findings.frame import score_cells, typed_frame
 from overheard.findings.html import html_table
-from overheard.plans.kinds import question_of_claims
+from overheard.plans.registries import question_of_claim_type
 
 if TYPE_CHECKING:
     import pandas
@@ -56,7 +56,7 @@ class Scored:
 
     def _repr_html_(self) -> str:
         rows = [
-            (target, one.name, *map(_number, (one.value, one.blind, one.gain)))
+            (target, one.name, *map(_number, (one.value, one.best_uninformed, one.gain)))
             for target, scores in self.by_target.items()
             for one in scores
         ]
@@ -94,11 +94,11 @@ def score(
     if len(classes) != 1:
         names = ", ".join(sorted(one.__name__ for one in classes)) or "no claims"
         raise ValueError(f"expected claims of one class, got {names}")
-    question = question_of_claims(classes.pop(), "the attack")
+    question = question_of_claim_type(classes.pop(), "the attack")
     scorer = question.scorer
     by_target = dict[Party, tuple[Score, ...]]()
     for target, claim in claims.items():
-        true = scorer.truth(truth, target, rounds, claim)
+        true = scorer.true_claim(truth, target, rounds, claim)
         by_target[target] = scorer.score(claim, true, scorer.guesses(true, knowledge))
     return Scored(question.name, by_target)
 

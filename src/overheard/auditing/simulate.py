@@ -14,9 +14,9 @@ from overheard.auditing.supplies import (
     refuse_to_simulate_nothing,
     supply,
 )
+from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import MemoryShelf
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.transcript import Transcript
@@ -117,7 +117,7 @@ def knowledge(
     resources: Resources | None = None,
 ) -> Knowledge:
     """Return the knowledge of the first threat's attacker; see `simulate` for the settings."""
-    supplies = supply(plan, resources or Resources(), MemoryShelf())
+    supplies = supply(plan, resources or Resources(), MemoryTensorCache())
     number = plan.seeds[0] if seed is None else seed
     return knowledge_of(_arm(plan, arm), number, supplies, plan.threats[0])
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
-from overheard.archive.layout import committed_rounds
-from overheard.archive.seconds import Seconds, read_seconds, write_seconds
+from overheard.archive.layout import count_committed_rounds
+from overheard.archive.run_time import RunTime, read_run_time, write_run_time
 
 
 @final
@@ -31,13 +31,17 @@ class Stopwatch:
 
         """
         self._share = 1 / len(folders)
-        self._elapsed = dict[Path, Seconds]()
+        self._elapsed = dict[Path, RunTime]()
         for folder in folders:
-            start = Seconds(0.0, 0.0) if committed_rounds(folder) == 0 else read_seconds(folder)
+            start = (
+                RunTime(0.0, 0.0)
+                if count_committed_rounds(folder) == 0
+                else read_run_time(folder)
+            )
             if start is not None:
                 self._elapsed[folder] = start
                 # Written even if unchanged: this replaces a file that a kill left unfinished.
-                write_seconds(folder, start)
+                write_run_time(folder, start)
         self._last = _clocks()
 
     def lap(self) -> None:
@@ -48,14 +52,14 @@ class Stopwatch:
         if now.cores is not None and last.cores is not None:
             # The CPU time of a killed worker is lost, so the difference may be negative.
             cores = self._share * max(0.0, now.cores - last.cores)
-        lap = Seconds(self._share * (now.wall - last.wall), cores)
+        lap = RunTime(self._share * (now.wall - last.wall), cores)
         for folder, elapsed in self._elapsed.items():
             self._elapsed[folder] = elapsed + lap
-            write_seconds(folder, elapsed + lap)
+            write_run_time(folder, elapsed + lap)
 
 
-def _clocks() -> Seconds:
-    return Seconds(time.perf_counter(), core_seconds())
+def _clocks() -> RunTime:
+    return RunTime(time.perf_counter(), core_seconds())
 
 
 def core_seconds() -> float | None:

@@ -12,8 +12,8 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.question import Question
 from overheard.findings.row import Row, place_of
-from overheard.plans.kinds import questions
-from overheard.statistics.estimate import estimate
+from overheard.plans.registries import questions
+from overheard.statistics.estimate import estimate_mean
 
 
 def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
@@ -81,7 +81,7 @@ def _row(
         rounds=cell.rounds,
         score=first.name,
         better=first.better,
-        value=estimate(values, seeds, draws, users),
+        value=estimate_mean(values, seeds, draws, users),
         blinds=blinds,
         references={
             name: _mean([score.references[name] for score in scores])
@@ -91,7 +91,7 @@ def _row(
         blind=None if best is None else blinds[best],
         gain=None
         if best is None
-        else estimate(
+        else estimate_mean(
             sign * (values - np.array([score.blinds[best] for score in scores])),
             seeds,
             draws,

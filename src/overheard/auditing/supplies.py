@@ -7,9 +7,9 @@ from pathlib import Path
 
 from overheard.auditing.auxiliary import drawn_from
 from overheard.auditing.work import control_of
+from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.core.means import Shelf
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.partition.deal import Auxiliary, Deal, deal
@@ -64,7 +64,7 @@ class Supplies:
     dataset: Dataset
     elsewhere: Mapping[DataSource, Dataset]
     resources: Resources
-    shelf: Shelf
+    shelf: TensorCache
     _partitions: "OrderedDict[tuple[int, bool], Deal]" = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )
@@ -87,7 +87,7 @@ class Supplies:
         return partition.pool.inputs is self.dataset.train.inputs
 
 
-def supply(plan: Plan, resources: Resources, shelf: Shelf) -> Supplies:
+def supply(plan: Plan, resources: Resources, shelf: TensorCache) -> Supplies:
     """Load all data sets of a plan, and check that its auxiliary examples can be drawn.
 
     Raises:
@@ -121,7 +121,7 @@ def refuse_to_simulate_nothing(plan: Plan) -> None:
         PlanError: if it does not.
 
     """
-    if plan.data.shared_out is None:
+    if plan.data.split_settings is None:
         raise PlanError(
             "the plan has no clients to simulate and is for recordings only: name the folder "
             "of a recording with --transcript, or set data.clients, data.examples and "
@@ -139,7 +139,7 @@ def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = Fa
     data = plan.data
     return deal(
         dataset,
-        data.shared_out,
+        data.split_settings,
         clients=data.clients,
         auxiliary=_wanted(plan),
         test=data.test,

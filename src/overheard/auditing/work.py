@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from overheard.core.errors import PlanError
-from overheard.core.parties import Party, by_number
+from overheard.core.parties import Party, party_sort_key
 from overheard.findings.question import Control, Question
-from overheard.plans.kinds import question_of
 from overheard.plans.plan import Plan, ThreatPlan
-from overheard.statistics.spread import spread
+from overheard.plans.registries import question_of_attack
+from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 
 def control_of(plan: Plan) -> Control | None:
@@ -24,7 +24,9 @@ def control_of(plan: Plan) -> Control | None:
 
     """
     wanted = {
-        question_of(attack).control for threat in plan.threats for attack in threat.attacks
+        question_of_attack(attack).control
+        for threat in plan.threats
+        for attack in threat.attacks
     }
     shifts = any(not shift.is_exchange for shift in plan.data.shifts)
     found: list[Control] = []
@@ -61,7 +63,11 @@ def rounds_alone(
     """
     if not threat.by_round or question.takes_all_rounds:
         return ()
-    return tuple(rounds) if threat.by_round is True else spread(rounds, threat.by_round)
+    return (
+        tuple(rounds)
+        if threat.by_round is True
+        else select_evenly_spaced(rounds, threat.by_round)
+    )
 
 
 def refuse_strangers(plan: Plan, parties: Sequence[Party]) -> None:
@@ -71,9 +77,9 @@ def refuse_strangers(plan: Plan, parties: Sequence[Party]) -> None:
         PlanError: if a threat names such an observer.
 
     """
-    known = sorted(parties, key=by_number)
+    known = sorted(parties, key=party_sort_key)
     for number, threat in enumerate(plan.threats):
-        for observer in threat.listeners:
+        for observer in threat.observer_parties:
             if observer not in known:
                 raise PlanError(
                     f"threats.{number}.observers: {observer} is not a party of the run: choose "
@@ -94,8 +100,8 @@ def pieces(plan: Plan) -> int:
 def cells(plan: Plan, rounds: int, is_control: bool) -> int:
     """Count the cells for one run of this many rounds."""
     return sum(
-        1 + len(rounds_alone(threat, question_of(attack), range(rounds)))
+        1 + len(rounds_alone(threat, question_of_attack(attack), range(rounds)))
         for threat in plan.threats
         for attack in threat.attacks
-        if listens(question_of(attack), is_control)
+        if listens(question_of_attack(attack), is_control)
     )

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from overheard.papers.find import papers
-from overheard.plans.kinds import KINDS
+from overheard.plans.registries import REGISTRIES
 
 
 def list_parts(kind: str, console: Console) -> None:
@@ -17,8 +17,8 @@ def list_parts(kind: str, console: Console) -> None:
     if kind == "papers":
         _list_papers(console)
         return
-    selected = next(one for one in KINDS if one.name == kind)
-    for name, part in selected.parts().items():
+    selected = next(one for one in REGISTRIES if one.name == kind)
+    for name, part in selected.plugins().items():
         origin = selected.origin(name)
         lines = [
             Text(_first_line(part)),

@@ -29,7 +29,7 @@ from overheard.cli.options import (
 from overheard.cli.terminal import plain
 from overheard.cli.workers import Workers
 from overheard.core.errors import AuditError, PlanError
-from overheard.core.kind import PluginWarning
+from overheard.core.plugin_registry import PluginWarning
 
 app = typer.Typer(
     name="overheard",
@@ -321,7 +321,7 @@ def show(
       overheard show audit/runs/none-seed0 --verify
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.archive.reader import verify as verify_transcript
+    from overheard.archive.reader import verify_transcript
     from overheard.cli.showing import print_overview
     from overheard.report.show import show as show_run
 

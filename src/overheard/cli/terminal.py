@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from overheard.core.spelled import spelled_out
+from overheard.core.escape import escape_unprintable
 
 
 def plain(text: str) -> Text:
@@ -14,4 +14,4 @@ def plain(text: str) -> Text:
     >>> plain("a\x1b[31m b").plain
     'a\\x1b[31m b'
     """
-    return Text("\n".join(map(spelled_out, text.split("\n"))))
+    return Text("\n".join(map(escape_unprintable, text.split("\n"))))

@@ -4,39 +4,39 @@ import math
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from overheard.core.defense import Run
+from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import Mechanism
 
-GRID = 1e-4
+PLD_GRID_SPACING = 1e-4
 """Spacing of the PLD accountant's grid of privacy losses, in nats, for mu of 1 or less."""
 
-HOPELESS = 50.0
+MAX_MU = 50.0
 """Ratio of a run's sensitivity to its noise (mu) from which epsilon exceeds 1,000.
 
 Epsilon is about mu^2 / 2 + mu * Phi^-1(1 - delta): over 1,000 even at delta = 0.999. The digits
 of such an epsilon have no meaning, and an accountant takes minutes to compute them."""
 
-DRAWN_FROM = 10**6
+POPULATION_SIZE = 10**6
 """Population size given to the accountant for sampling; only the sampling rate matters."""
 
-HOLLOW = 50.0
+MEANINGLESS_EPSILON = 50.0
 """Epsilon above which nobody is protected: one client may change odds by a factor of e^50."""
 
-MISSING = "computing epsilon requires dp-accounting: pip install 'overheard[dp]'"
+INSTALL_HINT = "computing epsilon requires dp-accounting: pip install 'overheard[dp]'"
 """What to do where no epsilon can be computed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recomputed:
+class RecomputedEpsilon:
     """Upper bounds of epsilon, recomputed from a mechanism's settings.
 
     Args:
         pld: of the run without amplification by sampling, by privacy loss distributions
-            (Doroshenko et al. 2022, PoPETs); infinite without noise or above `HOPELESS`.
+            (Doroshenko et al. 2022, PoPETs); infinite without noise or above `MAX_MU`.
         rdp: the same by Renyi divergences (Mironov 2017, CSF), as a check; `pld` is tighter,
             so `rdp` is never much below it.
-        drawn: of the run with amplification by sampling clients, by `sampled_epsilon`; None
+        subsampled: of the run with amplification by sampling clients, by `sampled_epsilon`; None
             where sampling does not count or does not lower epsilon.
         one_round: as `pld`, for a single round.
 
@@ -44,12 +44,12 @@ class Recomputed:
 
     pld: float
     rdp: float
-    drawn: float | None
+    subsampled: float | None
     one_round: float
 
 
 @dataclass(frozen=True, slots=True)
-class Accounted:
+class AccountedMechanism:
     """A mechanism in a run, with its recomputed epsilon.
 
     Args:
@@ -60,27 +60,27 @@ class Accounted:
     """
 
     mechanism: Mechanism
-    run: Run
-    recomputed: Recomputed | None
+    run: RunParameters
+    recomputed: RecomputedEpsilon | None
 
 
-def account(mechanism: Mechanism, run: Run) -> Accounted:
+def account_mechanism(mechanism: Mechanism, run: RunParameters) -> AccountedMechanism:
     """Recompute the epsilon of a mechanism from its settings alone.
 
     The sensitivity is `moves * clip`; noise is drawn `rounds * steps` times. A flaw of the
     mechanism is ignored: the result is what its noise would guarantee without the flaw.
     """
-    if not is_installed():
-        return Accounted(mechanism, run, None)
+    if not is_accountant_installed():
+        return AccountedMechanism(mechanism, run, None)
     noise, delta = mechanism.noise_multiplier / mechanism.moves, mechanism.delta
     draws = run.rounds * mechanism.steps
     pld, with_sampling = gaussian_epsilon(noise, draws, delta), math.inf
     if mechanism.is_drawn and run.sampling_rate < 1 and noise > 0:
         with_sampling = sampled_epsilon(noise, draws, delta, run.sampling_rate)
-    return Accounted(
+    return AccountedMechanism(
         mechanism,
         run,
-        Recomputed(
+        RecomputedEpsilon(
             pld,
             renyi_epsilon(noise, draws, delta),
             with_sampling if with_sampling < pld else None,
@@ -89,7 +89,7 @@ def account(mechanism: Mechanism, run: Run) -> Accounted:
     )
 
 
-def is_installed() -> bool:
+def is_accountant_installed() -> bool:
     """Return whether the accountant is installed; the extra `dp` installs it."""
     return find_spec("dp_accounting") is not None
 
@@ -98,7 +98,7 @@ def gaussian_epsilon(noise_multiplier: float, rounds: int, delta: float) -> floa
     """Compute the epsilon of a Gaussian mechanism of sensitivity 1 over rounds, no sampling.
 
     Uses privacy loss distributions, rounded pessimistically. Returns infinity without noise and
-    above `HOPELESS`.
+    above `MAX_MU`.
 
     >>> round(gaussian_epsilon(1.0, 1, 1e-5), 2)
     4.38
@@ -111,11 +111,13 @@ def gaussian_epsilon(noise_multiplier: float, rounds: int, delta: float) -> floa
         from dp_accounting import GaussianDpEvent, NeighboringRelation
         from dp_accounting.pld import PLDAccountant
     except ImportError as missing:
-        raise PlanError(MISSING) from missing
-    mu = _spread(noise_multiplier, rounds)
-    if mu >= HOPELESS:
+        raise PlanError(INSTALL_HINT) from missing
+    mu = _mu(noise_multiplier, rounds)
+    if mu >= MAX_MU:
         return math.inf
-    accountant = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE, GRID * max(1.0, mu))
+    accountant = PLDAccountant(
+        NeighboringRelation.ADD_OR_REMOVE_ONE, PLD_GRID_SPACING * max(1.0, mu)
+    )
     accountant.compose(GaussianDpEvent(noise_multiplier), rounds)
     return float(accountant.get_epsilon(delta))
 
@@ -134,15 +136,15 @@ def renyi_epsilon(noise_multiplier: float, rounds: int, delta: float) -> float:
         from dp_accounting import GaussianDpEvent
         from dp_accounting.rdp import RdpAccountant
     except ImportError as missing:
-        raise PlanError(MISSING) from missing
-    if _spread(noise_multiplier, rounds) >= HOPELESS:
+        raise PlanError(INSTALL_HINT) from missing
+    if _mu(noise_multiplier, rounds) >= MAX_MU:
         return math.inf
     accountant = RdpAccountant()
     accountant.compose(GaussianDpEvent(noise_multiplier), rounds)
     return float(accountant.get_epsilon(delta))
 
 
-def _spread(noise_multiplier: float, rounds: int) -> float:
+def _mu(noise_multiplier: float, rounds: int) -> float:
     """Return the ratio of a run's sensitivity to its noise (mu)."""
     return math.sqrt(rounds) / noise_multiplier if noise_multiplier else math.inf
 
@@ -169,21 +171,21 @@ def sampled_epsilon(noise_multiplier: float, rounds: int, delta: float, rate: fl
         )
         from dp_accounting.rdp import RdpAccountant
     except ImportError as missing:
-        raise PlanError(MISSING) from missing
+        raise PlanError(INSTALL_HINT) from missing
     accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
-    sampled = math.ceil(rate * DRAWN_FROM)
+    sampled = math.ceil(rate * POPULATION_SIZE)
     event = SampledWithoutReplacementDpEvent(
-        DRAWN_FROM, sampled, GaussianDpEvent(noise_multiplier)
+        POPULATION_SIZE, sampled, GaussianDpEvent(noise_multiplier)
     )
     accountant.compose(event, rounds)
     return float(accountant.get_epsilon(delta))
 
 
-def told(epsilon: float) -> str:
+def format_epsilon(epsilon: float) -> str:
     """Format an epsilon, rounded up so that the guarantee is never overstated.
 
-    >>> told(1.001), told(5e6)
+    >>> format_epsilon(1.001), format_epsilon(5e6)
     ('1.01', 'above 1000 (no protection)')
     """
     figure = "above 1000" if epsilon > 1000 else f"{math.ceil(epsilon * 100) / 100:.2f}"
-    return f"{figure} (no protection)" if epsilon > HOLLOW else figure
+    return f"{figure} (no protection)" if epsilon > MEANINGLESS_EPSILON else figure

@@ -15,7 +15,7 @@ from overheard.core.view import View
 
 C = TypeVar("C", bound=Claim)
 
-Rehearsal = Literal["virtual clients", "known users", "shadow devices", "none"]
+TrainingSource = Literal["virtual clients", "known users", "shadow devices", "none"]
 """Whose updates an attack is trained on before it makes claims.
 
 "virtual clients", "known users": the attacker simulates them with the defenses that it knows.
@@ -31,11 +31,11 @@ class Attack(ABC, Generic[C]):
     """
 
     name: ClassVar[str]
-    answers: ClassVar[type[Claim]]
+    claim_type: ClassVar[type[Claim]]
     needs: ClassVar[frozenset[Need]]
     source: ClassVar[str]
     """Where the idea comes from: authors, year, section or equation."""
-    orderless: ClassVar[bool] = True
+    is_label_equivariant: ClassVar[bool] = True
     """True if permuting the labels merely permutes the claim.
 
     False where random draws belong to label positions, such as the initial weights of a network
@@ -43,11 +43,11 @@ class Attack(ABC, Generic[C]):
     permutation, less so for a better method.
     """
 
-    def rehearsal(self) -> Rehearsal:
+    def training_source(self) -> TrainingSource:
         """Return whose updates the attack is trained on, with these settings."""
         return "none"
 
-    def uses_training(self) -> frozenset[TrainingPart]:
+    def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on.
 
         Only for attacks that train no clients. A known defense that changes one of these parts
@@ -71,9 +71,11 @@ def missing_needs(
 ) -> tuple[str, ...]:
     """Describe the needs of the attack that are not met for this target."""
     built_in = [need for need in NEEDS if need in attack.needs]
-    others = sorted(attack.needs.difference(NEEDS), key=lambda need: need.words)
+    others = sorted(attack.needs.difference(NEEDS), key=lambda need: need.description)
     return tuple(
-        need.words for need in (*built_in, *others) if not need.is_met(view, target, knowledge)
+        need.description
+        for need in (*built_in, *others)
+        if not need.is_met(view, target, knowledge)
     )
 
 
@@ -84,28 +86,31 @@ def check_needs(attack: Attack[C], view: View, target: Party, knowledge: Knowled
         raise NeedsError(f"{attack.name} on {target} needs {'; '.join(missing)}")
 
 
-def adapts(
+def adapts_to_defenses(
     attack: Attack[C],
-    known: Sequence[Defense],
-    in_force: Sequence[Defense],
-    are_devices_defended: bool,
+    known_defenses: Sequence[Defense],
+    active_defenses: Sequence[Defense],
+    are_shadow_devices_defended: bool,
 ) -> bool:
     """Return whether an attack adapts to the run's defenses: its claims change with them.
 
     Args:
         attack: with its settings.
-        known: the defenses that the attacker knows.
-        in_force: the defenses of the run.
-        are_devices_defended: whether those defenses apply to shadow devices too.
+        known_defenses: the defenses that the attacker knows.
+        active_defenses: the defenses of the run.
+        are_shadow_devices_defended: whether those defenses apply to shadow devices too.
 
     """
-    match attack.rehearsal():
+    match attack.training_source():
         case "virtual clients" | "known users":
-            return any(map(_acts_on_clients, known))
+            return any(map(_acts_on_clients, known_defenses))
         case "shadow devices":
-            return are_devices_defended and any(map(_acts_on_clients, in_force))
+            return are_shadow_devices_defended and any(map(_acts_on_clients, active_defenses))
         case "none":
-            return any(attack.uses_training() & defense.changes_training for defense in known)
+            return any(
+                attack.used_training_parts() & defense.changes_training
+                for defense in known_defenses
+            )
 
 
 def _acts_on_clients(defense: Defense) -> bool:

@@ -34,7 +34,7 @@ class Claim(ABC):
         """Return the candidate that each number scores; () if the question is no choice."""
         return ()
 
-    def none_of_them(self) -> float | None:
+    def unknown_probability(self) -> float | None:
         """Return the probability that no candidate is the true one; None = not given."""
         return None
 
@@ -91,7 +91,7 @@ class Interval:
             raise ClaimError(f"intervals need low <= high, got {self.low}, {self.high}")
 
 
-def check_choice(candidates: tuple[str, ...], scores: Float[Tensor, " candidates"]) -> None:
+def check_candidates(candidates: tuple[str, ...], scores: Float[Tensor, " candidates"]) -> None:
     """Raise `ClaimError` unless candidates are distinct and each has one finite score."""
     if not candidates or len(set(candidates)) < len(candidates):
         raise ClaimError(f"candidates must be distinct, one or more, got {candidates}")

@@ -22,52 +22,55 @@ TrainingPart = Literal["model", "loss", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
-class Former:
+class PreviousData:
     """The data that a client held before its examples were last replaced.
 
     Args:
         examples: the chunk held until then, before any defense changed it.
-        since: the first round with the current examples.
+        replaced_in_round: the first round with the current examples.
 
     """
 
     examples: Examples
-    since: int
+    replaced_in_round: int
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DefenseContext:
     """When and where a defense acts, with the randomness that it may use.
 
     Args:
         round: round number, from 0.
         party: the party that applies the defense.
         seed: for random draws of this defense in this round.
-        former: given to `Defense.on_data`; None = the client's examples were never replaced,
+        previous_data: given to `Defense.on_data`; None = the client's examples were never replaced,
             as is always so for an attacker's virtual clients.
         background: public examples of the task, available to every party; None = none.
-        lasting: for random draws that must be the same in every round for this party.
+        persistent_seed: for random draws that must be the same in every round for this party.
 
     """
 
     round: int
     party: Party
     seed: Seed
-    former: Former | None = None
+    previous_data: PreviousData | None = None
     background: Examples | None = None
-    lasting: Seed = field(default_factory=lambda: Seed(0))
+    persistent_seed: Seed = field(default_factory=lambda: Seed(0))
 
     def __post_init__(self) -> None:
         """Check that the previous data were replaced in round 1 to the current one."""
-        if self.former is not None and not 1 <= self.former.since <= self.round:
+        if (
+            self.previous_data is not None
+            and not 1 <= self.previous_data.replaced_in_round <= self.round
+        ):
             raise ValueError(
                 f"the examples must have been replaced in round 1 to {self.round}, got round "
-                f"{self.former.since}"
+                f"{self.previous_data.replaced_in_round}"
             )
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class LocalTraining:
     """The local training of a client: its model and its recipe."""
 
     build_model: BuildModel
@@ -75,7 +78,7 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunParameters:
     """The parameters of a run that privacy accounting needs.
 
     Args:
@@ -113,19 +116,19 @@ class Defense:
     masks_updates: ClassVar[bool] = False
     """True if only the sender can read its update; others can read the aggregate alone."""
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         """Return the examples that a client trains on; called before it trains."""
         return data
 
-    def on_training(self, training: Training) -> Training:
+    def on_training(self, training: LocalTraining) -> LocalTraining:
         """Return the local training; it is the same for all clients of a cohort."""
         return training
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Return the update that a client sends; called before it sends."""
         return update
 
-    def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+    def on_aggregate(self, aggregate: Aggregate, context: DefenseContext) -> Aggregate:
         """Return the aggregate that the server uses; called after aggregation."""
         return aggregate
 
@@ -133,6 +136,6 @@ class Defense:
         """Return the noise mechanism, for privacy accounting; None = the defense has none."""
         return None
 
-    def promise(self, run: Run) -> str:
+    def promise(self, run: RunParameters) -> str:
         """Describe the formal guarantee for such a run, with all its conditions."""
         return "no formal promise"

@@ -35,12 +35,12 @@ class Examples:
         """Return the examples in these rows, in this order."""
         return Examples(self.inputs[rows], self.labels[rows])
 
-    def counts(self, classes: int) -> Int[Tensor, " classes"]:
+    def label_counts(self, classes: int) -> Int[Tensor, " classes"]:
         """Return the number of examples of each label."""
         return self.labels.bincount(minlength=classes)
 
 
-def joined(parts: Sequence[Examples]) -> Examples:
+def concatenate_examples(parts: Sequence[Examples]) -> Examples:
     """Concatenate examples in order."""
     return Examples(
         torch.cat([part.inputs for part in parts]), torch.cat([part.labels for part in parts])

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from jaxtyping import Float
 from torch import Tensor
 
+from overheard.core.compute_settings import ComputeSettings
 from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples
 from overheard.core.known_users import KnownUsers
-from overheard.core.means import Means
 from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
 
@@ -24,9 +24,9 @@ class Knowledge:
         recipe: how clients train.
         defenses: the defenses of the run, for an adaptive attacker; () = there are none.
         prior: assumptions about clients, made without the view.
-        means: the compute settings.
-        people: what is known of single users; empty = nothing.
-        candidates: records whose membership is asked; None = none.
+        compute: the compute settings.
+        known_users: what is known of single users; empty = nothing.
+        candidate_records: records whose membership is asked; None = none.
         background: public examples of the task that everyone has, clients included; defenses
             may mix them into clients' examples (see `core.defense.Moment`).
 
@@ -38,23 +38,23 @@ class Knowledge:
     recipe: Recipe | None = None
     defenses: tuple[Defense, ...] | None = None
     prior: Prior = field(default_factory=Prior)
-    means: Means = field(default_factory=Means)
-    people: KnownUsers = field(default_factory=KnownUsers)
+    compute: ComputeSettings = field(default_factory=ComputeSettings)
+    known_users: KnownUsers = field(default_factory=KnownUsers)
     background: Examples | None = None
-    candidates: Examples | None = None
+    candidate_records: Examples | None = None
 
     def __post_init__(self) -> None:
         """Check that there are 2 labels or more."""
         if self.classes < 2:
             raise ValueError(f"a task needs 2 labels or more, got {self.classes}")
 
-    def recipes(self) -> tuple[Recipe, ...]:
+    def candidate_recipes(self) -> tuple[Recipe, ...]:
         """Return the recipes that clients may follow: the known one, or the prior's."""
         return self.prior.recipes if self.recipe is None else (self.recipe,)
 
-    def auxiliary_shares(self) -> Float[Tensor, " classes"] | None:
+    def auxiliary_label_shares(self) -> Float[Tensor, " classes"] | None:
         """Return the class shares of the auxiliary examples, as an uninformed guess."""
         if self.auxiliary is None or not len(self.auxiliary):
             return None
-        counts = self.auxiliary.counts(self.classes).float()
+        counts = self.auxiliary.label_counts(self.classes).float()
         return counts / counts.sum()

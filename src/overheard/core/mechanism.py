@@ -6,13 +6,13 @@ from typing import Literal, final
 
 from overheard.core.parties import SERVER, Party
 
-Unit = Literal["client", "record"]
+PrivacyUnit = Literal["client", "record"]
 """The unit of privacy: all data of one client, or one of its records."""
 
-StatedFor = Literal["run", "round"]
+EpsilonScope = Literal["run", "round"]
 """What a stated epsilon covers: all rounds together, or one message."""
 
-UNENFORCED = "its noise is calibrated to a sensitivity that nobody enforces"
+UNENFORCED_SENSITIVITY = "its noise is calibrated to a sensitivity that nobody enforces"
 """The flaw of a mechanism without enforced clipping: no amount of noise protects then."""
 
 
@@ -46,11 +46,11 @@ class Mechanism:
     noised_at: Literal["client", "server"]
     bounded_at: Literal["client", "server"] | None
     moves: float = 2.0
-    unit: Unit = "client"
+    unit: PrivacyUnit = "client"
     steps: int = 1
     is_drawn: bool = False
     stated: float | None = None
-    stated_for: StatedFor = "run"
+    stated_for: EpsilonScope = "run"
     unproven: str = ""
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class Mechanism:
         if self.unproven:
             return self.unproven
         if self.bounded_at is None:
-            return UNENFORCED
+            return UNENFORCED_SENSITIVITY
         return "" if self.noise_multiplier > 0 else "it adds no noise"
 
     def covers(self, observers: tuple[Party, ...]) -> bool:

@@ -13,7 +13,7 @@ Weights = Mapping[str, Tensor]
 """Parameters by name, as from `Module.named_parameters`; may be read lazily from disk."""
 
 
-def moved(start: Weights, delta: Weights) -> dict[str, Tensor]:
+def apply_update(start: Weights, delta: Weights) -> dict[str, Tensor]:
     """Return the weights that result from adding an update's `delta` to `start`."""
     return {name: weight + delta[name] for name, weight in start.items()}
 
@@ -95,17 +95,17 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingReply:
     """A missing reply: the client failed, was late or was rejected. Not a zero update."""
 
     reason: str
 
 
-Body = Broadcast | Update | Aggregate | DistilledSet | Evaluation | Missing
+MessageBody = Broadcast | Update | Aggregate | DistilledSet | Evaluation | MissingReply
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class Timestamps:
     """When a message was sent and received, in seconds since 1970.
 
     Args:
@@ -134,5 +134,5 @@ class Message:
     round: int
     sender: Party
     readers: frozenset[Party]
-    body: Body
-    times: Times | None = None
+    body: MessageBody
+    times: Timestamps | None = None

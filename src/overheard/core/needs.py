@@ -17,32 +17,32 @@ class Need:
     Attacks of other packages may define further needs.
 
     Args:
-        words: what is needed, as a refusal names it.
+        description: what is needed, as a refusal names it.
         is_met: returns whether the need is met for a claim about this target.
 
     """
 
-    words: str
+    description: str
     is_met: Callable[[View, Party, Knowledge], bool] = field(repr=False)
 
 
 def _has_broadcasts(view: View, target: Party, knowledge: Knowledge) -> bool:
-    rounds = set(view.heard(target))
+    rounds = set(view.rounds_with_updates(target))
     # Without any update the need UPDATES is not met; it alone should be named.
     return bool(rounds & view.broadcasts().keys()) or not rounds
 
 
 def _has_distilled(view: View, target: Party, knowledge: Knowledge) -> bool:
-    return bool(view.distilled(target).keys() & view.distilled(SERVER).keys())
+    return bool(view.distilled_sets(target).keys() & view.distilled_sets(SERVER).keys())
 
 
 def _has_auxiliary(view: View, target: Party, knowledge: Knowledge) -> bool:
     return knowledge.auxiliary is not None and bool(
-        (knowledge.auxiliary.counts(knowledge.classes) > 0).all()
+        (knowledge.auxiliary.label_counts(knowledge.classes) > 0).all()
     )
 
 
-def _may_be_cross_entropy(view: View, target: Party, knowledge: Knowledge) -> bool:
+def _is_cross_entropy_possible(view: View, target: Party, knowledge: Knowledge) -> bool:
     return knowledge.recipe is None or knowledge.recipe.loss == "cross_entropy"
 
 
@@ -51,7 +51,7 @@ BROADCASTS: Final = Need(
 )
 UPDATES: Final = Need(
     "updates of the target that the observer can read",
-    lambda view, target, knowledge: bool(view.heard(target)),
+    lambda view, target, knowledge: bool(view.rounds_with_updates(target)),
 )
 DISTILLED: Final = Need(
     "distilled sets of the target and of the server in the same round", _has_distilled
@@ -67,19 +67,19 @@ RECIPE: Final = Need(
 )
 RECIPES: Final = Need(
     "how clients train, or candidate recipes (recipes of the virtual clients)",
-    lambda view, target, knowledge: bool(knowledge.recipes()),
+    lambda view, target, knowledge: bool(knowledge.candidate_recipes()),
 )
 CROSS_ENTROPY: Final = Need(
     "clients that train with the cross-entropy loss, as far as is known",
-    _may_be_cross_entropy,
+    _is_cross_entropy_possible,
 )
 CANDIDATES: Final = Need(
     "candidate records (data.candidates)",
-    lambda view, target, knowledge: knowledge.candidates is not None,
+    lambda view, target, knowledge: knowledge.candidate_records is not None,
 )
 USERS: Final = Need(
     "prior examples of two users or more (data.people)",
-    lambda view, target, knowledge: len(knowledge.people.priors) > 1,
+    lambda view, target, knowledge: len(knowledge.known_users.prior_examples) > 1,
 )
 
 NEEDS: Final = (

@@ -19,7 +19,7 @@ class Prior:
         sizes: smallest and largest number of examples of a client, log-uniform in between;
             None = the sizes sent in clear, else `simulation.sizes.HIDDEN_SIZES`.
         recipes: possible recipes, all equally likely, for an attacker without the recipe.
-        resampled: whether a virtual client draws examples with replacement (bootstrap, Efron
+        with_replacement: whether a virtual client draws examples with replacement (bootstrap, Efron
             1979). Virtual clients then differ by their examples as clients drawn from one
             population do, but each has fewer distinct examples. Otherwise no example is drawn
             again before all were drawn.
@@ -29,7 +29,7 @@ class Prior:
     splits: tuple[Split, ...] = ()
     sizes: tuple[int, int] | None = None
     recipes: tuple[Recipe, ...] = ()
-    resampled: bool = False
+    with_replacement: bool = False
 
     def __post_init__(self) -> None:
         """Check that sizes are an ascending range from 1."""

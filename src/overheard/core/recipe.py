@@ -7,7 +7,7 @@ OptimizerName = Literal["sgd", "adam", "adadelta"]
 
 LossName = Literal["cross_entropy", "squared_error"]
 
-LARGEST = 3e38
+LARGEST_FLOAT32 = 3e38
 """About the largest float32; settings are converted to the float32 of the weights."""
 
 
@@ -46,8 +46,10 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Check the ranges of the settings."""
-        if not 0 < self.rate < LARGEST:
-            raise ValueError(f"rate must be above 0 and below {LARGEST}, got {self.rate}")
+        if not 0 < self.rate < LARGEST_FLOAT32:
+            raise ValueError(
+                f"rate must be above 0 and below {LARGEST_FLOAT32}, got {self.rate}"
+            )
         if self.epochs < 1 or self.batch < 1:
             raise ValueError(
                 f"epochs and batch must be 1 or more, got {self.epochs} and {self.batch}"
@@ -56,9 +58,9 @@ class Recipe:
             raise ValueError(f"momentum must lie in [0, 1), got {self.momentum}")
         if self.momentum and self.optimizer != "sgd":
             raise ValueError(f"momentum applies to sgd only: remove it for {self.optimizer}")
-        if not 0 <= self.weight_decay < LARGEST:
+        if not 0 <= self.weight_decay < LARGEST_FLOAT32:
             raise ValueError(
-                f"weight_decay must be 0 or more and below {LARGEST}, got {self.weight_decay}"
+                f"weight_decay must be 0 or more and below {LARGEST_FLOAT32}, got {self.weight_decay}"
             )
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(f"label_smoothing must lie in [0, 1), got {self.label_smoothing}")

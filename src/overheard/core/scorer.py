@@ -37,7 +37,7 @@ class Score:
     references: Mapping[str, float]
 
     @property
-    def blind(self) -> float | None:
+    def best_uninformed(self) -> float | None:
         """The best score among the uninformed guesses."""
         if not self.blinds:
             return None
@@ -47,9 +47,13 @@ class Score:
     @property
     def gain(self) -> float | None:
         """Improvement over the best uninformed guess; above 0 = the run leaked."""
-        if self.blind is None:
+        if self.best_uninformed is None:
             return None
-        return self.blind - self.value if self.better == "lower" else self.value - self.blind
+        return (
+            self.best_uninformed - self.value
+            if self.better == "lower"
+            else self.value - self.best_uninformed
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +61,28 @@ class Guesses(Generic[C]):
     """Guesses to compare a claim with.
 
     Args:
-        blind: uninformed guesses by name; the first is the standard one.
-        told: guesses that use a part of the truth, by name.
+        uninformed: uninformed guesses by name; the first is the standard one.
+        informed: guesses that use a part of the truth, by name.
 
     """
 
-    blind: Mapping[str, C]
-    told: Mapping[str, C]
+    uninformed: Mapping[str, C]
+    informed: Mapping[str, C]
 
 
 class Scorer(ABC, Generic[C]):
     """Scores claims about one question against the truth, and provides guesses for it."""
 
     name: ClassVar[str]
-    claim: ClassVar[type[Claim]]
+    claim_type: ClassVar[type[Claim]]
     headline: ClassVar[str]
     """The name of the score that one-sentence summaries state."""
     source: ClassVar[str]
 
     @abstractmethod
-    def truth(self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: C) -> C:
+    def true_claim(
+        self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: C
+    ) -> C:
         """Return the true claim about a target for these rounds.
 
         From `claim`, only its subject is used, where the question leaves that open: which
@@ -84,19 +90,19 @@ class Scorer(ABC, Generic[C]):
         """
 
     @abstractmethod
-    def blind(self, asked: C, knowledge: Knowledge) -> Mapping[str, C]:
+    def uninformed_guesses(self, asked: C, knowledge: Knowledge) -> Mapping[str, C]:
         """Return the uninformed guesses by name, the standard one first.
 
         From `asked`, a claim about the same question, only its subject is used, as in `truth`.
         """
 
     @abstractmethod
-    def told(self, truth: C) -> Mapping[str, C]:
+    def informed_guesses(self, truth: C) -> Mapping[str, C]:
         """Return the guesses that use a part of the truth, by name."""
 
     def guesses(self, truth: C, knowledge: Knowledge) -> Guesses[C]:
         """Return the uninformed guesses and those that use a part of the truth."""
-        return Guesses(self.blind(truth, knowledge), self.told(truth))
+        return Guesses(self.uninformed_guesses(truth, knowledge), self.informed_guesses(truth))
 
     @abstractmethod
     def score(self, claim: C, truth: C, guesses: Guesses[C]) -> tuple[Score, ...]:

@@ -21,9 +21,9 @@ class Split(ABC):
     name: ClassVar[str]
     source: ClassVar[str]
     """Where the idea comes from: authors, year, section."""
-    keeps_users: ClassVar[bool] = False
+    has_one_user_per_client: ClassVar[bool] = False
     """True if each client stands for one user and holds examples of that user alone."""
-    makes_alike: ClassVar[bool] = False
+    is_exchangeable: ClassVar[bool] = False
     """True if clients have one label distribution and get examples of a label at random."""
 
     @abstractmethod

@@ -35,7 +35,9 @@ class Partition:
     pool: Examples
     rows: Mapping[tuple[int, Party], Rows]
 
-    def renamed(self, names: Mapping[tuple[int, Party], tuple[int, Party]]) -> "Partition":
+    def select_and_rename(
+        self, names: Mapping[tuple[int, Party], tuple[int, Party]]
+    ) -> "Partition":
         """Return the partition of only these (round, client) pairs, under their new names."""
         return Partition(self.pool, {new: self.rows[old] for old, new in names.items()})
 
@@ -54,10 +56,10 @@ class GroundTruth:
         users: the user of each client that stands for one user.
         attributes: values of sensitive attributes, by attribute and user.
         members: by client, the indices of the candidate records that it trains on.
-        set_aside: indices of candidate records that count as neither members nor non-members:
+        excluded_records: indices of candidate records that count as neither members nor non-members:
             those of observers, and those of unknown membership.
-        canaries: digest of the list of candidate records; "" = unknown.
-        are_counts_told: whether `counts` and `shifts` are known; the truth of a recorded run
+        candidates_digest: digest of the list of candidate records; "" = unknown.
+        has_label_counts: whether `counts` and `shifts` are known; the truth of a recorded run
             may contain only its canaries.
         partition: which client held which examples; None unless the run was simulated in this
             process. It is never stored.
@@ -70,9 +72,9 @@ class GroundTruth:
     users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
-    set_aside: frozenset[int] = frozenset()
-    canaries: str = ""
-    are_counts_told: bool = True
+    excluded_records: frozenset[int] = frozenset()
+    candidates_digest: str = ""
+    has_label_counts: bool = True
     partition: Partition | None = field(default=None, repr=False, compare=False)
     # Indexed once, as it is looked up for each of many targets.
     _rounds: Mapping[Party, frozenset[int]] = field(init=False, repr=False, compare=False)
@@ -93,7 +95,7 @@ class GroundTruth:
             NeedsError: if label counts are unknown.
 
         """
-        if not self.are_counts_told:
+        if not self.has_label_counts:
             raise NeedsError(
                 "the ground truth has no label counts: ask another question, or add the counts"
             )
@@ -136,7 +138,7 @@ class GroundTruth:
             return frozenset[int]().union(*self._rounds.values())
         return self._rounds.get(target, frozenset())
 
-    def without(self, parties: Collection[Party]) -> "GroundTruth":
+    def without_parties(self, parties: Collection[Party]) -> "GroundTruth":
         """Return the truth without these parties, so that `COHORT` means the other clients."""
         return replace(
             self,
@@ -150,10 +152,12 @@ class GroundTruth:
                 for party, indices in self.members.items()
                 if party not in parties
             },
-            set_aside=self.set_aside.union(*(self.members.get(party, ()) for party in parties)),
+            excluded_records=self.excluded_records.union(
+                *(self.members.get(party, ()) for party in parties)
+            ),
             partition=None
             if self.partition is None
-            else self.partition.renamed(
+            else self.partition.select_and_rename(
                 {key: key for key in self.partition.rows if key[1] not in parties}
             ),
         )
@@ -175,7 +179,7 @@ class GroundTruth:
         return tuple(sorted(rounds))
 
 
-NO_TRUTH = GroundTruth({}, {})
+EMPTY_GROUND_TRUTH = GroundTruth({}, {})
 """The ground truth of a run of which only the transcript is known."""
 
 

@@ -28,13 +28,13 @@ class View:
     Args:
         observers: the parties that pool what they read.
         messages: those that they sent or can read.
-        closings: the next broadcast after each observed round; it has the round's new weights.
+        closing_broadcasts: the next broadcast after each observed round; it has the round's new weights.
 
     """
 
     observers: frozenset[Party]
     messages: Sequence[Message]
-    closings: Sequence[Message] = ()
+    closing_broadcasts: Sequence[Message] = ()
     # Indexed once: with 5,000 pseudonyms of a round each, every lookup would scan 5,000
     # messages.
     _broadcasts: Mapping[int, Weights] = field(init=False, repr=False, compare=False)
@@ -66,7 +66,7 @@ class View:
             tuple(m for m in self.messages if m.round in rounds),
             tuple(
                 m
-                for m in (*self.messages, *self.closings)
+                for m in (*self.messages, *self.closing_broadcasts)
                 if m.round in after and isinstance(m.body, Broadcast)
             ),
         )
@@ -95,13 +95,13 @@ class View:
         """
         if sender == COHORT:
             return {
-                number: _rest(messages, self.observers)
+                number: _update_of_others(messages, self.observers)
                 for number, messages in self._by_round().items()
-                if _others(messages, self.observers)
+                if _count_other_clients(messages, self.observers)
             }
         return dict(self._updates.get(sender, {}))
 
-    def distilled(self, sender: Party) -> dict[int, DistilledSet]:
+    def distilled_sets(self, sender: Party) -> dict[int, DistilledSet]:
         """Return the distilled sets that one party sent in the clear, by round."""
         return {
             message.round: message.body
@@ -109,7 +109,7 @@ class View:
             if message.sender == sender and isinstance(message.body, DistilledSet)
         }
 
-    def heard(self, sender: Party) -> tuple[int, ...]:
+    def rounds_with_updates(self, sender: Party) -> tuple[int, ...]:
         """Return the rounds of `updates`, in order; reads no weights."""
         if sender == COHORT:
             return tuple(self.cohort_sizes())
@@ -118,7 +118,7 @@ class View:
     def cohort_sizes(self) -> dict[int, int]:
         """Return the number of clients behind the update of `COHORT`, by round, where known."""
         others = {
-            number: _others(messages, self.observers)
+            number: _count_other_clients(messages, self.observers)
             for number, messages in self._by_round().items()
         }
         return {number: count for number, count in others.items() if count}
@@ -127,14 +127,14 @@ class View:
         """Return the parties that sent a readable update, in order of first appearance."""
         return tuple(self._updates)
 
-    def _by_round(self) -> dict[int, "_Said"]:
+    def _by_round(self) -> dict[int, "_RoundMessages"]:
         next_weights = {
             m.round - 1: m.body.weights
-            for m in (*self.messages, *self.closings)
+            for m in (*self.messages, *self.closing_broadcasts)
             if isinstance(m.body, Broadcast)
         }
         return {
-            number: _Said(
+            number: _RoundMessages(
                 tuple(m for m in self.messages if m.round == number), next_weights.get(number)
             )
             for number in self.rounds()
@@ -142,13 +142,13 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _RoundMessages:
     """The readable messages of one round, and the global weights after it."""
 
     messages: tuple[Message, ...]
-    end: Weights | None
+    next_weights: Weights | None
 
-    def start(self) -> Message | None:
+    def broadcast(self) -> Message | None:
         # A recording may have another broadcast before it, for clients that only evaluate.
         sent = [m for m in self.messages if isinstance(m.body, Broadcast)]
         return sent[-1] if sent else None
@@ -160,34 +160,34 @@ class _Said:
         return {m.sender: m.body for m in self.messages if isinstance(m.body, Update)}
 
 
-def _others(messages: _Said, observers: frozenset[Party]) -> int:
+def _count_other_clients(messages: _RoundMessages, observers: frozenset[Party]) -> int:
     """Count the other clients whose mean update can be computed; reads no weights."""
-    aggregate, start = messages.aggregate(), messages.start()
+    aggregate, start = messages.aggregate(), messages.broadcast()
     if aggregate is not None:
         return len(aggregate.cohort - observers)
     others = messages.updates().keys() - observers
     # An observer that sent the broadcast averaged the updates itself, and could read none.
-    if others or start is None or messages.end is None or start.sender in observers:
+    if others or start is None or messages.next_weights is None or start.sender in observers:
         return len(others)
     return len(start.readers - observers - {start.sender})
 
 
-def _rest(messages: _Said, observers: frozenset[Party]) -> Update:
-    aggregate, start, updates = messages.aggregate(), messages.start(), messages.updates()
+def _update_of_others(messages: _RoundMessages, observers: frozenset[Party]) -> Update:
+    aggregate, start, updates = messages.aggregate(), messages.broadcast(), messages.updates()
     if aggregate is not None:
         mean = Update(aggregate.delta, aggregate.examples)
-        return _without(updates, observers, mean, aggregate.cohort)
+        return _remove_observers(updates, observers, mean, aggregate.cohort)
     others = [update for sender, update in updates.items() if sender not in observers]
     if others:
         return mean_update(others)
     assert start is not None
     assert isinstance(start.body, Broadcast)
-    assert messages.end is not None
-    mean = Update(_Change(start.body.weights, messages.end))
-    return _without(updates, observers, mean, start.readers - {start.sender})
+    assert messages.next_weights is not None
+    mean = Update(_WeightChange(start.body.weights, messages.next_weights))
+    return _remove_observers(updates, observers, mean, start.readers - {start.sender})
 
 
-def _without(
+def _remove_observers(
     updates: Mapping[Party, Update],
     observers: frozenset[Party],
     mean: Update,
@@ -204,12 +204,14 @@ def _without(
         left: int | None = total - sum(sizes)
     else:
         shares, left = (1 / len(cohort),) * len(observed), None
-    return Update(_Rest(mean.delta, tuple(update.delta for update in observed), shares), left)
+    return Update(
+        _MeanOfOthers(mean.delta, tuple(update.delta for update in observed), shares), left
+    )
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Change(Mapping[str, Tensor]):
+class _WeightChange(Mapping[str, Tensor]):
     """The difference of two models' weights, computed per tensor on access."""
 
     start: Weights
@@ -227,17 +229,17 @@ class _Change(Mapping[str, Tensor]):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rest(Mapping[str, Tensor]):
+class _MeanOfOthers(Mapping[str, Tensor]):
     """A mean update without the observers' updates, computed per tensor on access."""
 
     mean: Weights
-    own: tuple[Weights, ...]
+    observer_updates: tuple[Weights, ...]
     shares: tuple[float, ...]
 
     def __getitem__(self, name: str) -> Tensor:
         whole = self.mean[name]
         rest = whole.double()
-        for delta, share in zip(self.own, self.shares, strict=True):
+        for delta, share in zip(self.observer_updates, self.shares, strict=True):
             rest = rest - share * delta[name].double()
         return (rest / (1 - sum(self.shares))).to(whole.dtype)
 

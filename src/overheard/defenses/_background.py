@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from overheard.core.defense import Moment
+from overheard.core.defense import DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.defenses._cycled import cycled
 
 
-def background_of(moment: Moment, defense: str) -> Examples:
+def background_of(moment: DefenseContext, defense: str) -> Examples:
     """Return the background examples that a defense of this name needs.
 
     Raises:

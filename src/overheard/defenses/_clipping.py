@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from overheard.core.defense import Moment
+from overheard.core.defense import DefenseContext
 from overheard.core.messages import Weights
 
 
@@ -26,7 +26,7 @@ def refuse_no_mechanism(clip: float, noise_multiplier: float, delta: float) -> N
         raise ValueError(f"delta must be between 0 and 1, got {delta}")
 
 
-def clipped(delta: Weights, clip: float, moment: Moment) -> Mapping[str, Tensor]:
+def clipped(delta: Weights, clip: float, moment: DefenseContext) -> Mapping[str, Tensor]:
     """Clip the update to an L2 norm of `clip` over all its tensors.
 
     Raises:

@@ -4,11 +4,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.core.defense import Moment
+from overheard.core.defense import DefenseContext
 
 
 def gaussian(
-    part: Float[Tensor, "*shape"], name: str, moment: Moment
+    part: Float[Tensor, "*shape"], name: str, moment: DefenseContext
 ) -> Float[Tensor, "*shape"]:
     """Draw standard Gaussian noise like a tensor; each name has its own seed."""
     generator = moment.seed.child(name).generator(part.device)

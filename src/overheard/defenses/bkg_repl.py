@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 import torch
 
-from overheard.core.defense import Defense, Moment, Site
+from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.examples import Examples
 from overheard.defenses._background import background_of, joined, share_of
 
@@ -44,20 +44,26 @@ class BkgRepl(Defense):
         if not 0 <= self.alpha <= 1:
             raise ValueError(f"alpha must be in [0, 1], got {self.alpha}")
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         """Replace examples, drawn by the context's lasting seed.
 
         Raises:
             PlanError: if there are no background examples.
 
         """
-        background = background_of(moment, self.name)
+        background = background_of(context, self.name)
         count = share_of(len(data), self.alpha)
         if not count:
             return data
-        order = torch.randperm(len(data), generator=moment.lasting.child("order").generator())
+        order = torch.randperm(
+            len(data), generator=context.persistent_seed.child("order").generator()
+        )
         remaining = data.take(order[count:].sort().values.to(data.labels.device))
         rows = torch.arange(len(background))
         return joined(
-            remaining, background, rows, count, moment.lasting.child("examples").generator()
+            remaining,
+            background,
+            rows,
+            count,
+            context.persistent_seed.child("examples").generator(),
         )

@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 import torch
 
-from overheard.core.defense import Defense, Moment, Run, Site
+from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
 from overheard.core.examples import Examples
 
 
@@ -46,19 +46,22 @@ class ChunkSmoothing(Defense):
         if self.rounds < 1:
             raise ValueError(f"rounds must be 1 or more, got {self.rounds}")
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         """Draw the mixture by the context's seed.
 
         The number of old examples is rounded down, and at most the size of the previous chunk.
         """
-        if moment.former is None:
+        if context.previous_data is None:
             return data
-        old, age = moment.former.examples, moment.round - moment.former.since
+        old, age = (
+            context.previous_data.examples,
+            context.round - context.previous_data.replaced_in_round,
+        )
         share = max(0, self.rounds - age)
         count = min(len(data) * share // (self.rounds + 1), len(old))
         if not count:
             return data
-        generator = moment.seed.generator()
+        generator = context.seed.generator()
         previous = _some(old, count, generator)
         current = _some(data, len(data) - count, generator)
         return Examples(
@@ -66,7 +69,7 @@ class ChunkSmoothing(Defense):
             torch.cat([previous.labels, current.labels]),
         )
 
-    def promise(self, run: Run) -> str:
+    def promise(self, run: RunParameters) -> str:
         """State that there is no formal guarantee, and what is not hidden."""
         return (
             f"no formal promise: a shift is spread over {self.rounds} rounds, and is fully "

@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 import torch
 
-from overheard.core.defense import Defense, Moment, Site
+from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.examples import Examples
 from overheard.defenses._cycled import cycled
 
@@ -32,14 +32,14 @@ class ClassBalanced(Defense):
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         """Draw the balanced set, class by class, by the context's seed.
 
         All examples of a class are drawn equally often, up to one.
         """
         if not len(data):
             return data
-        generator = moment.seed.generator()
+        generator = context.seed.generator()
         labels = data.labels.cpu()
         present = torch.unique(labels)
         per_class, rest = divmod(len(labels), len(present))

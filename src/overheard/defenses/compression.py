@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from overheard.core.defense import Defense, Moment, Run, Site
+from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
 from overheard.core.messages import Update, Weights
 
 
@@ -46,7 +46,7 @@ class Compression(Defense):
         if not 0 < self.keep <= 1:
             raise ValueError(f"keep must be in (0, 1], got {self.keep}")
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Keep the largest numbers; of equal ones, the first.
 
         Raises:
@@ -57,14 +57,14 @@ class Compression(Defense):
         sizes = torch.cat([part.flatten().abs() for part in parts.values()])  # (params)
         if not bool(sizes.isfinite().all()):
             raise ValueError(
-                f"the update of {moment.party} in round {moment.round} must be finite to be "
+                f"the update of {context.party} in round {context.round} must be finite to be "
                 "compressed, but has NaN or infinite numbers"
             )
         # From the decimal digits: in floats 0.1 * 30 exceeds 3.
         count = math.ceil(Fraction(str(self.keep)) * len(sizes))
         return replace(update, delta=_masked(parts, _largest(sizes, count)))
 
-    def promise(self, run: Run) -> str:
+    def promise(self, run: RunParameters) -> str:
         """State that there is no formal guarantee."""
         return "no formal promise: the largest changes are sent exactly"
 

@@ -6,8 +6,8 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from overheard.core.accountant import MISSING, account, told
-from overheard.core.defense import Defense, Moment, Run, Site
+from overheard.core.accountant import INSTALL_HINT, account_mechanism, format_epsilon
+from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Aggregate, Update
 from overheard.defenses._clipping import clipped, refuse_no_mechanism
@@ -69,7 +69,7 @@ class DpFedavg(Defense):
         """Refuse invalid settings."""
         refuse_no_mechanism(self.clip, self.noise_multiplier, self.delta)
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Clip the update, and hide the number of examples, so that all weights are equal.
 
         Weighted by size, one client could have a weight of 1, which needs noise on the scale of
@@ -79,15 +79,15 @@ class DpFedavg(Defense):
             ValueError: if the update has NaN or infinite numbers.
 
         """
-        return replace(update, delta=clipped(update.delta, self.clip, moment), examples=None)
+        return replace(update, delta=clipped(update.delta, self.clip, context), examples=None)
 
-    def on_aggregate(self, aggregate: Aggregate, moment: Moment) -> Aggregate:
+    def on_aggregate(self, aggregate: Aggregate, context: DefenseContext) -> Aggregate:
         """Add the noise, seeded by the context and the name of the parameter."""
         if self.noise_multiplier == 0:
             return aggregate
         deviation = self.noise_multiplier * self.clip / len(aggregate.cohort)
         noisy: Mapping[str, Tensor] = {
-            name: part + deviation * gaussian(part, name, moment)
+            name: part + deviation * gaussian(part, name, context)
             for name, part in aggregate.delta.items()
         }
         return replace(aggregate, delta=noisy)
@@ -102,7 +102,7 @@ class DpFedavg(Defense):
             self.noise_multiplier, self.clip, self.delta, "server", "client", is_drawn=True
         )
 
-    def promise(self, run: Run) -> str:
+    def promise(self, run: RunParameters) -> str:
         """State the epsilon of a client against any reader of all global models.
 
         Amplification by sampling is used if it helps, and stated separately: it holds only
@@ -111,18 +111,18 @@ class DpFedavg(Defense):
         """
         if self.noise_multiplier == 0:
             return f"clipping only (clip {self.clip:g}): no formal promise (epsilon infinite)"
-        epsilons = account(self.mechanism(), run).recomputed
+        epsilons = account_mechanism(self.mechanism(), run).recomputed
         if epsilons is None:
-            epsilon, accountant = f"not computed ({MISSING})", "none"
+            epsilon, accountant = f"not computed ({INSTALL_HINT})", "none"
             sampling = f"sampling rate {run.sampling_rate:g}"
-        elif epsilons.drawn is None:
-            epsilon, accountant = told(epsilons.pld), "dp-accounting PLD"
+        elif epsilons.subsampled is None:
+            epsilon, accountant = format_epsilon(epsilons.pld), "dp-accounting PLD"
             sampling = "sampling rate 1 (no amplification by sampling)"
         else:
-            epsilon, accountant = told(epsilons.drawn), "dp-accounting RDP"
+            epsilon, accountant = format_epsilon(epsilons.subsampled), "dp-accounting RDP"
             sampling = (
                 f"sampling rate {run.sampling_rate:g} (without replacement; epsilon "
-                f"{told(epsilons.pld)} against parties that know who was sampled)"
+                f"{format_epsilon(epsilons.pld)} against parties that know who was sampled)"
             )
         return (
             f"epsilon {epsilon} against any reader of all global models, if all data of "

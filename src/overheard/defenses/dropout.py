@@ -6,7 +6,7 @@ from typing import ClassVar, final
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from overheard.core.defense import BuildModel, Defense, Site, Training, TrainingPart
+from overheard.core.defense import BuildModel, Defense, LocalTraining, Site, TrainingPart
 from overheard.core.errors import PlanError
 
 
@@ -41,14 +41,14 @@ class Dropout(Defense):
         if not 0 <= self.rate < 1:
             raise ValueError(f"rate must be in [0, 1), got {self.rate}")
 
-    def on_training(self, training: Training) -> Training:
+    def on_training(self, training: LocalTraining) -> LocalTraining:
         """Return a training of the same model with dropout before its last `nn.Linear`.
 
         Raises:
             PlanError: when the model is built, if it has no `nn.Linear`.
 
         """
-        return Training(DroppedModel(training.build_model, self.rate), training.recipe)
+        return LocalTraining(DroppedModel(training.build_model, self.rate), training.recipe)
 
 
 @final

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from overheard.core.defense import Defense, Site, Training, TrainingPart
+from overheard.core.defense import Defense, LocalTraining, Site, TrainingPart
 from overheard.core.errors import PlanError
 
 
@@ -43,7 +43,7 @@ class LabelSmoothing(Defense):
         if not 0 <= self.smoothing < 1:
             raise ValueError(f"smoothing must be in [0, 1), got {self.smoothing}")
 
-    def on_training(self, training: Training) -> Training:
+    def on_training(self, training: LocalTraining) -> LocalTraining:
         """Return the same training with smoothed labels.
 
         If the recipe smooths labels by s already, they are smoothed again: the weight of the

@@ -6,8 +6,13 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from overheard.core.accountant import MISSING, gaussian_epsilon, is_installed, told
-from overheard.core.defense import Defense, Moment, Run, Site
+from overheard.core.accountant import (
+    INSTALL_HINT,
+    format_epsilon,
+    gaussian_epsilon,
+    is_accountant_installed,
+)
+from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Update, Weights
 from overheard.defenses._clipping import clipped, refuse_no_mechanism
@@ -51,7 +56,7 @@ class LocalDp(Defense):
         """Refuse invalid settings."""
         refuse_no_mechanism(self.clip, self.noise_multiplier, self.delta)
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Clip and add noise, seeded by the context and the name of the parameter.
 
         Raises:
@@ -59,14 +64,14 @@ class LocalDp(Defense):
 
         """
         return replace(
-            update, delta=self._noisy(clipped(update.delta, self.clip, moment), moment)
+            update, delta=self._noisy(clipped(update.delta, self.clip, context), context)
         )
 
     def mechanism(self) -> Mechanism:
         """Return the mechanism: noise at the client on its clipped update."""
         return Mechanism(self.noise_multiplier, self.clip, self.delta, "client", "client")
 
-    def promise(self, run: Run) -> str:
+    def promise(self, run: RunParameters) -> str:
         """State the epsilon of a client that takes part in every round, and its conditions.
 
         There is no amplification by sampling, because the adversary is the server, which knows
@@ -87,18 +92,18 @@ class LocalDp(Defense):
             "dp-accounting PLD; example counts and metrics stay in clear and are not covered"
         )
 
-    def _epsilons(self, run: Run) -> str:
-        if not is_installed():
-            return f"epsilon not computed ({MISSING}) if all data of one user are replaced"
+    def _epsilons(self, run: RunParameters) -> str:
+        if not is_accountant_installed():
+            return f"epsilon not computed ({INSTALL_HINT}) if all data of one user are replaced"
         # Replacing an update by another of norm `clip` changes it twice as much as removing it.
         replaced = gaussian_epsilon(self.noise_multiplier / 2, run.rounds, self.delta)
         added = gaussian_epsilon(self.noise_multiplier, run.rounds, self.delta)
         return (
-            f"epsilon {told(replaced)} if all data of one user (a client) are replaced by any "
-            f"other data, {told(added)} if its update is replaced by zero"
+            f"epsilon {format_epsilon(replaced)} if all data of one user (a client) are replaced by any "
+            f"other data, {format_epsilon(added)} if its update is replaced by zero"
         )
 
-    def _noisy(self, delta: Weights, moment: Moment) -> Mapping[str, Tensor]:
+    def _noisy(self, delta: Weights, moment: DefenseContext) -> Mapping[str, Tensor]:
         if self.noise_multiplier == 0:
             return delta
         deviation = self.noise_multiplier * self.clip

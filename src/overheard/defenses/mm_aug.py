@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 import torch
 
-from overheard.core.defense import Defense, Moment, Site
+from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.examples import Examples
 from overheard.defenses._background import background_of, joined, share_of
 from overheard.defenses._features import REFERENCE
@@ -69,20 +69,20 @@ class MmAug(Defense):
                 f"{self.extractor!r}"
             )
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         """Add examples of a mode, drawn by the context's lasting seed.
 
         Raises:
             PlanError: if there are no background examples, or the extractor cannot be used.
 
         """
-        background = background_of(moment, self.name)
+        background = background_of(context, self.name)
         count = share_of(len(data), self.alpha)
         if not count:
             return data
         mode_rows = modes_of(background.inputs, self.modes, self.extractor)
-        generator = moment.lasting.child("mode").generator()
+        generator = context.persistent_seed.child("mode").generator()
         rows = mode_rows[int(torch.randint(len(mode_rows), (), generator=generator))]
         return joined(
-            data, background, rows, count, moment.lasting.child("examples").generator()
+            data, background, rows, count, context.persistent_seed.child("examples").generator()
         )

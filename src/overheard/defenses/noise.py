@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from overheard.core.defense import Defense, Moment, Run, Site
+from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
 from overheard.core.messages import Update
 from overheard.defenses._gaussian import gaussian
 
@@ -39,15 +39,15 @@ class Noise(Defense):
         if not 0 < self.deviation < math.inf:
             raise ValueError(f"deviation must be above 0 and finite, got {self.deviation}")
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Add noise, seeded by the context and the name of the parameter."""
         noisy = {
-            name: part + self.deviation * gaussian(part, name, moment)
+            name: part + self.deviation * gaussian(part, name, context)
             for name, part in update.delta.items()
         }
         return replace(update, delta=noisy)
 
-    def promise(self, run: Run) -> str:
+    def promise(self, run: RunParameters) -> str:
         """State that there is no formal guarantee, and why."""
         return (
             "no formal promise (epsilon infinite): updates are not clipped, so the data of one "

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 import torch
 
-from overheard.core.defense import Defense, Moment, Site
+from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.examples import Examples
 from overheard.defenses._background import background_of, joined, share_of
 
@@ -46,18 +46,18 @@ class RandAug(Defense):
         if not 0 <= self.alpha < math.inf:
             raise ValueError(f"alpha must be 0 or more and finite, got {self.alpha}")
 
-    def on_data(self, data: Examples, moment: Moment) -> Examples:
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         """Add examples, drawn by the context's lasting seed.
 
         Raises:
             PlanError: if there are no background examples.
 
         """
-        background = background_of(moment, self.name)
+        background = background_of(context, self.name)
         count = share_of(len(data), self.alpha)
         if not count:
             return data
         rows = torch.arange(len(background))
         return joined(
-            data, background, rows, count, moment.lasting.child("examples").generator()
+            data, background, rows, count, context.persistent_seed.child("examples").generator()
         )

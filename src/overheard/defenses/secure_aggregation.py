@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from overheard.core.defense import Defense, Run, Site
+from overheard.core.defense import Defense, RunParameters, Site
 
 
 @final
@@ -29,7 +29,7 @@ class SecureAggregation(Defense):
     )
     masks_updates: ClassVar[bool] = True
 
-    def promise(self, run: Run) -> str:
+    def promise(self, run: RunParameters) -> str:
         """State what is hidden from whom; there is no guarantee for the sum itself."""
         return (
             "no formal promise about what the sums reveal (no noise is added); in each of "

@@ -14,7 +14,7 @@ from overheard.drawing.plates import Panel, Plate, Table
 from overheard.findings.exposures import Exposure
 from overheard.findings.figures import digits
 from overheard.findings.names import shown, told_apart
-from overheard.statistics.matching import Matches, hits_at
+from overheard.statistics.roc import ScoredPairs, true_positive_rates_at
 
 MOST_ATTACKS = 6
 """Most attacks in one figure: the best ones."""
@@ -42,7 +42,7 @@ class PairCurve:
     """
 
     label: str
-    pairs: tuple[Matches, ...]
+    pairs: tuple[ScoredPairs, ...]
 
 
 @final
@@ -101,7 +101,11 @@ def percent_cells(shares: Float[np.ndarray, " figures"]) -> tuple[str, ...]:
 
 def _curves(drawn: Sequence[PairCurve], where: str) -> Markup:
     lines = [
-        ChartLine(place, (100 * RATES).tolist(), (100 * hits_at(one.pairs, RATES)).tolist())
+        ChartLine(
+            place,
+            (100 * RATES).tolist(),
+            (100 * true_positive_rates_at(one.pairs, RATES)).tolist(),
+        )
         for place, one in enumerate(drawn)
     ]
     diagonal = ChartLine(0, (0.0, 100.0), (0.0, 100.0))
@@ -114,7 +118,10 @@ def _curves(drawn: Sequence[PairCurve], where: str) -> Markup:
 def _table(drawn: Sequence[PairCurve], more: MoreColumns | None, where: str) -> Table:
     heads = tuple(f"TPR at {100 * rate:g} % FPR" for rate in TOLD_RATES)
     lines = [
-        (shown(one.label), *percent_cells(hits_at(one.pairs, np.array(TOLD_RATES))))
+        (
+            shown(one.label),
+            *percent_cells(true_positive_rates_at(one.pairs, np.array(TOLD_RATES))),
+        )
         for one in drawn
     ]
     if more is not None:

@@ -1,18 +1,18 @@
 """The entry of a mechanism's epsilon in findings.json."""
 
-from overheard.epsilon.bound import EpsilonBound, Rates
-from overheard.epsilon.epsilon import EpsilonLine
+from overheard.epsilon.epsilon_results import EpsilonResult
+from overheard.epsilon.threshold_bound import EpsilonBound, ThresholdRates
 from overheard.findings.document import Entry, plain
 
 
-def epsilon_entry(line: EpsilonLine) -> Entry:
+def epsilon_entry(line: EpsilonResult) -> Entry:
     """Return the entry of an epsilon result, with its mechanism and run."""
     mechanism, found = line.accounted.mechanism, line.accounted.recomputed
     return {
         "arm": line.arm,
         "defense": line.defense.settings,
         "observers": line.observers,
-        "verdict": line.standing,
+        "verdict": line.verdict,
         "flaw": mechanism.flaw,
         "noised_at": mechanism.noised_at,
         "bounded_at": mechanism.bounded_at,
@@ -30,34 +30,34 @@ def epsilon_entry(line: EpsilonLine) -> Entry:
         "is_recomputed": found is not None,
         "pld": None if found is None else plain(found.pld),
         "rdp": None if found is None else plain(found.rdp),
-        "drawn": None if found is None else plain(found.drawn),
-        "ceiling": plain(line.ceiling),
-        "measured": None if line.bound is None else _bound(line.bound),
+        "drawn": None if found is None else plain(found.subsampled),
+        "ceiling": plain(line.upper_bound),
+        "measured": None if line.lower_bound is None else _bound_entry(line.lower_bound),
     }
 
 
-def _bound(bound: EpsilonBound) -> Entry:
+def _bound_entry(bound: EpsilonBound) -> Entry:
     return {
         "at_least": bound.epsilon,
         "attack": bound.attack,
-        **_evidence(bound),
+        **_evidence_entry(bound),
         "members": bound.members,
-        "outsiders": bound.outsiders,
+        "outsiders": bound.non_members,
     }
 
 
-def _evidence(bound: EpsilonBound) -> Entry:
+def _evidence_entry(bound: EpsilonBound) -> Entry:
     evidence = bound.evidence
-    if isinstance(evidence, Rates):
+    if isinstance(evidence, ThresholdRates):
         return {
             "threshold": plain(evidence.threshold),
-            "found": plain(evidence.found),
-            "passed": plain(evidence.passed),
+            "found": plain(evidence.true_positive_rate),
+            "passed": plain(evidence.false_positive_rate),
         }
     return {
         "above": plain(evidence.above),
         "below": plain(evidence.below),
-        "said_in": evidence.tally.inside,
-        "said_out": evidence.tally.outside,
-        "right": evidence.tally.right,
+        "said_in": evidence.counts.guessed_in,
+        "said_out": evidence.counts.guessed_out,
+        "right": evidence.counts.right,
     }

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from math import ceil, floor
 
-from overheard.core.accountant import HOLLOW, MISSING, told
+from overheard.core.accountant import INSTALL_HINT, MEANINGLESS_EPSILON, format_epsilon
 from overheard.core.parties import Party
 from overheard.drawing.plates import Table
 from overheard.drawing.sections import SectionBlock, Term
-from overheard.epsilon.bound import EpsilonBound
-from overheard.epsilon.epsilon import EpsilonLine
+from overheard.epsilon.epsilon_results import EpsilonResult
+from overheard.epsilon.threshold_bound import EpsilonBound
 from overheard.findings.figures import NO_FIGURE, SPACE
 from overheard.findings.names import shown, together
 
-HEADS = (
+COLUMN_NAMES = (
     "Arm",
     "Mechanism",
     "Observers",
@@ -24,28 +24,28 @@ HEADS = (
 
 UNITS = {"client": "all data of a client", "record": "one record of a client"}
 
-HOPELESS = 1000.0
+MAX_PRINTED_EPSILON = 1000.0
 """Epsilon above which its digits have no meaning."""
 
 
-def epsilon_table(lines: Sequence[EpsilonLine]) -> Table:
+def epsilon_table(lines: Sequence[EpsilonResult]) -> Table:
     """Return the table, with one line per mechanism and group of observers."""
     return Table(
         "Epsilon: claimed, recomputed from the settings, and lower bounds from attacks",
-        HEADS,
+        COLUMN_NAMES,
         tuple(_cells(line) for line in lines),
         4,
     )
 
 
-def epsilon_blocks(lines: Sequence[EpsilonLine]) -> tuple[SectionBlock, ...]:
+def epsilon_blocks(lines: Sequence[EpsilonResult]) -> tuple[SectionBlock, ...]:
     """Return the table with its introduction; nothing if no mechanism adds noise."""
     if not lines:
         return ()
     return (SectionBlock("Claimed and measured epsilon", (_NOTE,), (epsilon_table(lines),)),)
 
 
-def epsilon_terms(lines: Sequence[EpsilonLine]) -> tuple[Term, ...]:
+def epsilon_terms(lines: Sequence[EpsilonResult]) -> tuple[Term, ...]:
     """Return the terms that explain the table; nothing if there is no table."""
     return (_TERM,) if lines else ()
 
@@ -70,51 +70,53 @@ _TERM = Term(
 )
 
 
-def epsilon_words(lines: Sequence[EpsilonLine]) -> tuple[str, ...]:
+def epsilon_sentences(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
     """Return a sentence on each claim that is violated, too small or without effect."""
     # A flawed mechanism has the same sentence for all observers.
-    return tuple(dict.fromkeys(_alarm(line) for line in lines if _is_broken(line)))
+    return tuple(
+        dict.fromkeys(_broken_claim_sentence(line) for line in lines if _is_broken(line))
+    )
 
 
-def _is_broken(line: EpsilonLine) -> bool:
-    if line.standing == "flawed":
+def _is_broken(line: EpsilonResult) -> bool:
+    if line.verdict == "flawed":
         return line.accounted.mechanism.stated is not None
-    return line.standing in ("violated", "overclaimed")
+    return line.verdict in ("violated", "overclaimed")
 
 
-def _alarm(line: EpsilonLine) -> str:
+def _broken_claim_sentence(line: EpsilonResult) -> str:
     what = f"{shown(line.arm)}: the claim of {shown(line.defense.settings)}"
-    if line.standing == "flawed":
+    if line.verdict == "flawed":
         return (
             f"{what}, epsilon {_claimed(line)}, guarantees nothing to anybody: "
             f"{shown(line.accounted.mechanism.flaw)}."
         )
-    if line.standing == "overclaimed" or line.bound is None or line.ceiling is None:
+    if line.verdict == "overclaimed" or line.lower_bound is None or line.upper_bound is None:
         return (
             f"{what} is smaller than the epsilon of its settings: epsilon {_claimed(line)} is "
             f"claimed, {_recomputed(line)} is recomputed (PLD / RDP)."
         )
     return (
-        f"{what} does not hold against {_towards(line.observers)}: {shown(line.label)} "
-        f"proves an epsilon of {_floored(line.bound)} or more (95 % confidence), but the claim "
-        f"allows at most {told(line.ceiling)}. The run adds less noise than stated, or the "
+        f"{what} does not hold against {_observer_names(line.observers)}: {shown(line.attack_label)} "
+        f"proves an epsilon of {_round_down(line.lower_bound)} or more (95 % confidence), but the claim "
+        f"allows at most {format_epsilon(line.upper_bound)}. The run adds less noise than stated, or the "
         "noise covers less."
     )
 
 
-def _cells(line: EpsilonLine) -> tuple[str, ...]:
+def _cells(line: EpsilonResult) -> tuple[str, ...]:
     return (
         shown(line.arm),
         _mechanism(line),
-        _towards(line.observers),
+        _observer_names(line.observers),
         _verdict(line),
         _claimed(line),
         _recomputed(line),
-        NO_FIGURE if line.bound is None else _floored(line.bound),
+        NO_FIGURE if line.lower_bound is None else _round_down(line.lower_bound),
     )
 
 
-def _mechanism(line: EpsilonLine) -> str:
+def _mechanism(line: EpsilonResult) -> str:
     """Describe all settings that its epsilon depends on, and who adds the noise and clips."""
     mechanism, run = line.accounted.mechanism, line.accounted.run
     name, _, _ = line.defense.settings.partition("(")
@@ -130,43 +132,49 @@ def _mechanism(line: EpsilonLine) -> str:
     )
 
 
-def _towards(observers: tuple[Party, ...]) -> str:
+def _observer_names(observers: tuple[Party, ...]) -> str:
     return together(observers) if observers else "readers of the global models alone"
 
 
-def _claimed(line: EpsilonLine) -> str:
+def _claimed(line: EpsilonResult) -> str:
     mechanism = line.accounted.mechanism
     if mechanism.stated is None:
         return NO_FIGURE
     return f"{mechanism.stated:g}" + (" per round" if mechanism.stated_for == "round" else "")
 
 
-def _recomputed(line: EpsilonLine) -> str:
+def _recomputed(line: EpsilonResult) -> str:
     found = line.accounted.recomputed
     if found is None:
         return NO_FIGURE
-    both = f"{_raised(found.pld)} / {_raised(found.rdp)}"
-    return both if found.drawn is None else f"{both}; with sampling: {_raised(found.drawn)}"
+    both = f"{_round_up(found.pld)} / {_round_up(found.rdp)}"
+    return (
+        both
+        if found.subsampled is None
+        else f"{both}; with sampling: {_round_up(found.subsampled)}"
+    )
 
 
-def _raised(epsilon: float) -> str:
+def _round_up(epsilon: float) -> str:
     """Format an upper bound, rounded up so that it is never understated."""
-    return "> 1000" if epsilon > HOPELESS else f"{ceil(epsilon * 100) / 100:.2f}"
+    return "> 1000" if epsilon > MAX_PRINTED_EPSILON else f"{ceil(epsilon * 100) / 100:.2f}"
 
 
-def _floored(bound: EpsilonBound) -> str:
+def _round_down(bound: EpsilonBound) -> str:
     """Format a lower bound, rounded down so that it is never overstated."""
     return f"{floor(bound.epsilon * 100) / 100:.2f}"
 
 
-def _verdict(line: EpsilonLine) -> str:
+def _verdict(line: EpsilonResult) -> str:
     """Return the verdict with the evidence, or with what to do if nothing was measured."""
-    bound, ceiling = line.bound, line.ceiling
-    idle = ", but protects nobody" if ceiling is not None and ceiling > HOLLOW else ""
+    bound, ceiling = line.lower_bound, line.upper_bound
+    idle = (
+        ", but protects nobody" if ceiling is not None and ceiling > MEANINGLESS_EPSILON else ""
+    )
     evidence = (
         ""
         if bound is None
-        else f" ({shown(line.label)}, {bound.members:,} members and {bound.outsiders:,} "
+        else f" ({shown(line.attack_label)}, {bound.members:,} members and {bound.non_members:,} "
         "non-members)"
     )
     return {
@@ -180,5 +188,5 @@ def _verdict(line: EpsilonLine) -> str:
         "unlike": "no lower bound: members and non-members may differ in distribution; use "
         "canaries",
         "unchecked": "no lower bound: the ground truth does not say which records are members",
-        "unaccounted": f"not recomputed: {MISSING}",
-    }[line.standing]
+        "unaccounted": f"not recomputed: {INSTALL_HINT}",
+    }[line.verdict]

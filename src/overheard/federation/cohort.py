@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from overheard.core.defense import Defense, Former, Moment
-from overheard.core.examples import Examples, joined
+from overheard.core.defense import Defense, DefenseContext, PreviousData
+from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.parties import Party
 from overheard.federation.federation import Federation
 from overheard.learning.cohort import Member
@@ -74,7 +74,7 @@ def gather(federation: Federation, number: int) -> Cohort:
                 if defense not in federation.defenses_of(party):
                     continue
                 context = moment(federation, defense, number, party)
-                context = replace(context, former=previous, background=background)
+                context = replace(context, previous_data=previous, background=background)
                 data = defense.on_data(data, context)
             rows = torch.arange(start, start + len(data))
             start += len(data)
@@ -83,17 +83,21 @@ def gather(federation: Federation, number: int) -> Cohort:
             training.append(Member(party, rows))
         else:
             missing[party] = EMPTY
-    return Cohort(joined(changed) if changed else federation.pool, tuple(training), missing)
+    return Cohort(
+        concatenate_examples(changed) if changed else federation.pool, tuple(training), missing
+    )
 
 
-def moment(federation: Federation, defense: Defense, number: int, party: Party) -> Moment:
+def moment(
+    federation: Federation, defense: Defense, number: int, party: Party
+) -> DefenseContext:
     """Build the context in which a defense acts: round, party and the defense's own seeds."""
     seed = federation.seed
-    return Moment(
+    return DefenseContext(
         number,
         party,
         seed.child("defense", defense.name, number, party),
-        lasting=seed.child("lasting", defense.name, party),
+        persistent_seed=seed.child("lasting", defense.name, party),
     )
 
 
@@ -102,13 +106,13 @@ def _fails(federation: Federation, number: int, party: Party) -> bool:
     return float(torch.rand((), generator=generator)) < federation.failure_rate
 
 
-def _former(federation: Federation, number: int, index: int) -> Former | None:
+def _former(federation: Federation, number: int, index: int) -> PreviousData | None:
     """Return the examples that a client held before its rows last changed, if they did."""
     current = federation.rows[number][index]
     for since in range(number, 0, -1):
         before = federation.rows[since - 1][index]
         if not torch.equal(before, current):
-            return Former(federation.pool.take(before), since)
+            return PreviousData(federation.pool.take(before), since)
     return None
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import OpenRound, Recorder
 from overheard.core.errors import PlanError
-from overheard.core.messages import Broadcast, DistilledSet, Message, Missing, Weights
+from overheard.core.messages import Broadcast, DistilledSet, Message, MissingReply, Weights
 from overheard.core.parties import SERVER, Party
 from overheard.federation.cohort import gather
 from overheard.federation.federation import Federation
@@ -55,7 +55,7 @@ class DistillingRun:
     clients distilled in the round before. Clients start from the set that the server sends. A
     closing broadcast sends the set of the last round.
 
-    If the distillation of a client diverges, the client sends a `Missing`, and its moments are
+    If the distillation of a client diverges, the client sends a `MissingReply`, and its moments are
     reset. If all clients diverge, the set is reset to the last one from which a round
     succeeded, and the rates of the distillation are halved for the rest of the run.
 
@@ -87,8 +87,8 @@ class DistillingRun:
         rounds = self.federation.rounds
         state = DistillingState(self._first())
         for number in range(rounds + 1):
-            if recorder.committed() <= number:
-                with recorder.round() as record:
+            if recorder.committed_rounds() <= number:
+                with recorder.open_round() as record:
                     self._say(record, number, state)
             if number < rounds:
                 state = self._after(number, state)
@@ -98,9 +98,9 @@ class DistillingRun:
     def _say(self, record: OpenRound, number: int, state: DistillingState) -> None:
         clients = frozenset(self.federation.clients)
         if number == 0:
-            record.send(Message(0, SERVER, clients, Broadcast(self.start)))
+            record.record(Message(0, SERVER, clients, Broadcast(self.start)))
         shared = _message(state.shared, torch.ones(len(state.shared.rates)))
-        record.send(Message(number, SERVER, clients, shared))
+        record.record(Message(number, SERVER, clients, shared))
         if number < self.federation.rounds:
             self._hold(record, number, state)
 
@@ -108,7 +108,7 @@ class DistillingRun:
         """Distil with the cohort of this round, and record what its clients send."""
         cohort = gather(self.federation, number)
         for party, reason in cohort.missing.items():
-            record.send(Message(number, party, TO_SERVER, Missing(reason)))
+            record.record(Message(number, party, TO_SERVER, MissingReply(reason)))
         initial = forgotten(state.shared, len(self.federation.clients))
         moments = kept_moments(self.folder, number - 1, initial) if number else initial
         if cohort.members:
@@ -128,8 +128,8 @@ class DistillingRun:
                 is_finite = bool(result.losses[index].isfinite()) and examples.is_finite()
                 converged.append(is_finite)
                 counts = self._counts(cohort.pool.labels, client)
-                body = _message(examples, counts) if is_finite else Missing(RAN_AWAY)
-                record.send(Message(number, Party(client.name), TO_SERVER, body))
+                body = _message(examples, counts) if is_finite else MissingReply(RAN_AWAY)
+                record.record(Message(number, Party(client.name), TO_SERVER, body))
             moments = moments.with_those(indices, _remembered(result.moments, converged))
         keep_moments(self.folder, number, moments)
 
@@ -143,7 +143,7 @@ class DistillingRun:
         ]
         if sets:
             return DistillingState(_mean(state.shared, sets), state.fled)
-        if not any(message.body == Missing(RAN_AWAY) for message in messages):
+        if not any(message.body == MissingReply(RAN_AWAY) for message in messages):
             return state
         return DistillingState(self._last_good(number), state.fled + 1)
 

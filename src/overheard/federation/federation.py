@@ -9,7 +9,7 @@ from torch import Tensor
 
 from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples
-from overheard.core.parties import Party, client, is_shadow, shadow
+from overheard.core.parties import Party, client, is_shadow_device, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -125,11 +125,11 @@ class Federation:
     def clients(self) -> tuple[Party, ...]:
         """All clients, then the shadow devices, in the order of their rows."""
         real = len(self.rows[0]) - self.shadows
-        return (*map(client, range(real)), *map(shadow, range(self.shadows)))
+        return (*map(client, range(real)), *map(shadow_device, range(self.shadows)))
 
     def defenses_of(self, who: Party) -> tuple[Defense, ...]:
         """Return the defenses that act on the examples and updates of this party."""
-        if is_shadow(who) and not self.are_shadows_defended:
+        if is_shadow_device(who) and not self.are_shadows_defended:
             return tuple(one for one in self.defenses if one.enforced_at != "client")
         return self.defenses
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from overheard.archive.atomic import write_bytes
-from overheard.archive.weights import read_tensors, stored
+from overheard.archive.weights import read_tensors, to_safetensors
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.learning.distillation.moments import Moments
 from overheard.learning.distillation.synthetic import Synthetic
@@ -21,7 +21,7 @@ def keep_moments(folder: Path, number: int, moments: Moments) -> None:
 
     """
     tensors = dict(zip(NAMES, (*moments.mean, *moments.square), strict=True))
-    content = stored({"steps": moments.steps.float(), **tensors})
+    content = to_safetensors({"steps": moments.steps.float(), **tensors})
     write_bytes(_path(folder, number), content)
     _path(folder, number - 2).unlink(missing_ok=True)
 

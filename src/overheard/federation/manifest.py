@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from overheard.archive.manifest import Manifest, record
+from overheard.archive.manifest import Manifest, record_defense
 from overheard.core.parties import SERVER
 from overheard.federation.digest import data_digests
 from overheard.federation.federation import Federation
@@ -19,7 +19,7 @@ def manifest_of(federation: Federation, data: str) -> Manifest:
         task=federation.task,
         model=federation.model,
         recipe=federation.recipe,
-        defenses=tuple(record(defense) for defense in federation.defenses),
+        defenses=tuple(record_defense(defense) for defense in federation.defenses),
         parties=(SERVER, *federation.clients),
         rounds=federation.rounds,
         participation=federation.participation,

@@ -55,14 +55,14 @@ def rebuilt(
     # Rounds are grouped the same way after an interruption, so that bits are the same.
     for begin in range(0, len(numbers), size):
         group = numbers[begin : begin + size]
-        if recorder.committed() > group[-1]:
+        if recorder.committed_rounds() > group[-1]:
             continue
         models = _trained([by_round[number] for number in group], distiller, size * most)
         for number, round_models in zip(group, models, strict=True):
-            if recorder.committed() > number:
+            if recorder.committed_rounds() > number:
                 continue
             before = _broadcast_of(output, number - 1) if number else start
-            with recorder.round() as record:
+            with recorder.open_round() as record:
                 _say(record, by_round[number], round_models, before)
     return open_transcript(output)
 
@@ -96,15 +96,15 @@ def _say(
     readers = next(
         m.readers for m in messages if m.sender == SERVER and isinstance(m.body, DistilledSet)
     )
-    record.send(Message(messages[0].round, SERVER, readers, Broadcast(shared)))
+    record.record(Message(messages[0].round, SERVER, readers, Broadcast(shared)))
     for message in messages:
         if isinstance(message.body, Broadcast):
             continue
-        record.send(message)
+        record.record(message)
         model = models.get(message.sender)
         if message.sender != SERVER and model is not None and _is_finite(model):
             update = Update({name: weight - shared[name] for name, weight in model.items()})
-            record.send(Message(message.round, message.sender, message.readers, update))
+            record.record(Message(message.round, message.sender, message.readers, update))
 
 
 def _broadcast_of(folder: Path, number: int) -> Weights:

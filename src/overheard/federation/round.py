@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from overheard.archive.recorder import OpenRound
-from overheard.core.defense import Training
+from overheard.core.defense import LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
     Message,
-    Missing,
+    MissingReply,
     Update,
     Weights,
 )
@@ -62,7 +62,7 @@ class Session:
 def hold(sessions: Sequence[Session], number: int) -> None:
     """Run one round of several federations, and record its messages.
 
-    The messages of each federation, in order: the broadcast, a `Missing` from each sampled
+    The messages of each federation, in order: the broadcast, a `MissingReply` from each sampled
     client that failed, the updates in the order of the clients and, if no party can read
     updates, their aggregate. Each update is written to disk before the next chunk trains.
 
@@ -73,7 +73,7 @@ def hold(sessions: Sequence[Session], number: int) -> None:
     """
     cohorts = [_begin(session, number) for session in sessions]
     first = sessions[0].federation
-    training = Training(first.build_model, first.recipe)
+    training = LocalTraining(first.build_model, first.recipe)
     for defense in first.defenses:
         training = defense.on_training(training)
     trained = train_groups(
@@ -112,9 +112,9 @@ def _begin(session: Session, number: int) -> Cohort:
     """Record the messages that precede training, and return the cohort."""
     cohort = gather(session.federation, number)
     if session.said is not None:
-        session.said.send(broadcast(session.federation, number, session.weights))
+        session.said.record(broadcast(session.federation, number, session.weights))
         for party, reason in cohort.missing.items():
-            session.said.send(Message(number, party, TO_SERVER, Missing(reason)))
+            session.said.record(Message(number, party, TO_SERVER, MissingReply(reason)))
     return cohort
 
 
@@ -130,10 +130,10 @@ def _answer(
         for defense in federation.defenses_of(party):
             update = defense.on_update(update, moment(federation, defense, number, party))
         readers = TO_NOBODY if federation.is_masked else TO_SERVER
-        sent.append(record.send(Message(number, party, readers, update)))
+        sent.append(record.record(Message(number, party, readers, update)))
     if federation.is_masked and sent:
         aggregate = _mean(federation, number, sent)
-        record.send(Message(number, COHORT, TO_SERVER, aggregate))
+        record.record(Message(number, COHORT, TO_SERVER, aggregate))
 
 
 def broadcast(federation: Federation, number: int, weights: Weights) -> Message:

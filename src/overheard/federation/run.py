@@ -129,7 +129,7 @@ class _Run:
     recorder: Recorder
 
     def lacks(self, number: int) -> bool:
-        return self.recorder.committed() <= number
+        return self.recorder.committed_rounds() <= number
 
     def lacks_nothing(self) -> bool:
         return not self.lacks(self.federation.rounds)
@@ -149,7 +149,7 @@ def _go_on(runs: Sequence[_Run], on_round: Callable[[int], None] | None) -> None
     first = federations[0]
     size = clients_at_once(initial_weights(first.build_model, first.seed.child("initial")))
     run_stacks = [[runs[index] for index in stack] for stack in stacks(federations, size)]
-    for number in range(min(run.recorder.committed() for run in runs), first.rounds):
+    for number in range(min(run.recorder.committed_rounds() for run in runs), first.rounds):
         for stack in run_stacks:
             if any(run.lacks(number) for run in stack):
                 _hold(stack, number)
@@ -158,8 +158,8 @@ def _go_on(runs: Sequence[_Run], on_round: Callable[[int], None] | None) -> None
     for run in runs:
         if not run.lacks_nothing():
             final = run.start_of(first.rounds)
-            with run.recorder.round() as record:
-                record.send(broadcast(run.federation, first.rounds, final))
+            with run.recorder.open_round() as record:
+                record.record(broadcast(run.federation, first.rounds, final))
 
 
 def _hold(stack: Sequence[_Run], number: int) -> None:
@@ -170,7 +170,9 @@ def _hold(stack: Sequence[_Run], number: int) -> None:
                 Session(
                     run.federation,
                     run.start_of(number),
-                    rounds.enter_context(run.recorder.round()) if run.lacks(number) else None,
+                    rounds.enter_context(run.recorder.open_round())
+                    if run.lacks(number)
+                    else None,
                 )
                 for run in stack
             ],

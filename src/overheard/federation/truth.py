@@ -1,12 +1,12 @@
 """The ground truth of a run, computed from the federation and its transcript."""
 
 from overheard.core.messages import Broadcast, Update
-from overheard.core.parties import is_shadow
+from overheard.core.parties import is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.federation import Federation
 from overheard.learning.evaluate import accuracy
-from overheard.statistics.spread import spread
+from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 MOST_TESTED = 51
 """Most broadcasts that are tested; with hundreds of short rounds, tests would dominate."""
@@ -20,12 +20,12 @@ def truth_of(federation: Federation, transcript: Transcript) -> GroundTruth:
     included. Of more than `MOST_TESTED` broadcasts, that many are tested, evenly spaced.
     """
     rounds = [one.round for one in transcript.messages if isinstance(one.body, Broadcast)]
-    tested = frozenset(spread(sorted(rounds), MOST_TESTED))
+    tested = frozenset(select_evenly_spaced(sorted(rounds), MOST_TESTED))
     index_of = {party: index for index, party in enumerate(federation.clients)}
     counts, accuracies = {}, {}
     for message in transcript.messages:
         # The data of shadow devices are the server's, so they are no secret.
-        if isinstance(message.body, Update) and not is_shadow(message.sender):
+        if isinstance(message.body, Update) and not is_shadow_device(message.sender):
             rows = federation.rows[message.round][index_of[message.sender]]
             labels = federation.pool.labels[rows]
             label_counts = labels.bincount(minlength=federation.task.classes)

@@ -14,7 +14,12 @@ from overheard.findings.figures import SPACE, Measure
 from overheard.findings.finding import Finding
 from overheard.findings.row import CONTROL, Row, place_of
 from overheard.statistics.estimate import Estimate
-from overheard.statistics.matching import Matches, curve, equal_error_rate, matching_auc
+from overheard.statistics.roc import (
+    ScoredPairs,
+    compute_roc,
+    estimate_auc,
+    estimate_equal_error_rate,
+)
 
 NO_GUESS: Mapping[str, float] = MappingProxyType({})
 
@@ -103,36 +108,39 @@ def mean_in_control(score: str, control: Sequence[Finding]) -> Mapping[str, floa
 
 
 def pair_rows(
-    place: BesideControl, runs: Sequence[Matches], control: Sequence[Matches], seed: Seed
+    place: BesideControl,
+    runs: Sequence[ScoredPairs],
+    control: Sequence[ScoredPairs],
+    seed: Seed,
 ) -> list[Row]:
     """Return how well one threshold separates same-user pairs from different-user pairs.
 
-    `matching_auc` and `equal_error_rate` over all pairs, the mean over runs, each with a coin
+    `estimate_auc` and `estimate_equal_error_rate` over all pairs, the mean over runs, each with a coin
     flip and the control as references. No row if all pairs are of one kind.
     """
     scored = [run for run in runs if run.has_both]
     if not scored:
         return []
-    control_curves = [curve(run) for run in control if run.has_both]
+    control_curves = [compute_roc(run) for run in control if run.has_both]
     control_auc = (
-        {CONTROL: _mean(curve_of_run.area()[0] for curve_of_run in control_curves)}
+        {CONTROL: _mean(curve_of_run.auc()[0] for curve_of_run in control_curves)}
         if control_curves
         else {}
     )
     control_error = (
-        {CONTROL: _mean(curve_of_run.equal_error()[0] for curve_of_run in control_curves)}
+        {CONTROL: _mean(curve_of_run.equal_error_rate()[0] for curve_of_run in control_curves)}
         if control_curves
         else {}
     )
     interval_seed, coin = seed.child("pairs"), {"a coin": 0.5}
     return [
         place.row(
-            "matching_auc", "higher", matching_auc(scored, interval_seed), coin, control_auc
+            "matching_auc", "higher", estimate_auc(scored, interval_seed), coin, control_auc
         ),
         place.row(
             "equal_error_rate",
             "lower",
-            equal_error_rate(scored, interval_seed),
+            estimate_equal_error_rate(scored, interval_seed),
             coin,
             control_error,
         ),

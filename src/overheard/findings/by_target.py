@@ -37,7 +37,7 @@ def by_target(case: Case, score: str) -> Mapping[Party, TargetMean]:
 
 def _mean(scores: list[Score]) -> TargetMean:
     values = [score.value for score in scores]
-    guesses = [score.blind for score in scores if score.blind is not None]
+    guesses = [score.best_uninformed for score in scores if score.best_uninformed is not None]
     return TargetMean(
         sum(values) / len(values), sum(guesses) / len(guesses) if guesses else None
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
-from overheard.core.mechanism import Unit
+from overheard.core.mechanism import PrivacyUnit
 from overheard.core.parties import COHORT
 from overheard.core.scorer import Better
 from overheard.findings.exposures import About
@@ -185,7 +185,7 @@ class EpsilonRow(DocumentPart):
     observers: tuple[str, ...]
     verdict: Standing
     flaw: str
-    unit: Unit
+    unit: PrivacyUnit
     delta: Annotated[float, Field(gt=0, lt=1)]
     ceiling: NotNegative | None
     measured: ProvenEpsilon | None

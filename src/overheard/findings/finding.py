@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from overheard.archive.seconds import Seconds
-from overheard.core.accountant import Accounted
+from overheard.archive.run_time import RunTime
+from overheard.core.accountant import AccountedMechanism
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
@@ -118,7 +118,11 @@ class Finding:
         if not self.scores:
             return f"<Finding: {about}, no score>"
         first = self.scores[0]
-        guess = "" if first.blind is None else f", best guess {_number(first.blind)}"
+        guess = (
+            ""
+            if first.best_uninformed is None
+            else f", best guess {_number(first.best_uninformed)}"
+        )
         return f"<Finding: {about}, {shown(first.name)} {_number(first.value)}{guess}>"
 
     def _repr_html_(self) -> str:
@@ -132,7 +136,7 @@ class Finding:
                     one.name,
                     _number(one.value),
                     one.better,
-                    _number(one.blind),
+                    _number(one.best_uninformed),
                     _number(one.gain),
                 )
                 for one in self.scores
@@ -167,7 +171,7 @@ class ArmDefense:
     enforced_at: str
     switched_off_by: str
     promise: str
-    accounted: Accounted | None = None
+    accounted: AccountedMechanism | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +206,7 @@ class ArmRun:
     answers: int
     is_control: bool = False
     traffic: Traffic | None = None
-    seconds: Seconds | None = field(default=None, compare=False)
+    seconds: RunTime | None = field(default=None, compare=False)
     are_records_alike: bool = False
     canary_odds: float | None = None
     has_truth: bool = True
@@ -309,7 +313,9 @@ def _means(findings: Sequence[Finding]) -> Iterator[tuple[str, ...]]:
         most = max(len(one.cell.rounds) for one in group)
         longest = [one for one in group if len(one.cell.rounds) == most]
         scores = [one.scores[0] for one in longest if one.scores]
-        guesses = [score.blind for score in scores if score.blind is not None]
+        guesses = [
+            score.best_uninformed for score in scores if score.best_uninformed is not None
+        ]
         cell = longest[0].cell
         yield (
             *(cell.arm, together(cell.observers), cell.attack),

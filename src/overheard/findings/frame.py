@@ -47,7 +47,7 @@ def score_cells(score: Score | None) -> dict[str, object]:
         "score": score.name,
         "better": score.better,
         "value": score.value,
-        "blind": score.blind,
+        "blind": score.best_uninformed,
         "gain": score.gain,
         "blind guesses": dict(score.blinds),
         "told guesses": dict(score.references),

@@ -8,14 +8,14 @@ from overheard.archive.weights import StoredWeights
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import (
     Aggregate,
-    Body,
     Broadcast,
     DistilledSet,
     Evaluation,
-    Missing,
+    MessageBody,
+    MissingReply,
     Update,
 )
-from overheard.core.parties import SERVER, Party, is_shadow
+from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
 
 WIDEST = 8
@@ -73,7 +73,7 @@ def traffic_of(transcript: Transcript) -> Traffic:
     for message in transcript.messages:
         size = _size_of(message.body)
         if message.sender == SERVER:
-            receivers = [party for party in message.readers if not is_shadow(party)]
+            receivers = [party for party in message.readers if not is_shadow_device(party)]
             down += size * len(receivers)
             received.update((message.round, party) for party in receivers)
         elif isinstance(message.body, Aggregate):
@@ -81,11 +81,15 @@ def traffic_of(transcript: Transcript) -> Traffic:
         elif size:
             place = (message.round, message.sender)
             up[place] = up.get(place, 0) + size
-    sent = {place: size for place, size in (aggregates | up).items() if not is_shadow(place[1])}
+    sent = {
+        place: size
+        for place, size in (aggregates | up).items()
+        if not is_shadow_device(place[1])
+    }
     return Traffic(sum(sent.values()), down, len(sent), len(received))
 
 
-def _size_of(body: Body) -> int:
+def _size_of(body: MessageBody) -> int:
     """Count the bytes of the tensors in a message."""
     match body:
         case Broadcast():
@@ -95,7 +99,7 @@ def _size_of(body: Body) -> int:
         case DistilledSet():
             parts = (body.inputs, body.labels, body.rates, body.counts)
             return sum(part.numel() * part.element_size() for part in parts)
-        case Evaluation() | Missing():
+        case Evaluation() | MissingReply():
             return 0
     if isinstance(weights, StoredWeights):
         return _size_on_disk(weights.path, sum(map(prod, weights.shapes.values())))

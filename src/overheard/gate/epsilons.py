@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import isinf
 from typing import final
 
-from overheard.core.accountant import HOLLOW, MISSING
+from overheard.core.accountant import INSTALL_HINT, MEANINGLESS_EPSILON
 from overheard.epsilon.table import UNITS
 from overheard.findings.document_rows import Bounds, EpsilonRow, Standing
 from overheard.findings.read_document import Findings
@@ -41,7 +41,7 @@ REASONS: dict[Standing, str] = {
     "refused": "no membership attack by these observers could run",
     "unlike": "members and non-members may not be exchangeable: use canaries",
     "unchecked": "the ground truth on membership is unknown",
-    "unaccounted": f"no epsilon is stated for the run; {MISSING}",
+    "unaccounted": f"no epsilon is stated for the run; {INSTALL_HINT}",
 }
 
 UNMEASURED = (
@@ -179,7 +179,7 @@ def _claimed(verdict: Verdict, row: EpsilonRow) -> Verdict:
     figure = None if row.measured is None else _exactly(row.measured.at_least)
     why = _broken(row)
     if row.verdict == "holds":
-        is_hollow = row.ceiling is None or row.ceiling > HOLLOW
+        is_hollow = row.ceiling is None or row.ceiling > MEANINGLESS_EPSILON
         most = "infinity" if row.ceiling is None else number(row.ceiling)
         why = f"compared with {most}{', which is too large to protect' if is_hollow else ''}"
     return replace(verdict, status=STATUSES[row.verdict], figure=figure, why=why)

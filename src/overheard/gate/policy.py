@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
-from overheard.core.parties import party
+from overheard.core.parties import parse_party
 from overheard.data.positive import Positive
 from overheard.findings.document_rows import NotNegative
 from overheard.findings.exposures import About
 from overheard.gate.verdict import Straddling
-from overheard.plans.table import StrictTable, read_table, refuse_repeats
+from overheard.plans.strict_model import StrictModel, check_unique, read_toml
 
 RuleName = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -19,13 +19,13 @@ Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 def _are_parties(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(party(name) for name in names)
+    return tuple(parse_party(name) for name in names)
 
 
 Observers = Annotated[tuple[str, ...], AfterValidator(_are_parties)]
 
 
-class LeakRule(StrictTable):
+class LeakRule(StrictModel):
     """A limit on the success of attacks, for every matching row of the findings.
 
     Set exactly one limit: `no_better_than`, `gain_at_most` or `grows_at_most`.
@@ -82,7 +82,7 @@ class LeakRule(StrictTable):
         return self
 
 
-class EpsilonRule(StrictTable):
+class EpsilonRule(StrictModel):
     """A limit on claimed or proven epsilon, for every matching mechanism and observers.
 
     Set exactly one of `guaranteed_at_most`, `proven_at_most` and `claims_hold`.
@@ -125,7 +125,7 @@ class EpsilonRule(StrictTable):
         return self
 
 
-class CostRule(StrictTable):
+class CostRule(StrictModel):
     """A limit on the cost of every matching arm, by the range over its runs.
 
     Set exactly one limit. An arm passes if all of its runs keep it, and fails if none does.
@@ -162,7 +162,7 @@ class CostRule(StrictTable):
         return self
 
 
-class Policy(StrictTable):
+class Policy(StrictModel):
     """All rules of a policy, each of which must pass.
 
     Args:
@@ -193,7 +193,7 @@ class Policy(StrictTable):
             raise ValueError(
                 "the policy has no rules: add [[leaks]], [[epsilons]] or [[costs]]"
             )
-        refuse_repeats(names)
+        check_unique(names)
         return self
 
 
@@ -205,7 +205,7 @@ def read_policy(path: Path) -> Policy:
             its place.
 
     """
-    return read_table(Policy, path, "policy")
+    return read_toml(Policy, path, "policy")
 
 
 def _refuse_all_but_one(limits: Mapping[str, float | None]) -> None:

@@ -58,7 +58,7 @@ def crowd_places(view: View, besides: Collection[Party], evidence: UserEvidence)
     """
     senders_read = crowd_of(view, besides)
     if not senders_read:
-        raise NeedsError(f"comparing senders needs {UPDATES.words}")
+        raise NeedsError(f"comparing senders needs {UPDATES.description}")
     indices = {sender: index for index, sender in enumerate(senders_read)}
     projections = []
     for layer, reading in zip(evidence.layers, evidence.readings, strict=True):
@@ -80,5 +80,5 @@ def layers_in(view: View) -> tuple[Layer, ...]:
     )
     names = next(deltas, None)
     if names is None:
-        raise NeedsError(f"choosing layers needs {UPDATES.words}")
+        raise NeedsError(f"choosing layers needs {UPDATES.description}")
     return telling_layers(names)

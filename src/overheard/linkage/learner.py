@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.core.examples import Examples, joined
+from overheard.core.examples import Examples, concatenate_examples
 
 
 @final
@@ -52,4 +52,4 @@ def learners_of(people: Mapping[str, Examples], chunks: int) -> tuple[PriorClien
 
 def together(people: Mapping[str, Examples]) -> Examples:
     """Concatenate the examples of all users; `PriorClient` rows refer to the result."""
-    return joined(tuple(people.values()))
+    return concatenate_examples(tuple(people.values()))

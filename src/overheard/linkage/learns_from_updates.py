@@ -2,7 +2,7 @@
 
 from abc import ABC
 
-from overheard.core.attack import Rehearsal
+from overheard.core.attack import TrainingSource
 from overheard.linkage.prior_updates import Source
 
 
@@ -14,6 +14,6 @@ class LearnsFromUpdates(ABC):
     updates: Source
     """Source of the labelled updates."""
 
-    def rehearsal(self) -> Rehearsal:
+    def rehearsal(self) -> TrainingSource:
         """Return whose updates the attack learns from."""
         return "known users" if self.updates == "simulated" else "shadow devices"

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from overheard.core.defense import Moment, Training
+from overheard.core.defense import DefenseContext, LocalTraining
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
@@ -35,7 +35,7 @@ class KnownNumbers:
     Args:
         names: name of each column, as in `ToldBeside`.
         numbers: values less the mean of their round; NaN = missing.
-        users: each row's user, as an index into the names of `KnownUsers.priors`.
+        users: each row's user, as an index into the names of `KnownUsers.prior_examples`.
         devices: each row's shadow device, or chunk of prior examples.
 
     """
@@ -53,12 +53,12 @@ def told_by_shadows(view: View, knowledge: Knowledge, *, order: bool) -> KnownNu
         NeedsError: if no such device took part.
 
     """
-    known_users = knowledge.people
-    users = tuple(known_users.priors)
+    known_users = knowledge.known_users
+    users = tuple(known_users.prior_examples)
     user_of_device = {
         device: user
-        for device, user in known_users.devices.items()
-        if user in known_users.priors
+        for device, user in known_users.shadow_devices.items()
+        if user in known_users.prior_examples
     }
     features = told_beside(view, user_of_device.keys(), order=order)
     if not features.senders:
@@ -99,7 +99,7 @@ def told_when_simulated(
             "simulated metadata needs broadcasts, the model's architecture and the recipe: "
             "grant them, or set updates = 'shadow'"
         )
-    priors = knowledge.people.priors
+    priors = knowledge.known_users.prior_examples
     clients = learners_of(priors, pieces)
     rounds = sorted(broadcasts)
     indices = torch.linspace(0, len(rounds) - 1, min(most_rounds, len(rounds))).round().int()
@@ -125,11 +125,11 @@ def _losses(
     """
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
-    seed, device = knowledge.means.seed.child("prior losses"), knowledge.means.device
-    training = Training(knowledge.build_model, knowledge.recipe)
+    seed, device = knowledge.compute.seed.child("prior losses"), knowledge.compute.device
+    training = LocalTraining(knowledge.build_model, knowledge.recipe)
     for defense in knowledge.defenses or ():
         training = defense.on_training(training)
-    examples = together(knowledge.people.priors)
+    examples = together(knowledge.known_users.prior_examples)
     client_data = [_defended(client, examples, knowledge, number, seed) for client in clients]
     pool = together(
         {client.name: data for client, data in zip(clients, client_data, strict=True)}
@@ -148,7 +148,7 @@ def _losses(
         training.recipe,
         seed=seed.child("training"),
         round=number,
-        workers=knowledge.means.workers,
+        workers=knowledge.compute.workers,
         device=device,
     )
     losses = {client.member.name: client.loss for client in trained}
@@ -162,12 +162,12 @@ def _defended(
     data = examples.take(torch.arange(client.begin, client.end))
     for defense in knowledge.defenses or ():
         defense_seed = seed.child("defense", defense.name)
-        context = Moment(
+        context = DefenseContext(
             number,
             Party(client.name),
             defense_seed.child(number, client.name),
             background=knowledge.background,
-            lasting=defense_seed.child("lasting", client.name),
+            persistent_seed=defense_seed.child("lasting", client.name),
         )
         data = defense.on_data(data, context)
     return data

@@ -12,7 +12,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Update, Weights
 from overheard.core.needs import BROADCASTS, MODEL, RECIPE, USERS
-from overheard.core.parties import Party, is_shadow
+from overheard.core.parties import Party, is_shadow_device
 from overheard.core.view import View
 from overheard.linkage.layers import Layer, tensors_of
 from overheard.linkage.learner import learners_of
@@ -141,17 +141,17 @@ def known_updates(
     """
     if chunks < 1 or most_rounds < 1:
         raise ValueError(f"chunks and most_rounds must be 1 or more: {chunks}, {most_rounds}")
-    users = knowledge.people
-    names = tuple(users.examples())
-    if len(users.priors) < 2:
-        raise NeedsError(f"updates of known users need {USERS.words}")
+    users = knowledge.known_users
+    names = tuple(users.all_prior_examples())
+    if len(users.prior_examples) < 2:
+        raise NeedsError(f"updates of known users need {USERS.description}")
     if source == "shadow":
         return _heard(view, knowledge, layer, names)
     broadcasts = _broadcasts(view, knowledge, most_rounds)
-    clients = learners_of(users.examples(), chunks)
+    clients = learners_of(users.all_prior_examples(), chunks)
     if not clients:
         raise NeedsError(
-            f"updates of known users need {USERS.words}, but no known user has an example"
+            f"updates of known users need {USERS.description}, but no known user has an example"
         )
     simulated = simulated_updates(
         broadcasts, knowledge, clients, tensors_of(layer, next(iter(broadcasts.values())))
@@ -167,14 +167,14 @@ def known_updates(
             simulated.learners
         ],
         names,
-        len(users.priors),
+        len(users.prior_examples),
     )
 
 
 def _heard(
     view: View, knowledge: Knowledge, layer: Layer, names: tuple[str, ...]
 ) -> KnownUpdates:
-    devices = knowledge.people.devices
+    devices = knowledge.known_users.shadow_devices
     senders = set(view.senders())
     observed = [device for device in devices if device in senders]
     if not observed:
@@ -192,17 +192,19 @@ def _heard(
         sent.rounds,
         torch.zeros_like(sent.rounds),
         names,
-        len(knowledge.people.priors),
+        len(knowledge.known_users.prior_examples),
     )
 
 
 def _broadcasts(view: View, knowledge: Knowledge, most_rounds: int) -> dict[int, Weights]:
     """Select the broadcasts from which known users are trained, by round."""
-    devices = knowledge.people.devices.keys()
+    devices = knowledge.known_users.shadow_devices.keys()
     observed = {
         m.round
         for m in view.messages
-        if isinstance(m.body, Update) and m.sender not in devices and not is_shadow(m.sender)
+        if isinstance(m.body, Update)
+        and m.sender not in devices
+        and not is_shadow_device(m.sender)
     }
     broadcasts = {
         m.round: m.body.weights
@@ -210,7 +212,7 @@ def _broadcasts(view: View, knowledge: Knowledge, most_rounds: int) -> dict[int,
         if isinstance(m.body, Broadcast) and m.round in observed
     }
     missing = [
-        need.words
+        need.description
         for need, met in (
             (BROADCASTS, bool(broadcasts)),
             (MODEL, knowledge.build_model is not None),

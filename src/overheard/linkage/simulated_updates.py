@@ -23,7 +23,7 @@ from overheard.simulation.job_tensors import background_tensors, named_examples
 from overheard.simulation.keys import broadcast_key, key_of
 
 WHAT = "known users"
-"""Name of this training in calls of `Means.on_progress`."""
+"""Name of this training in calls of `ComputeSettings.on_progress`."""
 
 
 @final
@@ -61,8 +61,8 @@ def simulated_updates(
         names: names of the tensors to return.
 
     """
-    means = knowledge.means
-    pool = together(knowledge.people.examples())
+    means = knowledge.compute
+    pool = together(knowledge.known_users.all_prior_examples())
     seed = means.seed.child("known users")
     common = _common(knowledge, pool, seed)
     starts, jobs = [], []
@@ -113,7 +113,7 @@ def _job(
         knowledge.recipe,
         knowledge.defenses or (),
         seed,
-        knowledge.means.job_device,
+        knowledge.compute.job_device,
     )
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 
 import overheard.papers.library
-from overheard.core.discover import discover
 from overheard.core.errors import PlanError
+from overheard.core.plugin_discovery import discover_plugins
 from overheard.papers.experiment import Experiment, Paper
 
 
 def papers() -> Mapping[str, Paper]:
     """Return every paper that can be reproduced, by name."""
-    classes = discover(overheard.papers.library, Paper)
+    classes = discover_plugins(overheard.papers.library, Paper)
     return {name: paper() for name, paper in classes.items()}
 
 

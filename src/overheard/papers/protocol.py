@@ -95,7 +95,7 @@ class ProtocolExperiment(Experiment):
         values = []
         for number, attack in enumerate(threat.attacks):
             for when, selected in selections.items():
-                finding_filter = ReadingPlace(threat.named(attack), selected, UNDEFENDED)
+                finding_filter = ReadingPlace(threat.attack_name(attack), selected, UNDEFENDED)
                 values += [
                     figure(
                         f"{panel.key}_attack_{number + 1}_{attack.name}_{score}_{when}",
@@ -108,7 +108,7 @@ class ProtocolExperiment(Experiment):
                     )
                     for score in self.scores
                 ]
-        first = ReadingPlace(threat.named(threat.attacks[0]), rounds, UNDEFENDED)
+        first = ReadingPlace(threat.attack_name(threat.attacks[0]), rounds, UNDEFENDED)
         return values + [
             figure(
                 f"{panel.key}_{UNIFORM}_{score}",

@@ -14,7 +14,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Finding
 from overheard.papers.figure import Figure
 from overheard.plans.plan import UNDEFENDED
-from overheard.statistics.estimate import Estimate, estimate
+from overheard.statistics.estimate import Estimate, estimate_mean
 
 BOOTSTRAP = Seed(0).child("papers")
 
@@ -89,7 +89,7 @@ def mean_over_rounds(
         ):
             by_target[finding.cell.seed, finding.target].append(one.value)
     values = np.array([np.mean(several) for several in by_target.values()])
-    return estimate(values, np.array([seed for seed, _ in by_target]), BOOTSTRAP)
+    return estimate_mean(values, np.array([seed for seed, _ in by_target]), BOOTSTRAP)
 
 
 def mean_guess(audit: Audit, finding_filter: ReadingPlace, score: str, guess: str) -> Estimate:
@@ -121,7 +121,7 @@ def mean_accuracy(audit: Audit, arm: str, number: int) -> Estimate:
     """Return the accuracy of the global model broadcast in round `number`, over seeds."""
     runs = [one for one in audit.arms if one.arm == arm and not one.is_control]
     values = np.array([one.accuracy[number] for one in runs])
-    return estimate(values, np.array([one.seed for one in runs]), BOOTSTRAP)
+    return estimate_mean(values, np.array([one.seed for one in runs]), BOOTSTRAP)
 
 
 def last_accuracy(audit: Audit, arm: str) -> Estimate:
@@ -133,7 +133,7 @@ def last_accuracy(audit: Audit, arm: str) -> Estimate:
 def mean_of(findings: Sequence[Finding], values: Sequence[float]) -> Estimate:
     """Return the mean of values, one for each finding."""
     seeds = np.array([finding.cell.seed for finding in findings])
-    return estimate(np.array(values), seeds, BOOTSTRAP)
+    return estimate_mean(np.array(values), seeds, BOOTSTRAP)
 
 
 def _scores(audit: Audit, finding_filter: ReadingPlace, score: str) -> list[Score]:

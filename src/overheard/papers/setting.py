@@ -1,7 +1,7 @@
 """A description of what a value was measured on."""
 
-from overheard.plans.part import label
 from overheard.plans.plan import Plan
+from overheard.plans.plugin_field import plugin_label
 
 
 def setting(name: str, run: Plan, full: Plan, people: str = "clients") -> str:
@@ -33,7 +33,7 @@ def setting(name: str, run: Plan, full: Plan, people: str = "clients") -> str:
         if reduced != whole
     ]
     changes = [
-        f"{label(reduced)} instead of {label(whole)}"
+        f"{plugin_label(reduced)} instead of {plugin_label(whole)}"
         for reduced, whole in (
             (data.source, full.data.source),
             (training.model, full.training.model),

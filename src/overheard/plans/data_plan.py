@@ -11,12 +11,12 @@ from overheard.data.partition.deal import SharedOut
 from overheard.data.partition.people import People
 from overheard.data.partition.schedule import MOST_CLIENTS, DataShift
 from overheard.data.positive import Positive
-from overheard.plans.kinds import DATASETS, SPLITS
-from overheard.plans.part import PartOf
-from overheard.plans.table import CHECKS_ITSELF, StrictTable
+from overheard.plans.plugin_field import PluginField
+from overheard.plans.registries import DATASETS, SPLITS
+from overheard.plans.strict_model import SELF_VALIDATING, StrictModel
 
 
-class DataPlan(StrictTable):
+class DataPlan(StrictModel):
     """The clients' data and the attackers' auxiliary data.
 
     Args:
@@ -42,21 +42,21 @@ class DataPlan(StrictTable):
 
     """
 
-    source: Annotated[DataSource, PartOf(DATASETS)]
-    split: Annotated[Split, PartOf(SPLITS)] | None = None
+    source: Annotated[DataSource, PluginField(DATASETS)]
+    split: Annotated[Split, PluginField(SPLITS)] | None = None
     clients: Annotated[int, Field(ge=1, le=MOST_CLIENTS)] = 1
     examples: Positive | tuple[Positive, Positive] | None = None
     auxiliary_per_class: Positive | None = None
     auxiliary: Positive | None = None
     test: Positive | None = None
     refresh_every: Positive | None = None
-    shifts: tuple[Annotated[DataShift, CHECKS_ITSELF], ...] = ()
-    people: Annotated[People, CHECKS_ITSELF] | None = None
+    shifts: tuple[Annotated[DataShift, SELF_VALIDATING], ...] = ()
+    people: Annotated[People, SELF_VALIDATING] | None = None
     background: Positive | None = None
     candidates: Candidates | None = None
 
     @property
-    def shared_out(self) -> SharedOut | None:
+    def split_settings(self) -> SharedOut | None:
         """How examples are partitioned; None in a plan for recordings."""
         return None if self.split is None else SharedOut(self.split, self.sizes)
 
@@ -68,7 +68,7 @@ class DataPlan(StrictTable):
         return (self.examples or 0,) * 2
 
     @model_validator(mode="after")
-    def _fits_itself(self) -> "DataPlan":
+    def _check_consistency(self) -> "DataPlan":
         if self.auxiliary_per_class is not None and self.auxiliary is not None:
             raise ValueError("give auxiliary_per_class or auxiliary, not both")
         if (self.split is None) != (self.examples is None):
@@ -77,7 +77,9 @@ class DataPlan(StrictTable):
             raise ValueError("clients: give the number of clients")
         if self.sizes[0] > self.sizes[1]:
             raise ValueError(f"examples: the range {list(self.sizes)} is reversed")
-        if self.people is not None and (self.split is None or not self.split.keeps_users):
+        if self.people is not None and (
+            self.split is None or not self.split.has_one_user_per_client
+        ):
             by = (
                 "without a split" if self.split is None else f"with the split {self.split.name}"
             )

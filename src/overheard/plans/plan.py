@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 import tomli_w
 from pydantic import Field, field_validator, model_validator
 
-from overheard.core.attack import Attack, adapts
+from overheard.core.attack import Attack, adapts_to_defenses
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
-from overheard.core.parties import SERVER, Party, party
+from overheard.core.parties import SERVER, Party, parse_party
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
 from overheard.data.positive import Positive
@@ -18,17 +18,17 @@ from overheard.findings.names import together
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 from overheard.plans.data_plan import DataPlan
-from overheard.plans.kinds import (
+from overheard.plans.plugin_field import PluginField, plugin_label
+from overheard.plans.registries import (
     ATTACKS,
     DATASETS,
     DEFENSES,
     DISTILLATIONS,
     MODELS,
-    question_of,
+    question_of_attack,
 )
-from overheard.plans.part import PartOf, label
-from overheard.plans.table import StrictTable, parse_table, read_table, refuse_repeats
-from overheard.plans.virtual import RecipePlan, VirtualPlan
+from overheard.plans.strict_model import StrictModel, check_unique, parse_toml, read_toml
+from overheard.plans.virtual_plan import RecipePlan, VirtualPlan
 
 UNDEFENDED = "no defense"
 """Name of the arm without defenses, which every audit has as the reference for the others."""
@@ -47,13 +47,13 @@ class TrainingPlan(RecipePlan):
 
     """
 
-    model: Annotated[Model, PartOf(MODELS)]
+    model: Annotated[Model, PluginField(MODELS)]
     rounds: Positive
     participation: Annotated[float, Field(gt=0, le=1)] = 1.0
     failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
-class ArmPlan(StrictTable):
+class ArmPlan(StrictModel):
     """A variant of the federation, with these defenses in this order.
 
     Args:
@@ -68,13 +68,13 @@ class ArmPlan(StrictTable):
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]{0,63}$")]
-    defenses: tuple[Annotated[Defense, PartOf(DEFENSES)], ...] = ()
+    defenses: tuple[Annotated[Defense, PluginField(DEFENSES)], ...] = ()
     shadows_defended: bool = False
-    distillation: Annotated[Distillation, PartOf(DISTILLATIONS)] | None = None
+    distillation: Annotated[Distillation, PluginField(DISTILLATIONS)] | None = None
     rounds: Positive | None = None
 
     @model_validator(mode="after")
-    def _has_weights_to_defend(self) -> "ArmPlan":
+    def _check_distillation(self) -> "ArmPlan":
         if self.distillation is not None and self.defenses:
             raise ValueError(
                 "defenses act on weights, which distillation does not send: make two arms"
@@ -83,15 +83,15 @@ class ArmPlan(StrictTable):
 
     @field_validator("defenses")
     @classmethod
-    def _act_once(cls, defenses: tuple[Defense, ...]) -> tuple[Defense, ...]:
-        refuse_repeats([defense.name for defense in defenses])
+    def _check_unique_defenses(cls, defenses: tuple[Defense, ...]) -> tuple[Defense, ...]:
+        check_unique([defense.name for defense in defenses])
         return defenses
 
 
-Known = Literal["auxiliary", "model", "recipe", "defenses"]
+KnownPart = Literal["auxiliary", "model", "recipe", "defenses"]
 
 
-class ThreatPlan(StrictTable):
+class ThreatPlan(StrictModel):
     """A threat model: observers, their knowledge, targets and attacks.
 
     Args:
@@ -113,71 +113,73 @@ class ThreatPlan(StrictTable):
     observers: Annotated[tuple[str, ...], Field(min_length=1)] = ("server",)
     attacks: Annotated[
         # Any: an attack answers a question of its own.
-        tuple[Annotated[Attack[Any], PartOf(ATTACKS)], ...],
+        tuple[Annotated[Attack[Any], PluginField(ATTACKS)], ...],
         Field(min_length=1),
     ]
     about: Literal["clients", "cohort"] = "clients"
     pseudonyms: Literal["run", "round"] = "run"
-    knows: tuple[Known, ...] = ("auxiliary", "model", "recipe")
+    knows: tuple[KnownPart, ...] = ("auxiliary", "model", "recipe")
     by_round: bool | Positive = True
     virtual: VirtualPlan = VirtualPlan()
-    auxiliary_from: Annotated[DataSource, PartOf(DATASETS)] | None = None
+    auxiliary_from: Annotated[DataSource, PluginField(DATASETS)] | None = None
     auxiliary_shift: Annotated[float, Field(ge=0, le=1)] = 0.0
 
-    def named(self, attack: Attack[Any]) -> str:
+    def attack_name(self, attack: Attack[Any]) -> str:
         """Return the full name of an attack in this threat, which findings and policies use.
 
         It is unique among the threats of a plan, even if they do not differ for the attack.
-        Reports show `label` instead.
+        Reports show `plugin_label` instead.
         """
         knows = ["knowing the defenses"] if "defenses" in self.knows else []
-        words = [*self._asked_words(attack), *knows, *self._known_words()]
-        return ", ".join([*words, *self.virtual.words()])
+        words = [*self._attack_words(attack), *knows, *self._knowledge_words()]
+        return ", ".join([*words, *self.virtual.name_words()])
 
-    def label(self, attack: Attack[Any], arm: ArmPlan) -> str:
+    def attack_label(self, attack: Attack[Any], arm: ArmPlan) -> str:
         """Return the displayed name of an attack, with what affects it in this arm."""
-        adaptive = ["adapting to the defenses"] if self.adapts(attack, arm) else []
-        words = [*self._asked_words(attack), *adaptive, *self._known_words()]
-        simulates = attack.rehearsal() == "virtual clients"
-        return ", ".join([*words, *(self.virtual.words() if simulates else ())])
+        adaptive = ["adapting to the defenses"] if self.adapts_to_defenses(attack, arm) else []
+        words = [*self._attack_words(attack), *adaptive, *self._knowledge_words()]
+        simulates = attack.training_source() == "virtual clients"
+        return ", ".join([*words, *(self.virtual.name_words() if simulates else ())])
 
-    def adapts(self, attack: Attack[Any], arm: ArmPlan) -> bool:
+    def adapts_to_defenses(self, attack: Attack[Any], arm: ArmPlan) -> bool:
         """Return whether an attack of this threat adapts to the defenses of an arm."""
         known = arm.defenses if "defenses" in self.knows else ()
-        return adapts(attack, known, arm.defenses, arm.shadows_defended)
+        return adapts_to_defenses(attack, known, arm.defenses, arm.shadows_defended)
 
-    def _asked_words(self, attack: Attack[Any]) -> list[str]:
-        words = [label(attack)]
+    def _attack_words(self, attack: Attack[Any]) -> list[str]:
+        words = [plugin_label(attack)]
         if self.about == "cohort":
-            has_client = any(observer != SERVER for observer in self.listeners)
+            has_client = any(observer != SERVER for observer in self.observer_parties)
             words.append(f"about the {'other clients' if has_client else 'cohort'}")
         if self.pseudonyms == "round":
             words.append("one pseudonym a round")
         return words
 
-    def _known_words(self) -> list[str]:
+    def _knowledge_words(self) -> list[str]:
         words = []
         unknown = [part for part in ("auxiliary", "model", "recipe") if part not in self.knows]
         if unknown:
             words.append(f"without {' and '.join(unknown)}")
         if self.auxiliary_from is not None:
-            words.append(f"auxiliary examples from {label(self.auxiliary_from)}")
+            words.append(f"auxiliary examples from {plugin_label(self.auxiliary_from)}")
         if self.auxiliary_shift:
             words.append(f"auxiliary examples distorted by {self.auxiliary_shift}")
         return words
 
     @model_validator(mode="after")
-    def _fits_what_it_knows(self) -> "ThreatPlan":
+    def _check_consistency(self) -> "ThreatPlan":
         if self.pseudonyms == "round" and self.about == "cohort":
             raise ValueError(
                 "pseudonyms by round are for single clients: set about = 'clients'"
             )
-        if self.pseudonyms == "round" and self.listeners != (SERVER,):
+        if self.pseudonyms == "round" and self.observer_parties != (SERVER,):
             raise ValueError(
                 "pseudonyms by round hide clients from the server only: set observers = "
                 "['server']"
             )
-        about_people = [one.name for one in self.attacks if question_of(one).is_about_people]
+        about_people = [
+            one.name for one in self.attacks if question_of_attack(one).is_about_people
+        ]
         if about_people and self.about == "cohort":
             raise ValueError(
                 f"{', '.join(about_people)}: a cohort has no identity: set about = 'clients'"
@@ -197,17 +199,17 @@ class ThreatPlan(StrictTable):
 
     @field_validator("observers")
     @classmethod
-    def _are_parties(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        refuse_repeats(names)
-        return tuple(party(name) for name in names)
+    def _parse_observers(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        check_unique(names)
+        return tuple(parse_party(name) for name in names)
 
     @property
-    def listeners(self) -> tuple[Party, ...]:
+    def observer_parties(self) -> tuple[Party, ...]:
         """The observers as parties."""
-        return tuple(party(name) for name in self.observers)
+        return tuple(parse_party(name) for name in self.observers)
 
 
-class Plan(StrictTable):
+class Plan(StrictModel):
     """The plan of an audit: every arm is simulated with every seed and audited by every threat.
 
     An arm without defenses is added if there is none. The same seed gives the same data
@@ -223,7 +225,7 @@ class Plan(StrictTable):
 
     @field_validator("arms")
     @classmethod
-    def _with_undefended(cls, arms: tuple[ArmPlan, ...]) -> tuple[ArmPlan, ...]:
+    def _add_undefended_arm(cls, arms: tuple[ArmPlan, ...]) -> tuple[ArmPlan, ...]:
         undefended = [not arm.defenses and arm.distillation is None for arm in arms]
         named_so = [arm.name.casefold() == UNDEFENDED for arm in arms]
         if any(name and not one for name, one in zip(named_so, undefended, strict=True)):
@@ -231,21 +233,21 @@ class Plan(StrictTable):
         if not any(undefended):
             arms = (ArmPlan(name=UNDEFENDED), *arms)
         # Names of run folders must differ on case-insensitive disks too.
-        refuse_repeats([arm.name.casefold().replace(" ", "_") for arm in arms])
+        check_unique([arm.name.casefold().replace(" ", "_") for arm in arms])
         return arms
 
     @field_validator("seeds")
     @classmethod
-    def _are_different_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        refuse_repeats([str(seed) for seed in seeds])
+    def _check_unique_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        check_unique([str(seed) for seed in seeds])
         return seeds
 
     @field_validator("threats")
     @classmethod
-    def _are_different_threats(cls, threats: tuple[ThreatPlan, ...]) -> tuple[ThreatPlan, ...]:
-        refuse_repeats(
+    def _check_unique_threats(cls, threats: tuple[ThreatPlan, ...]) -> tuple[ThreatPlan, ...]:
+        check_unique(
             [
-                f"{threat.named(attack)} by {' and '.join(sorted(threat.observers))}"
+                f"{threat.attack_name(attack)} by {' and '.join(sorted(threat.observers))}"
                 for threat in threats
                 for attack in threat.attacks
             ]
@@ -253,7 +255,7 @@ class Plan(StrictTable):
         return threats
 
     @model_validator(mode="after")
-    def _fits_itself(self) -> "Plan":
+    def _check_consistency(self) -> "Plan":
         for shift in self.data.shifts:
             if shift.client >= self.data.clients or shift.round >= self.training.rounds:
                 raise ValueError(
@@ -302,15 +304,18 @@ class Plan(StrictTable):
 
     def _repr_html_(self) -> str:
         data, training = self.data, self.training
-        split = "" if data.split is None else f", partitioned by {label(data.split)}"
+        split = "" if data.split is None else f", partitioned by {plugin_label(data.split)}"
         rows = [
-            ("data", f"{label(data.source)}, {data.clients} clients{split}"),
-            ("training", f"{label(training.model)}, {training.rounds} rounds"),
+            ("data", f"{plugin_label(data.source)}, {data.clients} clients{split}"),
+            ("training", f"{plugin_label(training.model)}, {training.rounds} rounds"),
             ("seeds", ", ".join(map(str, self.seeds))),
         ]
-        rows += [(f"arm {one.name}", _distinction(one)) for one in self.arms]
+        rows += [(f"arm {one.name}", _describe_arm(one)) for one in self.arms]
         rows += [
-            (f"threat by {together(one.listeners)}", "; ".join(map(one.named, one.attacks)))
+            (
+                f"threat by {together(one.observer_parties)}",
+                "; ".join(map(one.attack_name, one.attacks)),
+            )
             for one in self.threats
         ]
         return html_table(self.title, (), rows)
@@ -320,11 +325,11 @@ class Plan(StrictTable):
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
 
-def _distinction(arm: ArmPlan) -> str:
+def _describe_arm(arm: ArmPlan) -> str:
     """Describe the defenses or the distillation of an arm."""
     if arm.distillation is not None:
-        return f"distilled by {label(arm.distillation)}"
-    return ", ".join(map(label, arm.defenses)) or "no defense"
+        return f"distilled by {plugin_label(arm.distillation)}"
+    return ", ".join(map(plugin_label, arm.defenses)) or "no defense"
 
 
 def read_plan(path: Path) -> Plan:
@@ -335,9 +340,9 @@ def read_plan(path: Path) -> Plan:
             locations.
 
     """
-    return read_table(Plan, path, "plan")
+    return read_toml(Plan, path, "plan")
 
 
 def parse_plan(text: str, place: str) -> Plan:
     """Parse a plan from TOML text; errors name `place` as its source."""
-    return parse_table(Plan, text, place, "plan")
+    return parse_toml(Plan, text, place, "plan")

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from overheard.archive.bodies import MOST_EXAMPLES
-from overheard.archive.layout import is_there, read_inside
-from overheard.archive.manifest import DefenseRecord, told
-from overheard.archive.spelled import spelled
+from overheard.archive.excerpt import printable_excerpt
+from overheard.archive.layout import path_exists, read_checked_file
+from overheard.archive.manifest import DefenseRecord, describe_validation_error
+from overheard.archive.message_bodies import MAX_EXAMPLES
 from overheard.core.errors import TranscriptError
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
@@ -115,7 +115,7 @@ def read_about(folder: Path) -> tuple[Path, About]:
             mistakes are listed, each with its location.
 
     """
-    found = [folder / name for name in ABOUT if is_there(folder / name)]
+    found = [folder / name for name in ABOUT if path_exists(folder / name)]
     if len(found) > 1:
         raise TranscriptError(
             f"there are both {found[0]} and {found[1].name}: keep one of them"
@@ -123,18 +123,20 @@ def read_about(folder: Path) -> tuple[Path, About]:
     if not found:
         return folder / ABOUT[0], About()
     path = found[0]
-    content = read_inside(path, folder)
+    content = read_checked_file(path, folder)
     try:
         if path.suffix == ".toml":
             # Through JSON, where strict mode accepts an array for a tuple.
             content = json.dumps(tomllib.loads(content.decode("utf-8"))).encode()
         return path, _PARSER.validate_json(content)
     except ValidationError as error:
-        raise TranscriptError(f"{path}: {told(error)}: correct the file") from error
+        raise TranscriptError(
+            f"{path}: {describe_validation_error(error)}: correct the file"
+        ) from error
     # TypeError: a date, which JSON does not have; UnicodeDecodeError is a ValueError.
     except (ValueError, TypeError, RecursionError) as error:
         raise TranscriptError(
-            f"{path} cannot be read ({spelled(str(error))}): correct the file"
+            f"{path} cannot be read ({printable_excerpt(str(error))}): correct the file"
         ) from error
 
 
@@ -164,8 +166,8 @@ def _flaws(about: About) -> Iterator[str]:
             )
     sizes = [*about.examples.values(), *(answer.examples or 0 for answer in about.answers)]
     for size in sizes:
-        if not 0 <= size < MOST_EXAMPLES:
-            yield f"examples must be 0 or more, and below {MOST_EXAMPLES}, got {size}"
+        if not 0 <= size < MAX_EXAMPLES:
+            yield f"examples must be 0 or more, and below {MAX_EXAMPLES}, got {size}"
 
 
 def _named_once(about: About) -> Iterator[tuple[str, Iterable[str]]]:

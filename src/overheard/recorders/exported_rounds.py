@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from overheard.archive.spelled import spelled
+from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import TranscriptError
-from overheard.core.parties import SHADOW, Party, party
+from overheard.core.parties import SHADOW_PREFIX, Party, parse_party
 from overheard.recorders.exported_weights import SUFFIXES
 
 GLOBAL = "global"
@@ -16,7 +16,7 @@ GLOBAL = "global"
 
 ABOUT = ("about.toml", "about.json")
 
-TAKEN = frozenset({"server", "cohort", "aggregate", SHADOW})
+TAKEN = frozenset({"server", "cohort", "aggregate", SHADOW_PREFIX})
 """Names that are reserved for other parties than clients."""
 
 PICKLED = frozenset({".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin", ".joblib", ".npy"})
@@ -141,9 +141,9 @@ def client_called(name: str, place: Path) -> Party:
             f"{_told(place)}: {short!r} is a reserved name and cannot be a client's: rename it"
         )
     try:
-        return party(f"client/{short}")
+        return parse_party(f"client/{short}")
     except ValueError as error:
-        raise TranscriptError(f"{_told(place)}: {spelled(str(error))}") from error
+        raise TranscriptError(f"{_told(place)}: {printable_excerpt(str(error))}") from error
 
 
 def in_order(client: Party) -> tuple[tuple[int, str], ...]:
@@ -180,4 +180,4 @@ def _refuse_other_files(entry: Path) -> None:
 
 
 def _told(path: Path) -> str:
-    return spelled(str(path))
+    return printable_excerpt(str(path))

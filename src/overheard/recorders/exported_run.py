@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from overheard.archive.spelled import spelled
-from overheard.archive.weights import Shapes, shapes_of
+from overheard.archive.excerpt import printable_excerpt
+from overheard.archive.weights import Shapes, tensor_shapes
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import NO_METRICS
 from overheard.core.parties import Party
@@ -254,14 +254,14 @@ def _tensors(
 ) -> tuple[Shapes, tuple[str, ...]]:
     """Return the shapes of the model's tensors in its order, and the names of all others."""
     exported = read_exported(model, folder)
-    shapes = shapes_of(exported.weights)
+    shapes = tensor_shapes(exported.weights)
     if about.tensors is None:
         return shapes, exported.left_out
     unknown = [name for name in about.tensors if name not in shapes]
     if unknown or not about.tensors:
         raise TranscriptError(
-            f"{place}: tensors names {spelled(', '.join(unknown)) or 'none'}, but {model} "
-            f"contains {spelled(', '.join(shapes))}: name some of these"
+            f"{place}: tensors names {printable_excerpt(', '.join(unknown)) or 'none'}, but {model} "
+            f"contains {printable_excerpt(', '.join(shapes))}: name some of these"
         )
     rest = tuple(name for name in shapes if name not in about.tensors)
     return {name: shapes[name] for name in about.tensors}, (*exported.left_out, *rest)

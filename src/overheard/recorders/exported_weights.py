@@ -11,10 +11,16 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from overheard.archive.layout import size_inside
-from overheard.archive.npz import ZIP_FAILURES, ArrayHeader, is_bomb, read_content, read_header
-from overheard.archive.spelled import spelled
-from overheard.archive.weights import Shapes, flaw_of
+from overheard.archive.excerpt import printable_excerpt
+from overheard.archive.layout import checked_file_size
+from overheard.archive.npz import (
+    ZIP_FAILURES,
+    ArrayHeader,
+    is_zip_bomb,
+    read_content,
+    read_header,
+)
+from overheard.archive.weights import Shapes, find_flaw
 from overheard.core.errors import TranscriptError
 
 SUFFIXES = (".safetensors", ".npz")
@@ -62,19 +68,19 @@ def read_exported(
             memory is allocated.
 
     """
-    size_inside(path, folder)
+    checked_file_size(path, folder)
     try:
         read = _safetensors if path.suffix == ".safetensors" else _npz
         exported = read(path, shapes, left_out)
     except (*ZIP_FAILURES, SafetensorError) as error:
         raise TranscriptError(
-            f"{path} cannot be read ({spelled(str(error) or type(error).__name__)}): export it "
+            f"{path} cannot be read ({printable_excerpt(str(error) or type(error).__name__)}): export it "
             "again"
         ) from error
     if not exported.weights:
         raise TranscriptError(f"{path} has no floating-point tensor: export the weights")
     for name, tensor in exported.weights.items():
-        flaw = flaw_of(tensor)
+        flaw = find_flaw(tensor)
         if flaw:
             raise TranscriptError(
                 f"{path}: {name!r} {flaw}: export it again, or remove the file, so that the "
@@ -144,9 +150,9 @@ def _head(path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInf
             header = read_header(stream.read)
         except ValueError as error:
             raise ValueError(f"{name!r}: {error}") from error
-    if not _NUMBERS.fullmatch(header.kind):
-        raise _no_weights(path, name, header.kind)
-    kind = np.dtype(header.kind)
+    if not _NUMBERS.fullmatch(header.dtype):
+        raise _no_weights(path, name, header.dtype)
+    kind = np.dtype(header.dtype)
     if header.start + header.count * kind.itemsize != entry.file_size:
         raise ValueError(f"the length of {name!r} differs from that in its header")
     return _Head(entry, kind, header)
@@ -167,7 +173,7 @@ def _refuse_names(
     for name in found:
         if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
             raise TranscriptError(
-                f"{path}: {spelled(repr(name))} is no valid name of a tensor: use 1 to "
+                f"{path}: {printable_excerpt(repr(name))} is no valid name of a tensor: use 1 to "
                 f"{LONGEST_NAME} printable characters"
             )
     if shapes is None:
@@ -177,15 +183,15 @@ def _refuse_names(
     if missing or extra:
         raise TranscriptError(
             f"{path} has other tensors than the model of the first round: missing "
-            f"{spelled(', '.join(missing)) or 'none'}, extra "
-            f"{spelled(', '.join(extra)) or 'none'}: export the same tensors of every model"
+            f"{printable_excerpt(', '.join(missing)) or 'none'}, extra "
+            f"{printable_excerpt(', '.join(extra)) or 'none'}: export the same tensors of every model"
         )
 
 
 def _refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes | None) -> None:
     if shapes is not None and shape != shapes[name]:
         raise TranscriptError(
-            f"{path}: {name!r} has shape {spelled(str(shape))}, but {shapes[name]} in the "
+            f"{path}: {name!r} has shape {printable_excerpt(str(shape))}, but {shapes[name]} in the "
             "broadcast model: export replies to the model of the same round"
         )
 
@@ -193,7 +199,7 @@ def _refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes 
 def _refuse_bomb(path: Path, heads: Mapping[str, _Head]) -> None:
     size = path.stat().st_size
     unpacked = sum(head.entry.file_size for head in heads.values())
-    if is_bomb(unpacked, size):
+    if is_zip_bomb(unpacked, size):
         raise TranscriptError(
             f"{path} has {size} bytes and unpacks to {unpacked}: if that is your model, save "
             "it with numpy.savez, not savez_compressed"
@@ -202,6 +208,6 @@ def _refuse_bomb(path: Path, heads: Mapping[str, _Head]) -> None:
 
 def _no_weights(path: Path, name: str, kind: str) -> TranscriptError:
     return TranscriptError(
-        f"{path}: {name!r} has dtype {spelled(kind)}, not floating-point numbers of 16 to 64 "
+        f"{path}: {name!r} has dtype {printable_excerpt(kind)}, not floating-point numbers of 16 to 64 "
         "bits: export it as float32 (Python objects are never unpickled)"
     )

@@ -11,10 +11,10 @@ from flwr.app import Context, Message
 from flwr.clientapp.typing import ClientAppCallable, Mod
 
 from overheard.archive.layout import (
-    committed_rounds,
-    is_there,
+    count_committed_rounds,
     manifest_path,
     messages_path,
+    path_exists,
     transcript_folder,
 )
 from overheard.archive.manifest import read_manifest
@@ -125,7 +125,7 @@ class _Note:
 
     def _go_on(self, rounds: FlowerRounds, parts: Parts) -> None:
         """Reopen the last round if it has this model and no update yet."""
-        count = committed_rounds(self._folder)
+        count = count_committed_rounds(self._folder)
         if not count:
             return
         messages = read_round(self._folder, count - 1)
@@ -150,6 +150,6 @@ class _Note:
 
 def _left_out(folder: Path) -> tuple[str, ...]:
     """Return the names of the tensors that the transcript omits."""
-    if not is_there(manifest_path(transcript_folder(folder))):
+    if not path_exists(manifest_path(transcript_folder(folder))):
         return ()
     return read_manifest(folder).left_out

@@ -11,7 +11,14 @@ from typing import final
 from flwr.app import Message, MessageType, Metadata
 from flwr.common.constant import ErrorCode
 
-from overheard.core.messages import Body, Broadcast, Evaluation, Missing, Times, Update
+from overheard.core.messages import (
+    Broadcast,
+    Evaluation,
+    MessageBody,
+    MissingReply,
+    Timestamps,
+    Update,
+)
 from overheard.core.messages import Message as TranscriptMessage
 from overheard.core.parties import SERVER, Party, client
 from overheard.recorders.flower_arrays import Decoder, Parts, parts_of, size_of
@@ -83,7 +90,7 @@ class FlowerRounds:
         for message in messages:
             old_body = message.body
             if isinstance(old_body, Broadcast):
-                body: Callable[[], Body] = partial(
+                body: Callable[[], MessageBody] = partial(
                     _broadcast, self._decoder, parts, old_body.config
                 )
             else:
@@ -127,7 +134,7 @@ class FlowerRounds:
         self.announce()
         for request in self._open.waiting:
             self._scribe.say(
-                request.node, _TO_SERVER, partial(Missing, f"no answer to {request.kind}")
+                request.node, _TO_SERVER, partial(MissingReply, f"no answer to {request.kind}")
             )
         self._open.end()
         self._scribe.commit()
@@ -175,22 +182,22 @@ class FlowerRounds:
             SERVER,
             frozenset(request.node for request in requests),
             partial(_broadcast, self._decoder, begun.parts, first.config),
-            times=Times(_seconds(first.metadata)),
+            times=Timestamps(_seconds(first.metadata)),
         )
 
     def _answer(self, request: "_Asked", reply: Message, received: float) -> None:
-        def write(body: Callable[[], Body], size: int = 0) -> None:
-            times = Times(_seconds(reply.metadata), received)
+        def write(body: Callable[[], MessageBody], size: int = 0) -> None:
+            times = Timestamps(_seconds(reply.metadata), received)
             self._scribe.say(request.node, _TO_SERVER, body, times=times, size=size)
 
         if reply.has_error():
-            return write(partial(Missing, self._reason(request, reply)))
+            return write(partial(MissingReply, self._reason(request, reply)))
         try:
             metadata, sent = told_in(reply.content, self._sizes), parts_of(reply.content)
         # Any error here comes from the sender's content.
         except Exception as error:
             return write(
-                partial(Missing, f"not recorded: {type(error).__name__} at reading it")
+                partial(MissingReply, f"not recorded: {type(error).__name__} at reading it")
             )
         if metadata.unrecorded:
             self._warn(

@@ -8,13 +8,13 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
+from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.manifest import Manifest
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import OpenRound, Recorder
-from overheard.archive.spelled import spelled
-from overheard.archive.weights import shapes_of
+from overheard.archive.weights import tensor_shapes
 from overheard.core.errors import OutputError, TranscriptError
-from overheard.core.messages import Broadcast, Message, Missing, Update, Weights
+from overheard.core.messages import Broadcast, Message, MissingReply, Update, Weights
 from overheard.core.parties import SERVER, Party
 from overheard.recorders.exported_run import (
     ExportedPart,
@@ -76,14 +76,14 @@ def import_recording(
     _refuse_nested(folder, out)
     run = exported_run(folder)
     recorder = Recorder(out, _manifest(run))
-    done, ticker = recorder.committed(), _Ticker(on_file, run.messages)
+    done, ticker = recorder.committed_rounds(), _Ticker(on_file, run.messages)
     if done > len(run.rounds):
         raise _another_import(out, f"it has {done} rounds")
     for index in range(done):
         _refuse_another_import(run, index, kind, out)
         ticker.tick(f"round {index}", 1 + len(run.round(index).parts))
     for index in range(done, len(run.rounds)):
-        with recorder.round() as open_round:
+        with recorder.open_round() as open_round:
             _say(run, index, kind, open_round, ticker)
     answered = len(run.rounds) - run.is_closed
     return Imported(answered, len(run.clients), run.updates, run.missing, run.left_out)
@@ -104,7 +104,9 @@ def _manifest(run: ExportedRun) -> Manifest:
             left_out=run.left_out,
         )
     except ValueError as error:
-        raise TranscriptError(f"{run.place}: {spelled(str(error))}: correct it") from error
+        raise TranscriptError(
+            f"{run.place}: {printable_excerpt(str(error))}: correct it"
+        ) from error
 
 
 def _say(
@@ -112,15 +114,15 @@ def _say(
 ) -> None:
     exported = run.round(index)
     start = _model(run, exported)
-    open_round.send(Message(index, SERVER, exported.readers, Broadcast(start)))
+    open_round.record(Message(index, SERVER, exported.readers, Broadcast(start)))
     ticker.tick(f"round {exported.number}")
     for answer in exported.parts:
         message = Message(index, answer.who, TO_SERVER, _body(run, answer, kind, start))
         try:
-            open_round.send(message)
+            open_round.record(message)
         except ValueError as error:
             raise TranscriptError(
-                f"{answer.path}: {spelled(str(error))}: export it again, and check that it "
+                f"{answer.path}: {printable_excerpt(str(error))}: export it again, and check that it "
                 f"contains {kind}"
             ) from error
         ticker.tick(f"round {exported.number}")
@@ -132,9 +134,9 @@ def _model(run: ExportedRun, exported: ExportedRound) -> Weights:
 
 def _body(
     run: ExportedRun, answer: ExportedPart, kind: Kind, start: Weights
-) -> Update | Missing:
+) -> Update | MissingReply:
     if answer.path is None:
-        return Missing(answer.missing)
+        return MissingReply(answer.missing)
     delta = read_exported(answer.path, run.folder, run.shapes, run.left_out).weights
     if kind == "weights":
         delta = {name: _wide(tensor) - _wide(start[name]) for name, tensor in delta.items()}
@@ -180,7 +182,7 @@ InClear = tuple[Party, str | None, int | None, Mapping[str, float]]
 
 def _in_clear(message: Message) -> InClear:
     body = message.body
-    if isinstance(body, Missing):
+    if isinstance(body, MissingReply):
         return message.sender, body.reason, None, {}
     assert isinstance(body, Update), "an import writes nothing else"
     return message.sender, None, body.examples, body.metrics
@@ -192,7 +194,7 @@ def _announced(answer: ExportedPart) -> InClear:
 
 
 def _are_equal(stored: Weights, weights: Weights) -> bool:
-    return shapes_of(stored) == shapes_of(weights) and all(
+    return tensor_shapes(stored) == tensor_shapes(weights) and all(
         torch.equal(stored[name], tensor.float()) for name, tensor in weights.items()
     )
 

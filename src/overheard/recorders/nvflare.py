@@ -19,7 +19,7 @@ from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 from pydantic import TypeAdapter
 
-from overheard.archive.spelled import spelled
+from overheard.archive.excerpt import printable_excerpt
 from overheard.core.parties import SERVER, Party
 from overheard.recorders.facts import Facts
 from overheard.recorders.nvflare_contents import STEPS
@@ -282,5 +282,5 @@ class _Ear:
         # No error may reach the run.
         except Exception as error:
             self._has_failed = True
-            why = spelled(str(error)) or type(error).__name__
+            why = printable_excerpt(str(error)) or type(error).__name__
             _LOG.warning("overheard: the recording stops here, the run continues: %s", why)

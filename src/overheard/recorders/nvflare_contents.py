@@ -15,8 +15,15 @@ from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.shareable import ReservedHeaderKey, Shareable
 from torch import Tensor
 
-from overheard.archive.spelled import spelled
-from overheard.core.messages import Body, Broadcast, Evaluation, Missing, Update, Weights
+from overheard.archive.excerpt import printable_excerpt
+from overheard.core.messages import (
+    Broadcast,
+    Evaluation,
+    MessageBody,
+    MissingReply,
+    Update,
+    Weights,
+)
 
 STEPS = str(MetaKey.NUM_STEPS_CURRENT_ROUND)
 """Metadata key of a site's weight in FedAvg."""
@@ -69,7 +76,7 @@ class SiteAnswer:
 
     """
 
-    body: Callable[[Weights | None], Body]
+    body: Callable[[Weights | None], MessageBody]
     size: int = 0
 
 
@@ -96,10 +103,12 @@ def weights_in(task: Shareable) -> Mapping[str, object]:
     return dict(dxo.data)
 
 
-def broadcast(weights: Copied | None, config: Mapping[str, str]) -> Body:
+def broadcast(weights: Copied | None, config: Mapping[str, str]) -> MessageBody:
     """Make the broadcast of a global model; a missing message if it cannot be read."""
     if weights is None:
-        return Missing("not recorded: the task's weights cannot be read (none, or encrypted)")
+        return MissingReply(
+            "not recorded: the task's weights cannot be read (none, or encrypted)"
+        )
     return Broadcast(weights.read(), config)
 
 
@@ -132,10 +141,10 @@ def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteA
     """
     code = result.get_return_code(ReturnCode.OK)
     if code != ReturnCode.OK:
-        return SiteAnswer(lambda _: Missing(_reason(code, keep_error_texts)))
+        return SiteAnswer(lambda _: MissingReply(_reason(code, keep_error_texts)))
     dxo = _dxo(result)
     if dxo is None:
-        return SiteAnswer(lambda _: Missing("not recorded: the answer is no DXO"))
+        return SiteAnswer(lambda _: MissingReply("not recorded: the answer is no DXO"))
     examples = _examples(_metadata(dxo).get(sizes)) if sizes else None
     other_metadata = {name: value for name, value in _metadata(dxo).items() if name != sizes}
     metrics = dict(_few(_numbers(other_metadata, "", DEEPEST)))
@@ -145,13 +154,15 @@ def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteA
         )
         return SiteAnswer(lambda _: evaluation)
     if dxo.data_kind not in (DataKind.WEIGHTS, DataKind.WEIGHT_DIFF):
-        kind = spelled(str(dxo.data_kind))[:40]
-        return SiteAnswer(lambda _: Missing(f"not recorded: it is data of the kind {kind!r}"))
+        kind = printable_excerpt(str(dxo.data_kind))[:40]
+        return SiteAnswer(
+            lambda _: MissingReply(f"not recorded: it is data of the kind {kind!r}")
+        )
     try:
         weights = copied(dxo.data)
     except UnreadableError as error:
         reason = f"not recorded: {error}"
-        return SiteAnswer(lambda _: Missing(reason))
+        return SiteAnswer(lambda _: MissingReply(reason))
     is_difference = dxo.data_kind == DataKind.WEIGHT_DIFF
     return SiteAnswer(partial(_update, weights, is_difference, examples, metrics), weights.size)
 
@@ -162,9 +173,9 @@ def _update(
     examples: int | None,
     metrics: Mapping[str, float],
     sent: Weights | None,
-) -> Body:
+) -> MessageBody:
     if sent is None:
-        return Missing("not recorded: it answers a task that brought no weights")
+        return MissingReply("not recorded: it answers a task that brought no weights")
     local = weights.read()
     try:
         delta = {
@@ -173,7 +184,7 @@ def _update(
             if start.is_floating_point()
         }
     except UnreadableError as error:
-        return Missing(f"not recorded: {error}")
+        return MissingReply(f"not recorded: {error}")
     return Update(delta, examples, metrics)
 
 
@@ -183,7 +194,7 @@ def _difference(name: str, local: Tensor | None, start: Tensor, is_difference: b
         return torch.zeros_like(start)
     if local.shape != start.shape:
         raise UnreadableError(
-            f"{spelled(name)!r} has shape {tuple(local.shape)}, but {tuple(start.shape)} in "
+            f"{printable_excerpt(name)!r} has shape {tuple(local.shape)}, but {tuple(start.shape)} in "
             "the broadcast"
         )
     return local if is_difference else local - start
@@ -254,7 +265,9 @@ def _few(numbers: Iterator[tuple[str, float]]) -> Iterator[tuple[str, float]]:
 
 def _text(value: object) -> str:
     """Format a plain value as JSON, on one line and with limited length."""
-    return spelled(value if isinstance(value, str) else json.dumps(_plain(value, DEEPEST)))
+    return printable_excerpt(
+        value if isinstance(value, str) else json.dumps(_plain(value, DEEPEST))
+    )
 
 
 def _plain(value: object, depth: int) -> object:
@@ -275,5 +288,5 @@ def _reason(code: object, keep_error_texts: bool) -> str:
     """Return the return code if it is one of NVFlare's, as a site may send any text."""
     known = {value for name, value in vars(ReturnCode).items() if not name.startswith("_")}
     if keep_error_texts or code in known:
-        return f"return code {spelled(str(code))}"
+        return f"return code {printable_excerpt(str(code))}"
     return "a return code that is not NVFlare's (its text was omitted)"

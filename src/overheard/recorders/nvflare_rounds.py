@@ -13,8 +13,8 @@ from nvflare.apis.shareable import Shareable
 from nvflare.app_common.app_constant import AppConstants
 from torch import Tensor
 
-from overheard.core.messages import Body, Broadcast, Missing, Times, Weights
-from overheard.core.parties import SERVER, Party, party
+from overheard.core.messages import Broadcast, MessageBody, MissingReply, Timestamps, Weights
+from overheard.core.parties import SERVER, Party, parse_party
 from overheard.recorders.nvflare_contents import (
     Copied,
     SiteAnswer,
@@ -42,11 +42,11 @@ def site(name: object) -> Party:
     """
     try:
         if "/" not in str(name):
-            return party(f"client/{name}")
+            return parse_party(f"client/{name}")
     except ValueError:
         pass
     digest = blake2b(str(name).encode(errors="replace"), digest_size=4).hexdigest()
-    return party(f"client/renamed-{digest}")
+    return parse_party(f"client/renamed-{digest}")
 
 
 @final
@@ -216,7 +216,7 @@ class NvflareRounds:
                         SERVER,
                         frozenset(),
                         lambda: Broadcast(closing.read()),
-                        times=Times(),
+                        times=Timestamps(),
                         size=closing.size,
                     )
             self._round = self._final = None
@@ -228,7 +228,9 @@ class NvflareRounds:
         # Whatever a site sends, it must not end the recording of the others.
         except Exception as error:
             kind = type(error).__name__
-            return SiteAnswer(lambda _: Missing(f"not recorded: it cannot be read ({kind})"))
+            return SiteAnswer(
+                lambda _: MissingReply(f"not recorded: it cannot be read ({kind})")
+            )
 
     def _is_new_round(self, current: _Round, number: int | None, client: Party) -> bool:
         if number is not None or current.number is not None:
@@ -260,7 +262,7 @@ class NvflareRounds:
         # In the order of the tasks.
         for task in [task for task in current.asked if task in current.open]:
             sender, _ = current.asked[task]
-            self._scribe.say(sender, frozenset({SERVER}), lambda: Missing(NO_ANSWER))
+            self._scribe.say(sender, frozenset({SERVER}), lambda: MissingReply(NO_ANSWER))
         current.open.clear()
         self._scribe.commit()
 
@@ -288,16 +290,16 @@ class NvflareRounds:
             times=self._times(SERVER, model.moment),
         )
 
-    def _times(self, sender: Party, moment: float) -> Times:
-        return Times(sent=moment) if sender == self._seat else Times(received=moment)
+    def _times(self, sender: Party, moment: float) -> Timestamps:
+        return Timestamps(sent=moment) if sender == self._seat else Timestamps(received=moment)
 
 
-def _body(make_body: Callable[[Weights | None], Body], model: _Model) -> Body:
+def _body(make_body: Callable[[Weights | None], MessageBody], model: _Model) -> MessageBody:
     try:
         return make_body(model.sent())
     # As above.
     except Exception as error:
-        return Missing(f"not recorded: it cannot be read ({type(error).__name__})")
+        return MissingReply(f"not recorded: it cannot be read ({type(error).__name__})")
 
 
 def _are_alike(weights: Mapping[str, Tensor], other_weights: Mapping[str, Tensor]) -> bool:

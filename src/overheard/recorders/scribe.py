@@ -11,18 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import final
 
-from overheard.archive.layout import is_there, manifest_path
+from overheard.archive.direct_writer import DirectWriter
+from overheard.archive.layout import manifest_path, path_exists
 from overheard.archive.manifest import Manifest, read_manifest
-from overheard.archive.past_cache import PastCache
 from overheard.archive.recorder import OpenRound, Recorder
 from overheard.core.errors import AuditError
 from overheard.core.messages import (
     Aggregate,
-    Body,
     Broadcast,
     Message,
-    Missing,
-    Times,
+    MessageBody,
+    MissingReply,
+    Timestamps,
     Update,
     Weights,
 )
@@ -93,9 +93,9 @@ class Scribe:
         self,
         sender: Party,
         readers: frozenset[Party],
-        body: Callable[[], Body],
+        body: Callable[[], MessageBody],
         *,
-        times: Times | None = None,
+        times: Timestamps | None = None,
         size: int = 0,
     ) -> None:
         """Write a message of the open round.
@@ -127,7 +127,7 @@ class Scribe:
 def unused(folder: Path) -> Path:
     """Return the folder or, if it has a run, the first free `NAME-2`, `NAME-3`, ..."""
     number, free = 1, folder
-    while is_there(manifest_path(free / "transcript")):
+    while path_exists(manifest_path(free / "transcript")):
         number += 1
         free = folder.with_name(f"{folder.name}-{number}")
     if free != folder:
@@ -225,20 +225,20 @@ class _Desk:
         self,
         sender: Party,
         readers: frozenset[Party],
-        body: Callable[[], Body],
-        times: Times | None,
+        body: Callable[[], MessageBody],
+        times: Timestamps | None,
     ) -> None:
         try:
             content, left_out = _floating(body())
         # The error comes from the content, not from the recording.
         except Exception as error:
-            content, left_out = Missing(f"not recorded: {_told(error)}"), ()
+            content, left_out = MissingReply(f"not recorded: {_told(error)}"), ()
         round_ = self._round(left_out)
         message = Message(self._number(), sender, readers, content, times)
         try:
-            round_.send(message)
+            round_.record(message)
         except ValueError as error:
-            round_.send(replace(message, body=Missing(f"not recorded: {error}")))
+            round_.record(replace(message, body=MissingReply(f"not recorded: {error}")))
 
     def commit(self) -> None:
         if self._said is not None:
@@ -274,18 +274,18 @@ class _Desk:
             )
             if not self._goes_on:
                 self.folder = unused(self.folder)
-            elif is_there(manifest_path(self.folder / "transcript")):
+            elif path_exists(manifest_path(self.folder / "transcript")):
                 # The tensors to omit were determined by the run's first model.
                 stored = read_manifest(self.folder)
                 manifest = replace(manifest, left_out=stored.left_out, parties=stored.parties)
-            self._recorder = Recorder(self.folder, manifest, past_cache=PastCache())
+            self._recorder = Recorder(self.folder, manifest, direct_writer=DirectWriter())
         if self._said is None:
-            self._said = self._open.enter_context(self._recorder.round())
+            self._said = self._open.enter_context(self._recorder.open_round())
         return self._said
 
     def _number(self) -> int:
         assert self._recorder is not None, "a round is open"
-        return self._recorder.committed()
+        return self._recorder.committed_rounds()
 
     def _next(self) -> _Task | None:
         """Return the next call; None when no more calls will come."""
@@ -304,7 +304,7 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _floating(body: Body) -> tuple[Body, tuple[str, ...]]:
+def _floating(body: MessageBody) -> tuple[MessageBody, tuple[str, ...]]:
     """Load a message's tensors, and drop those that are not floating-point."""
     match body:
         case Broadcast():

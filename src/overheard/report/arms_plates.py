@@ -7,7 +7,7 @@ from overheard.drawing.plates import Panel, Plate, Table
 from overheard.findings.exposures import Arm, Case, Exposure, by_threat, headline_row
 from overheard.findings.figures import NO_FIGURE, Measure, beside
 from overheard.findings.names import shown
-from overheard.plans.kinds import measure_of
+from overheard.plans.registries import row_measure
 
 
 def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
@@ -16,7 +16,7 @@ def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
     for title, exposures in by_threat(every).items():
         by_arm = {exposure.arm: exposure.cases for exposure in exposures}
         side = "left" if headline_row(exposures).better == "lower" else "right"
-        measure = measure_of(headline_row(exposures))
+        measure = row_measure(headline_row(exposures))
         plates.append(
             Plate(
                 title,

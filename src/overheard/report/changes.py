@@ -8,7 +8,7 @@ from overheard.findings.costs import costs_of
 from overheard.findings.exposures import Arm, Exposure, bare_arm
 from overheard.findings.figures import digits, percent
 from overheard.findings.names import shown
-from overheard.plans.kinds import measure_of
+from overheard.plans.registries import row_measure
 from overheard.report.question_pages import pages_of
 
 
@@ -83,7 +83,7 @@ def _effect(after: Exposure, before: Exposure | None) -> str:
             why = pages_of(after.question).why_unmeasured()
         return f"not measured, since {why}; this does not show protection."
     old, new = before.cases[0].row, after.cases[0].row
-    measure = measure_of(new)
+    measure = row_measure(new)
     figures = (
         f"{measure.title[0].lower()}{measure.title[1:]} "
         f"{measure.tell(old.value.mean)} without, {measure.tell(new.value.mean)} with"

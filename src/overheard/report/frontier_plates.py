@@ -10,7 +10,7 @@ from overheard.drawing.point_names import NamedDot
 from overheard.findings.exposures import Arm, by_threat, labels_across
 from overheard.findings.figures import BYTES, data_size, digits, largest_unit
 from overheard.findings.names import shown, told_apart
-from overheard.plans.kinds import measure_of
+from overheard.plans.registries import row_measure
 from overheard.report.frontier import FrontierPoint, standings, strongest, unbeaten
 
 STRONGEST = "strongest attack on each arm (bytes sent)"
@@ -120,7 +120,7 @@ def _sent_drawing(title: str, points: Sequence[FrontierPoint], trade: Trade) -> 
 
 def _across(points: Sequence[FrontierPoint]) -> Axis:
     """Return the leakage axis; it is reversed if a lower score means more leakage."""
-    measure, blind = measure_of(points[0].row), _blind(points)
+    measure, blind = row_measure(points[0].row), _blind(points)
     ends = [_read(one) for one in points] + ([] if blind is None else [blind])
     span = max(ends) - min(ends)
     room = max(0.08 * span, (NARROWEST * measure.factor - span) / 2)
@@ -133,7 +133,7 @@ def _across(points: Sequence[FrontierPoint]) -> Axis:
 
 def _read(one: FrontierPoint) -> float:
     """Return the leakage in the unit of the axis."""
-    return measure_of(one.row).factor * one.row.value.mean
+    return row_measure(one.row).factor * one.row.value.mean
 
 
 def _blind(points: Sequence[FrontierPoint]) -> float | None:
@@ -141,7 +141,7 @@ def _blind(points: Sequence[FrontierPoint]) -> float | None:
     row = next((one.row for one in points if one.row.blind is not None), None)
     if row is None or row.blind is None:
         return None
-    return measure_of(row).factor * row.blind
+    return row_measure(row).factor * row.blind
 
 
 def _differ_in_bytes(points: Sequence[FrontierPoint]) -> bool:
@@ -154,7 +154,7 @@ def _unit(points: Sequence[FrontierPoint]) -> tuple[str, float]:
 
 
 def _table(title: str, points: Sequence[FrontierPoint], best: Collection[str]) -> Table:
-    measure = measure_of(points[0].row)
+    measure = row_measure(points[0].row)
     return Table(
         f"{measure.title} against accuracy retained: {title}",
         (

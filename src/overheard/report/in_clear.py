@@ -15,10 +15,10 @@ from overheard.core.messages import (
     DistilledSet,
     Evaluation,
     Message,
-    Missing,
+    MissingReply,
     Update,
 )
-from overheard.core.parties import SERVER, Party, is_shadow
+from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.findings.names import shortened
 
 MOST_NAMES = 8
@@ -182,7 +182,7 @@ def _names(messages: Sequence[Message]) -> Iterator[str]:
         for message in messages
         if isinstance(message.body, Update | DistilledSet | Evaluation)
         and message.sender != SERVER
-        and not is_shadow(message.sender)
+        and not is_shadow_device(message.sender)
     ]
     for message, _ in named:
         rounds[message.sender].add(message.round)
@@ -200,7 +200,9 @@ def _names(messages: Sequence[Message]) -> Iterator[str]:
 
 def _reasons(messages: Sequence[Message]) -> Iterator[str]:
     missing = [
-        (message, message.body) for message in messages if isinstance(message.body, Missing)
+        (message, message.body)
+        for message in messages
+        if isinstance(message.body, MissingReply)
     ]
     if missing:
         reasons = dict.fromkeys(body.reason or "no reason" for _, body in missing)

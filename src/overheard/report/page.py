@@ -11,8 +11,8 @@ from overheard.drawing.sections import (
     Term,
     merge_sections,
 )
-from overheard.epsilon.epsilon import EpsilonLine, epsilon_lines
-from overheard.epsilon.table import epsilon_blocks, epsilon_terms, epsilon_words
+from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
+from overheard.epsilon.table import epsilon_blocks, epsilon_sentences, epsilon_terms
 from overheard.findings.costs import costs_of
 from overheard.findings.exposures import Arm, Exposure, Verdict, arms_asking
 from overheard.findings.figures import (
@@ -73,7 +73,7 @@ class ArmWords:
 
 def page(audit: Audit, every: Sequence[Arm]) -> str:
     """Return the whole report as HTML, with all names and control characters escaped."""
-    epsilons = epsilon_lines(audit)
+    epsilons = epsilon_results(audit)
     question_pages = [pages_of(name) for name in _questions(every)]
     return template("page.html.j2").render(
         title=shown(audit.title),
@@ -87,7 +87,7 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
         side_by_side=arms_plates(every),
         defenses=_defenses(every),
         epsilons=epsilon_blocks(epsilons),
-        broken_claims=epsilon_words(epsilons),
+        broken_claims=epsilon_sentences(epsilons),
         sections=_sections(audit, every),
         claims=_claims(audit, every),
         frontiers=frontier_plates(every),
@@ -139,7 +139,9 @@ def _claims(audit: Audit, every: Sequence[Arm]) -> Sequence[SectionBlock]:
     ]
 
 
-def _terms(question_pages: Sequence[Pages], epsilons: Sequence[EpsilonLine]) -> Sequence[Term]:
+def _terms(
+    question_pages: Sequence[Pages], epsilons: Sequence[EpsilonResult]
+) -> Sequence[Term]:
     """Return every term once: those of all reports and those of the questions."""
     by_question = (term for pages in question_pages for term in pages.terms())
     every = (*TERMS, *by_question, *epsilon_terms(epsilons), *COST_TERMS)

@@ -1,10 +1,10 @@
 """Discovery of the report pages of each question."""
 
-from overheard.core.kind import Kind
+from overheard.core.plugin_registry import PluginRegistry
 from overheard.drawing.pages import Pages, PlainPages
-from overheard.plans.kinds import questions
+from overheard.plans.registries import questions
 
-PAGES = Kind[Pages]("pages", Pages, "overheard.questions", "pages.report")
+PAGES = PluginRegistry[Pages]("pages", Pages, "overheard.questions", "pages.report")
 """The pages of all questions that define their own."""
 
 
@@ -15,4 +15,4 @@ def pages_of(question: str) -> Pages:
         KeyError: if the question is unknown.
 
     """
-    return PAGES.parts().get(question, PlainPages)(questions()[question])
+    return PAGES.plugins().get(question, PlainPages)(questions()[question])

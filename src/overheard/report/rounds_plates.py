@@ -15,7 +15,7 @@ from overheard.findings.exposures import (
 from overheard.findings.figures import NO_FIGURE, SPACE, Measure, percent
 from overheard.findings.names import shown, told_apart
 from overheard.findings.row import Row
-from overheard.plans.kinds import measure_of
+from overheard.plans.registries import row_measure
 from overheard.statistics.estimate import Estimate
 
 ACCURACY = Measure("Accuracy of the global model", f"{SPACE}%", 100.0)
@@ -33,7 +33,7 @@ def rounds_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
 def _rounds_plate(
     title: str, exposures: Sequence[Exposure], measured: Sequence[Exposure]
 ) -> Plate:
-    measure = measure_of(headline_row(exposures))
+    measure = row_measure(headline_row(exposures))
     names = sorted({case.attack for exposure in measured for case in exposure.cases})
     labels = labels_across(measured)
     courses = {

@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from overheard.archive.layout import committed_rounds
+from overheard.archive.layout import count_committed_rounds
 from overheard.archive.manifest import DefenseRecord, Manifest, is_complete, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.core.messages import (
     Aggregate,
-    Body,
     Broadcast,
     DistilledSet,
     Evaluation,
     Message,
-    Missing,
+    MessageBody,
+    MissingReply,
     Update,
 )
 from overheard.core.parties import COHORT, SERVER, Party
@@ -23,13 +23,13 @@ from overheard.findings.names import shortened
 from overheard.report.in_clear import counted, in_clear
 from overheard.report.run_overview import ObserverRow, RunOverview
 
-COLUMNS: dict[str, type[Body]] = {
+COLUMNS: dict[str, type[MessageBody]] = {
     "broadcasts": Broadcast,
     "updates": Update,
     "aggregates": Aggregate,
     "distilled sets": DistilledSet,
     "evaluations": Evaluation,
-    "missing updates": Missing,
+    "missing updates": MissingReply,
 }
 
 SIZES = "example counts"
@@ -72,7 +72,7 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
     )
     yield "recipe", "not recorded" if manifest.recipe is None else repr(manifest.recipe)
     yield from _defenses(manifest)
-    recorded = committed_rounds(folder)
+    recorded = count_committed_rounds(folder)
     if manifest.rounds is None:
         yield "rounds", f"{recorded:,} recorded; the planned number is not recorded"
     else:
@@ -120,10 +120,10 @@ def _mechanism(defense: DefenseRecord) -> str:
 class _Seen:
     """Counts of the messages of each kind that a party can read."""
 
-    kinds: Counter[type[Body]] = field(default_factory=Counter)
+    kinds: Counter[type[MessageBody]] = field(default_factory=Counter)
     sizes: int = 0
 
-    def add(self, body: Body) -> None:
+    def add(self, body: MessageBody) -> None:
         self.kinds[type(body)] += 1
         self.sizes += isinstance(body, Update) and body.examples is not None
 
@@ -181,7 +181,7 @@ def _grouped(rows: dict[Party, Row]) -> Iterator[tuple[str, Row, Row]]:
 
 
 def _who_reads_whom(messages: Sequence[Message]) -> Iterator[str]:
-    kinds: dict[str, type[Body]] = {"updates": Update, "distilled sets": DistilledSet}
+    kinds: dict[str, type[MessageBody]] = {"updates": Update, "distilled sets": DistilledSet}
     is_empty = True
     for name, kind in kinds.items():
         senders = defaultdict[Party, set[Party]](set)

@@ -7,7 +7,7 @@ from math import isfinite
 
 from overheard.core.scorer import Score
 from overheard.epsilon.entry import epsilon_entry
-from overheard.epsilon.epsilon import epsilon_lines
+from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.document import findings_document
 from overheard.findings.exposures import Arm
 from overheard.findings.finding import Audit, Finding
@@ -20,7 +20,7 @@ MOST_NUMBERS = 1000
 
 def as_json(audit: Audit, every: Sequence[Arm]) -> str:
     """Return all results of the audit as one JSON document; NaN and infinity become null."""
-    return findings_document(audit, every, map(epsilon_entry, epsilon_lines(audit)))
+    return findings_document(audit, every, map(epsilon_entry, epsilon_results(audit)))
 
 
 def as_csv(audit: Audit) -> str:
@@ -74,7 +74,7 @@ def _score_cells(score: Score) -> tuple[str | float | None, ...]:
         _inert(score.name),
         score.better,
         _figure(score.value),
-        _figure(score.blind),
+        _figure(score.best_uninformed),
         _figure(score.gain),
         _named(score.blinds),
         _named(score.references),

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from overheard.core.messages import Weights, moved
+from overheard.core.messages import Weights, apply_update
 from overheard.learning.evaluate import logits_of_cohort
 from overheard.simulation.probe import Probe, Scene
 
@@ -29,7 +29,7 @@ class Answers(Probe):
         """Run one forward pass per client over the held-out examples."""
         labels = scene.held_out.labels
         by_class = _averaging(labels, scene.classes)
-        local = (moved(scene.broadcast, delta) for delta in deltas)
+        local = (apply_update(scene.broadcast, delta) for delta in deltas)
         logits = logits_of_cohort(
             scene.build_model, local, scene.held_out.inputs, device=scene.device
         )

@@ -156,7 +156,9 @@ def read_broadcasts(
 def rounds_heard(view: View, target: Party) -> tuple[int, ...]:
     """Return the rounds with an update of the target and a broadcast, in order."""
     with_broadcast = {m.round for m in view.messages if isinstance(m.body, Broadcast)}
-    return tuple(number for number in view.heard(target) if number in with_broadcast)
+    return tuple(
+        number for number in view.rounds_with_updates(target) if number in with_broadcast
+    )
 
 
 def cohort_members(view: View, rounds: Sequence[int]) -> int:

@@ -8,7 +8,7 @@ from typing import final
 
 from torch import Tensor
 
-from overheard.core.means import Means
+from overheard.core.compute_settings import ComputeSettings
 from overheard.core.messages import Weights
 from overheard.learning.workers.job import Bundle, Job, WorkerTask
 from overheard.simulation.job_tensors import broadcast_bundle
@@ -64,7 +64,7 @@ def do_cached(
     what: str,
     jobs: Sequence[CachedJob],
     inputs: JobInputs,
-    means: Means,
+    means: ComputeSettings,
     take: Callable[[int, int, Answer], None],
     answer: Callable[[Mapping[str, Tensor], int], Answer] = whole,
 ) -> None:
@@ -74,7 +74,7 @@ def do_cached(
     once.
 
     Args:
-        what: the description of the jobs for `Means.on_progress`.
+        what: the description of the jobs for `ComputeSettings.on_progress`.
         jobs: ordered so that jobs of one round are consecutive.
         inputs: of all jobs.
         means: with the cache, and where to compute.
@@ -93,7 +93,7 @@ def do_cached(
     for number, job in enumerate(jobs):
         missing = []
         for position, key in enumerate(job.keys):
-            cached = means.shelf.load(key)
+            cached = means.cache.load(key)
             if cached is None:
                 missing.append(position)
             else:
@@ -112,7 +112,7 @@ def do_cached(
             pending_job = pending[finished.number]
             for index, position in enumerate(pending_job.missing):
                 result = answer(finished.tensors, index)
-                means.shelf.save(pending_job.job.keys[position], result)
+                means.cache.save(pending_job.job.keys[position], result)
                 take(pending_job.number, position, result)
             done += 1
             means.on_progress(what, done, len(jobs))

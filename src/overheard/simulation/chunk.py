@@ -82,7 +82,7 @@ def chunks_of(
         PlanError: if a split of the prior cannot be drawn from.
 
     """
-    count = knowledge.means.virtual_clients
+    count = knowledge.compute.virtual_clients
     if members is None:
         label_counts = _counts(knowledge, [sizes] * count, seed)
         clients = [
@@ -117,8 +117,8 @@ def chunks_of(
 def _client(
     number: int, half: int, counts: tuple[int, ...], knowledge: Knowledge, seed: Seed
 ) -> VirtualClient:
-    recipe = int(seed.child("recipe").numpy().integers(len(knowledge.recipes())))
-    return VirtualClient(number, half, recipe, counts, knowledge.prior.resampled)
+    recipe = int(seed.child("recipe").numpy().integers(len(knowledge.candidate_recipes())))
+    return VirtualClient(number, half, recipe, counts, knowledge.prior.with_replacement)
 
 
 def _counts(
@@ -128,7 +128,7 @@ def _counts(
 
     Drawing them for 1,200 clients of 600 examples takes half a second, for every attack.
     """
-    cache, splits = knowledge.means.shelf, knowledge.prior.splits or MIXTURE
+    cache, splits = knowledge.compute.cache, knowledge.prior.splits or MIXTURE
     key = text_key(repr((splits, sizes, knowledge.classes, seed)))
     cached = cache.load(key)
     if cached is not None:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from overheard.core.messages import Weights, moved
+from overheard.core.messages import Weights, apply_update
 from overheard.learning.features import features_of_cohort
 from overheard.learning.initial import fresh
 from overheard.learning.last_layer import LastLayer, last_layer
@@ -53,10 +53,12 @@ class ClassPull(Probe):
         layer = last_layer(fresh(scene.build_model, scene.seed))
         (start_features,) = _features(scene, [scene.broadcast])
         start_gradients = _pulls(start_features, scene.broadcast, layer, scene)
-        local = (moved(scene.broadcast, delta) for delta in deltas)
+        local = (apply_update(scene.broadcast, delta) for delta in deltas)
         rows = []
         for delta, features in zip(deltas, _features(scene, local), strict=True):
-            local_layer = moved(_of_layer(scene.broadcast, layer), _of_layer(delta, layer))
+            local_layer = apply_update(
+                _of_layer(scene.broadcast, layer), _of_layer(delta, layer)
+            )
             mean_gradients = (start_gradients + _pulls(features, local_layer, layer, scene)) / 2
             change = _with_bias(delta, layer)
             products = torch.einsum("kcf,kf->ck", mean_gradients, change)

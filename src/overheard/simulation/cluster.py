@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from overheard.core.errors import PlanError, WorkerError
-from overheard.core.spelled import spelled_out
+from overheard.core.escape import escape_unprintable
 from overheard.learning.threads import cores
 from overheard.learning.workers.job import Bundle, Done, Job, WorkerTask
 
@@ -142,7 +142,7 @@ def _join(ray: Any, address: str) -> None:  # a module without types
             raise PlanError(
                 f"the Ray cluster {address!r} cannot be joined: give the port of its Ray "
                 "Client server, and have ray[client] here in its version of Ray and of Python; "
-                f"{spelled_out(str(error))}"
+                f"{escape_unprintable(str(error))}"
             ) from error
 
 

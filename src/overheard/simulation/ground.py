@@ -75,10 +75,10 @@ def ground_of(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Ground
             f"rounds must be different and have a broadcast each, got {list(rounds)}"
         )
     auxiliary, build_model = knowledge.auxiliary, knowledge.build_model
-    if auxiliary is None or build_model is None or not knowledge.recipes():
-        needs = "; ".join(need.words for need in (AUXILIARY, MODEL, RECIPES))
+    if auxiliary is None or build_model is None or not knowledge.candidate_recipes():
+        needs = "; ".join(need.description for need in (AUXILIARY, MODEL, RECIPES))
         raise NeedsError(f"virtual clients need {needs}: grant the attacker what is missing")
-    seed = knowledge.means.seed.child("bank")
+    seed = knowledge.compute.seed.child("bank")
     weight = last_layer(fresh(build_model, seed)).weight
     outputs = len(broadcasts[rounds[0]][weight])
     if outputs != knowledge.classes:
@@ -94,5 +94,5 @@ def ground_of(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Ground
         knowledge.recipe,
         {number: broadcasts[number] for number in rounds},
         seed,
-        knowledge.means.device,
+        knowledge.compute.device,
     )

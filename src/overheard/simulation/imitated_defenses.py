@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from overheard.core.defense import Defense, Moment
+from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import Update
@@ -52,12 +52,14 @@ class ImitatedDefenses:
             update = defense.on_update(update, self.moment(defense, name))
         return update
 
-    def moment(self, defense: Defense, name: str, background: Examples | None = None) -> Moment:
+    def moment(
+        self, defense: Defense, name: str, background: Examples | None = None
+    ) -> DefenseContext:
         """Return the context in which a defense acts for the party of this name."""
-        return Moment(
+        return DefenseContext(
             self.round,
             Party(name),
             self.seed.child("defense", defense.name, self.round, name),
             background=background,
-            lasting=self.seed.child("lasting", defense.name, name),
+            persistent_seed=self.seed.child("lasting", defense.name, name),
         )

@@ -59,7 +59,7 @@ class Keys:
     ) -> None:
         model = fresh(build_model, seed)
         shapes = [(name, tuple(weight.shape)) for name, weight in model.named_parameters()]
-        settings = (VERSION, knowledge.classes, knowledge.recipe, knowledge.recipes())
+        settings = (VERSION, knowledge.classes, knowledge.recipe, knowledge.candidate_recipes())
         digest = blake2b(digest_size=20)
         _add_text(digest, repr((*settings, knowledge.defenses or (), seed, shapes)))
         _add_text(digest, str(model))

@@ -5,7 +5,7 @@ from typing import final
 
 import torch
 
-from overheard.core.examples import Examples, joined
+from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 from overheard.simulation.augment import augmented
@@ -31,5 +31,5 @@ def pool_of(auxiliary: Examples, parting: Parting, seed: Seed) -> Pool:
         for half, rows in enumerate(parting.halves)
     ]
     first = len(parts[0])
-    examples = joined(parts)
+    examples = concatenate_examples(parts)
     return Pool(examples, (torch.arange(first), torch.arange(first, len(examples))))

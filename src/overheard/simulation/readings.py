@@ -19,7 +19,7 @@ from overheard.simulation.probe import Probe
 from overheard.simulation.read_chunk import ReadChunk
 
 WHAT = "virtual clients"
-"""The description for `Means.on_progress`."""
+"""The description for `ComputeSettings.on_progress`."""
 
 READ = "read"
 """The name of the one tensor that is cached under a key."""
@@ -53,7 +53,7 @@ def readings(
         number, chunk = divmod(job, len(chunks))
         table.enter(probes[probe], rounds[number], chunk, result[READ])
 
-    do_cached(WHAT, jobs, inputs, knowledge.means, add_result, _reading)
+    do_cached(WHAT, jobs, inputs, knowledge.compute, add_result, _reading)
     return table.read
 
 
@@ -97,11 +97,11 @@ def _job(
         chunk,
         ground.classes,
         ground.build_model,
-        knowledge.recipes(),
+        knowledge.candidate_recipes(),
         ground.recipe,
         knowledge.defenses or (),
         ground.seed,
-        knowledge.means.job_device,
+        knowledge.compute.job_device,
         tuple(probes[position] for position in missing),
     )
 

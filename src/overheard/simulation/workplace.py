@@ -6,7 +6,7 @@ from time import perf_counter
 
 import torch
 
-from overheard.core.means import Means
+from overheard.core.compute_settings import ComputeSettings
 from overheard.learning.threads import cores
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import Done, WorkerTask
@@ -14,7 +14,7 @@ from overheard.simulation.cluster import on_cluster
 
 
 def carry_out(
-    tasks: Iterable[WorkerTask], count: int, means: Means
+    tasks: Iterable[WorkerTask], count: int, means: ComputeSettings
 ) -> Generator[Done, None, None]:
     """Run `count` tasks, and yield results as they finish, in any order.
 

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from overheard.core.seeds import Seed
 
-DRAWS = 2000
+BOOTSTRAP_DRAWS = 2000
 """Bootstrap draws: the ends of a 95 % interval then vary by a few hundredths of its width."""
 
-LEVEL = 0.95
+CONFIDENCE_LEVEL = 0.95
 """Level of confidence intervals."""
 
 
@@ -26,11 +26,11 @@ class Estimate:
     high: float | None
 
 
-def estimate(
+def estimate_mean(
     values: NDArray[np.float64],
     clusters: NDArray[np.int64],
     seed: Seed,
-    people: NDArray[np.int64] | None = None,
+    users: NDArray[np.int64] | None = None,
 ) -> Estimate:
     """Estimate the mean of `values` with a two-stage bootstrap interval over `clusters`.
 
@@ -38,20 +38,20 @@ def estimate(
         values: one per target.
         clusters: the run of each target.
         seed: of the bootstrap draws.
-        people: the user of each target. Users are resampled within a run, each with all their
+        users: the user of each target. Users are resampled within a run, each with all their
             targets, as values of one user are correlated; None = one user per target.
 
     """
     mean = float(values.mean())
-    if people is None:
-        people = np.arange(len(values))
-    runs = [_people_of(values, people, clusters == run) for run in np.unique(clusters)]
+    if users is None:
+        users = np.arange(len(values))
+    runs = [_sum_by_user(values, users, clusters == run) for run in np.unique(clusters)]
     if sum(len(run.counts) for run in runs) < 2:
         return Estimate(mean, None, None)
     generator = seed.numpy()
-    sums, counts = np.zeros(DRAWS), np.zeros(DRAWS)
+    sums, counts = np.zeros(BOOTSTRAP_DRAWS), np.zeros(BOOTSTRAP_DRAWS)
     for _ in runs:
-        chosen = generator.integers(0, len(runs), DRAWS)
+        chosen = generator.integers(0, len(runs), BOOTSTRAP_DRAWS)
         for number, run in enumerate(runs):
             is_chosen = chosen == number
             picks = generator.integers(
@@ -59,26 +59,26 @@ def estimate(
             )
             sums[is_chosen] += run.sums[picks].sum(1)  # (draws,)
             counts[is_chosen] += run.counts[picks].sum(1)
-    return interval(mean, sums / counts)
+    return bootstrap_interval(mean, sums / counts)
 
 
-def interval(mean: float, draws: NDArray[np.float64]) -> Estimate:
+def bootstrap_interval(mean: float, draws: NDArray[np.float64]) -> Estimate:
     """Return the estimate with the percentile interval of its bootstrap draws."""
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(draws, [(1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2])
     return Estimate(mean, float(low), float(high))
 
 
 @dataclass(frozen=True, slots=True)
-class _People:
+class _UserSums:
     """Sum and number of the values of each user in a run."""
 
     sums: NDArray[np.float64]
     counts: NDArray[np.int64]
 
 
-def _people_of(
+def _sum_by_user(
     values: NDArray[np.float64], users: NDArray[np.int64], in_run: NDArray[np.bool_]
-) -> _People:
+) -> _UserSums:
     _, index = np.unique(users[in_run], return_inverse=True)
     sums = np.bincount(index, values[in_run]).astype(np.float64)
-    return _People(sums, np.bincount(index))
+    return _UserSums(sums, np.bincount(index))

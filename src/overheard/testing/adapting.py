@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from overheard.core.defense import Training, TrainingPart
+from overheard.core.defense import LocalTraining, TrainingPart
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER
 from overheard.core.recipe import Recipe
@@ -23,18 +23,18 @@ def learns_behind_known_defenses_as_it_says(trial: Trial) -> None:
     """Check that known defenses change the claims if and only if the attack trains clients."""
     attack = trial.attack
     changes = _changes(trial, replace(trial.world.knowledge, defenses=KNOWN))
-    match attack.rehearsal():
+    match attack.training_source():
         case "virtual clients" | "known users":
             require(
                 changes,
-                f"{attack.name} declares that it trains {attack.rehearsal()}, but its claims "
+                f"{attack.name} declares that it trains {attack.training_source()}, but its claims "
                 "do not change with known defenses of data and updates: apply "
                 "`knowledge.defenses` in its training, or declare another `rehearsal`",
             )
         case "shadow devices" | "none":
             require(
                 not changes,
-                f"{attack.name} declares `rehearsal` {attack.rehearsal()!r}, but its claims "
+                f"{attack.name} declares `rehearsal` {attack.training_source()!r}, but its claims "
                 "change with `knowledge.defenses`: declare 'virtual clients' or 'known users'",
             )
 
@@ -45,11 +45,11 @@ def uses_the_training_as_it_says(trial: Trial) -> None:
     Attacks that train clients always depend on them, and are not checked.
     """
     attack, knowledge = trial.attack, trial.world.knowledge
-    if attack.rehearsal() != "none":
+    if attack.training_source() != "none":
         return
     for part, change in _TRAININGS.items():
         changes = _changes(trial, change(knowledge))
-        if part in attack.uses_training():
+        if part in attack.used_training_parts():
             require(
                 changes,
                 f"{attack.name} declares that it uses the {part} of the training, but its "
@@ -77,14 +77,16 @@ def _with_dropout(knowledge: Knowledge) -> Knowledge:
     if knowledge.build_model is None:
         return knowledge
     recipe = knowledge.recipe or Recipe(rate=0.1, epochs=1, batch=8)
-    dropped = Dropout().on_training(Training(knowledge.build_model, recipe))
+    dropped = Dropout().on_training(LocalTraining(knowledge.build_model, recipe))
     return replace(knowledge, build_model=dropped.build_model)
 
 
 def _with_smoothed_labels(knowledge: Knowledge) -> Knowledge:
     if knowledge.build_model is None or knowledge.recipe is None:
         return knowledge
-    smoothed = LabelSmoothing().on_training(Training(knowledge.build_model, knowledge.recipe))
+    smoothed = LabelSmoothing().on_training(
+        LocalTraining(knowledge.build_model, knowledge.recipe)
+    )
     return replace(knowledge, recipe=smoothed.recipe)
 
 

@@ -51,7 +51,7 @@ def check_attack(
     """
     keeps_apart_from_the_truth(attack)
     trial = trial_of(attack, scorer, leaky, silent)
-    for check in attack_checks(attack.answers):
+    for check in attack_checks(attack.claim_type):
         check(trial)
 
 
@@ -94,8 +94,8 @@ def answers_a_question_that_a_scorer_knows(trial: Trial) -> None:
     """Check that there is a scorer for its claims."""
     attack = trial.attack
     require(
-        trial.scorer is not None and trial.scorer.claim is attack.answers,
-        f"{attack.name} claims {attack.answers.__name__}, but no scorer takes such claims: "
+        trial.scorer is not None and trial.scorer.claim_type is attack.claim_type,
+        f"{attack.name} claims {attack.claim_type.__name__}, but no scorer takes such claims: "
         "pass the scorer, or install the package that has it",
     )
 
@@ -148,7 +148,7 @@ def is_refused_with_the_name_of_each_missing_need(trial: Trial) -> None:
     # Without any update, broadcasts are not reported as missing. An unknown loss may be the
     # cross-entropy. Needs of other packages have their own checks.
     expected = attack.needs & set(NEEDS) - {BROADCASTS, CROSS_ENTROPY}
-    missing = [need.words for need in expected if need.words not in message]
+    missing = [need.description for need in expected if need.description not in message]
     require(attack.name in message, f"{attack.name}: the refusal does not name it: {message}")
     require(not missing, f"{attack.name}: the refusal does not name {missing}: {message}")
 

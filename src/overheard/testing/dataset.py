@@ -43,7 +43,7 @@ def examples_fit_the_task(dataset: Dataset) -> None:
         require(examples.inputs.dtype == wanted, f"{part} inputs must be {wanted}")
         if task.classes < MANY:
             # Every label must occur in the training and in the test part.
-            rarest = int(examples.counts(task.classes).min())
+            rarest = int(examples.label_counts(task.classes).min())
             require(rarest > 0, f"a label has no example in the {part} part")
     if task.vocabulary is not None:
         largest = int(dataset.train.inputs.max())

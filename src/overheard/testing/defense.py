@@ -7,7 +7,15 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 
-from overheard.core.defense import Defense, Former, Moment, Run, Site, Training, TrainingPart
+from overheard.core.defense import (
+    Defense,
+    DefenseContext,
+    LocalTraining,
+    PreviousData,
+    RunParameters,
+    Site,
+    TrainingPart,
+)
 from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import SERVER, Party, client
@@ -59,7 +67,7 @@ def acts_somewhere(defense: Defense) -> None:
 
 def changes_of_the_training_what_it_says(defense: Defense) -> None:
     """Check that `changes_training` names exactly what `on_training` changes."""
-    before = Training(build_model, Recipe(rate=0.1, epochs=1, batch=2))
+    before = LocalTraining(build_model, Recipe(rate=0.1, epochs=1, batch=2))
     after = defense.on_training(before)
     same = replace(
         after.recipe, loss=before.recipe.loss, label_smoothing=before.recipe.label_smoothing
@@ -80,7 +88,7 @@ def changes_of_the_training_what_it_says(defense: Defense) -> None:
 def hands_back_the_same_object_where_it_does_not_act(defense: Defense) -> None:
     """Check that hooks which are not overridden return the same object."""
     data = Examples(torch.zeros(2, 4), torch.tensor([0, 1]))
-    training = Training(build_model, Recipe(rate=0.1, epochs=1, batch=2))
+    training = LocalTraining(build_model, Recipe(rate=0.1, epochs=1, batch=2))
     update = Update(delta(), examples=2)
     aggregate = Aggregate(delta(), frozenset({client(0), client(1)}), examples=4)
     are_same_objects = (
@@ -88,7 +96,7 @@ def hands_back_the_same_object_where_it_does_not_act(defense: Defense) -> None:
         _acts(defense, "on_training") or defense.on_training(training) is training,
         _acts(defense, "on_update") or defense.on_update(update, moment(0)) is update,
         _acts(defense, "on_aggregate")
-        or defense.on_aggregate(aggregate, Moment(3, SERVER, Seed(0))) is aggregate,
+        or defense.on_aggregate(aggregate, DefenseContext(3, SERVER, Seed(0))) is aggregate,
     )
     for hook, is_same_object in zip(HOOKS, are_same_objects, strict=True):
         require(is_same_object, f"{defense.name}.{hook} copies what it does not change")
@@ -197,7 +205,7 @@ def keeps_the_form_of_an_update(defense: Defense) -> None:
 
 def keeps_the_parameters_of_a_model(defense: Defense) -> None:
     """Check that a defended model has the same parameters, and no buffers."""
-    training = Training(build_model, Recipe(rate=0.1, epochs=1, batch=2))
+    training = LocalTraining(build_model, Recipe(rate=0.1, epochs=1, batch=2))
     defended = defense.on_training(training).build_model()
     require(
         _shapes(defended) == _shapes(build_model()),
@@ -211,7 +219,7 @@ def keeps_the_parameters_of_a_model(defense: Defense) -> None:
 
 def promises_in_one_sentence(defense: Defense) -> None:
     """Check that its promise is one line and includes all that its epsilon depends on."""
-    promise = defense.promise(Run(rounds=3, participation=0.5))
+    promise = defense.promise(RunParameters(rounds=3, participation=0.5))
     require(promise.strip(), f"{defense.name}: its promise is empty: write 'no ...'")
     require("\n" not in promise, f"{defense.name}: its promise has more than one line")
     if "epsilon" in promise and "no formal promise" not in promise:
@@ -269,15 +277,17 @@ def held() -> Examples:
     )
 
 
-def moment(seed: int) -> Moment:
+def moment(seed: int) -> DefenseContext:
     """Return the context of a client in round 3."""
-    return Moment(3, client(1), Seed(seed), background=public(), lasting=Seed(seed).child("l"))
+    return DefenseContext(
+        3, client(1), Seed(seed), background=public(), persistent_seed=Seed(seed).child("l")
+    )
 
 
-def exchanged(seed: int) -> Moment:
+def exchanged(seed: int) -> DefenseContext:
     """Return the context of a client in round 3 whose examples were replaced in round 2."""
     old_examples = Examples(torch.ones(9, 4), torch.full((9,), 2))
-    return replace(moment(seed), former=Former(old_examples, 2))
+    return replace(moment(seed), previous_data=PreviousData(old_examples, 2))
 
 
 def _acts(defense: Defense, hook: str) -> bool:

@@ -60,7 +60,7 @@ def relabels_its_shares_with_the_classes(trial: Trial) -> None:
     """Check that permuting the classes merely permutes its claims."""
     if trial.leaky[0] is not skewed():
         return
-    if not trial.attack.orderless:
+    if not trial.attack.is_label_equivariant:
         # A permutation changes its networks, which must find the leak all the same.
         gain = mean_gain(trial, relabelled())
         require(gain > 0.1, _tells(trial, gain, "more than 0.1 where classes are permuted"))
@@ -127,7 +127,7 @@ def moves_no_evidence_with_the_numbers_of_classes(trial: Trial) -> None:
     """Check that permuting the classes does not change its statistic."""
     if trial.leaky[0] is not shifting()[0]:
         return
-    if not trial.attack.orderless:
+    if not trial.attack.is_label_equivariant:
         # A permutation changes its virtual clients, which must reveal the shift as well.
         share = _share_of_peaks(trial, renumbered_shifts())
         require(
@@ -171,7 +171,7 @@ def finds_no_records_that_nobody_saw(trial: Trial) -> None:
 
 def speaks_of_every_record(trial: Trial) -> None:
     """Check that it has a score for every candidate record."""
-    candidates = trial.world.knowledge.candidates
+    candidates = trial.world.knowledge.candidate_records
     assert candidates is not None
     for claim in _all(trial, trial.world, Membership):
         require(
@@ -196,7 +196,7 @@ def names_nobody_where_all_are_alike(trial: Trial) -> None:
 
 def ranks_all_whom_it_may_name(trial: Trial) -> None:
     """Check that it ranks every candidate user, and nobody else."""
-    known = set(trial.world.knowledge.people.priors)
+    known = set(trial.world.knowledge.known_users.prior_examples)
     for claim in _all(trial, trial.world, Identity):
         require(
             set(claim.users) == known,
@@ -216,7 +216,7 @@ def compares_with_others_of_the_crowd(trial: Trial) -> None:
 
 def tells_an_attribute_by_its_values(trial: Trial) -> None:
     """Check that it claims a known attribute, with the values known of other users."""
-    known = trial.world.knowledge.people.attributes
+    known = trial.world.knowledge.known_users.attributes
     for claim in _all(trial, trial.world, Attribute):
         require(
             set(claim.values) == set(known.get(claim.attribute, {}).values()),

@@ -103,14 +103,14 @@ def scorer_trial(
     is_across_runs: bool = False,
 ) -> ScorerTrial:
     """Set up the test of a scorer, with default values for omitted arguments."""
-    claim = asked or ASKED.get(scorer.claim)
+    claim = asked or ASKED.get(scorer.claim_type)
     if claim is None:
-        raise AssertionError(f"{scorer.name}: pass an example {scorer.claim.__name__}")
+        raise AssertionError(f"{scorer.name}: pass an example {scorer.claim_type.__name__}")
     return ScorerTrial(
         scorer,
         claim,
-        order_dependent or ORDER_DEPENDENT.get(scorer.claim, ()),
-        is_across_runs or scorer.claim is Shift,
+        order_dependent or ORDER_DEPENDENT.get(scorer.claim_type, ()),
+        is_across_runs or scorer.claim_type is Shift,
     )
 
 
@@ -121,8 +121,8 @@ def says_what_it_measures(trial: ScorerTrial) -> None:
     require(not fields(scorer), f"{scorer.name}: a scorer must not have settings")  # type: ignore[arg-type]
     truth, _ = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
     require(
-        isinstance(truth, scorer.claim),
-        f"{scorer.name}: the true claim is no {scorer.claim.__name__}",
+        isinstance(truth, scorer.claim_type),
+        f"{scorer.name}: the true claim is no {scorer.claim_type.__name__}",
     )
 
 
@@ -130,7 +130,7 @@ def its_headline_is_scored_and_can_be_guessed_blindly(trial: ScorerTrial) -> Non
     """Check that the headline is a score with an uninformed guess to compare with."""
     scorer = trial.scorer
     truth, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
-    for claim in (truth, *guesses.blind.values()):
+    for claim in (truth, *guesses.uninformed.values()):
         scores = _by_name(scorer, scorer.score(claim, truth, guesses))
         if trial.is_across_runs:
             require(
@@ -155,17 +155,17 @@ def a_blind_guess_is_the_same_whatever_the_truth(trial: ScorerTrial) -> None:
     scorer = trial.scorer
     one, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
     other, others = truth_and_guesses(trial, COUNTS, BEFORE[ORDER], AUXILIARY)
-    if scorer.claim in (LabelShares, Shift):
+    if scorer.claim_type in (LabelShares, Shift):
         require(
             one.numbers() != other.numbers(),
             f"{scorer.name}: different ground truths give the same true claim",
         )
     knowledge = Knowledge(classes=5, auxiliary=Examples(torch.zeros(8, 2), AUXILIARY))
-    guesses_from_claim = scorer.blind(trial.asked, knowledge)
+    guesses_from_claim = scorer.uninformed_guesses(trial.asked, knowledge)
     message = f"{scorer.name}: an uninformed guess depends on the ground truth"
-    require(guesses.blind.keys() == others.blind.keys(), message)
-    for name, guess in guesses.blind.items():
-        require(guess.numbers() == others.blind[name].numbers(), message)
+    require(guesses.uninformed.keys() == others.uninformed.keys(), message)
+    for name, guess in guesses.uninformed.items():
+        require(guess.numbers() == others.uninformed[name].numbers(), message)
         # It must not depend on the values of the passed claim either.
         if name in guesses_from_claim:
             require(
@@ -197,7 +197,10 @@ def a_blind_value_is_what_the_guess_scores_as_a_claim(trial: ScorerTrial) -> Non
     scorer = trial.scorer
     truth, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
     scores = _by_name(scorer, scorer.score(truth, truth, guesses))
-    for guesses_of_kind, kind in ((guesses.blind, "blinds"), (guesses.told, "references")):
+    for guesses_of_kind, kind in (
+        (guesses.uninformed, "blinds"),
+        (guesses.informed, "references"),
+    ):
         for name, guess in guesses_of_kind.items():
             as_claim = _by_name(scorer, scorer.score(guess, truth, guesses))
             for score in scores.values():
@@ -221,7 +224,7 @@ def other_names_for_the_labels_change_no_figure(trial: ScorerTrial) -> None:
     before, after = (
         {
             (name, score.name): score.value
-            for name, guess in {**guesses.blind, **guesses.told}.items()
+            for name, guess in {**guesses.uninformed, **guesses.informed}.items()
             for score in scorer.score(guess, truth, guesses)
             if score.name not in trial.order_dependent
         }
@@ -294,8 +297,8 @@ def truth_and_guesses(
     )
     auxiliary = Examples(torch.zeros(len(labels), 2), labels)
     known_users = KnownUsers(dict.fromkeys(AGES, auxiliary), attributes={"age": AGES})
-    truth = trial.scorer.truth(ground_truth, client(0), ROUNDS, trial.asked)
-    knowledge = Knowledge(classes=5, auxiliary=auxiliary, people=known_users)
+    truth = trial.scorer.true_claim(ground_truth, client(0), ROUNDS, trial.asked)
+    knowledge = Knowledge(classes=5, auxiliary=auxiliary, known_users=known_users)
     return truth, trial.scorer.guesses(truth, knowledge)
 
 

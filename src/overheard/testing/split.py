@@ -70,14 +70,14 @@ def refuses_a_client_without_examples(split_of: SplitOf) -> None:
 
 def refuses_clients_larger_than_the_pool(split_of: SplitOf) -> None:
     """Check that more rows than the pool has raise a PlanError."""
-    if not split_of(2).keeps_users:
+    if not split_of(2).has_one_user_per_client:
         _refuses(split_of, (500, 500), "want 1000 examples and 960 are left")
 
 
 def gives_each_client_one_user_if_it_keeps_users(split_of: SplitOf) -> None:
     """Check that each client has one user, if the split declares so."""
     split = split_of(8)
-    if split.keeps_users:
+    if split.has_one_user_per_client:
         for rows in _assigned(split_of, (200,) * 8, Seed(1)):
             users = set(USERS[rows].tolist())
             require(

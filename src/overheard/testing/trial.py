@@ -16,7 +16,7 @@ from overheard.core.parties import SERVER, Party
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.plans.kinds import questions
+from overheard.plans.registries import questions
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.identity.claim import Identity
 from overheard.questions.membership.claim import Membership
@@ -80,16 +80,16 @@ def trial_of(
         silent: a run that does not leak it.
 
     """
-    scorers = {question.scorer.claim: question.scorer for question in questions().values()}
-    known_scorer = scorer or scorers.get(attack.answers)
+    scorers = {question.scorer.claim_type: question.scorer for question in questions().values()}
+    known_scorer = scorer or scorers.get(attack.claim_type)
     if leaky is not None:
         leak_free_runs = () if silent is None else (silent,)
         return Trial(attack, known_scorer, (leaky,), leak_free_runs, is_gain_known=True)
-    if attack.answers is Shift:
+    if attack.claim_type is Shift:
         return Trial(attack, known_scorer, shifting(), still(), is_gain_known=False)
-    if attack.answers in PERSONAL:
+    if attack.claim_type in PERSONAL:
         return Trial(attack, known_scorer, (different(),), (alike(),), is_gain_known=True)
-    if attack.answers is Membership:
+    if attack.claim_type is Membership:
         return Trial(attack, known_scorer, (by_heart(),), (never_seen(),), is_gain_known=True)
     is_about_shares = known_scorer is not None and known_scorer.name == "label_shares"
     return Trial(
@@ -198,8 +198,8 @@ def mean_gain(trial: Trial, world: World) -> float:
         raise AssertionError(f"{trial.attack.name}: pass the scorer of its question")
     view, gains = world.transcript.seen_by(SERVER), list[float]()
     for target, claim in claims_of(trial.attack, world).items():
-        rounds = sorted(view.heard(target))
-        truth = scorer.truth(world.truth, target, rounds, claim)
+        rounds = sorted(view.rounds_with_updates(target))
+        truth = scorer.true_claim(world.truth, target, rounds, claim)
         scores = scorer.score(claim, truth, scorer.guesses(truth, world.knowledge))
         gains += [
             score.gain

@@ -8,7 +8,7 @@ def test_the_parts_are_fixed_and_balanced() -> None:
     one, again = Digits().load(None), Digits().load(None)
     assert one.train.inputs.equal(again.train.inputs)
     assert (len(one.train), len(one.test)) == (1497, 300)
-    counts = one.test.counts(10)
+    counts = one.test.label_counts(10)
     # 1797 images, 174 to 183 of each digit: 300 * 174 / 1797 = 29.05, 300 * 183 / 1797 = 30.6.
     assert int(counts.min()) >= 29
     assert int(counts.max()) <= 31

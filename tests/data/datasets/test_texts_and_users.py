@@ -102,7 +102,7 @@ def test_a_random_fifth_of_each_users_windows_is_the_test_part(
     assert dataset.users is not None
     assert dataset.users.bincount().tolist() == [48, 48]
     # The last fifth of each user would have two activities.
-    assert (dataset.test.counts(6) > 0).sum() >= 5
+    assert (dataset.test.label_counts(6) > 0).sum() >= 5
     assert dataset.test.labels.equal(again.test.labels)
 
 

@@ -31,11 +31,11 @@ def test_draws_so_many_members_per_client_and_so_many_outsiders() -> None:
     for places, held in zip(result.members, CLIENT_ROWS, strict=True):
         assert set(result.rows[list(places)].tolist()) <= set(held.tolist())
     rest = set(range(28)) - {place for places in result.members for place in places}
-    assert set(result.rows[list(rest)].tolist()) == set(result.outsiders.tolist())
+    assert set(result.rows[list(rest)].tolist()) == set(result.non_members.tolist())
 
 
 def test_no_client_holds_an_outsider() -> None:
-    assert set(drawn_candidates(outsiders=40).outsiders.tolist()) == set(range(20, 60))
+    assert set(drawn_candidates(outsiders=40).non_members.tolist()) == set(range(20, 60))
 
 
 def test_a_record_with_a_copy_is_no_candidate() -> None:
@@ -47,11 +47,11 @@ def test_a_record_with_a_copy_is_no_candidate() -> None:
 def test_no_outsider_is_cut_from_a_record_of_a_client() -> None:
     # Records of four examples each: a client holds 12, so 13 to 15 are excluded; 20 on are not.
     result = drawn_candidates(outsiders=40, records=torch.arange(60) // 4)
-    assert set(result.outsiders.tolist()) == set(range(20, 60))
+    assert set(result.non_members.tolist()) == set(range(20, 60))
     records = torch.arange(60)
     records[[25, 30]] = 0
     result = drawn_candidates(outsiders=38, records=records)
-    assert set(result.outsiders.tolist()) == set(range(20, 60)) - {25, 30}
+    assert set(result.non_members.tolist()) == set(range(20, 60)) - {25, 30}
 
 
 def test_candidates_are_in_random_order() -> None:
@@ -104,9 +104,9 @@ def test_each_canary_goes_to_one_client_or_to_none() -> None:
     result = drawn_canaries()
     first, second = map(set, result.members)
     assert not first & second
-    assert len(result.rows) == 40 == len(first) + len(second) + len(result.outsiders)
+    assert len(result.rows) == 40 == len(first) + len(second) + len(result.non_members)
     held_out = set(result.rows[sorted(set(range(40)) - first - second)].tolist())
-    assert set(result.outsiders.tolist()) == held_out
+    assert set(result.non_members.tolist()) == held_out
 
 
 def test_canaries_are_assigned_at_random_and_independently() -> None:

@@ -133,7 +133,7 @@ def test_a_client_holds_the_examples_of_its_rows() -> None:
 
 def test_fresh_examples_have_the_same_label_counts() -> None:
     partition = draw_test_partition(Dirichlet(0.3), schedule=Schedule(5, refresh_every=2))
-    counts = [partition.held(0, number).counts(CLASSES).tolist() for number in range(5)]
+    counts = [partition.held(0, number).label_counts(CLASSES).tolist() for number in range(5)]
     assert counts == [counts[0]] * 5
     held = [frozenset(partition.rows[number][0].tolist()) for number in range(5)]
     assert held[0] == held[1]
@@ -144,7 +144,7 @@ def test_fresh_examples_have_the_same_label_counts() -> None:
 def test_a_shift_changes_one_client_from_its_round_on_at_constant_size() -> None:
     shift = DataShift(1, 2, ratio_shares(CLASSES, (0, 2), 0.8))
     partition = draw_test_partition(Iid(0.0), schedule=Schedule(4, shifts=(shift,)))
-    counts = [partition.held(1, number).counts(CLASSES).tolist() for number in range(4)]
+    counts = [partition.held(1, number).label_counts(CLASSES).tolist() for number in range(4)]
     # 20 * (.4, .1, .4, .1) from round 2 on; 5 of each before.
     assert counts == [[5, 5, 5, 5]] * 2 + [[8, 2, 8, 2]] * 2
     assert not set(partition.rows[1][1].tolist()) & set(partition.rows[2][1].tolist())
@@ -156,7 +156,7 @@ def test_a_shift_lasts_through_later_refreshes() -> None:
     partition = draw_test_partition(
         Iid(), schedule=Schedule(5, refresh_every=2, shifts=(shift,))
     )
-    assert [int(partition.held(0, n).counts(CLASSES)[0]) for n in range(1, 5)] == [20] * 4
+    assert [int(partition.held(0, n).label_counts(CLASSES)[0]) for n in range(1, 5)] == [20] * 4
 
 
 def test_the_control_of_a_shift_replaces_examples_and_keeps_label_counts() -> None:
@@ -164,7 +164,7 @@ def test_the_control_of_a_shift_replaces_examples_and_keeps_label_counts() -> No
         Dirichlet(), schedule=Schedule(3, shifts=(DataShift(0, 1),))
     )
     before, after = partition.held(0, 0), partition.held(0, 1)
-    assert before.counts(CLASSES).equal(after.counts(CLASSES))
+    assert before.label_counts(CLASSES).equal(after.label_counts(CLASSES))
     assert not set(partition.rows[0][0].tolist()) & set(partition.rows[1][0].tolist())
 
 
@@ -177,7 +177,7 @@ def test_a_client_that_is_a_user_stays_that_user_through_refreshes_and_shifts() 
     for client_number in range(3):
         held = torch.cat([partition.rows[number][client_number] for number in range(4)])
         assert len(users[held].unique()) == 1
-    assert partition.held(2, 1).counts(CLASSES).tolist() == [14, 2, 2, 2]
+    assert partition.held(2, 1).label_counts(CLASSES).tolist() == [14, 2, 2, 2]
 
 
 def test_refuses_refreshes_that_use_up_the_pool() -> None:
@@ -317,7 +317,7 @@ def test_a_total_of_auxiliary_examples_follows_the_shares_of_the_pool() -> None:
     partition = draw_test_partition(
         Dirichlet(), data=dataset(train), auxiliary=Auxiliary(total=40)
     )
-    assert partition.auxiliary.counts(CLASSES).tolist() == [30, 10, 0, 0]
+    assert partition.auxiliary.label_counts(CLASSES).tolist() == [30, 10, 0, 0]
 
 
 def test_there_may_be_no_auxiliary_examples() -> None:
@@ -350,7 +350,7 @@ def test_explicit_shares_are_met_exactly() -> None:
     partition = draw_test_partition(
         Shares(((0.5, 0.5, 0.0, 0.0), (0.0, 0.0, 0.1, 0.9))), clients=2
     )
-    counts = [partition.held(client, 0).counts(CLASSES).tolist() for client in range(2)]
+    counts = [partition.held(client, 0).label_counts(CLASSES).tolist() for client in range(2)]
     assert counts == [[10, 10, 0, 0], [0, 0, 2, 18]]
 
 
@@ -391,7 +391,7 @@ def test_examples_of_attacker_clients_and_public_are_disjoint(
         seed=seed,
     )
     assert partition.who is not None
-    known = set().union(*map(numbers_of, partition.who.known.examples().values()))
+    known = set().union(*map(numbers_of, partition.who.known.all_prior_examples().values()))
     held = {int(row) for at in partition.rows for rows in at[:3] for row in rows}
     public = set() if partition.background is None else numbers_of(partition.background)
     auxiliary = numbers_of(partition.auxiliary)
@@ -416,7 +416,7 @@ def test_shadow_devices_follow_the_clients_and_hold_the_priors() -> None:
         ByUser(), sizes=(8, 8), schedule=schedule, people=EVERY_KIND_OF_USER
     )
     assert partition.who is not None
-    priors = list(partition.who.known.examples().values())
+    priors = list(partition.who.known.all_prior_examples().values())
     assert len(priors) == 3 - 1 + 1
     for held in partition.rows:
         assert len(held) == 3 + len(priors)
@@ -432,7 +432,7 @@ def test_a_client_holds_the_private_examples_of_the_user_that_it_stands_for() ->
         name = partition.who.users[client(number)]
         (user,) = set(users[partition.rows[0][number]].tolist())
         assert name == f"user {user}"
-        prior = partition.who.known.priors[name]
+        prior = partition.who.known.prior_examples[name]
         assert set(users[list(numbers_of(prior))].tolist()) == {user}
         # Without times, the first ones of the file are prior.
         assert max(numbers_of(prior)) < int(partition.rows[0][number].min())
@@ -454,9 +454,9 @@ def test_the_permutation_control_permutes_client_examples_and_nothing_else() -> 
     assert run.who is not None
     assert control.who is not None
     assert control.who.users == run.who.users
-    assert control.who.known.priors.keys() == run.who.known.priors.keys()
-    for name, prior in run.who.known.examples().items():
-        assert control.who.known.examples()[name].inputs.equal(prior.inputs)
+    assert control.who.known.prior_examples.keys() == run.who.known.prior_examples.keys()
+    for name, prior in run.who.known.all_prior_examples().items():
+        assert control.who.known.all_prior_examples()[name].inputs.equal(prior.inputs)
     for one, other in zip(run.rows[0][3:], control.rows[0][3:], strict=True):
         assert one.equal(other)
     assert control.auxiliary.inputs.equal(run.auxiliary.inputs)
@@ -493,7 +493,7 @@ def test_a_client_that_shifts_stays_the_same_user() -> None:
     users = users_of_dataset()
     (user,) = set(users[partition.rows[1][1]].tolist())
     assert partition.who.users[client(1)] == f"user {user}"
-    assert partition.held(1, 1).counts(CLASSES).tolist() == [14, 2, 2, 2]
+    assert partition.held(1, 1).label_counts(CLASSES).tolist() == [14, 2, 2, 2]
 
 
 def test_refuses_shadow_devices_with_distorted_inputs() -> None:
@@ -511,11 +511,11 @@ def test_matched_users_hold_all_their_private_examples_or_are_refused() -> None:
         ByUser(), people=people, sizes=(40, 60), auxiliary=Auxiliary()
     )
     assert partition.who is not None
-    assert [partition.held(number, 0).counts(CLASSES).tolist() for number in range(3)] == [
-        [10] * 4
-    ] * 3
-    for prior in partition.who.known.priors.values():
-        assert prior.counts(CLASSES).tolist() == [10] * 4
+    assert [
+        partition.held(number, 0).label_counts(CLASSES).tolist() for number in range(3)
+    ] == [[10] * 4] * 3
+    for prior in partition.who.known.prior_examples.values():
+        assert prior.label_counts(CLASSES).tolist() == [10] * 4
     with pytest.raises(PlanError, match="have 40 private examples each"):
         draw_test_partition(ByUser(), people=people, sizes=(39, 60), auxiliary=Auxiliary())
 

@@ -229,8 +229,8 @@ def test_label_matched_users_have_equal_counts_of_every_label(
     matched = None
     for user, rows in split.prior.items():
         private = split.private & (users_of(dataset) == user)
-        known = dataset.train.take(rows).counts(CLASSES)
-        held = dataset.train.take(private).counts(CLASSES)
+        known = dataset.train.take(rows).label_counts(CLASSES)
+        held = dataset.train.take(private).label_counts(CLASSES)
         assert set(known.tolist()) <= {0, wanted}
         assert known.equal(held)
         assert matched is None or matched.equal(known)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from overheard.core.errors import PlanError
-from overheard.core.parties import client, shadow
+from overheard.core.parties import client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
@@ -42,11 +42,11 @@ def participants_of(
 def test_a_client_stands_for_the_user_of_its_examples_and_earlier_ones_are_prior() -> None:
     participants = participants_of(NAMED, People(), (1, 4))
     assert participants.users == {client(0): "bob", client(1): "eva"}
-    assert list(participants.known.priors) == ["bob", "eva"]
-    assert participants.known.priors["bob"].inputs.flatten().tolist() == [4.0, 5.0]
-    assert participants.known.priors["eva"].inputs.flatten().tolist() == [16.0, 17.0]
+    assert list(participants.known.prior_examples) == ["bob", "eva"]
+    assert participants.known.prior_examples["bob"].inputs.flatten().tolist() == [4.0, 5.0]
+    assert participants.known.prior_examples["eva"].inputs.flatten().tolist() == [16.0, 17.0]
     assert participants.known.holdout == {}
-    assert participants.known.devices == {}
+    assert participants.known.shadow_devices == {}
     assert participants.devices == ()
     assert not bool(participants.kept_out.any())
 
@@ -55,7 +55,7 @@ def test_users_without_names_are_named_by_number() -> None:
     participants = participants_of(SIX, People(), (0, 5))
     assert (
         set(participants.users.values())
-        == set(participants.known.priors)
+        == set(participants.known.prior_examples)
         == {"user 0", "user 5"}
     )
 
@@ -66,15 +66,20 @@ def test_attributes_are_recorded_for_all_users_and_known_for_known_users() -> No
     assert participants.attributes == {"hand": hands}
     # "gus" has no training example.
     assert "gus" in participants.attributes["hand"]
-    assert participants.known.attributes["hand"].keys() == participants.known.examples().keys()
-    assert len(participants.known.examples()) == 4
+    assert (
+        participants.known.attributes["hand"].keys()
+        == participants.known.all_prior_examples().keys()
+    )
+    assert len(participants.known.all_prior_examples()) == 4
 
 
 def test_the_attacker_knows_nothing_of_unseen_users() -> None:
     unseen = set()
     for seed in range(12):
         participants = participants_of(NAMED, People(unseen=1), (0, 1, 2, 3), seed)
-        (one,) = set(participants.users.values()) - participants.known.examples().keys()
+        (one,) = (
+            set(participants.users.values()) - participants.known.all_prior_examples().keys()
+        )
         assert one not in participants.known.attributes["hand"]
         unseen.add(one)
     # Four users are equally likely: all 12 draws miss one of them once in eight times.
@@ -98,10 +103,19 @@ def test_holdout_users_take_no_part_and_all_their_examples_are_marked() -> None:
 def test_each_known_prior_is_a_shadow_device_including_holdout_users() -> None:
     people = People(unseen=1, holdout=1, shadow_devices=True)
     participants = participants_of(NAMED, people, (0, 1, 2, 3))
-    assert list(participants.known.devices) == [shadow(number) for number in range(4)]
-    assert set(participants.known.devices.values()) == participants.known.examples().keys()
-    for device, rows in zip(participants.known.devices, participants.devices, strict=True):
-        examples = participants.known.examples()[participants.known.devices[device]]
+    assert list(participants.known.shadow_devices) == [
+        shadow_device(number) for number in range(4)
+    ]
+    assert (
+        set(participants.known.shadow_devices.values())
+        == participants.known.all_prior_examples().keys()
+    )
+    for device, rows in zip(
+        participants.known.shadow_devices, participants.devices, strict=True
+    ):
+        examples = participants.known.all_prior_examples()[
+            participants.known.shadow_devices[device]
+        ]
         assert NAMED.train.inputs[rows].equal(examples.inputs)
 
 
@@ -109,7 +123,7 @@ def test_a_user_with_one_example_takes_part_but_is_unknown() -> None:
     lonely = persons([0, 1, 1, 2, 2], [0] * 5)
     participants = participants_of(lonely, People(shadow_devices=True), (0, 1, 2))
     assert set(participants.users.values()) == {"user 0", "user 1", "user 2"}
-    assert set(participants.known.priors) == {"user 1", "user 2"}
+    assert set(participants.known.prior_examples) == {"user 1", "user 2"}
     assert len(participants.devices) == 2
     # Nor can it be a holdout user.
     with pytest.raises(PlanError, match="1 holdout users are needed, but 0 users with prior"):
@@ -151,10 +165,10 @@ def test_a_profile_has_all_prior_examples_of_a_label() -> None:
     free = torch.ones(24, dtype=torch.bool)
     prior = torch.cat(list(part_users(SIX, free, People("profile"), Seed(0)).prior.values()))
     for label, name in enumerate("ab"):
-        known = set(participants.known.priors[name].inputs.flatten().long().tolist())
+        known = set(participants.known.prior_examples[name].inputs.flatten().long().tolist())
         assert known == {row for row in prior.tolist() if row % 2 == label}
     # Nobody has an example of the third label.
-    assert set(participants.known.priors) == {"a", "b"}
+    assert set(participants.known.prior_examples) == {"a", "b"}
     assert participants.devices == ()
 
 

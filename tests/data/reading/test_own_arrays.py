@@ -22,7 +22,7 @@ def test_a_fifth_of_each_label_is_held_out_with_its_users(tmp_path: Path) -> Non
     users = np.array(["ann", "bob"] * 10)
     dataset = load_arrays(write_arrays(tmp_path, x=X, y=Y, user=users), Seed(0))
     assert (len(dataset.train), len(dataset.test)) == (16, 4)
-    assert dataset.test.counts(2).tolist() == [2, 2]
+    assert dataset.test.label_counts(2).tolist() == [2, 2]
     assert dataset.user_names == ("ann", "bob")
     assert dataset.users is not None
     # Users stay with their rows: labels of ann are 0 and those of bob are 1.
@@ -40,7 +40,7 @@ def test_times_and_records_stay_with_their_examples(tmp_path: Path) -> None:
     assert dataset.times is not None
     # A fifth of the ten records is held out, each with both examples.
     assert sorted(dataset.records.bincount(minlength=10).tolist()) == [0] * 2 + [2] * 8
-    assert dataset.test.counts(2).tolist() == [2, 2]
+    assert dataset.test.label_counts(2).tolist() == [2, 2]
     assert ((19 - dataset.times) // 2).equal(dataset.records)
     assert (dataset.records % 2).equal(dataset.train.labels)
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from overheard.learning.distillation.distillation import Distillation
-from overheard.plans.kinds import DISTILLATIONS
+from overheard.plans.registries import DISTILLATIONS
 from overheard.testing.distillation import DISTILLATION_CHECKS
 
 
-@pytest.mark.parametrize("name", DISTILLATIONS.parts())
+@pytest.mark.parametrize("name", DISTILLATIONS.plugins())
 @pytest.mark.parametrize("check", DISTILLATION_CHECKS)
 def test_every_distillation(name: str, check: Callable[[Distillation], None]) -> None:
-    way = DISTILLATIONS.parts()[name]
+    way = DISTILLATIONS.plugins()[name]
     assert way() == way()
     check(way())

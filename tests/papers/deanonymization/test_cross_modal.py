@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from overheard.papers.deanonymization.cross_modal import balanced_precision
-from overheard.statistics.matching import Matches
+from overheard.statistics.roc import ScoredPairs
 
 
-def pairs(scores: list[float], same: list[bool]) -> Matches:
-    return Matches(
+def pairs(scores: list[float], same: list[bool]) -> ScoredPairs:
+    return ScoredPairs(
         np.array(scores), np.array(same), np.zeros(len(scores), dtype=np.int64), 1, 0
     )
 

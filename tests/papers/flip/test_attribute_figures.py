@@ -15,7 +15,7 @@ from overheard.papers.flip.attribute_tests import (
     QuadrupleAnswer,
 )
 from overheard.papers.flip.printed import attribute_rows
-from overheard.statistics.exact import proportion
+from overheard.statistics.exact_intervals import estimate_proportion
 
 FLIP = PUSHED.format("flip")
 
@@ -50,14 +50,14 @@ def test_two_federations_without_errors_have_a_wide_interval() -> None:
     rate = right(
         SAMPLES, [QuadrupleAnswer(SAMPLES, task, 0, 90, 90) for task in ("a-b", "a-c")]
     )
-    assert rate == proportion(2.0, 2)
+    assert rate == estimate_proportion(2.0, 2)
 
 
 def test_clients_of_a_federation_share_its_trial() -> None:
     rate = right(
         FLIP, [QuadrupleAnswer(FLIP, "a-b", 0, 4, 5), QuadrupleAnswer(FLIP, "a-c", 0, 1, 5)]
     )
-    assert rate == proportion(1.0, 2)
+    assert rate == estimate_proportion(1.0, 2)
 
 
 def test_a_row_has_the_published_value_for_the_papers_attack() -> None:
@@ -82,7 +82,10 @@ def test_a_row_has_the_published_value_for_the_papers_attack() -> None:
     assert "two seeds" in other.setting
     # 24 of 40 samples.
     each = values[f"row1_{EACH_A_TRIAL}"]
-    assert (each.low, each.high) == (proportion(24.0, 40).low, proportion(24.0, 40).high)
+    assert (each.low, each.high) == (
+        estimate_proportion(24.0, 40).low,
+        estimate_proportion(24.0, 40).high,
+    )
 
 
 def test_pooled_rows_have_the_mean_of_the_published_values() -> None:

@@ -43,7 +43,7 @@ def test_a_run_and_its_control_differ_only_from_the_shift_on(runs: Runs) -> None
 def test_a_measured_series_is_the_one_of_the_attack(runs: Runs) -> None:
     audited = runs.audits["one"]
     for one in follow(runs, "one", MEASURES):
-        name = runs.plans["one"].threats[0].named(one.measure.attack)
+        name = runs.plans["one"].threats[0].attack_name(one.measure.attack)
         timelines = {
             (finding.cell.seed, finding.cell.is_control): finding.timeline
             for finding in audited.findings

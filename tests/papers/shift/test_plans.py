@@ -37,7 +37,7 @@ def test_three_of_ten_clients_shift_else_one_and_never_the_observer() -> None:
         shifted = {shift.client for shift in plan.data.shifts}
         assert len(shifted) == shifting
         assert 0 not in shifted
-        assert plan.threats[0].listeners == (client(0),)
+        assert plan.threats[0].observer_parties == (client(0),)
         assert target_of(plan) == COHORT
 
 

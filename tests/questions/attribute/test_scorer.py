@@ -33,8 +33,8 @@ def claim(young: float, attribute: str = "age") -> Attribute:
 def scores(
     claimed: Attribute, target: int = 0, people: KnownUsers = PEOPLE
 ) -> dict[str, Score]:
-    true = SCORER.truth(TRUTH, client(target), (0,), claimed)
-    guesses = SCORER.guesses(true, Knowledge(2, people=people))
+    true = SCORER.true_claim(TRUTH, client(target), (0,), claimed)
+    guesses = SCORER.guesses(true, Knowledge(2, known_users=people))
     return {score.name: score for score in SCORER.score(claimed, true, guesses)}
 
 
@@ -58,7 +58,7 @@ def test_certainty_in_a_wrong_value_has_a_finite_cost() -> None:
 
 
 def test_a_true_value_that_is_not_claimed_comes_last_and_counts_as_wrong() -> None:
-    true = SCORER.truth(TRUTH, client(1), (0,), claim(0.5))
+    true = SCORER.true_claim(TRUTH, client(1), (0,), claim(0.5))
     assert true.values == ("young", "old", "ancient")
     assert true.numbers() == (0, 0, 1)
     got = scores(claim(0.5), target=1)
@@ -73,11 +73,11 @@ def test_without_known_users_the_only_guess_is_uniform() -> None:
 def test_refuses_an_attribute_missing_from_the_truth_and_lists_the_others() -> None:
     for attribute in ("gender", "height"):
         with pytest.raises(NeedsError, match=f"no {attribute} of client/0; .* age, gender"):
-            SCORER.truth(TRUTH, client(0), (0,), claim(0.5, attribute))
+            SCORER.true_claim(TRUTH, client(0), (0,), claim(0.5, attribute))
 
 
 def test_refuses_a_claim_about_another_attribute() -> None:
-    true = SCORER.truth(TRUTH, client(0), (0,), claim(0.5))
+    true = SCORER.true_claim(TRUTH, client(0), (0,), claim(0.5))
     guesses = SCORER.guesses(true, Knowledge(classes=2))
     with pytest.raises(ValueError, match="about gender, the truth about age"):
         SCORER.score(claim(0.5, "gender"), true, guesses)

@@ -22,8 +22,8 @@ ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
 def scores(
     claim: Identity, target: int = 0, known: tuple[str, ...] = USERS
 ) -> dict[str, Score]:
-    true = SCORER.truth(TRUTH, client(target), (0,), claim)
-    knowledge = Knowledge(2, people=KnownUsers(dict.fromkeys(known, ONE)))
+    true = SCORER.true_claim(TRUTH, client(target), (0,), claim)
+    knowledge = Knowledge(2, known_users=KnownUsers(dict.fromkeys(known, ONE)))
     guesses = SCORER.guesses(true, knowledge)
     return {score.name: score for score in SCORER.score(claim, true, guesses)}
 
@@ -37,7 +37,7 @@ def test_scores_the_rank_of_the_true_user_beside_a_random_order() -> None:
     # 1/8) / 8 = 2.717857 / 8.
     got = scores(claim(0.9, 0.1, 0.7, 0.2, 0.3, 0.0, 0.0, 0.0))
     assert [got[name].value for name in ("top1", "top5", "reciprocal_rank")] == [0, 1, 0.5]
-    blinds = [got[name].blind for name in ("top1", "top5", "reciprocal_rank")]
+    blinds = [got[name].best_uninformed for name in ("top1", "top5", "reciprocal_rank")]
     assert blinds == pytest.approx([1 / 8, 5 / 8, 2.717857 / 8])
     assert got.keys() == {"top1", "top5", "reciprocal_rank"}
 
@@ -64,21 +64,21 @@ def test_scores_the_probability_of_an_unknown_user_for_every_target() -> None:
     for target, error in ((0, 0.04), (1, 0.64)):
         got = scores(claim(*[0.0] * 8, unseen=0.2), target)["unseen"]
         assert got.value == pytest.approx(error)
-        assert (got.blind, got.better) == (0.25, "lower")
+        assert (got.best_uninformed, got.better) == (0.25, "lower")
 
 
 def test_a_known_user_missing_from_the_claim_scores_zero() -> None:
     got = scores(claim(0.9, 0.1))
     assert [score.value for score in got.values()] == [0, 0, 0]
-    assert got["top1"].blind == pytest.approx(1 / 8)
+    assert got["top1"].best_uninformed == pytest.approx(1 / 8)
 
 
 def test_without_known_users_there_is_no_uninformed_guess() -> None:
     got = scores(claim(0.1, 0.2, 0.9), known=())
     assert got["top1"].value == 1
-    assert got["top1"].blind is None
+    assert got["top1"].best_uninformed is None
 
 
 def test_names_the_target_and_the_setting_if_the_truth_lacks_its_user() -> None:
     with pytest.raises(NeedsError, match=r"client/7.*data\.people"):
-        SCORER.truth(TRUTH, client(7), (0,), claim(0.0))
+        SCORER.true_claim(TRUTH, client(7), (0,), claim(0.0))

@@ -28,7 +28,7 @@ def values_of(members: list[float], non_members: list[float]) -> dict[str, float
 
 
 def true_of(target) -> list[float]:
-    return SCORER.truth(TRUTH, target, (0,), Membership(torch.zeros(5))).scores.tolist()
+    return SCORER.true_claim(TRUTH, target, (0,), Membership(torch.zeros(5))).scores.tolist()
 
 
 def test_the_truth_labels_members_non_members_and_records_of_others() -> None:
@@ -38,20 +38,20 @@ def test_the_truth_labels_members_non_members_and_records_of_others() -> None:
 
 
 def test_records_of_observers_and_set_aside_records_count_as_neither() -> None:
-    rest = TRUTH.without((client(1),))
-    true = SCORER.truth(rest, client(0), (0,), Membership(torch.zeros(5))).scores.tolist()
+    rest = TRUTH.without_parties((client(1),))
+    true = SCORER.true_claim(rest, client(0), (0,), Membership(torch.zeros(5))).scores.tolist()
     assert true == [1, 0, -1, 1, -1]
-    true = SCORER.truth(rest, COHORT, (0,), Membership(torch.zeros(5))).scores.tolist()
+    true = SCORER.true_claim(rest, COHORT, (0,), Membership(torch.zeros(5))).scores.tolist()
     assert true == [1, 0, -1, 1, -1]
-    aside = replace(TRUTH, set_aside=frozenset({2}))
-    true = SCORER.truth(aside, client(0), (0,), Membership(torch.zeros(5))).scores.tolist()
+    aside = replace(TRUTH, excluded_records=frozenset({2}))
+    true = SCORER.true_claim(aside, client(0), (0,), Membership(torch.zeros(5))).scores.tolist()
     assert true == [1, 0, 0, 1, -1]
 
 
 def test_a_target_without_candidate_records_has_no_score() -> None:
     none = replace(TRUTH, members={**TRUTH.members, client(2): ()})
     asked = Membership(torch.zeros(5))
-    true = SCORER.truth(none, client(2), (0,), asked)
+    true = SCORER.true_claim(none, client(2), (0,), asked)
     assert true.scores.tolist() == [0, 0, -1, 0, -1]
     assert SCORER.score(asked, true, SCORER.guesses(true, Knowledge(2))) == ()
 

@@ -19,7 +19,7 @@ TRUTH = GroundTruth(
 
 
 def scores(claim: SameSender, truth: GroundTruth = TRUTH) -> tuple[Score, ...]:
-    true = SCORER.truth(truth, OWN, (0,), claim)
+    true = SCORER.true_claim(truth, OWN, (0,), claim)
     return SCORER.score(claim, true, SCORER.guesses(true, Knowledge(classes=2)))
 
 
@@ -28,7 +28,7 @@ def compared(*numbers: float) -> SameSender:
 
 
 def test_the_truth_marks_targets_of_the_same_user() -> None:
-    assert SCORER.truth(TRUTH, OWN, (0,), compared(0, 0, 0, 0)).numbers() == (0, 1, 0, 1)
+    assert SCORER.true_claim(TRUTH, OWN, (0,), compared(0, 0, 0, 0)).numbers() == (0, 1, 0, 1)
 
 
 def test_average_precision_is_compared_with_a_random_order() -> None:
@@ -36,7 +36,7 @@ def test_average_precision_is_compared_with_a_random_order() -> None:
     # ranks are equally likely: 1, 5/6, 3/4, 7/12, 1/2 and 5/12 have the mean 49/72.
     (got,) = scores(compared(9, 5, 1, 4))
     assert got.value == pytest.approx(7 / 12)
-    assert got.blind == pytest.approx(49 / 72)
+    assert got.best_uninformed == pytest.approx(49 / 72)
 
 
 def test_the_order_of_tied_targets_gains_nothing() -> None:
@@ -53,11 +53,11 @@ def test_without_both_kinds_of_targets_there_is_no_score() -> None:
 def test_refuses_a_comparison_with_a_target_missing_from_the_truth() -> None:
     short = GroundTruth({}, {}, users={OWN: "u"})
     with pytest.raises(NeedsError, match="anon/0-1"):
-        SCORER.truth(short, OWN, (0,), compared(1.0))
+        SCORER.true_claim(short, OWN, (0,), compared(1.0))
 
 
 def test_refuses_a_claim_about_other_targets_than_the_truth() -> None:
-    true = SCORER.truth(TRUTH, OWN, (0,), compared(0, 0, 0, 0))
+    true = SCORER.true_claim(TRUTH, OWN, (0,), compared(0, 0, 0, 0))
     guesses = SCORER.guesses(true, Knowledge(classes=2))
     with pytest.raises(ValueError, match="different others"):
         SCORER.score(compared(1.0, 2.0), true, guesses)

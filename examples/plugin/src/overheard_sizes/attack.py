@@ -7,14 +7,14 @@ from typing import ClassVar, final
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES, Need
-from overheard.core.parties import Party, is_shadow
+from overheard.core.parties import Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard_sizes.claim import LargerHalf
 
 
 def _senders(view: View) -> list[Party]:
-    return [sender for sender in view.senders() if not is_shadow(sender)]
+    return [sender for sender in view.senders() if not is_shadow_device(sender)]
 
 
 OTHERS = Need(
@@ -37,7 +37,7 @@ class UpdateNorm(Attack[LargerHalf]):
     certainty: float = 0.8
 
     name: ClassVar[str] = "update_norm"
-    answers: ClassVar = LargerHalf
+    claim_type: ClassVar = LargerHalf
     needs: ClassVar = frozenset({UPDATES, OTHERS})
     source: ClassVar[str] = "an example: the norm of an update grows with its steps"
 

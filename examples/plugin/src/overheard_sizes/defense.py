@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from overheard.core.defense import Defense, Moment, Run, Site
+from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
 from overheard.core.messages import Update
 
 
@@ -24,7 +24,7 @@ class EvenNorm(Defense):
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "the client itself"
 
-    def on_update(self, update: Update, moment: Moment) -> Update:
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Scale the update, and remove its number of examples."""
         total = sum(float(w.double().square().sum()) for w in update.delta.values()) ** 0.5
         scale = self.length / total if total else 0.0
@@ -32,6 +32,6 @@ class EvenNorm(Defense):
             update, delta={name: w * scale for name, w in update.delta.items()}, examples=None
         )
 
-    def promise(self, run: Run) -> str:
+    def promise(self, run: RunParameters) -> str:
         """State that there is no formal guarantee."""
         return "no formal promise: the direction of an update still depends on the data"

@@ -18,11 +18,11 @@ class LargerHalfScorer(Scorer[LargerHalf]):
     """The Brier score, and whether the more probable answer is right."""
 
     name: ClassVar[str] = "larger_half"
-    claim: ClassVar = LargerHalf
+    claim_type: ClassVar = LargerHalf
     headline: ClassVar[str] = "brier"
     source: ClassVar[str] = "Brier 1950 (Monthly Weather Review 78)"
 
-    def truth(
+    def true_claim(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: LargerHalf
     ) -> LargerHalf:
         """Return whether the target holds the median number of examples or more."""
@@ -30,11 +30,13 @@ class LargerHalfScorer(Scorer[LargerHalf]):
         sizes = {party: int(truth.label_counts(party, rounds).sum()) for party in parties}
         return LargerHalf(float(sizes[target] >= median(sizes.values())))
 
-    def blind(self, asked: LargerHalf, knowledge: Knowledge) -> Mapping[str, LargerHalf]:
+    def uninformed_guesses(
+        self, asked: LargerHalf, knowledge: Knowledge
+    ) -> Mapping[str, LargerHalf]:
         """Return the uninformed guess: either half is equally likely."""
         return {"a coin": LargerHalf(0.5)}
 
-    def told(self, truth: LargerHalf) -> Mapping[str, LargerHalf]:
+    def informed_guesses(self, truth: LargerHalf) -> Mapping[str, LargerHalf]:
         """Return no informed guesses."""
         return {}
 
@@ -42,7 +44,7 @@ class LargerHalfScorer(Scorer[LargerHalf]):
         self, claim: LargerHalf, truth: LargerHalf, guesses: Guesses[LargerHalf]
     ) -> tuple[Score, ...]:
         """Score a claim: lower is better for the Brier score, higher for the hit."""
-        blinds = guesses.blind.items()
+        blinds = guesses.uninformed.items()
         return (
             Score(
                 "brier",

@@ -184,7 +184,11 @@ def deal(
             dataset, candidates, client_rows, free, seed.child("candidates")
         )
         free[candidate_set.rows] = False
-    users = dataset.users if shared_out is not None and shared_out.split.keeps_users else None
+    users = (
+        dataset.users
+        if shared_out is not None and shared_out.split.has_one_user_per_client
+        else None
+    )
     timeline = holdings(dataset, users, client_rows, free, schedule, seed.child("exchanges"))
     shadow_rows = _shadow_devices(dataset, participants, timeline)
     return Deal(

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.known_users import KnownUsers
-from overheard.core.parties import Party, client, shadow
+from overheard.core.parties import Party, client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 from overheard.data.dataset import Dataset
@@ -80,7 +80,7 @@ def who_is_known(
         KnownUsers(
             {names[user]: dataset.train.take(rows[user]) for user in seen},
             {names[user]: dataset.train.take(rows[user]) for user in holdout},
-            {shadow(number): names[user] for number, user in enumerate(shadow_users)},
+            {shadow_device(number): names[user] for number, user in enumerate(shadow_users)},
             {names[user]: mean for user, mean in _embeddings(dataset, rows).items()},
             {
                 attribute: {user: value for user, value in values.items() if user in known}

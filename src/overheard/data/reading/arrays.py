@@ -9,16 +9,16 @@ import numpy as np
 from jaxtyping import Int64, Shaped, UInt8
 
 from overheard.archive.npz import (
-    MOST_UNPACKED,
-    SMALL,
+    ALWAYS_ALLOWED_BYTES,
+    MAX_UNPACK_RATIO,
     ZIP_FAILURES,
     ArrayHeader,
-    is_bomb,
+    is_zip_bomb,
     read_content,
     read_header,
 )
 from overheard.core.errors import DataError
-from overheard.core.spelled import spelled_out
+from overheard.core.escape import escape_unprintable
 
 LARGEST = 2**29
 """The most numbers in one array (2 GiB as float32); a small file can claim far more."""
@@ -176,17 +176,17 @@ def _checked_kind(
     path: Path, name: str, header: ArrayHeader, entry: zipfile.ZipInfo
 ) -> np.dtype[np.generic]:
     """Return the type of the array if the file can hold as many numbers as its header says."""
-    if header.kind.endswith("O"):
+    if header.dtype.endswith("O"):
         raise DataError(
             f"{path}: '{name}' holds Python objects, which are never unpickled: save it as "
             "plain numbers or fixed-width strings"
         )
-    if not _KINDS.fullmatch(header.kind):
+    if not _KINDS.fullmatch(header.dtype):
         raise DataError(
-            f"{path}: '{name}' has type {_told(repr(header.kind))}, which NumPy reads neither "
+            f"{path}: '{name}' has type {_told(repr(header.dtype))}, which NumPy reads neither "
             "as numbers nor as strings or dates: save it as one of them"
         )
-    dtype, count = np.dtype(header.kind), header.count
+    dtype, count = np.dtype(header.dtype), header.count
     if count > LARGEST or count * dtype.itemsize > LARGEST * WIDEST:
         raise DataError(
             f"{path}: '{name}' has shape {_told(str(header.shape))}, but at most {LARGEST} "
@@ -197,10 +197,10 @@ def _checked_kind(
             f"{path}: '{name}' does not have the length in its header: get a new copy"
         )
     packed = min(entry.compress_size, path.stat().st_size)
-    if is_bomb(entry.file_size, packed):
+    if is_zip_bomb(entry.file_size, packed):
         raise DataError(
             f"{path}: '{name}' has {packed} bytes and unpacks to {entry.file_size}, which is "
-            f"more than {SMALL} and more than {MOST_UNPACKED} times as many: if the file is "
+            f"more than {ALWAYS_ALLOWED_BYTES} and more than {MAX_UNPACK_RATIO} times as many: if the file is "
             "yours, save it with numpy.savez, not savez_compressed"
         )
     return dtype
@@ -208,7 +208,7 @@ def _checked_kind(
 
 def _told(text: str) -> str:
     """Return text from the file, shortened and escaped for an error."""
-    return spelled_out(text[:_LONGEST_TOLD])
+    return escape_unprintable(text[:_LONGEST_TOLD])
 
 
 def _damaged(path: Path, failure: Exception) -> DataError:

@@ -40,7 +40,7 @@ class Iid(Split):
     source: ClassVar[str] = (
         "Ma et al., Whispers of Data, virtual clients and experiments: IID scenario"
     )
-    makes_alike: ClassVar[bool] = True
+    is_exchangeable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse a fluctuation outside 0..1."""

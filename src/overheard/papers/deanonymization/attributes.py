@@ -147,7 +147,7 @@ def _attribute_attack(
 def _read_threat(rows: Rows, key: str, run: Plan, context: str) -> list[Figure]:
     threat, values = run.threats[0], list[Figure]()
     for attack in threat.attacks:
-        name = threat.named(attack)
+        name = threat.attack_name(attack)
         match attack:
             case AttributeMlp(attribute=str(attribute), jointly=is_joint):
                 cell = f"attribute_{'joint' if is_joint else 'single'}"

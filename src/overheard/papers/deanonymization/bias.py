@@ -27,7 +27,7 @@ from overheard.papers.numbers_table import numbers_table
 from overheard.papers.reading import BOOTSTRAP, figure
 from overheard.papers.runs import Runs
 from overheard.plans.plan import Plan
-from overheard.statistics.estimate import estimate
+from overheard.statistics.estimate import estimate_mean
 
 USERS = 8
 """Number of users that are shown, as published."""
@@ -136,7 +136,7 @@ def biases(observation: Ear) -> Biases:
     """Return the biases of all users with updates from both devices."""
     devices = {
         user: device
-        for device, user in observation.knowledge.people.devices.items()
+        for device, user in observation.knowledge.known_users.shadow_devices.items()
         if device in observation.view.senders()
     }
     clients = {observation.users[party]: party for party in observation.clients()}
@@ -173,7 +173,7 @@ def _correlation_values(key: str, context: str, by_seed: Mapping[int, Biases]) -
         figure(
             f"{key}_{name}",
             f"{context}; {words}",
-            estimate(np.array(values), np.array(seeds), BOOTSTRAP),
+            estimate_mean(np.array(values), np.array(seeds), BOOTSTRAP),
             None,
             None,
         )

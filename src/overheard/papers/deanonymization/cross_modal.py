@@ -23,7 +23,7 @@ from overheard.plans.plan import Plan
 from overheard.questions.identity.attacks.match_cross_modal import MatchCrossModal
 from overheard.questions.identity.statistics.ranking import matches, rankings
 from overheard.statistics.estimate import Estimate
-from overheard.statistics.matching import Matches
+from overheard.statistics.roc import ScoredPairs
 
 Learned = Literal["holdout", "everyone"]
 
@@ -94,7 +94,7 @@ class CrossModalExperiment(Experiment):
             rows, (threat,) = rows_of(audit), run.threats
             context = setting(scenario, run, full.get(key))
             for attack, learned in zip(threat.attacks, LEARNED, strict=True):
-                name, attack_name = f"{key}_{learned}", threat.named(attack)
+                name, attack_name = f"{key}_{learned}", threat.attack_name(attack)
                 description = f"{context}; trained on {learned}"
                 for is_control, suffix in ((False, ""), (True, "_iid_control")):
                     value = _balanced(audit, attack_name, is_control)
@@ -120,11 +120,13 @@ class CrossModalExperiment(Experiment):
         return tuple(values)
 
 
-def balanced_precision(pairs: Matches) -> float:
+def balanced_precision(pairs: ScoredPairs) -> float:
     """Return the average precision, with equal total weight of true and false pairs."""
-    true = pairs.same.sum()
-    weights = np.where(pairs.same, 1.0, true / (~pairs.same).sum())
-    return float(average_precision_score(pairs.same, pairs.scores, sample_weight=weights))
+    true = pairs.is_same_user.sum()
+    weights = np.where(pairs.is_same_user, 1.0, true / (~pairs.is_same_user).sum())
+    return float(
+        average_precision_score(pairs.is_same_user, pairs.scores, sample_weight=weights)
+    )
 
 
 def _balanced(audit: Audit, attack: str, is_control: bool) -> Estimate | None:

@@ -172,7 +172,7 @@ class DefendedIdentityExperiment(Experiment, Drawn):
 
 def attackers(run: Plan) -> Mapping[str, str]:
     """Return the attacks of an audit as the plan names them, by the attackers' names here."""
-    named = [threat.named(attack) for threat in run.threats for attack in threat.attacks]
+    named = [threat.attack_name(attack) for threat in run.threats for attack in threat.attacks]
     names = AMONG_OTHERS if len(named) > 1 else (f"shadow{ADAPTIVE}",)
     return dict(zip(names, named, strict=True))
 

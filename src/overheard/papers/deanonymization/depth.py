@@ -156,7 +156,7 @@ def _read_panel(one: Layered, rows: Rows, run: Plan, context: str) -> list[Figur
                 f"{key}_{source}_{layer}_{score}",
                 f"{context}; {layer.replace('_', ' ')}, {source} updates: "
                 + score.replace("_", " "),
-                (threat.named(attack), score),
+                (threat.attack_name(attack), score),
                 at_depth(one.world.paper, layer)
                 if (source, score) == ("shadow", PRECISION)
                 else None,
@@ -164,6 +164,8 @@ def _read_panel(one: Layered, rows: Rows, run: Plan, context: str) -> list[Figur
             for score in (PRECISION, "times_chance")
         ]
         values += rows.beside(
-            f"{key}_{source}_{layer}", f"{context}; {layer}, {source}", threat.named(attack)
+            f"{key}_{source}_{layer}",
+            f"{context}; {layer}, {source}",
+            threat.attack_name(attack),
         )
     return values

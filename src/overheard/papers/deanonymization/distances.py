@@ -36,7 +36,7 @@ from overheard.papers.reading import BOOTSTRAP, figure
 from overheard.papers.runs import Runs
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
-from overheard.statistics.estimate import estimate
+from overheard.statistics.estimate import estimate_mean
 
 MOST = 100
 """Largest number of examples of a user, and of others, in the distances."""
@@ -236,7 +236,7 @@ def _distance_values(
         figure(
             f"{prefix}{name}",
             f"{context}, {words}",
-            estimate(values, seeds, BOOTSTRAP),
+            estimate_mean(values, seeds, BOOTSTRAP),
             None,
             None,
         )

@@ -10,13 +10,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from overheard.archive.shelf import FolderShelf
+from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.archive.truth import read_truth
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.knowledge import knowledge_of
 from overheard.auditing.supplies import supply
 from overheard.core.knowledge import Knowledge
-from overheard.core.parties import Party, is_shadow
+from overheard.core.parties import Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.threads import one_thread
@@ -34,7 +34,7 @@ from overheard.papers.runs import Runs
 from overheard.plans.plan import UNDEFENDED
 from overheard.questions.identity.estimators.user_classes import classes_of
 from overheard.questions.identity.statistics.ranking import Ranking
-from overheard.statistics.estimate import Estimate, estimate
+from overheard.statistics.estimate import Estimate, estimate_mean
 
 
 @final
@@ -55,7 +55,7 @@ class Ear:
 
     def clients(self) -> tuple[Party, ...]:
         """Return the clients with messages in the view."""
-        return tuple(party for party in self.view.senders() if not is_shadow(party))
+        return tuple(party for party in self.view.senders() if not is_shadow_device(party))
 
 
 @final
@@ -151,11 +151,13 @@ class Teller:
 def ears(runs: Runs, name: str) -> Mapping[int, Ear]:
     """Observe each undefended run as the server of the audit's first threat, by seed."""
     plan, audit_folder = runs.plans[name], AuditFolder(runs.folder / name)
-    inputs = supply(plan, runs.resources, FolderShelf(runs.resources.bank or audit_folder.bank))
+    inputs = supply(
+        plan, runs.resources, FolderTensorCache(runs.resources.bank or audit_folder.bank)
+    )
     (undefended,) = [arm for arm in plan.arms if not arm.defenses]
     return {
         seed: Ear(
-            runs.transcript(name, UNDEFENDED, seed).seen_by(*plan.threats[0].listeners),
+            runs.transcript(name, UNDEFENDED, seed).seen_by(*plan.threats[0].observer_parties),
             knowledge_of(undefended, seed, inputs, plan.threats[0]),
             read_truth(audit_folder.run(UNDEFENDED, seed)).users,
         )
@@ -188,7 +190,7 @@ def mean_over_users(by_seed: Mapping[int, Mapping[str, float]]) -> Estimate | No
     """
     values = [value for by_user in by_seed.values() for value in by_user.values()]
     seeds = [seed for seed, by_user in by_seed.items() for _ in by_user]
-    return estimate(np.array(values), np.array(seeds), BOOTSTRAP) if values else None
+    return estimate_mean(np.array(values), np.array(seeds), BOOTSTRAP) if values else None
 
 
 def every(count: int) -> Bool[Tensor, " updates"]:

@@ -72,7 +72,7 @@ class IidExperiment(Experiment):
             (threat,) = run.threats
             for attack, source in zip(threat.attacks, SOURCES, strict=True):
                 name, description = f"{key}_{source}", f"{context}; {source} updates"
-                attack_name = threat.named(attack)
+                attack_name = threat.attack_name(attack)
                 values.append(
                     rows.figure(
                         f"{name}_control",

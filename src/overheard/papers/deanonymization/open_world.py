@@ -158,13 +158,13 @@ def _read_threat(rows: Rows, key: str, run: Plan, context: str) -> list[Figure]:
             rows.figure(
                 f"{key}_{attack.name}_{score}",
                 f"{context}; {attack.name}: {score.replace('_', ' ')}",
-                (threat.named(attack), score),
+                (threat.attack_name(attack), score),
             )
             for score in scores
             # Without unseen users there are no false positives.
             if score != "dir_at_1_percent" or run.data.people.unseen
         ]
         values += rows.beside(
-            f"{key}_{attack.name}", f"{context}; {attack.name}", threat.named(attack)
+            f"{key}_{attack.name}", f"{context}; {attack.name}", threat.attack_name(attack)
         )
     return values

@@ -147,11 +147,13 @@ def _read_threat(rows: Rows, key: str, run: Plan, panel: Counted, context: str) 
                     f"{key}_{source}_{attack.name}_{score}",
                     f"{context}; {attack.name}, {source} updates: {score.replace('_', ' ')}"
                     + (" (published: PIPA)" if as_published else ""),
-                    (threat.named(attack), score),
+                    (threat.attack_name(attack), score),
                     said("one_example_precision") if as_published else None,
                 )
             )
         values += rows.beside(
-            f"{key}_{source}_{attack.name}", f"{context}; {attack.name}", threat.named(attack)
+            f"{key}_{source}_{attack.name}",
+            f"{context}; {attack.name}",
+            threat.attack_name(attack),
         )
     return values

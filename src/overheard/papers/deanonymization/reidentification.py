@@ -127,14 +127,14 @@ class ReidentificationExperiment(Experiment):
                     rows.figure(
                         f"{name}_{score}",
                         f"{description}: {score.replace('_', ' ')}",
-                        (threat.named(attack), score),
+                        (threat.attack_name(attack), score),
                         reidentified(scenario.paper, prior, attack.name, score)
                         if as_published
                         else None,
                     )
                     for score in OF_IDENTITY
                 ]
-                values += rows.beside(name, description, threat.named(attack))
+                values += rows.beside(name, description, threat.attack_name(attack))
         return values
 
 

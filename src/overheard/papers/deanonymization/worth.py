@@ -17,7 +17,7 @@ from overheard.learning.evaluate import mean_absolute_error, top_k_accuracy
 from overheard.papers.deanonymization.world import IdentityScenario, Utility
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.runs import Runs
-from overheard.statistics.estimate import Estimate, estimate
+from overheard.statistics.estimate import Estimate, estimate_mean
 
 TOP = 5
 
@@ -73,4 +73,4 @@ def last_weights(runs: Runs, name: str, arm: str, seed: int) -> Weights:
 
 def mean_of_seeds(values: Sequence[float]) -> Estimate:
     """Return the mean of one value per seed."""
-    return estimate(np.array(values), np.arange(len(values)), BOOTSTRAP)
+    return estimate_mean(np.array(values), np.arange(len(values)), BOOTSTRAP)

@@ -15,8 +15,8 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.reading import ReadingPlace, best_round, figure, mean
 from overheard.papers.runs import Runs
-from overheard.plans.part import label
 from overheard.plans.plan import Plan
+from overheard.plans.plugin_field import plugin_label
 from overheard.questions.label_shares.attacks.decaf import Decaf
 
 WHOLE = Decaf()
@@ -72,9 +72,9 @@ class AblationExperiment(Experiment):
         """Return each distance with and without the step, then L1 by user without it."""
         run, full = runs.plans["audit"], self.plans(quick=False)["audit"]
         audit, users = runs.audits["audit"], tables()[self.table]
-        best = best_round(audit, label(WHOLE), "l1", range(run.training.rounds))
+        best = best_round(audit, plugin_label(WHOLE), "l1", range(run.training.rounds))
         context = f"{setting(self.benchmark, run, full)}; round {best + 1}"
-        without = ReadingPlace(label(self.attack), (best,))
+        without = ReadingPlace(plugin_label(self.attack), (best,))
         values = []
         for distance in DISTANCES:
             values += [
@@ -88,7 +88,7 @@ class AblationExperiment(Experiment):
                 figure(
                     f"whole_mean_{distance}",
                     f"{context}; the whole attack",
-                    mean(audit, ReadingPlace(label(WHOLE), (best,)), distance),
+                    mean(audit, ReadingPlace(plugin_label(WHOLE), (best,)), distance),
                     printed_mean(self.benchmark.users, distance),
                     "lower",
                 ),

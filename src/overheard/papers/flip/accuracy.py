@@ -16,7 +16,7 @@ from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from overheard.statistics.estimate import Estimate, estimate
+from overheard.statistics.estimate import Estimate, estimate_mean
 
 COMMON = (
     "The paper distils for 30 epochs with batches of 1,024 in each of 100 rounds, which is "
@@ -117,7 +117,7 @@ def _accuracy_ratio(audit: Audit, arm: ArmPlan) -> Estimate:
     }
     seeds = [seed for name, seed in last if name == arm.name]
     shares = [last[arm.name, seed] / last["FedAvg", seed] for seed in seeds]
-    return estimate(np.array(shares), np.array(seeds), BOOTSTRAP)
+    return estimate_mean(np.array(shares), np.array(seeds), BOOTSTRAP)
 
 
 def _published_accuracy_ratio(data: str, model: str, key: str) -> float | None:

@@ -16,8 +16,8 @@ from overheard.papers.flip.attribute_tests import (
 )
 from overheard.papers.flip.printed import AttributeRow
 from overheard.papers.reading import BOOTSTRAP, figure
-from overheard.statistics.estimate import Estimate, estimate
-from overheard.statistics.exact import proportion
+from overheard.statistics.estimate import Estimate, estimate_mean
+from overheard.statistics.exact_intervals import estimate_proportion
 
 PUBLISHED = (SAMPLES, OTHER_START)
 """The tests with a published value. The paper does not say whether its four federations started
@@ -44,7 +44,7 @@ def row_figures(
     ]
     samples = [one for one in answers if one.test == SAMPLES]
     hits = float(sum(one.hits for one in samples))
-    samples_as_trials = proportion(hits, sum(one.trials for one in samples))
+    samples_as_trials = estimate_proportion(hits, sum(one.trials for one in samples))
     setting = f"{context}; {TESTS[SAMPLES]}, interval with each sample as a trial"
     return (
         *values,
@@ -94,8 +94,8 @@ def right(test: str, answers: Iterable[QuadrupleAnswer]) -> Estimate | None:
         return None
     values = np.array([fmean(several) for several in shares.values()])
     if test in DECISIONS or set(values) <= {0.0, 1.0}:
-        return proportion(float(values.sum()), len(values))
-    return estimate(values, np.array([seed for seed, _ in shares]), BOOTSTRAP)
+        return estimate_proportion(float(values.sum()), len(values))
+    return estimate_mean(values, np.array([seed for seed, _ in shares]), BOOTSTRAP)
 
 
 def _figure(

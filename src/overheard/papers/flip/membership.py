@@ -19,8 +19,8 @@ from overheard.papers.flip.world import CIFAR10, SMALL, TEN_A_STEP, FlipScenario
 from overheard.papers.reading import ReadingPlace, figure, found, mean, mean_over_rounds
 from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
-from overheard.plans.kinds import question_of
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.plans.registries import question_of_attack
 from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.lira_pooled import LiraPooled
 from overheard.questions.membership.attacks.loss_membership import LossMembership
@@ -161,7 +161,7 @@ class MembershipExperiment(Experiment):
         audit, run = runs.audits["audit"], runs.plans["audit"]
         threat = run.threats[0]
         kind = "fedavg" if arm.distillation is None else "flip"
-        key, plan_name = f"{kind}_{name}", threat.named(attack)
+        key, plan_name = f"{kind}_{name}", threat.attack_name(attack)
         context = setting(run.data.source.name, run, self.plans(quick=False)["audit"])
         context = f"{context}; {arm.name}, {name}"
         published = membership(kind) if name == "shadow" else None
@@ -181,7 +181,7 @@ class MembershipExperiment(Experiment):
         pooled = {"membership_accuracy": rates.accuracy, **rates.found}
         for score, rate in pooled.items():
             yield figure(_name(key, score, "by_record"), exact_context, rate, None, "higher")
-        attacked_rounds = rounds_alone(threat, question_of(attack), all_rounds)
+        attacked_rounds = rounds_alone(threat, question_of_attack(attack), all_rounds)
         for score in ALONE:
             for number in attacked_rounds:
                 score_mean = mean(audit, ReadingPlace(plan_name, (number,), arm.name), score)

@@ -23,7 +23,7 @@ from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.distilled_labels import DistilledLabels
-from overheard.statistics.estimate import Estimate, estimate
+from overheard.statistics.estimate import Estimate, estimate_mean
 
 ONE_BY_ONE = "FLiP one example a step"
 TOGETHER = "FLiP ten examples a step"
@@ -234,4 +234,4 @@ def _first_reach(audit: Audit, method: str, target: float, key: str, context: st
 
 def _over_seeds(audit: Audit, method: str, values: Sequence[float]) -> Estimate:
     seeds = np.array([one.seed for one in _runs(audit, method)])
-    return estimate(np.array(values), seeds, BOOTSTRAP)
+    return estimate_mean(np.array(values), seeds, BOOTSTRAP)

@@ -28,7 +28,7 @@ from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from overheard.statistics.estimate import estimate
+from overheard.statistics.estimate import estimate_mean
 
 SHOWN = 2
 """Number of samples of each class that are drawn, as in the paper."""
@@ -168,7 +168,7 @@ class _Run:
         plan = runs.plans[name]
         partition = deal_examples(plan, load_data(plan, runs.resources), seed)
         transcript = runs.transcript(name, _distilled(plan).name, seed)
-        sets = transcript.seen_by(SERVER).distilled(SERVER)
+        sets = transcript.seen_by(SERVER).distilled_sets(SERVER)
         held = partition.pool.take(torch.cat(partition.rows[0]))
         return _Run(held, partition.test, sets[min(sets)], sets[max(sets)])
 
@@ -220,7 +220,7 @@ def _likeness_figures(name: str, context: str, runs: Mapping[int, _Run]) -> list
             figure(
                 f"{name}_{group}_{key}",
                 f"{context}; {words}: {meaning}",
-                estimate(np.array(values), run_seeds, BOOTSTRAP),
+                estimate_mean(np.array(values), run_seeds, BOOTSTRAP),
                 None,
                 "higher",
             )

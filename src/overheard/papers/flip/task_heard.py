@@ -15,7 +15,7 @@ from overheard.core.parties import SERVER, Party
 from overheard.core.view import View
 from overheard.papers.runs import Runs
 from overheard.questions.shift.estimators.models_heard import ModelsHeard
-from overheard.statistics.spread import spread
+from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 MOST_SETS = 100
 """Largest number of rounds whose sets are read, as in the paper."""
@@ -38,8 +38,8 @@ class TaskHeard:
 
     def sets(self) -> Float[Tensor, "samples ..."]:
         """Return the server's synthetic inputs of all rounds but the first, which are noise."""
-        sets = self.view.distilled(SERVER)
-        rounds = spread(sorted(sets)[1:], MOST_SETS)
+        sets = self.view.distilled_sets(SERVER)
+        rounds = select_evenly_spaced(sorted(sets)[1:], MOST_SETS)
         return torch.cat([sets[number].inputs for number in rounds])
 
     def updates(self) -> Float[Tensor, "updates params"]:
@@ -53,7 +53,9 @@ class TaskHeard:
 
     def models(self, sender: Party) -> Iterator[Weights]:
         """Iterate over a client's trained models by round."""
-        view = self.view.during(spread(self.view.heard(sender), MOST_MODELS))
+        view = self.view.during(
+            select_evenly_spaced(self.view.rounds_with_updates(sender), MOST_MODELS)
+        )
         return ModelsHeard(view, sender).models()
 
     def clients(self) -> tuple[Party, ...]:
@@ -62,7 +64,9 @@ class TaskHeard:
 
     def _updates(self, sender: Party) -> list[Update]:
         updates = self.view.updates(sender)
-        return [updates[number] for number in spread(sorted(updates), MOST_MODELS)]
+        return [
+            updates[number] for number in select_evenly_spaced(sorted(updates), MOST_MODELS)
+        ]
 
 
 def heard(runs: Runs, name: str, arm: str, seed: int) -> TaskHeard:

@@ -12,7 +12,7 @@ from overheard.papers.experiment import Experiment, Paper
 from overheard.papers.protocol import ProtocolExperiment, ProtocolPanel
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
-from overheard.plans.virtual import VirtualPlan
+from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.ldia import Ldia as Attack
 

@@ -11,7 +11,7 @@ from scipy.stats import t as student
 from overheard.papers.shift.followed import Followed, Series
 from overheard.questions.shift.estimators.trend import Trend
 from overheard.report.experiment_page import Holds
-from overheard.statistics.estimate import LEVEL, Estimate
+from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate
 
 Values = tuple[float | None, ...]
 """One value per run; None if its series has no trend at that round."""
@@ -87,7 +87,7 @@ def divergence(followed: Followed) -> Divergence:
         tuple(_before(measure.trend.divergences(run), since) for run in followed.control),
         at_shift(measure.standardised, followed.shifted),
         at_shift(measure.standardised, followed.control),
-        float(student.ppf((1 + LEVEL) / 2, measure.attack.trend - 2)),
+        float(student.ppf((1 + CONFIDENCE_LEVEL) / 2, measure.attack.trend - 2)),
     )
 
 
@@ -120,7 +120,7 @@ def mean_by_run(values: Values) -> Estimate | None:
     if len(measured) == 1:
         return Estimate(mean, None, None)
     half = (
-        float(student.ppf((1 + LEVEL) / 2, len(measured) - 1))
+        float(student.ppf((1 + CONFIDENCE_LEVEL) / 2, len(measured) - 1))
         * stdev(measured)
         / sqrt(len(measured))
     )

@@ -79,7 +79,7 @@ def auc_figures(
             f"{prefix}{one.key}_auc",
             f"{context}; {one.name}: probability of a larger divergence than a control; a "
             "guess has 0.5",
-            rows.get((paper_threat.named(one.attack), "auc_told")),
+            rows.get((paper_threat.attack_name(one.attack), "auc_told")),
         )
         for one in measures
     ]
@@ -90,7 +90,7 @@ def auc_figures(
                     f"{prefix}ours_{score}",
                     f"{context}; Overheard's {detector.name}, which does not know the round: "
                     + score.replace("_", " "),
-                    rows.get((threat.named(detector), score)),
+                    rows.get((threat.attack_name(detector), score)),
                 )
                 for score in OF_OURS
             ]

@@ -6,8 +6,8 @@ from typing import final
 
 from overheard.auditing.knowledge import knowledge_of
 from overheard.auditing.supplies import supply
+from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import MemoryShelf
 from overheard.learning.threads import one_thread
 from overheard.papers.runs import Runs
 from overheard.papers.shift.measure import LeakageMeasure
@@ -69,7 +69,7 @@ def follow(runs: Runs, name: str, measures: Sequence[LeakageMeasure]) -> tuple[F
 
 
 def _knowledge(plan: Plan, runs: Runs) -> Mapping[int, Knowledge]:
-    inputs = supply(plan, runs.resources, MemoryShelf())
+    inputs = supply(plan, runs.resources, MemoryTensorCache())
     return {
         seed: knowledge_of(plan.arms[0], seed, inputs, plan.threats[0]) for seed in plan.seeds
     }
@@ -85,5 +85,5 @@ def _measure_run(
 ) -> list[Series]:
     plan = runs.plans[name]
     transcript = runs.transcript(name, UNDEFENDED, seed, is_control=is_control)
-    view = transcript.seen_by(*plan.threats[0].listeners)
+    view = transcript.seen_by(*plan.threats[0].observer_parties)
     return [one.series(view, target_of(plan), knowledge) for one in measures]

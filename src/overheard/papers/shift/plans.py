@@ -9,7 +9,7 @@ from overheard.papers.shift.measure import LeakageMeasure
 from overheard.papers.shift.world import BATCH, SEVERAL, ShiftScenario, ShiftSize
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
-from overheard.plans.virtual import VirtualPlan
+from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.shift.attacks.shift import ShiftTrend
 from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.questions.shift.attacks.validation_shift import ValidationShift
@@ -72,7 +72,7 @@ def centralised(
 
 def target_of(plan: Plan) -> Party:
     """Return the target of the plan's attacker."""
-    return client(0) if plan.threats[0].listeners == (SERVER,) else COHORT
+    return client(0) if plan.threats[0].observer_parties == (SERVER,) else COHORT
 
 
 def shifts(

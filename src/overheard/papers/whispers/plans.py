@@ -7,14 +7,14 @@ from overheard.papers.whispers.benchmark import WhispersSize
 from overheard.papers.whispers.methods import METHODS, Method, attacks_of
 from overheard.papers.whispers.scenario import Scenario
 from overheard.plans.data_plan import DataPlan
-from overheard.plans.plan import ArmPlan, Known, Plan, ThreatPlan, TrainingPlan
-from overheard.plans.virtual import VirtualPlan
+from overheard.plans.plan import ArmPlan, KnownPart, Plan, ThreatPlan, TrainingPlan
+from overheard.plans.virtual_plan import VirtualPlan
 
 MOMENTUM = 0.9
 WEIGHT_DECAY = 5e-4
 """Settings of Gu and Bai 2023, whose code seems to be the basis of the experiments."""
 
-ADAPTED: tuple[Known, ...] = ("auxiliary", "model", "recipe", "defenses")
+ADAPTED: tuple[KnownPart, ...] = ("auxiliary", "model", "recipe", "defenses")
 """Knowledge of an attacker whose virtual clients add the same noise as real ones."""
 
 
@@ -78,4 +78,4 @@ def place_of(run: Plan, number: int, arm: str) -> ReadingPlace:
     """Select the findings of the attack with this index, on all rounds together."""
     threat = run.threats[0]
     rounds = tuple(range(run.training.rounds))
-    return ReadingPlace(threat.named(threat.attacks[number]), rounds, arm)
+    return ReadingPlace(threat.attack_name(threat.attacks[number]), rounds, arm)

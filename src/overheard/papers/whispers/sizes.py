@@ -21,7 +21,7 @@ from overheard.papers.whispers.plans import place_of, plan
 from overheard.papers.whispers.scenario import alike
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.label_shares.attacks.whispers import Whispers
-from overheard.statistics.estimate import Estimate, estimate
+from overheard.statistics.estimate import Estimate, estimate_mean
 
 EXPECTED = (100, 4000)
 """Sizes of the smallest and of the largest client that the attacker expects."""
@@ -135,7 +135,7 @@ def lengths(runs: Runs, key: str, number: int) -> Estimate:
         for index in range(run.data.clients):
             values.append(_norm(view.updates(client(index))[number].delta))
             seeds.append(seed)
-    return estimate(np.array(values), np.array(seeds), BOOTSTRAP)
+    return estimate_mean(np.array(values), np.array(seeds), BOOTSTRAP)
 
 
 def _norm(delta: Weights) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.core.claims import Claim, check_choice
+from overheard.core.claims import Claim, check_candidates
 from overheard.core.errors import ClaimError
 
 
@@ -26,7 +26,7 @@ class Attribute(Claim):
 
     def __post_init__(self) -> None:
         """Refuse invalid values or probabilities."""
-        check_choice(self.values, self.probabilities)
+        check_candidates(self.values, self.probabilities)
         total = float(self.probabilities.sum())
         if len(self.values) < 2 or float(self.probabilities.min()) < 0 or abs(total - 1) > 1e-4:
             got = dict(zip(self.values, self.probabilities.tolist(), strict=True))

@@ -15,7 +15,7 @@ from overheard.core.parties import Party
 from overheard.core.scorer import Better, Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth, true_user
 from overheard.questions.attribute.claim import Attribute
-from overheard.statistics.places import place
+from overheard.statistics.tied_rank import rank_candidate
 
 CHANCE_FLOOR = 1e-12
 """Least probability inside the logarithm of `log_loss`, so that certainty in a wrong value has
@@ -40,14 +40,14 @@ class AttributeScorer(Scorer[Attribute]):
     """
 
     name: ClassVar[str] = "attribute"
-    claim: ClassVar[type[Claim]] = Attribute
+    claim_type: ClassVar[type[Claim]] = Attribute
     headline: ClassVar[str] = "accuracy"
     source: ClassVar[str] = (
         "Orekondy et al. (Gradient-Leaks, arXiv 1805.05838), attribute heads; Melis et al. "
         "(S&P 2019) ask the same of a batch"
     )
 
-    def truth(
+    def true_claim(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: Attribute
     ) -> Attribute:
         """Return the true value of the claimed attribute, among the claimed values.
@@ -70,13 +70,15 @@ class AttributeScorer(Scorer[Attribute]):
             claim.attribute, values, torch.tensor([float(v == known[user]) for v in values])
         )
 
-    def blind(self, asked: Attribute, knowledge: Knowledge) -> Mapping[str, Attribute]:
+    def uninformed_guesses(
+        self, asked: Attribute, knowledge: Knowledge
+    ) -> Mapping[str, Attribute]:
         """Guess the frequencies among known users, and equal probabilities."""
         values = asked.values
         uniform = Attribute(
             asked.attribute, values, torch.full((len(values),), 1 / len(values))
         )
-        known = knowledge.people.attributes.get(asked.attribute)
+        known = knowledge.known_users.attributes.get(asked.attribute)
         if not known:
             return {"uniform": uniform}
         occurrences = Counter(known.values())
@@ -84,7 +86,7 @@ class AttributeScorer(Scorer[Attribute]):
         majority = Attribute(asked.attribute, values, counts / counts.sum())
         return {"majority": majority, "uniform": uniform}
 
-    def told(self, truth: Attribute) -> Mapping[str, Attribute]:
+    def informed_guesses(self, truth: Attribute) -> Mapping[str, Attribute]:
         """Return no guess: no part of the truth can be known separately."""
         return {}
 
@@ -111,7 +113,7 @@ class AttributeScorer(Scorer[Attribute]):
                 name,
                 measure(claim, true),
                 better,
-                {guess: measure(one, true) for guess, one in guesses.blind.items()},
+                {guess: measure(one, true) for guess, one in guesses.uninformed.items()},
                 {},
             )
             for name, better, measure in measures
@@ -121,7 +123,7 @@ class AttributeScorer(Scorer[Attribute]):
 def _accuracy(claim: Attribute, true: str) -> float:
     if true not in claim.values:
         return 0.0
-    return place(claim.probabilities, claim.values.index(true)).within(1)
+    return rank_candidate(claim.probabilities, claim.values.index(true)).probability_within(1)
 
 
 def _log_loss(claim: Attribute, true: str) -> float:

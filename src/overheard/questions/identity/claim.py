@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.core.claims import Claim, check_choice
+from overheard.core.claims import Claim, check_candidates
 from overheard.core.errors import ClaimError
 
 
@@ -28,7 +28,7 @@ class Identity(Claim):
 
     def __post_init__(self) -> None:
         """Refuse invalid rankings and probabilities."""
-        check_choice(self.users, self.scores)
+        check_candidates(self.users, self.scores)
         if self.unseen is not None and not 0 <= self.unseen <= 1:
             raise ClaimError(f"the probability `unseen` must lie in 0..1, got {self.unseen}")
 
@@ -40,6 +40,6 @@ class Identity(Claim):
         """Return the known users."""
         return self.users
 
-    def none_of_them(self) -> float | None:
+    def unknown_probability(self) -> float | None:
         """Return the probability that it is none of the known users."""
         return self.unseen

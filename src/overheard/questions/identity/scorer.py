@@ -12,7 +12,7 @@ from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth, true_user
 from overheard.questions.identity.claim import Identity
-from overheard.statistics.places import Place, place
+from overheard.statistics.tied_rank import TiedRank, rank_candidate
 
 TOP = 5
 """The number of guesses that `top5` allows."""
@@ -44,14 +44,14 @@ class IdentityScorer(Scorer[Identity]):
     """
 
     name: ClassVar[str] = "identity"
-    claim: ClassVar[type[Claim]] = Identity
+    claim_type: ClassVar[type[Claim]] = Identity
     headline: ClassVar[str] = "top1"
     source: ClassVar[str] = (
         "Orekondy et al. (Gradient-Leaks, arXiv 1805.05838), section 6: top-1, top-5; ties, "
         "the reciprocal rank and the probability of an unknown user are Overheard's"
     )
 
-    def truth(
+    def true_claim(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: Identity
     ) -> Identity:
         """Return the true user, whether or not the attacker knows it.
@@ -62,14 +62,16 @@ class IdentityScorer(Scorer[Identity]):
         """
         return Identity((true_user(truth, target),), torch.ones(1))
 
-    def blind(self, asked: Identity, knowledge: Knowledge) -> Mapping[str, Identity]:
+    def uninformed_guesses(
+        self, asked: Identity, knowledge: Knowledge
+    ) -> Mapping[str, Identity]:
         """Return equal scores for all known users, and even odds of an unknown user."""
-        known = tuple(knowledge.people.priors)
+        known = tuple(knowledge.known_users.prior_examples)
         if not known:
             return {}
         return {"a random order": Identity(known, torch.zeros(len(known)), 0.5)}
 
-    def told(self, truth: Identity) -> Mapping[str, Identity]:
+    def informed_guesses(self, truth: Identity) -> Mapping[str, Identity]:
         """Return nothing: no guess knows part of the truth."""
         return {}
 
@@ -84,17 +86,17 @@ class IdentityScorer(Scorer[Identity]):
         """
         (true_name,) = truth.users
         candidate_users = set(claim.users).union(
-            *(guess.users for guess in guesses.blind.values())
+            *(guess.users for guess in guesses.uninformed.values())
         )
         scores = []
         if true_name in candidate_users:
-            ranks = [("top1", _within(1)), ("reciprocal_rank", Place.reciprocal_rank)]
+            ranks = [("top1", _within(1)), ("reciprocal_rank", TiedRank.reciprocal_rank)]
             if len(candidate_users) > TOP:
                 ranks.insert(1, ("top5", _within(TOP)))
             for name, measure in ranks:
                 blinds = {
                     guess_name: _measured(guess, true_name, measure)
-                    for guess_name, guess in guesses.blind.items()
+                    for guess_name, guess in guesses.uninformed.items()
                 }
                 scores.append(
                     Score(name, _measured(claim, true_name, measure), "higher", blinds, {})
@@ -102,7 +104,7 @@ class IdentityScorer(Scorer[Identity]):
         if claim.unseen is not None:
             blinds = {
                 name: _squared_error(guess.unseen, true_name not in candidate_users)
-                for name, guess in guesses.blind.items()
+                for name, guess in guesses.uninformed.items()
                 if guess.unseen is not None
             }
             error = _squared_error(claim.unseen, true_name not in candidate_users)
@@ -110,14 +112,14 @@ class IdentityScorer(Scorer[Identity]):
         return tuple(scores)
 
 
-def _within(length: int) -> Callable[[Place], float]:
-    return lambda rank: rank.within(length)
+def _within(length: int) -> Callable[[TiedRank], float]:
+    return lambda rank: rank.probability_within(length)
 
 
-def _measured(claim: Identity, true_name: str, measure: Callable[[Place], float]) -> float:
+def _measured(claim: Identity, true_name: str, measure: Callable[[TiedRank], float]) -> float:
     if true_name not in claim.users:
         return 0.0
-    return measure(place(claim.scores, claim.users.index(true_name)))
+    return measure(rank_candidate(claim.scores, claim.users.index(true_name)))
 
 
 def _squared_error(probability: float, is_unseen: bool) -> float:

@@ -42,13 +42,13 @@ class MembershipScorer(Scorer[Membership]):
     """
 
     name: ClassVar[str] = "membership"
-    claim: ClassVar[type[Claim]] = Membership
+    claim_type: ClassVar[type[Claim]] = Membership
     headline: ClassVar[str] = "membership_auc"
     source: ClassVar[str] = (
         "Carlini et al. 2022 (Membership Inference Attacks From First Principles), Section IV"
     )
 
-    def truth(
+    def true_claim(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: Membership
     ) -> Membership:
         """Return 1 for members, -1 for non-members, 0 for records of other clients.
@@ -62,16 +62,18 @@ class MembershipScorer(Scorer[Membership]):
                 f"the ground truth does not state which records {target} trained on"
             )
         labels = torch.full((len(claim.scores),), -1.0)
-        for places in (truth.set_aside, *truth.members.values()):
+        for places in (truth.excluded_records, *truth.members.values()):
             labels[list(places)] = 0.0
         labels[list(truth.members_of(target))] = 1.0
         return Membership(labels)
 
-    def blind(self, asked: Membership, knowledge: Knowledge) -> Mapping[str, Membership]:
+    def uninformed_guesses(
+        self, asked: Membership, knowledge: Knowledge
+    ) -> Mapping[str, Membership]:
         """Return equal scores for all records."""
         return {"a coin": Membership(torch.zeros(len(asked.scores)))}
 
-    def told(self, truth: Membership) -> Mapping[str, Membership]:
+    def informed_guesses(self, truth: Membership) -> Mapping[str, Membership]:
         """Return nothing: no guess knows part of the truth."""
         return {}
 

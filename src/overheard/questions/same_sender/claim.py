@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.core.claims import Claim, check_choice
+from overheard.core.claims import Claim, check_candidates
 from overheard.core.parties import Party
 
 
@@ -25,7 +25,7 @@ class SameSender(Claim):
 
     def __post_init__(self) -> None:
         """Refuse invalid or empty comparisons."""
-        check_choice(self.others, self.scores)
+        check_candidates(self.others, self.scores)
 
     def numbers(self) -> tuple[float, ...]:
         """Return the score of each other target."""

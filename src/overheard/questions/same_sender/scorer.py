@@ -12,7 +12,7 @@ from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth, true_user
 from overheard.questions.same_sender.claim import SameSender
-from overheard.statistics.precision import average_precisions
+from overheard.statistics.average_precision import average_precisions
 
 
 @final
@@ -30,14 +30,14 @@ class SameSenderScorer(Scorer[SameSender]):
     """
 
     name: ClassVar[str] = "same_sender"
-    claim: ClassVar[type[Claim]] = SameSender
+    claim_type: ClassVar[type[Claim]] = SameSender
     headline: ClassVar[str] = "average_precision"
     source: ClassVar[str] = (
         "Matching: Orekondy et al. (Gradient-Leaks, arXiv 1805.05838); applied here to two "
         "updates of unknown senders, to link pseudonyms"
     )
 
-    def truth(
+    def true_claim(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: SameSender
     ) -> SameSender:
         """Return 1 for each compared target of the same user, else 0.
@@ -50,12 +50,14 @@ class SameSenderScorer(Scorer[SameSender]):
         is_same = [float(true_user(truth, other) == user) for other in claim.others]
         return SameSender(claim.others, torch.tensor(is_same))
 
-    def blind(self, asked: SameSender, knowledge: Knowledge) -> Mapping[str, SameSender]:
+    def uninformed_guesses(
+        self, asked: SameSender, knowledge: Knowledge
+    ) -> Mapping[str, SameSender]:
         """Guess a random order, by equal scores."""
         tied = SameSender(asked.others, torch.zeros(len(asked.others)))
         return {"a random order": tied}
 
-    def told(self, truth: SameSender) -> Mapping[str, SameSender]:
+    def informed_guesses(self, truth: SameSender) -> Mapping[str, SameSender]:
         """Return no guess: no part of the truth can be known separately."""
         return {}
 
@@ -70,7 +72,7 @@ class SameSenderScorer(Scorer[SameSender]):
         """
         if not 0 < float(truth.scores.sum()) < len(truth.others):
             return ()
-        blinds = {name: _precision(guess, truth) for name, guess in guesses.blind.items()}
+        blinds = {name: _precision(guess, truth) for name, guess in guesses.uninformed.items()}
         value = _precision(claim, truth)
         return (Score("average_precision", value, "higher", blinds, {}),)
 

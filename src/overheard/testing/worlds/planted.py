@@ -7,9 +7,9 @@ from operator import itemgetter
 import torch
 from torch import Tensor, nn
 
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import Means, MemoryShelf
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
@@ -32,7 +32,7 @@ RECIPE = Recipe(rate=0.2, epochs=1, batch=8)
 SKEWED = ((32, 4, 2, 2), (2, 32, 4, 2), (2, 2, 32, 4), (4, 2, 2, 32))
 EVEN = ((10, 10, 10, 10),) * 4
 
-MEANS = Means(virtual_clients=200, shelf=MemoryShelf(), workers=1)
+MEANS = ComputeSettings(virtual_clients=200, cache=MemoryTensorCache(), workers=1)
 """Few virtual clients and a shared cache, so that they are trained quickly and only once."""
 
 
@@ -91,7 +91,7 @@ def hold(
         (0, party): torch.tensor(client_counts)
         for party, client_counts in zip(clients, counts, strict=True)
     }
-    knowledge = Knowledge(CLASSES, build, auxiliary, RECIPE, means=MEANS)
+    knowledge = Knowledge(CLASSES, build, auxiliary, RECIPE, compute=MEANS)
     return Overheard(
         Transcript(tuple(messages)),
         GroundTruth(truth, {}),

@@ -7,12 +7,12 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
-from overheard.core.means import Means, MemoryShelf
-from overheard.core.messages import Broadcast, Message, Update, Weights, moved
-from overheard.core.parties import SERVER, Party, client, is_shadow, shadow
+from overheard.core.messages import Broadcast, Message, Update, Weights, apply_update
+from overheard.core.parties import SERVER, Party, client, is_shadow_device, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -124,7 +124,7 @@ def federate_people(
         if not known <= index < known + unseen
     }
     clients = [client(number) for number in range(known + unseen)]
-    devices = {shadow(number): name for number, name in enumerate(prior)}
+    devices = {shadow_device(number): name for number, name in enumerate(prior)}
     start = dict(initial_weights(build, seed.child("start")))
     sent, true_users, counts, targets = [], {}, {}, []
     for number in range(rounds):
@@ -146,14 +146,14 @@ def federate_people(
             party = Party(f"anon/{number}-{rank}") if anonymous else clients[index]
             sent.append(Message(number, party, frozenset({SERVER}), updates[clients[index]]))
             true_users[party] = people[index].name
-            counts[number, party] = data[clients[index]].counts(CLASSES)
+            counts[number, party] = data[clients[index]].label_counts(CLASSES)
             targets.append(party)
         sent += [
             Message(number, party, frozenset({SERVER}), updates[party])
             for party in cohort
             if party in devices
         ]
-        start = moved(start, mean_update(list(updates.values())).delta)
+        start = apply_update(start, mean_update(list(updates.values())).delta)
     hands = {user.name: user.hand for user in people}
     return Peopled(
         Transcript(tuple(sent)),
@@ -165,7 +165,11 @@ def federate_people(
 
 def _is_sampled(party: Party, devices: Sequence[int] | None) -> bool:
     """Return whether a party replies: clients always, shadow devices only if listed."""
-    return devices is None or not is_shadow(party) or int(party.partition("/")[2]) in devices
+    return (
+        devices is None
+        or not is_shadow_device(party)
+        or int(party.partition("/")[2]) in devices
+    )
 
 
 def _known_of(
@@ -180,8 +184,8 @@ def _known_of(
         CLASSES,
         build,
         recipe=RECIPE,
-        means=Means(shelf=MemoryShelf(), workers=1),
-        people=KnownUsers(
+        compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
+        known_users=KnownUsers(
             {user.name: prior[user.name] for user in people[:known]},
             {user.name: prior[user.name] for user in people[known + unseen :]},
             devices,

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import Means, MemoryShelf
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
@@ -98,7 +98,7 @@ def federate_records(*, by_heart: bool) -> Remembered:
         build,
         examples(120, Seed(5)),
         RECIPE,
-        means=Means(shelf=MemoryShelf(), workers=1),
-        candidates=records,
+        compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
+        candidate_records=records,
     )
     return Remembered(Transcript(tuple(messages)), truth, knowledge)

@@ -7,10 +7,17 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import Means, MemoryShelf
-from overheard.core.messages import Body, Broadcast, Message, Update, Weights, moved
+from overheard.core.messages import (
+    Broadcast,
+    Message,
+    MessageBody,
+    Update,
+    Weights,
+    apply_update,
+)
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -38,7 +45,7 @@ SETTLING = Recipe(rate=0.2, epochs=10, batch=8)
 """Warm-up training, so that updates of the first rounds are not larger than a shift."""
 
 
-MEANS = Means(virtual_clients=24, shelf=MemoryShelf(), workers=1)
+MEANS = ComputeSettings(virtual_clients=24, cache=MemoryTensorCache(), workers=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +90,12 @@ def federate_on(after: Sequence[Sequence[int]] | None, seed: Seed) -> ShiftingRu
             (number, sender): torch.tensor(client_counts)
             for sender, client_counts in zip(clients, counts, strict=True)
         }
-        start = moved(start, mean_update(updates).delta)
+        start = apply_update(start, mean_update(updates).delta)
     messages.append(Message(ROUNDS, SERVER, frozenset(clients), Broadcast(start)))
     shifts = {} if after in (None, EVEN) else dict.fromkeys(clients, (SINCE,))
-    knowledge = Knowledge(CLASSES, build, blobs((12,) * CLASSES, Seed(99)), RECIPE, means=MEANS)
+    knowledge = Knowledge(
+        CLASSES, build, blobs((12,) * CLASSES, Seed(99)), RECIPE, compute=MEANS
+    )
     return ShiftingRun(
         Transcript(tuple(messages)), GroundTruth(true_counts, {}, shifts), knowledge
     )
@@ -99,7 +108,7 @@ def renumbered(run: ShiftingRun, order: Tensor) -> ShiftingRun:
         last = {"2.weight", "2.bias"}
         return {name: w[order] if name in last else w for name, w in weights.items()}
 
-    def permute_body(body: Body) -> Body:
+    def permute_body(body: MessageBody) -> MessageBody:
         if isinstance(body, Broadcast):
             return Broadcast(permute_weights(body.weights))
         assert isinstance(body, Update)
@@ -123,7 +132,7 @@ def renumbered(run: ShiftingRun, order: Tensor) -> ShiftingRun:
 def _settled(seed: Seed) -> dict[str, Tensor]:
     start = dict(initial_weights(build, Seed(3)))
     (delta,) = _deltas(start, ((40,) * CLASSES,), seed.child("settling"), SETTLING)
-    return moved(start, delta)
+    return apply_update(start, delta)
 
 
 def _deltas(

@@ -48,17 +48,17 @@ class TestAttributeMlp:
     def test_learns_only_from_users_who_do_not_participate(self):
         crowd = LEAKING
         knowledge = crowd.knowledge()
-        values = knowledge.people.attributes["side"]
+        values = knowledge.known_users.attributes["side"]
         # Participants have wrong values, which matter only if the attack learns from them.
         wrong = {
-            name: value if name in knowledge.people.holdout else VALUES[value == VALUES[0]]
+            name: value if name in knowledge.known_users.holdout else VALUES[value == VALUES[0]]
             for name, value in values.items()
         }
-        people = replace(knowledge.people, attributes={"side": wrong})
+        people = replace(knowledge.known_users, attributes={"side": wrong})
         target = next(iter(crowd.targets()))
         one, other = (
             SHADOWS.infer(crowd.view(), (target,), known, Seed(0))[target].numbers()
-            for known in (knowledge, replace(knowledge, people=people))
+            for known in (knowledge, replace(knowledge, known_users=people))
         )
         assert one == other
 
@@ -70,9 +70,9 @@ class TestAttributeMlp:
 
     def test_asks_for_a_choice_among_several_attributes(self):
         knowledge = LEAKING.knowledge()
-        values = knowledge.people.attributes["side"]
-        people = replace(knowledge.people, attributes={"side": values, "age": values})
-        several = replace(knowledge, people=people)
+        values = knowledge.known_users.attributes["side"]
+        people = replace(knowledge.known_users, attributes={"side": values, "age": values})
+        several = replace(knowledge, known_users=people)
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match="age, side"):
             SHADOWS.infer(LEAKING.view(), (target,), several, Seed(0))
@@ -82,19 +82,19 @@ class TestAttributeMlp:
 
     def test_refuses_to_learn_from_holdout_users_if_there_are_none(self):
         knowledge = LEAKING.knowledge()
-        priors = knowledge.people.priors
+        priors = knowledge.known_users.prior_examples
         people = KnownUsers(
             priors,
-            devices={
+            shadow_devices={
                 device: name
-                for device, name in knowledge.people.devices.items()
+                for device, name in knowledge.known_users.shadow_devices.items()
                 if name in priors
             },
             attributes={"side": {user(n): LEAKING.value(n) for n in range(LEAKING.users)}},
         )
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match=r"data\.people\.holdout"):
-            SHADOWS.infer(LEAKING.view(), (target,), Knowledge(2, people=people), Seed(0))
+            SHADOWS.infer(LEAKING.view(), (target,), Knowledge(2, known_users=people), Seed(0))
 
     def test_refuses_invalid_settings(self):
         with pytest.raises(ValueError, match="epochs"):

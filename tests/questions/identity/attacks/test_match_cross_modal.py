@@ -14,7 +14,7 @@ QUICK = MatchCrossModal(pairs=8000)
 
 def test_names_users_by_their_embeddings_alone(different) -> None:
     # Permuted priors with the same embeddings do not reduce accuracy.
-    priors = different.knowledge.people.priors
+    priors = different.knowledge.known_users.prior_examples
     backwards = dict(zip(priors, reversed(priors.values()), strict=True))
     found = claims(QUICK, knowing(different, priors=backwards))
     assert named(different, found) > 0.4
@@ -22,8 +22,8 @@ def test_names_users_by_their_embeddings_alone(different) -> None:
 
 @pytest.mark.slow
 def test_permuted_embeddings_reduce_accuracy(different) -> None:
-    all_embeddings = different.knowledge.people.embeddings
-    known = list(different.knowledge.people.priors)
+    all_embeddings = different.knowledge.known_users.embeddings
+    known = list(different.knowledge.known_users.prior_examples)
     shifted = {
         **all_embeddings,
         **{user: all_embeddings[known[n - 1]] for n, user in enumerate(known)},
@@ -44,7 +44,7 @@ def test_learning_from_candidate_users_raises_accuracy(different) -> None:
 
 
 def test_ranks_a_user_without_an_embedding_last(different) -> None:
-    all_embeddings = different.knowledge.people.embeddings
+    all_embeddings = different.knowledge.known_users.embeddings
     fewer = {user: vector for user, vector in all_embeddings.items() if user != "user 2"}
     for claim in claims(QUICK, knowing(different, embeddings=fewer)).values():
         assert claim.scores[claim.users.index("user 2")] == UNHEARD
@@ -60,15 +60,15 @@ def test_refuses_to_run_without_embeddings(different) -> None:
 
 
 def test_without_holdout_users_the_error_names_the_remedy(different) -> None:
-    known = different.knowledge.people.priors
-    all_embeddings = different.knowledge.people.embeddings
+    known = different.knowledge.known_users.prior_examples
+    all_embeddings = different.knowledge.known_users.embeddings
     fewer = {user: all_embeddings[user] for user in known}
     with pytest.raises(NeedsError, match=r"holdout, or set learn_from = 'everyone'"):
         claims(QUICK, knowing(different, embeddings=fewer))
 
 
 def test_equal_embeddings_tie(different) -> None:
-    known = different.knowledge.people
+    known = different.knowledge.known_users
     same = dict.fromkeys(known.embeddings, torch.ones(3))
     for claim in claims(QUICK, knowing(different, embeddings=same)).values():
         assert len(set(claim.scores.tolist())) == 1

@@ -11,7 +11,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message
-from overheard.core.parties import SERVER, client, shadow
+from overheard.core.parties import SERVER, client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.learning.initial import initial_weights
 from overheard.questions.identity.attacks.metadata import Metadata
@@ -43,7 +43,10 @@ def run(sizes: Sequence[int | None], losses: Sequence[float], name: str = "loss"
                 metrics={name: losses[index] - number + noise(kind, number, index)},
             )
             for number in range(ROUNDS)
-            for kind, who in (("device", lambda _, index: shadow(index)), ("client", pseudonym))
+            for kind, who in (
+                ("device", lambda _, index: shadow_device(index)),
+                ("client", pseudonym),
+            )
             for index in range(USERS)
         )
     )
@@ -52,9 +55,9 @@ def run(sizes: Sequence[int | None], losses: Sequence[float], name: str = "loss"
 def knowledge(sizes: Sequence[int]) -> Knowledge:
     people = KnownUsers(
         {user(index): prior(2 * size) for index, size in enumerate(sizes)},
-        devices={shadow(index): user(index) for index in range(USERS)},
+        shadow_devices={shadow_device(index): user(index) for index in range(USERS)},
     )
-    return Knowledge(2, people=people)
+    return Knowledge(2, known_users=people)
 
 
 TARGETS = {pseudonym(n, index): index for n in range(ROUNDS) for index in range(USERS)}
@@ -90,7 +93,7 @@ class TestMetadata:
             *(
                 said(0, who, examples=30, metrics={"loss": 1.0})
                 for index in range(USERS)
-                for who in (shadow(index), pseudonym(0, index))
+                for who in (shadow_device(index), pseudonym(0, index))
             )
         )
         target = pseudonym(0, 3)
@@ -98,7 +101,9 @@ class TestMetadata:
         assert claim.numbers() == pytest.approx([0] * USERS)
 
     def test_a_single_update_favours_priors_of_its_size(self):
-        view = heard(said(0, shadow(0), examples=1), said(0, client(0), examples=2 * SIZES[-1]))
+        view = heard(
+            said(0, shadow_device(0), examples=1), said(0, client(0), examples=2 * SIZES[-1])
+        )
         claim = SHADOWS.infer(view, (client(0),), knowledge(SIZES), Seed(0))[client(0)]
         assert int(claim.scores.argmax()) > USERS // 2
         assert float(claim.scores.exp().max()) < 3
@@ -153,7 +158,10 @@ class TestMetadata:
             *(
                 said(number, who(index))
                 for number in range(ROUNDS)
-                for who in (shadow, lambda index, number=number: pseudonym(number, index))
+                for who in (
+                    shadow_device,
+                    lambda index, number=number: pseudonym(number, index),
+                )
                 for index in order
             )
         )
@@ -163,7 +171,7 @@ class TestMetadata:
             top_1(view, known)
 
     def test_needs_metadata_in_the_clear(self):
-        view = heard(*(said(0, who) for who in (shadow(0), client(0))))
+        view = heard(*(said(0, who) for who in (shadow_device(0), client(0))))
         with pytest.raises(NeedsError, match="example counts or metrics"):
             SHADOWS.infer(view, (client(0),), knowledge(SIZES), Seed(0))
 
@@ -190,7 +198,7 @@ class TestMetadataSimulated:
             ),
         )
         people = KnownUsers(priors)
-        known = Knowledge(CLASSES, build, None, RECIPE, means=MEANS, people=people)
+        known = Knowledge(CLASSES, build, None, RECIPE, compute=MEANS, known_users=people)
         targets = tuple(client(index) for index in range(5))
         claims = Metadata().infer(view, targets, known, Seed(0))
         assert [int(claims[who].scores.argmax()) for who in targets] == [0, 1, 2, 3, 4]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from overheard.core.errors import NeedsError
-from overheard.core.known_users import NO_DEVICES, NO_EMBEDDINGS, NOBODY
+from overheard.core.known_users import NO_EMBEDDINGS, NO_PRIOR_EXAMPLES, NO_SHADOW_DEVICES
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
 from overheard.questions.identity.attacks.match_siamese import MatchSiamese
@@ -87,7 +87,7 @@ def test_refuses_updates_of_only_one_user(attack) -> None:
 def test_ranks_an_absent_user_like_any_other(attack) -> None:
     people = [person(number) for number in EVERYONE]
     run = federate_people(people, Seed(0))
-    priors = run.knowledge.people.priors
+    priors = run.knowledge.known_users.prior_examples
     absent = {"nobody here": person(99).examples(Seed(0))}
     by_target = claims(attack, knowing(run, priors={**priors, **absent}))
     assert all("nobody here" in claim.users for claim in by_target.values())
@@ -102,7 +102,7 @@ def test_detects_unknown_users_that_resemble_holdout_users(attack) -> None:
         person(n) if n < 4 else replace(person(n), chances=chances, size=64) for n in range(16)
     ]
     run = federate_people(people, Seed(0), known=4, unseen=4, rounds=6)
-    by_target, known = claims(attack, run), run.knowledge.people.priors
+    by_target, known = claims(attack, run), run.knowledge.known_users.prior_examples
     seen = [c.unseen for target, c in by_target.items() if run.truth.users[target] in known]
     unseen = [
         c.unseen for target, c in by_target.items() if run.truth.users[target] not in known
@@ -116,8 +116,8 @@ def test_without_holdout_users_there_is_no_probability_of_an_unknown_user(
 ) -> None:
     closed = knowing(
         different,
-        holdout=NOBODY,
-        devices=NO_DEVICES,
+        holdout=NO_PRIOR_EXAMPLES,
+        devices=NO_SHADOW_DEVICES,
         embeddings=NO_EMBEDDINGS,
         attributes={},
     )
@@ -168,7 +168,7 @@ class TestNeighbours:
 
     def test_identical_users_tie(self, different) -> None:
         # One batch, so the order of examples cannot make two equal priors differ.
-        priors = different.knowledge.people.priors
+        priors = different.knowledge.known_users.prior_examples
         first = priors["user 0"]
         twins = {**priors, "twin": first}
         run = knowing(different, priors=twins)
@@ -193,7 +193,7 @@ class TestNeighbours:
 
 @pytest.mark.slow
 def test_unknown_users_have_a_higher_probability_of_no_profile(different) -> None:
-    known = different.knowledge.people.priors
+    known = different.knowledge.known_users.prior_examples
     known_users, unknown_users = [], []
     for target, claim in claims(Profile(), different).items():
         (known_users if different.truth.users[target] in known else unknown_users).append(

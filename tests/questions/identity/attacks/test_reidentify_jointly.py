@@ -43,7 +43,7 @@ class TestReidentifyJointly:
 
     def test_needs_an_attribute(self):
         knowledge = LEAKING.knowledge()
-        bare = replace(knowledge, people=replace(knowledge.people, attributes={}))
+        bare = replace(knowledge, known_users=replace(knowledge.known_users, attributes={}))
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match="attribute"):
             SHADOWS.infer(LEAKING.view(), (target,), bare, Seed(0))

@@ -141,7 +141,7 @@ class TestUnknownUsers:
         run: Peopled, attack: ReidentifyWccn
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the `unseen` probabilities of known and of unknown users."""
-        known, by_target = run.knowledge.people.priors, claims(attack, run)
+        known, by_target = run.knowledge.known_users.prior_examples, claims(attack, run)
         own = {True: [], False: []}
         for target, claim in by_target.items():
             own[run.truth.users[target] in known].append(claim.unseen)
@@ -188,7 +188,7 @@ class TestBadInput:
 
     def test_users_with_equal_priors_tie(self, different) -> None:
         # One batch, so the order of examples cannot make two equal priors differ.
-        priors = different.knowledge.people.priors
+        priors = different.knowledge.known_users.prior_examples
         run = knowing(different, priors={**priors, "twin": priors["user 0"]})
         recipe = Recipe(rate=0.1, epochs=1, batch=1000)
         run = replace(run, knowledge=replace(run.knowledge, recipe=recipe))
@@ -200,7 +200,7 @@ class TestBadInput:
 
     def test_ranks_an_absent_user_like_any_other(self, different) -> None:
         absent = {"nobody here": person(99).examples(Seed(0))}
-        priors = different.knowledge.people.priors
+        priors = different.knowledge.known_users.prior_examples
         by_target = claims(ReidentifyWccn(), knowing(different, priors={**priors, **absent}))
         assert all("nobody here" in claim.users for claim in by_target.values())
         assert named(different, by_target) > 0.9

@@ -81,7 +81,7 @@ def widths(claim: LabelShares) -> list[float]:
 
 
 def with_virtual(knowledge: Knowledge, count: int) -> Knowledge:
-    return replace(knowledge, means=replace(knowledge.means, virtual_clients=count))
+    return replace(knowledge, compute=replace(knowledge.compute, virtual_clients=count))
 
 
 @pytest.fixture(scope="module")
@@ -291,7 +291,7 @@ class TestRefusals:
     def test_auxiliary_examples_without_a_class_are_a_missing_need(self, leaky):
         knowledge = replace(leaky.knowledge, auxiliary=blobs((12, 12, 12, 0), Seed(99)))
         missing = missing_needs(ATTACK, server_view(leaky), client(0), knowledge)
-        assert missing == (AUXILIARY.words,)
+        assert missing == (AUXILIARY.description,)
 
     def test_refuses_fewer_than_three_examples_of_a_class_and_says_what_to_do(self, leaky):
         knowledge = replace(leaky.knowledge, auxiliary=blobs((12, 12, 12, 2), Seed(99)))

@@ -81,8 +81,8 @@ def test_images_leave_out_the_bias_and_have_a_row_per_round():
 def claims(leaky):
     """Claims for client 0, observed in five rounds (an image), and client 3, in two (none)."""
     view = federate_often([(0, 1, 2, 3)] * 2 + [(0, 1)] * 3)
-    few = replace(leaky.knowledge.means, virtual_clients=96)
-    knowledge = replace(leaky.knowledge, means=few)
+    few = replace(leaky.knowledge.compute, virtual_clients=96)
+    knowledge = replace(leaky.knowledge, compute=few)
     return Ldia().infer(view, [client(0), client(3)], knowledge, Seed(0))
 
 
@@ -102,8 +102,8 @@ class TestOverRounds:
 
     def test_reads_the_aggregate_of_a_cohort(self, leaky):
         view = federate_often([(0, 1, 2, 3)], summed=True)
-        few = replace(leaky.knowledge.means, virtual_clients=64)
-        knowledge = replace(leaky.knowledge, means=few)
+        few = replace(leaky.knowledge.compute, virtual_clients=64)
+        knowledge = replace(leaky.knowledge, compute=few)
         claim = Ldia().infer(view, [COHORT], knowledge, Seed(0))[COHORT]
         # Together the clients hold every class equally often.
         # The shares of one client, such as (0.8, 0.1, 0.05, 0.05), have an error of 1.1.

@@ -17,7 +17,7 @@ TARGETS = tuple(client(number) for number in range(4))
 
 def with_few(run: Overheard) -> Knowledge:
     """Return the same knowledge with fewer virtual clients."""
-    return replace(run.knowledge, means=replace(run.knowledge.means, virtual_clients=64))
+    return replace(run.knowledge, compute=replace(run.knowledge.compute, virtual_clients=64))
 
 
 def test_a_preference_is_the_most_frequent_class():

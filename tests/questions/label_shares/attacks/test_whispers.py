@@ -26,9 +26,9 @@ ONE = (client(0),)
 @pytest.fixture(scope="module")
 def knowledge(leaky):
     """Knowledge with ten held-out examples per class instead of the two of `leaky`."""
-    few = replace(leaky.knowledge.means, virtual_clients=128)
+    few = replace(leaky.knowledge.compute, virtual_clients=128)
     auxiliary = blobs((50,) * CLASSES, Seed(99))
-    return replace(leaky.knowledge, auxiliary=auxiliary, means=few)
+    return replace(leaky.knowledge, auxiliary=auxiliary, compute=few)
 
 
 class TestTeachers:
@@ -126,7 +126,7 @@ class TestOverRounds:
     @pytest.mark.slow
     def test_claims_the_pooled_shares_and_total_size_of_a_cohort(self, knowledge):
         view = federate_often([(0, 1, 2, 3)], summed=True)
-        knowledge = replace(knowledge, means=replace(knowledge.means, virtual_clients=64))
+        knowledge = replace(knowledge, compute=replace(knowledge.compute, virtual_clients=64))
         claim = Whispers().infer(view, [COHORT], knowledge, Seed(0))[COHORT]
         # Together the four hold every class equally often: 160 examples.
         assert float((claim.shares - 0.25).abs().sum()) < 0.3
@@ -134,8 +134,8 @@ class TestOverRounds:
 
     def test_compares_a_cohort_of_hidden_size_with_virtual_cohorts(self, knowledge):
         view = federate_often([(0, 1, 2, 3)], told=False, summed=True)
-        means = replace(knowledge.means, virtual_clients=32)
-        knowledge = replace(knowledge, prior=Prior(sizes=(10, 160)), means=means)
+        means = replace(knowledge.compute, virtual_clients=32)
+        knowledge = replace(knowledge, prior=Prior(sizes=(10, 160)), compute=means)
         claim = Whispers(guess=20, epochs=5).infer(view, [COHORT], knowledge, Seed(0))[COHORT]
         assert claim.size.examples in (80, 160, 320)
 

@@ -1,6 +1,6 @@
 import torch
 
-from overheard.core.means import MemoryShelf
+from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.estimators import kept_fit
 from overheard.questions.label_shares.estimators.class_tokens import Readings
@@ -24,7 +24,7 @@ HALVES = torch.arange(CLIENTS) % 2
 
 
 def test_a_cached_fit_is_exact_and_not_fitted_again(monkeypatch):
-    shelf, told = MemoryShelf(), readings(0)
+    shelf, told = MemoryTensorCache(), readings(0)
     first = kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
     monkeypatch.setattr(kept_fit, "cross_fit", None)  # a call would be an error
     again = kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
@@ -33,7 +33,7 @@ def test_a_cached_fit_is_exact_and_not_fitted_again(monkeypatch):
 
 
 def test_other_readings_seeds_or_steps_are_fitted_again():
-    shelf, told = MemoryShelf(), readings(0)
+    shelf, told = MemoryTensorCache(), readings(0)
     first = kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1)).of_virtual
     others = (
         kept_cross_fit(shelf, readings(4), SHARES, HALVES, 5, Seed(1)),
@@ -44,7 +44,7 @@ def test_other_readings_seeds_or_steps_are_fitted_again():
 
 
 def test_loading_from_the_cache_leaves_the_global_generator_unchanged():
-    shelf, told = MemoryShelf(), readings(0)
+    shelf, told = MemoryTensorCache(), readings(0)
     kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
     before = torch.get_rng_state()
     kept_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))

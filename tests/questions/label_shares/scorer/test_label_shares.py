@@ -151,7 +151,7 @@ def test_a_share_of_zero_is_not_a_claim_of_absence() -> None:
 def test_null_precision_has_no_uninformed_guess() -> None:
     claim = shares(0.5, 0.5, 0.0, absent=[False, False, True])
     got = scores(claim, shares(0.5, 0.5, 0.0))
-    assert got["null_precision"].blind is None
+    assert got["null_precision"].best_uninformed is None
     # The uninformed guess claims none of the absent labels.
     assert got["null_recall"].blinds == {"uniform": 0.0}
     assert got["null_exact"].gain == 1.0
@@ -186,18 +186,18 @@ def test_the_truth_sums_the_requested_rounds() -> None:
         accuracy={},
     )
     # (3 + 0, 1 + 4, 0) of 8
-    own = SCORER.truth(truth, client(0), [1, 2], ANY_CLAIM)
+    own = SCORER.true_claim(truth, client(0), [1, 2], ANY_CLAIM)
     assert own.shares.tolist() == [3 / 8, 5 / 8, 0]
     assert own.absent is not None
     assert own.absent.tolist() == [False, False, True]
     # (3 + 2, 1, 0) of 6
-    assert SCORER.truth(truth, COHORT, [1], ANY_CLAIM).shares.tolist() == [5 / 6, 1 / 6, 0]
+    assert SCORER.true_claim(truth, COHORT, [1], ANY_CLAIM).shares.tolist() == [5 / 6, 1 / 6, 0]
 
 
 def test_a_client_without_examples_has_no_true_shares() -> None:
     truth = GroundTruth({(1, client(0)): torch.tensor([0, 0])}, accuracy={})
     with pytest.raises(ValueError, match="client/0 has no training examples"):
-        SCORER.truth(truth, client(0), [1], ANY_CLAIM)
+        SCORER.true_claim(truth, client(0), [1], ANY_CLAIM)
 
 
 def test_a_claim_about_another_number_of_labels_is_refused() -> None:

@@ -27,7 +27,7 @@ TRUTH = GroundTruth(
 
 
 def scores(claim: LabelShares, rounds: tuple[int, ...] = (0, 1)) -> dict[str, Score]:
-    truth = SCORER.truth(TRUTH, client(0), rounds, ANY_CLAIM)
+    truth = SCORER.true_claim(TRUTH, client(0), rounds, ANY_CLAIM)
     guesses = SCORER.guesses(truth, Knowledge(classes=4))
     return {score.name: score for score in SCORER.score(claim, truth, guesses)}
 
@@ -94,7 +94,7 @@ def test_size_coverage_is_0_outside_the_interval_and_missing_without_one() -> No
 
 def test_the_cohort_has_the_size_of_all_its_clients() -> None:
     # 10 in round 0; 6 + 2 in round 1: 9 per round
-    size = SCORER.truth(TRUTH, COHORT, (0, 1), ANY_CLAIM).size
+    size = SCORER.true_claim(TRUTH, COHORT, (0, 1), ANY_CLAIM).size
     assert size is not None
     assert size.examples == 9
 

@@ -21,7 +21,7 @@ def figure(run, attack, name: str, target=FIRST) -> float:
     claim = attack.infer(run.transcript.seen_by(SERVER), (target,), run.knowledge, Seed(0))[
         target
     ]
-    true = SCORER.truth(run.truth, target, (0, 1), claim)
+    true = SCORER.true_claim(run.truth, target, (0, 1), claim)
     scores: tuple[Score, ...] = SCORER.score(claim, true, SCORER.guesses(true, Knowledge(2)))
     return next(score.value for score in scores if score.name == name)
 
@@ -58,7 +58,7 @@ def test_does_not_claim_the_records_of_another_client(by_heart) -> None:
 def test_nearly_diverging_shadow_models_do_not_dominate(by_heart) -> None:
     view, known = by_heart.transcript.seen_by(SERVER), by_heart.knowledge
     shelf = Spy()
-    known = replace(known, means=replace(known.means, shelf=shelf))
+    known = replace(known, compute=replace(known.compute, cache=shelf))
     Lira(models=32).infer(view, (FIRST,), known, Seed(0))
     # The first four of 32 models have extreme confidence in every prediction.
     for key, kept in shelf.kept.items():

@@ -30,7 +30,9 @@ def test_is_at_chance_with_few_models_if_no_record_was_trained_on(never_seen) ->
 
 def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
     shelf = Spy()
-    known = replace(by_heart.knowledge, means=replace(by_heart.knowledge.means, shelf=shelf))
+    known = replace(
+        by_heart.knowledge, compute=replace(by_heart.knowledge.compute, cache=shelf)
+    )
     view = by_heart.transcript.seen_by(SERVER)
     Lira().infer(view, (client(0),), known, Seed(0))
     saved = len(shelf.saved)
@@ -39,8 +41,8 @@ def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
 
 
 def test_refuses_a_single_record(by_heart) -> None:
-    one = by_heart.knowledge.candidates.take(torch.tensor([0]))
-    known = replace(by_heart.knowledge, candidates=one)
+    one = by_heart.knowledge.candidate_records.take(torch.tensor([0]))
+    known = replace(by_heart.knowledge, candidate_records=one)
     with pytest.raises(NeedsError, match="two or more records"):
         LiraPooled().infer(by_heart.transcript.seen_by(SERVER), (client(0),), known, Seed(0))
 

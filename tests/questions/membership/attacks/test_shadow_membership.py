@@ -17,9 +17,9 @@ EVERYONE = tuple(client(number) for number in range(CLIENTS))
 
 
 def claims_of(run, attack, shelf: Spy | None = None, rounds=(0, 1)) -> dict[str, Membership]:
-    means = replace(run.knowledge.means, shelf=shelf or Spy())
+    means = replace(run.knowledge.compute, cache=shelf or Spy())
     view = run.transcript.seen_by(SERVER).during(rounds)
-    return dict(attack.infer(view, EVERYONE, replace(run.knowledge, means=means), Seed(0)))
+    return dict(attack.infer(view, EVERYONE, replace(run.knowledge, compute=means), Seed(0)))
 
 
 def mean_advantage(claims: dict[str, Membership]) -> float:

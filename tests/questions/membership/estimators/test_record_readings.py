@@ -36,7 +36,7 @@ def test_reads_the_updated_model_of_the_target(run) -> None:
     start, update = view.broadcasts()[1], view.updates(client(0))[1]
     model = build()
     model.load_state_dict({name: start[name] + update.delta[name] for name in start})
-    expected = model(run.knowledge.candidates.inputs).detach()
+    expected = model(run.knowledge.candidate_records.inputs).detach()
     assert readings.targets[client(0)][1].allclose(expected, atol=1e-5)
     assert readings.rounds == (0, 1)
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from overheard.core.compute_settings import ComputeSettings
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import Means
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
@@ -40,16 +40,16 @@ def logits_of(
     knowledge: Knowledge | None = None,
 ) -> ShadowAnswers:
     known = knowledge or run.knowledge
-    known = replace(known, means=replace(known.means, shelf=shelf or Spy()))
+    known = replace(known, compute=replace(known.compute, cache=shelf or Spy()))
     view = run.transcript.seen_by(SERVER).during(rounds)
     return shadow_answers(view, known, rounds, count, asked=online)
 
 
 def test_models_are_confident_about_their_training_records(run) -> None:
     shadows = logits_of(run)
-    assert shadows.inside.shape == (6, len(run.knowledge.candidates))
+    assert shadows.inside.shape == (6, len(run.knowledge.candidate_records))
     assert shadows.rounds.keys() == {0, 1}
-    log_odds = confidence(shadows.rounds[1], run.knowledge.candidates)
+    log_odds = confidence(shadows.rounds[1], run.knowledge.candidate_records)
     assert float(log_odds[shadows.inside].mean()) > float(log_odds[~shadows.inside].mean()) + 2
     assert len(set(map(tuple, shadows.inside.tolist()))) == 6
 
@@ -74,7 +74,7 @@ def test_models_train_on_half_of_the_examples_without_reported_sizes(run) -> Non
 def test_models_do_not_train_on_excluded_candidates(run) -> None:
     shadows = logits_of(run, 4, online=False)
     assert not shadows.inside.any()
-    log_odds = confidence(shadows.rounds[1], run.knowledge.candidates)
+    log_odds = confidence(shadows.rounds[1], run.knowledge.candidate_records)
     members = list(run.truth.members[client(0)])
     others = [n for n in range(log_odds.shape[1]) if n not in members]
     assert float((log_odds[:, members].mean() - log_odds[:, others].mean()).abs()) < 1.5
@@ -110,9 +110,9 @@ def changes(known: Knowledge) -> tuple[Knowledge, ...]:
     fewer = torch.arange(50)
     return (
         replace(known, recipe=replace(known.recipe, rate=0.3)),
-        replace(known, means=replace(known.means, seed=Seed(9))),
+        replace(known, compute=replace(known.compute, seed=Seed(9))),
         replace(known, auxiliary=known.auxiliary.take(fewer)),
-        replace(known, candidates=known.candidates.take(fewer)),
+        replace(known, candidate_records=known.candidate_records.take(fewer)),
     )
 
 
@@ -139,7 +139,7 @@ def test_an_interrupted_training_continues_from_the_cache(run) -> None:
         if done == 3:
             raise KeyboardInterrupt
 
-    hasty = replace(run.knowledge, means=Means(workers=1, on_progress=interrupt))
+    hasty = replace(run.knowledge, compute=ComputeSettings(workers=1, on_progress=interrupt))
     with pytest.raises(KeyboardInterrupt):
         logits_of(run, shelf=shelf, knowledge=hasty)
     assert progress == [("shadow models", done, 4) for done in (1, 2, 3)]

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import Means, MemoryShelf
 from overheard.core.messages import Broadcast, Message, Update, Weights
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
@@ -53,8 +53,8 @@ def knowledge() -> Knowledge:
         build,
         auxiliary,
         Recipe(rate=1e-9, epochs=1, batch=4),
-        means=Means(shelf=MemoryShelf(), workers=1),
-        candidates=records,
+        compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
+        candidate_records=records,
     )
 
 
@@ -124,8 +124,10 @@ def log_odds(logits: Tensor, labels: Tensor) -> list[list[float]]:
 
 
 def test_matches_the_logits_of_trained_shadow_models_by_round(run: Remembered) -> None:
-    known = replace(run.knowledge, means=Means(shelf=MemoryShelf(), workers=1))
-    view, records = run.transcript.seen_by(SERVER), run.knowledge.candidates
+    known = replace(
+        run.knowledge, compute=ComputeSettings(cache=MemoryTensorCache(), workers=1)
+    )
+    view, records = run.transcript.seen_by(SERVER), run.knowledge.candidate_records
     assert records is not None
     read = shadow_confidence(view, (client(0),), known, models=4, most_rounds=6, asked=True)
     shadow_logits = shadow_answers(view, known, (0, 1), 4, asked=True)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from overheard.core.errors import PlanError
-from overheard.core.examples import joined
+from overheard.core.examples import concatenate_examples
 from overheard.core.seeds import Seed
 from overheard.learning.cohort import Member
 from overheard.learning.train import train_cohort
@@ -41,7 +41,7 @@ def test_logits_are_those_of_a_model_trained_on_the_stated_records() -> None:
     (trained,) = train_cohort(
         build,
         broadcast(1),
-        joined((AUXILIARY, RECORDS)),
+        concatenate_examples((AUXILIARY, RECORDS)),
         [Member("shadow/4", rows)],
         RECIPE,
         seed=Seed(3).child("training"),

@@ -6,7 +6,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.scorer import Score
 from overheard.findings.finding import Cell, Finding
 from overheard.questions.membership.statistics.record_rates import record_rates
-from overheard.statistics.exact import proportion
+from overheard.statistics.exact_intervals import estimate_proportion
 
 
 def finding(
@@ -29,7 +29,7 @@ def test_pools_the_members_of_all_clients() -> None:
     )
     # One of four and both of two.
     assert rates.members == 6
-    assert rates.found == {"tpr_at_1_percent": proportion(3.0, 6)}
+    assert rates.found == {"tpr_at_1_percent": estimate_proportion(3.0, 6)}
 
 
 def test_accuracy_weighs_members_and_non_members_equally() -> None:
@@ -37,7 +37,7 @@ def test_accuracy_weighs_members_and_non_members_equally() -> None:
     rates = record_rates([finding(0, [1.0, 2.0, 3.0, -1.0], [0.0, -1.0])])
     assert rates.accuracy.mean == pytest.approx((0.75 + 1.0) / 2)
     # Each side gets half the error.
-    sides = proportion(3.0, 4, 0.975), proportion(2.0, 2, 0.975)
+    sides = estimate_proportion(3.0, 4, 0.975), estimate_proportion(2.0, 2, 0.975)
     assert rates.accuracy.low == pytest.approx(sum(one.low or 0.0 for one in sides) / 2)
     assert rates.accuracy.high == pytest.approx(sum(one.high or 0.0 for one in sides) / 2)
 

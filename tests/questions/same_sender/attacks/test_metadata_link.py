@@ -10,7 +10,7 @@ import torch
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
-from overheard.core.parties import client, shadow
+from overheard.core.parties import client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.questions.same_sender.attacks.metadata_link import RECOUNT, MetadataLink
 from tests.questions.identity.attacks.test_metadata import (
@@ -102,14 +102,14 @@ class TestMetadataLink:
         assert float(claim.scores[0]) == pytest.approx((float(equal) + different) / 2)
 
     def test_compares_with_all_senders_of_other_rounds_except_shadow_devices(self):
-        people = KnownUsers({"ann": prior(1)}, devices={shadow(0): "ann"})
+        people = KnownUsers({"ann": prior(1)}, shadow_devices={shadow_device(0): "ann"})
         view = heard(
             said(0, A, examples=1),
             said(0, B, examples=1),
             said(1, C, examples=1),
-            said(1, shadow(0), examples=1),
+            said(1, shadow_device(0), examples=1),
         )
-        claim = MetadataLink().infer(view, (A,), Knowledge(2, people=people), Seed(0))[A]
+        claim = MetadataLink().infer(view, (A,), Knowledge(2, known_users=people), Seed(0))[A]
         assert claim.others == (C,)
 
     def test_hidden_metadata_are_no_evidence(self):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import Means, MemoryShelf
 from overheard.core.messages import Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
@@ -32,7 +32,7 @@ KNOWN: Knowledge = replace(
     KNOWLEDGE,
     auxiliary=DIGITS.train.take(LISTENERS),
     recipe=STEPS,
-    means=Means(virtual_clients=24, shelf=MemoryShelf(), workers=1),
+    compute=ComputeSettings(virtual_clients=24, cache=MemoryTensorCache(), workers=1),
 )
 TARGET = client(1)
 
@@ -108,7 +108,7 @@ def test_tracking_representations_claims_no_shares() -> None:
 def test_a_rival_assumes_its_own_sampling_rate_for_others() -> None:
     view = view_of(None, client(0))
     absent = [m for m in view.messages if not (m.sender == client(0) and m.round % 2)]
-    seen = View(view.observers, tuple(absent), view.closings)
+    seen = View(view.observers, tuple(absent), view.closing_broadcasts)
     (group,) = heard_alike(seen, [COHORT], 99)
     of_nine = replace(group, members=9)
     # It was sampled in rounds 0, 2, 4, 6 and 8 of nine.
@@ -122,7 +122,7 @@ def test_refuses_too_few_rounds_and_states_both_numbers() -> None:
 
 
 def test_refuses_too_few_virtual_clients() -> None:
-    few = replace(KNOWN, means=replace(KNOWN.means, virtual_clients=4))
+    few = replace(KNOWN, compute=replace(KNOWN.compute, virtual_clients=4))
     with pytest.raises(NeedsError, match="needs 8 virtual clients or more, got 4"):
         ATTACK.infer(view_of(0.95), (TARGET,), few, Seed(0))
 

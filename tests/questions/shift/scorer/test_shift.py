@@ -64,7 +64,7 @@ def scores(
     ground: GroundTruth = SHIFTED,
     target: Party = client(0),  # noqa: B008
 ) -> dict[str, Score]:
-    truth = SCORER.truth(ground, target, ROUNDS, ANY_CLAIM)
+    truth = SCORER.true_claim(ground, target, ROUNDS, ANY_CLAIM)
     guesses = SCORER.guesses(truth, Knowledge(classes=4))
     return {score.name: score for score in SCORER.score(claim, truth, guesses)}
 
@@ -75,14 +75,14 @@ def numbers(estimate: Measured | None) -> list[float]:
 
 
 def test_the_truth_is_the_shares_after_minus_those_before() -> None:
-    truth = SCORER.truth(SHIFTED, client(0), ROUNDS, ANY_CLAIM)
+    truth = SCORER.true_claim(SHIFTED, client(0), ROUNDS, ANY_CLAIM)
     assert truth.evidence.since == 3
     assert truth.numbers() == pytest.approx(TRUE_CHANGE)
     assert numbers(truth.after) == pytest.approx([0.6, 0.2, 0.2, 0.0])
 
 
 def test_a_control_has_no_change_and_the_shares_of_all_rounds() -> None:
-    truth = SCORER.truth(NOTHING, client(1), ROUNDS, ANY_CLAIM)
+    truth = SCORER.true_claim(NOTHING, client(1), ROUNDS, ANY_CLAIM)
     assert truth.evidence.since is None
     assert truth.numbers() == (0.0,) * 4
     assert numbers(truth.after) == pytest.approx([0.2, 0.2, 0.4, 0.2])
@@ -90,13 +90,13 @@ def test_a_control_has_no_change_and_the_shares_of_all_rounds() -> None:
 
 def test_unchanged_clients_dilute_the_change_of_the_cohort() -> None:
     # Before (4, 4, 8, 4) of 20, after (8, 4, 6, 2): half of client 0's change.
-    truth = SCORER.truth(SHIFTED, COHORT, ROUNDS, ANY_CLAIM)
+    truth = SCORER.true_claim(SHIFTED, COHORT, ROUNDS, ANY_CLAIM)
     assert truth.evidence.since == 3
     assert truth.numbers() == pytest.approx([0.2, 0.0, -0.1, -0.1])
 
 
 def test_without_the_shifted_observer_the_others_did_not_change() -> None:
-    truth = SCORER.truth(SHIFTED.without([client(0)]), COHORT, ROUNDS, ANY_CLAIM)
+    truth = SCORER.true_claim(SHIFTED.without_parties([client(0)]), COHORT, ROUNDS, ANY_CLAIM)
     assert truth.evidence.since is None
     assert truth.numbers() == (0.0,) * 4
 
@@ -105,8 +105,8 @@ def test_a_client_absent_in_its_shift_round_shifts_in_its_next_round() -> None:
     counts_of = {place: counts for place, counts in SHIFTED.counts.items() if place[0] != 3}
     counts_of[3, client(1)] = torch.tensor([2, 2, 4, 2])
     ground = GroundTruth(counts_of, {}, SHIFTED.shifts)
-    assert SCORER.truth(ground, client(0), ROUNDS, ANY_CLAIM).evidence.since == 4
-    assert SCORER.truth(ground, COHORT, ROUNDS, ANY_CLAIM).evidence.since == 4
+    assert SCORER.true_claim(ground, client(0), ROUNDS, ANY_CLAIM).evidence.since == 4
+    assert SCORER.true_claim(ground, COHORT, ROUNDS, ANY_CLAIM).evidence.since == 4
 
 
 def test_a_client_with_rounds_only_before_or_after_counts_as_unchanged() -> None:
@@ -115,13 +115,15 @@ def test_a_client_with_rounds_only_before_or_after_counts_as_unchanged() -> None
         for (number, party_number), counts in SHIFTED.counts.items()
         if party_number == client(0) or number >= 4
     }
-    truth = SCORER.truth(GroundTruth(counts_of, {}, SHIFTED.shifts), COHORT, ROUNDS, ANY_CLAIM)
+    truth = SCORER.true_claim(
+        GroundTruth(counts_of, {}, SHIFTED.shifts), COHORT, ROUNDS, ANY_CLAIM
+    )
     assert truth.numbers() == pytest.approx([0.2, 0.0, -0.1, -0.1])
 
 
 @pytest.mark.parametrize("rounds", [(0, 1, 2), (3, 4, 5)])
 def test_a_shift_without_rounds_before_or_after_does_not_count(rounds: tuple[int, ...]) -> None:
-    truth = SCORER.truth(SHIFTED, client(0), rounds, ANY_CLAIM)
+    truth = SCORER.true_claim(SHIFTED, client(0), rounds, ANY_CLAIM)
     assert truth.evidence.since is None
     assert not any(truth.numbers())
 
@@ -133,23 +135,23 @@ def test_a_gradual_drift_counts_up_to_its_end() -> None:
         {},
         {client(0): (1,)},
     )
-    truth = SCORER.truth(ground, client(0), (0, 1, 2), ANY_CLAIM)
+    truth = SCORER.true_claim(ground, client(0), (0, 1, 2), ANY_CLAIM)
     assert numbers(truth.after) == pytest.approx([0.25, 0.75])
     assert truth.numbers() == pytest.approx([-0.75, 0.75])
 
 
 def test_refuses_a_target_without_training_or_examples() -> None:
     with pytest.raises(ValueError, match="trained in none"):
-        SCORER.truth(SHIFTED, client(7), ROUNDS, ANY_CLAIM)
+        SCORER.true_claim(SHIFTED, client(7), ROUNDS, ANY_CLAIM)
     empty = GroundTruth({(0, client(0)): torch.zeros(4, dtype=torch.long)}, {})
     with pytest.raises(ValueError, match="held no examples"):
-        SCORER.truth(empty, client(0), ROUNDS, ANY_CLAIM)
+        SCORER.true_claim(empty, client(0), ROUNDS, ANY_CLAIM)
 
 
 def test_an_alarm_after_the_shift_is_a_detection_with_a_delay() -> None:
     got = scores(shift_of(evidence(alarm=5)))
     assert got["detected"].value == 1.0
-    assert got["detected"].blind == 0.05
+    assert got["detected"].best_uninformed == 0.05
     assert got["false_alarm_before"].value == 0.0
     assert got["delay"].value == 2.0
     assert "false_alarm" not in got
@@ -189,20 +191,20 @@ def test_a_claim_without_a_threshold_has_no_alarm_scores() -> None:
 
 
 def test_an_alarm_without_a_stated_rate_has_no_uninformed_guess() -> None:
-    assert scores(shift_of(evidence(alarm=3, rate=None)))["detected"].blind is None
+    assert scores(shift_of(evidence(alarm=3, rate=None)))["detected"].best_uninformed is None
 
 
 def test_compares_the_claimed_round_with_the_middle_of_the_run() -> None:
     # true round 3; rounds 0 .. 5 have their middle at 2.5
     got = scores(shift_of(evidence(since=5)))["round_error"]
-    assert (got.value, got.blind) == (2.0, 0.5)
+    assert (got.value, got.best_uninformed) == (2.0, 0.5)
 
 
 def test_scores_of_a_change_match_values_worked_by_hand() -> None:
     # The truth is .4, 0, -.2 and -.2, so the errors are -.3, -.1, 0 and +.3.
     got = scores(shift_of(change=(0.1, -0.1, -0.2, 0.1)))
     assert got["change_l1"].value == pytest.approx(0.7)
-    assert got["change_l1"].blind == pytest.approx(0.8)  # no change: .4 + .2 + .2
+    assert got["change_l1"].best_uninformed == pytest.approx(0.8)  # no change: .4 + .2 + .2
     # Only label 0 rose, and it is claimed to have risen.
     assert got["direction"].value == 1.0
     # Correct: label 0 (.4) and label 2 (.2) of .8 in all; label 1 did not change.
@@ -212,8 +214,8 @@ def test_scores_of_a_change_match_values_worked_by_hand() -> None:
 
 def test_a_claim_of_no_change_scores_half_for_direction() -> None:
     got = scores(shift_of(change=(0.0,) * 4))
-    assert got["direction"].value == got["direction"].blind == 0.5
-    assert got["signs_right"].value == got["signs_right"].blind == 0.5
+    assert got["direction"].value == got["direction"].best_uninformed == 0.5
+    assert got["signs_right"].value == got["signs_right"].best_uninformed == 0.5
 
 
 def test_scores_the_direction_of_detected_shifts_separately() -> None:
@@ -250,7 +252,7 @@ def test_a_shift_without_a_label_change_has_no_direction() -> None:
 
 
 def test_the_auxiliary_shares_are_a_guess_at_the_new_shares() -> None:
-    truth = SCORER.truth(SHIFTED, client(0), ROUNDS, ANY_CLAIM)
+    truth = SCORER.true_claim(SHIFTED, client(0), ROUNDS, ANY_CLAIM)
     auxiliary = Examples(torch.zeros(4, 1), torch.tensor([0, 0, 0, 1]))
     guesses = SCORER.guesses(truth, Knowledge(classes=4, auxiliary=auxiliary))
     (score,) = (

@@ -12,7 +12,7 @@ from torch.func import functional_call
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
-from overheard.core.recipe import LARGEST
+from overheard.core.recipe import LARGEST_FLOAT32
 from overheard.core.seeds import Seed
 from overheard.learning.cohort import Member
 from overheard.learning.distillation.distillation import (
@@ -85,7 +85,7 @@ class DistributionMatching(Distillation):
                 f"samples, steps, batch, passes and at_once are 1 or more, got {self}"
             )
         for name in ("input_rate", "first_rate"):
-            if not 0 < getattr(self, name) < LARGEST:
+            if not 0 < getattr(self, name) < LARGEST_FLOAT32:
                 raise ValueError(f"{name} is above 0, got {getattr(self, name)}")
         if self.halve_every < 0:
             raise ValueError(f"halve_every is 0 or more, got {self.halve_every}")

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
-from overheard.core.recipe import LARGEST
+from overheard.core.recipe import LARGEST_FLOAT32
 from overheard.core.seeds import Seed
 from overheard.learning.batches import epoch_order
 from overheard.learning.cohort import Member
@@ -89,9 +89,9 @@ class Flip(Distillation):
         if min(self.samples, self.steps, self.batch, self.at_once) < 1:
             raise ValueError(f"samples, steps, batch and at_once are 1 or more, got {self}")
         rates = (self.input_rate, self.label_rate, self.rate_rate)
-        if not all(0 <= rate < LARGEST for rate in rates) or not any(rates):
+        if not all(0 <= rate < LARGEST_FLOAT32 for rate in rates) or not any(rates):
             raise ValueError(f"rates of the distillation are 0 or more, not all 0, got {self}")
-        if not 0 < self.first_rate < LARGEST:
+        if not 0 < self.first_rate < LARGEST_FLOAT32:
             raise ValueError(f"first_rate is above 0, got {self.first_rate}")
         if self.halve_every < 0:
             raise ValueError(f"halve_every is 0 or more, got {self.halve_every}")

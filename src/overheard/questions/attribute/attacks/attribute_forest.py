@@ -66,7 +66,7 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
     most_rounds: int = MOST_ROUNDS
 
     name: ClassVar[str] = "attribute_forest"
-    answers: ClassVar = Attribute
+    claim_type: ClassVar = Attribute
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Melis et al. 2019 (Exploiting Unintended Feature Leakage in Collaborative Learning, "
@@ -90,7 +90,7 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
         known = known_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )
-        labels = attribute_labels(known, knowledge.people, self.attribute, self.told)
+        labels = attribute_labels(known, knowledge.known_users, self.attribute, self.told)
         rows = labels.told()
         # One process, so that results do not depend on the number of cores.
         forest = RandomForestClassifier(

@@ -60,7 +60,7 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     most_rounds: int = MOST_ROUNDS
 
     name: ClassVar[str] = "attribute_mlp"
-    answers: ClassVar = Attribute
+    claim_type: ClassVar = Attribute
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.3 and Table 4"
@@ -85,7 +85,7 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
         known = known_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )
-        labels = attribute_labels(known, knowledge.people, self.attribute, self.told)
+        labels = attribute_labels(known, knowledge.known_users, self.attribute, self.told)
         # Only the second head learns from updates without a known value.
         rows = slice(None) if self.jointly else labels.told()
         goals, classes = [labels.labels[rows]], [len(labels.values)]

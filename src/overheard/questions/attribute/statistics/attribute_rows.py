@@ -9,7 +9,7 @@ from overheard.findings.beside_control import BesideControl, beside_controls
 from overheard.findings.finding import Finding
 from overheard.findings.row import CONTROL, Row
 from overheard.questions.attribute.statistics.choices import choices
-from overheard.statistics.resample import resampled
+from overheard.statistics.bootstrap import bootstrap_mean
 
 
 def attribute_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
@@ -29,9 +29,9 @@ def _of_attributes(comparison: BesideControl, seed: Seed) -> list[Row]:
     if not runs:
         return []
     references = (
-        {CONTROL: _mean(run.balanced_accuracy().once() for run in control)} if control else {}
+        {CONTROL: _mean(run.balanced_accuracy().value() for run in control)} if control else {}
     )
-    value = resampled([run.balanced_accuracy() for run in runs], seed.child("balanced"))
+    value = bootstrap_mean([run.balanced_accuracy() for run in runs], seed.child("balanced"))
     blind = {"always the same": _mean(1 / run.right.shape[1] for run in runs)}
     return [comparison.row("balanced_accuracy", "higher", value, blind, references)]
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from overheard.findings.finding import Finding
-from overheard.statistics.resample import Resampled
+from overheard.statistics.bootstrap import ResampledRun
 
 
 @final
@@ -27,9 +27,9 @@ class Choices:
     right: Float[np.ndarray, "people values"]
     asked: Float[np.ndarray, "people values"]
 
-    def balanced_accuracy(self) -> Resampled:
+    def balanced_accuracy(self) -> ResampledRun:
         """Return the mean over true values of the rate of correct claims."""
-        return Resampled(len(self.right), 0, partial(_balanced, self.right, self.asked))
+        return ResampledRun(len(self.right), 0, partial(_balanced, self.right, self.asked))
 
 
 def choices(findings: Iterable[Finding]) -> tuple[Choices, ...]:

@@ -62,7 +62,7 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
     most_rounds: int = MOST_ROUNDS
 
     name: ClassVar[str] = "match_cross_modal"
-    answers: ClassVar = Identity
+    claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.1, eq. 7"
@@ -84,8 +84,8 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if embeddings are missing, or there are no users to learn from.
 
         """
-        embeddings = knowledge.people.embeddings
-        users = tuple(knowledge.people.priors)
+        embeddings = knowledge.known_users.embeddings
+        users = tuple(knowledge.known_users.prior_examples)
         named = [place for place, user in enumerate(users) if user in embeddings]
         if len(named) < 2:
             raise NeedsError(

@@ -52,7 +52,7 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
     most_rounds: int = MOST_ROUNDS
 
     name: ClassVar[str] = "match_siamese"
-    answers: ClassVar = Identity
+    claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.2, eq. 6"

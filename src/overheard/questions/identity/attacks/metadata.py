@@ -59,7 +59,7 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
     most_rounds: int = 8
 
     name: ClassVar[str] = "metadata"
-    answers: ClassVar = Identity
+    claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = "Overheard; likelihood of the metadata of an update"
 
@@ -78,15 +78,16 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
                 update of a target are missing.
 
         """
-        people = knowledge.people
-        users = tuple(people.priors)
-        metadata = told_beside(view, crowd_of(view, people.devices), order=self.order)
+        people = knowledge.known_users
+        users = tuple(people.prior_examples)
+        metadata = told_beside(view, crowd_of(view, people.shadow_devices), order=self.order)
         if metadata.is_silent():
             raise NeedsError(f"{self.name} needs example counts or metrics sent in the clear")
         sizes = metadata.sizes[metadata.sizes.isfinite()]
         size_ratio = learn_size_ratio(
             torch.tensor(
-                [log1p(len(prior)) for prior in people.priors.values()], dtype=torch.float64
+                [log1p(len(prior)) for prior in people.prior_examples.values()],
+                dtype=torch.float64,
             ),
             sizes.tolist(),
         )

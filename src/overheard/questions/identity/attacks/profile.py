@@ -58,7 +58,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
     most_rounds: int = MOST_ROUNDS
 
     name: ClassVar[str] = "profile"
-    answers: ClassVar = Identity
+    claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Overheard, after Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section "

@@ -52,7 +52,7 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
     most_rounds: int = MOST_ROUNDS
 
     name: ClassVar[str] = "reidentify_jointly"
-    answers: ClassVar = Identity
+    claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.3 and Table 4"
@@ -76,7 +76,7 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
             view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
         )
         users = classes_of(known, self.name)
-        attribute = attribute_labels(known, knowledge.people, self.attribute, "everyone")
+        attribute = attribute_labels(known, knowledge.known_users, self.attribute, "everyone")
         heads = fit_heads(
             normalize(known.vectors),
             [users.labels, attribute.labels],

@@ -49,7 +49,7 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
     most_rounds: int = MOST_ROUNDS
 
     name: ClassVar[str] = "reidentify_knn"
-    answers: ClassVar = Identity
+    claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.1 and Table 3"

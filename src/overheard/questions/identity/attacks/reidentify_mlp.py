@@ -64,7 +64,7 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
     pieces: int = 1
 
     name: ClassVar[str] = "reidentify_mlp"
-    answers: ClassVar = Identity
+    claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1, eq. 5"

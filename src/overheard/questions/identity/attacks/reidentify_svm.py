@@ -46,7 +46,7 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
     most_rounds: int = MOST_ROUNDS
 
     name: ClassVar[str] = "reidentify_svm"
-    answers: ClassVar = Identity
+    claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.1 and Table 3"

@@ -72,7 +72,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
     at_most_one: bool = True
 
     name: ClassVar[str] = "reidentify_wccn"
-    answers: ClassVar = Identity
+    claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Overheard; within-class covariance normalisation: Hatch, Kajarekar and Stolcke 2006; "
@@ -105,7 +105,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
         }
         classes = classes_of(next(iter(known.values())), self.name)
         evidence = learn_evidence(known)
-        crowd = crowd_places(view, knowledge.people.devices, evidence)
+        crowd = crowd_places(view, knowledge.known_users.shadow_devices, evidence)
         senders, rounds, count = crowd.senders, crowd.rounds, len(crowd.numbers)
         is_lasting = len(senders) > count
         groups = senders

@@ -26,7 +26,7 @@ from overheard.questions.identity.statistics.paired_gain import (
 )
 from overheard.questions.identity.statistics.permutation import permuted_precisions
 from overheard.questions.identity.statistics.ranking import Ranking, by_user, matches, rankings
-from overheard.statistics.estimate import LEVEL, Estimate, estimate
+from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate, estimate_mean
 
 FALSE_ALARMS = 1
 """Percentage of unknown targets mistaken for a known user in `dir_at_1_percent`."""
@@ -44,7 +44,7 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
       finest measurable rate is 1 / their number, so with fewer than 100 none may pass.
     - `control_excess`: the control's mean average precision, compared with random permutations
       of users among whole devices, since targets of a device are correlated. The uninformed
-      guess is the mean of `DRAWS` permutations; the references are the ends of their 95 %
+      guess is the mean of `BOOTSTRAP_DRAWS` permutations; the references are the ends of their 95 %
       range. The interval of the gain is the control relative to that range: if it is all above
       0, the control identifies users by something other than their examples.
     - `gain_over_published`: the gain in mean average precision over the best version of the
@@ -87,7 +87,7 @@ def _of_identities(place: BesideControl, seed: Seed) -> list[Row]:
         return []
     precisions = by_user(runs)
     seeds = np.array([number for number, _ in precisions])
-    value = estimate(np.array(list(precisions.values())), seeds, seed.child("precision"))
+    value = estimate_mean(np.array(list(precisions.values())), seeds, seed.child("precision"))
     chance = float(np.concatenate([run.chances() for run in runs]).mean())
     references = {"1 / users": float(np.mean([1 / len(run.users) for run in runs]))}
     if control:
@@ -133,9 +133,11 @@ def _of_open_sets(
 def _excess(place: BesideControl, control: Sequence[Ranking], seed: Seed) -> Row:
     precisions = by_user(control)
     seeds = np.array([number for number, _ in precisions])
-    value = estimate(np.array(list(precisions.values())), seeds, seed.child("control"))
+    value = estimate_mean(np.array(list(precisions.values())), seeds, seed.child("control"))
     null = permuted_precisions(control, seed.child("permutations"))
-    low, high = map(float, np.quantile(null, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+    low, high = map(
+        float, np.quantile(null, [(1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2])
+    )
     row = BesideControl(place.control, ()).row(
         "control_excess",
         "higher",

@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 
 from overheard.core.seeds import Seed
 from overheard.questions.identity.statistics.ranking import Ranking
+from overheard.statistics.bootstrap import ResampledRun, bootstrap_mean
 from overheard.statistics.estimate import Estimate
-from overheard.statistics.resample import Resampled, resampled
 
 
 @final
@@ -79,9 +79,9 @@ def identified(split: OpenSet, percent: float) -> float:
 def identification_rate(runs: Sequence[OpenSet], percent: float, seed: Seed) -> Estimate:
     """Estimate the mean of `identified` over runs, with an interval over users."""
     resamplings = [
-        Resampled(run.known, run.unknown, partial(_identified, run, percent)) for run in runs
+        ResampledRun(run.known, run.unknown, partial(_identified, run, percent)) for run in runs
     ]
-    return resampled(resamplings, seed)
+    return bootstrap_mean(resamplings, seed)
 
 
 def _identified(

@@ -7,7 +7,7 @@ import numpy as np
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Cell, Finding
 from overheard.questions.identity.statistics.ranking import by_user, rankings
-from overheard.statistics.estimate import Estimate, estimate
+from overheard.statistics.estimate import Estimate, estimate_mean
 
 PUBLISHED = "reidentify_mlp"
 """The attack proposed by the paper: the baseline."""
@@ -43,7 +43,7 @@ def paired_gain(findings: Iterable[Finding], attack: str, base: str, seed: Seed)
         [attack_precision[user] - base_precision[user] for user in attack_precision]
     )
     runs = np.array([run for run, _ in attack_precision])
-    return estimate(gains, runs, seed.child("paired", attack, base))
+    return estimate_mean(gains, runs, seed.child("paired", attack, base))
 
 
 def published_beside(

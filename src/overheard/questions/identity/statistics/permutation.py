@@ -7,20 +7,20 @@ from jaxtyping import Float
 
 from overheard.core.seeds import Seed
 from overheard.questions.identity.statistics.ranking import Ranking
-from overheard.statistics.estimate import DRAWS
+from overheard.statistics.estimate import BOOTSTRAP_DRAWS
 
 
 def permuted_precisions(runs: Sequence[Ranking], seed: Seed) -> Float[np.ndarray, " draws"]:
-    """Return the mean average precision of all known users in `DRAWS` permutations.
+    """Return the mean average precision of all known users in `BOOTSTRAP_DRAWS` permutations.
 
     Each permutation swaps all users of a run, known and unknown, and keeps the targets of each
     user together. Updates of one device are correlated, so permuting single targets would
     underestimate the variance (permutation of exchangeable units: Good 2005, section 3).
     """
-    total, users = np.zeros(DRAWS), 0
+    total, users = np.zeros(BOOTSTRAP_DRAWS), 0
     for run in runs:
         matrix, generator = run.precisions(), seed.child("run", run.seed).numpy()
-        places = np.tile(np.arange(len(run.people)), (DRAWS, 1))
+        places = np.tile(np.arange(len(run.people)), (BOOTSTRAP_DRAWS, 1))
         permuted = generator.permuted(places, axis=1)[:, : run.known]  # (draws, known)
         total += matrix[permuted, np.arange(run.known)].sum(1)
         users += run.known

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from overheard.findings.finding import Finding
-from overheard.statistics.matching import Matches
-from overheard.statistics.precision import average_precisions, chance_precisions
+from overheard.statistics.average_precision import average_precisions, random_average_precisions
+from overheard.statistics.roc import ScoredPairs
 
 
 @final
@@ -58,7 +58,7 @@ class Ranking:
     def chances(self) -> Float[np.ndarray, " known"]:
         """Return the expected average precision of a random ranking for each known user."""
         counts = np.bincount(self.person, minlength=len(self.people))[: self.known]
-        return chance_precisions(counts, len(self.person))
+        return random_average_precisions(counts, len(self.person))
 
 
 def rankings(findings: Iterable[Finding]) -> tuple[Ranking, ...]:
@@ -124,14 +124,14 @@ def _scores(
     return scores
 
 
-def matches(ranking: Ranking) -> Matches:
+def matches(ranking: Ranking) -> ScoredPairs:
     """Return all pairs of a target and a user with a score, and all true pairs."""
     true_columns = np.full(len(ranking.people), -1)
     true_columns[: ranking.known] = ranking.column
     is_true = true_columns[ranking.person][:, None] == np.arange(len(ranking.users))
     targets, users = np.nonzero(np.isfinite(ranking.scores) | is_true)
     person = ranking.person[targets]
-    return Matches(
+    return ScoredPairs(
         ranking.scores[targets, users],
         true_columns[person] == users,
         person,

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.core.attack import Attack, Rehearsal
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
@@ -75,20 +75,20 @@ class Amortised(Attack[LabelShares]):
     steps: int = 400
 
     name: ClassVar[str] = "amortised"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "Overheard; virtual clients from Ma et al. 2025 (arXiv 2504.21436), the equation of "
         "the last layer from Ramakrishna and Dan 2022 (AISec)"
     )
-    orderless: ClassVar[bool] = False
+    is_label_equivariant: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
         if self.most_rounds < 1 or self.steps < 1:
             raise ValueError("most_rounds and steps must be 1 or more")
 
-    def rehearsal(self) -> Rehearsal:
+    def training_source(self) -> TrainingSource:
         """Return which parties' updates it learns from."""
         return "virtual clients"
 
@@ -141,7 +141,7 @@ class _Scene:
         position = bank.rounds.index(number)
         log_sizes = bank.sizes.double().log().float() if self._told else None
         readings = self._readings(bank.read, position, log_sizes)
-        cache = self._knowledge.means.shelf
+        cache = self._knowledge.compute.cache
         return kept_cross_fit(cache, readings, bank.shares, bank.halves, steps, seed)
 
     def claims(self, fits: Sequence[CrossFit]) -> dict[Party, LabelShares]:

@@ -13,7 +13,7 @@ from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Update, Weights, moved
+from overheard.core.messages import Update, Weights, apply_update
 from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
@@ -46,7 +46,7 @@ class BiasInversion(Attack[LabelShares]):
     """
 
     name: ClassVar[str] = "bias_inversion"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset(
         {
             UPDATES,
@@ -62,7 +62,7 @@ class BiasInversion(Attack[LabelShares]):
         "(arXiv 2405.00955) model of the drift, here by the trapezoid rule"
     )
 
-    def uses_training(self) -> frozenset[TrainingPart]:
+    def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""
         return frozenset({"loss", "steps"})
 
@@ -88,7 +88,7 @@ class BiasInversion(Attack[LabelShares]):
             for number, update in sorted(view.updates(target).items()):
                 if number in broadcasts:
                     start = broadcasts[number]
-                    at_end = _confusion(moved(start, update.delta), knowledge)
+                    at_end = _confusion(apply_update(start, update.delta), knowledge)
                     matrix = (at_start[number] + at_end) / 2
                     rounds.append(
                         _solve(start[bias].double(), update, bias, matrix, knowledge.recipe)

@@ -66,7 +66,7 @@ class Decaf(Attack[LabelShares]):
     steps: int = 1000
 
     name: ClassVar[str] = "decaf"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPE})
     source: ClassVar[str] = (
         "Decaf: Data Distribution Decompose Attack against Federated Learning "
@@ -78,7 +78,7 @@ class Decaf(Attack[LabelShares]):
         if self.threshold < 0 or self.steps < 1:
             raise ValueError("threshold must be 0 or more, steps 1 or more")
 
-    def uses_training(self) -> frozenset[TrainingPart]:
+    def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""
         return frozenset({"model", "loss", "steps"})
 

@@ -44,7 +44,7 @@ class DistilledLabels(Attack[LabelShares]):
     most_rounds: int = 5
 
     name: ClassVar[str] = "distilled_labels"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({DISTILLED})
     source: ClassVar[str] = (
         "Overheard, on the messages of FLiP (arXiv 2410.19548), Section IV-B"
@@ -59,14 +59,14 @@ class DistilledLabels(Attack[LabelShares]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
         """Claim shares for every target."""
-        shared = view.distilled(SERVER)
+        shared = view.distilled_sets(SERVER)
         classes = knowledge.classes
-        prior = knowledge.auxiliary_shares()
+        prior = knowledge.auxiliary_label_shares()
         expected = torch.full((classes,), 1 / classes) if prior is None else prior
         scale = sqrt((classes - 1) / (classes + 1)) / classes
         claims = {}
         for target in targets:
-            sets = view.distilled(target)
+            sets = view.distilled_sets(target)
             rounds = sorted(sets.keys() & shared.keys())[: self.most_rounds]
             changes = [_moved(sets[number], shared[number]) for number in rounds]
             shares = (expected.double() + scale * torch.stack(changes).mean(0)).clamp(min=0)

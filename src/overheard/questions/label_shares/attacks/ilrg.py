@@ -54,7 +54,7 @@ class Ilrg(Attack[LabelShares]):
     assumed_examples: int = 100
 
     name: ClassVar[str] = "ilrg"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, MODEL, RECIPE, CROSS_ENTROPY})
     source: ClassVar[str] = (
         "Ma et al. 2023 (Instance-wise Batch Label Restoration via Gradients in Federated "
@@ -66,7 +66,7 @@ class Ilrg(Attack[LabelShares]):
         if self.assumed_examples < 1:
             raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
 
-    def uses_training(self) -> frozenset[TrainingPart]:
+    def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""
         return frozenset({"steps"})
 

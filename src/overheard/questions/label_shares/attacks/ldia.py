@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.core.attack import Attack, Rehearsal
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
@@ -74,13 +74,13 @@ class Ldia(Attack[LabelShares]):
     slow_after: int = 51
 
     name: ClassVar[str] = "ldia"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "Gu and Bai 2023, LDIA: Label Distribution Inference Attack Against Federated Learning "
         "in Edge Computing (JISA 74), with their code"
     )
-    orderless: ClassVar[bool] = False
+    is_label_equivariant: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
@@ -88,7 +88,7 @@ class Ldia(Attack[LabelShares]):
             raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
         self._schedule()
 
-    def rehearsal(self) -> Rehearsal:
+    def training_source(self) -> TrainingSource:
         """Return which parties' updates it learns from."""
         return "virtual clients"
 
@@ -115,7 +115,7 @@ class Ldia(Attack[LabelShares]):
                 divergence if self.loss == "corrected" else published_loss,
                 self._schedule(),
                 seed.child(self.name, *group.rounds),
-                knowledge.means.device,
+                knowledge.compute.device,
             )
             for target in group.targets:
                 features = read_updates(view, target, knowledge, group.rounds, [CHANGE])

@@ -60,7 +60,7 @@ class Llg(Attack[LabelShares]):
     assumed_examples: int = 100
 
     name: ClassVar[str] = "llg"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, MODEL, CROSS_ENTROPY})
     source: ClassVar[str] = (
         "Wainakh et al. 2022 (User-Level Label Leakage from Gradients in Federated Learning, "
@@ -72,7 +72,7 @@ class Llg(Attack[LabelShares]):
         if self.assumed_examples < 1:
             raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
 
-    def uses_training(self) -> frozenset[TrainingPart]:
+    def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""
         return frozenset({"steps"}) if self.impact == "auxiliary" else frozenset()
 
@@ -97,7 +97,7 @@ class Llg(Attack[LabelShares]):
             ]
             if not rounds:
                 raise NeedsError(
-                    f"llg(impact='auxiliary') on {target} needs {BROADCASTS.words}"
+                    f"llg(impact='auxiliary') on {target} needs {BROADCASTS.description}"
                 )
             claims[target] = LabelShares(normalised(torch.stack(rounds).mean(0)).float())
         return claims
@@ -109,11 +109,11 @@ class Llg(Attack[LabelShares]):
         if self.impact == "gradient":
             return {}
         if knowledge.auxiliary is None or not bool(
-            (knowledge.auxiliary.counts(knowledge.classes) > 0).all()
+            (knowledge.auxiliary.label_counts(knowledge.classes) > 0).all()
         ):
-            raise NeedsError(f"llg(impact='auxiliary') needs {AUXILIARY.words}")
+            raise NeedsError(f"llg(impact='auxiliary') needs {AUXILIARY.description}")
         if knowledge.recipe is None:
-            raise NeedsError(f"llg(impact='auxiliary') needs {RECIPE.words}")
+            raise NeedsError(f"llg(impact='auxiliary') needs {RECIPE.description}")
         return {
             number: row_gradients(start, layer, knowledge)
             for number, start in sorted(view.broadcasts().items())

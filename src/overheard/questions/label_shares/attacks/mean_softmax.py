@@ -8,7 +8,7 @@ import torch
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import moved
+from overheard.core.messages import apply_update
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -31,7 +31,7 @@ class MeanSoftmax(Attack[LabelShares]):
     """
 
     name: ClassVar[str] = "mean_softmax"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL})
     source: ClassVar[str] = (
         "folklore; output-only form of label inference, a baseline for others"
@@ -51,7 +51,7 @@ class MeanSoftmax(Attack[LabelShares]):
                 for number, update in view.updates(target).items()
                 if number in broadcasts
             )
-            local = (moved(broadcasts[number], delta) for number, delta in observed)
+            local = (apply_update(broadcasts[number], delta) for number, delta in observed)
             outputs = logits_of_cohort(knowledge.build_model, local, auxiliary.inputs)
             means = [confusion(logits, auxiliary.labels).mean(0) for logits in outputs]
             claims[target] = LabelShares(normalised(torch.stack(means).mean(0)).float())

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, final
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from overheard.core.attack import Attack, Rehearsal
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
@@ -67,13 +67,13 @@ class Ppa(Attack[LabelShares]):
     rate: float = 1e-3
 
     name: ClassVar[str] = "ppa"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "Zhou et al. 2023, PPA: Preference Profiling Attack Against Federated Learning (NDSS; "
         "arXiv 2202.04856), with their code; as an estimator of shares after Ma et al. 2025"
     )
-    orderless: ClassVar[bool] = False
+    is_label_equivariant: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
@@ -82,7 +82,7 @@ class Ppa(Attack[LabelShares]):
         self._probe()
         self._schedule()
 
-    def rehearsal(self) -> Rehearsal:
+    def training_source(self) -> TrainingSource:
         """Return which parties' updates it learns from."""
         return "virtual clients"
 
@@ -103,7 +103,7 @@ class Ppa(Attack[LabelShares]):
                 divergence,
                 self._schedule(),
                 seed.child(self.name, *group.rounds),
-                knowledge.means.device,
+                knowledge.compute.device,
             )
             for target in group.targets:
                 own = read_updates(view, target, knowledge, group.rounds, [probe])[probe]

@@ -13,7 +13,7 @@ from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Update, Weights, moved
+from overheard.core.messages import Update, Weights, apply_update
 from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
@@ -76,7 +76,7 @@ class Ramakrishna(Attack[LabelShares]):
     form: Form = "soft_label"
 
     name: ClassVar[str] = "ramakrishna"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset(
         {
             UPDATES,
@@ -93,7 +93,7 @@ class Ramakrishna(Attack[LabelShares]):
         "AAAI)"
     )
 
-    def uses_training(self) -> frozenset[TrainingPart]:
+    def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""
         if self.form == "soft_label":
             return frozenset({"steps"})
@@ -162,7 +162,7 @@ class Ramakrishna(Attack[LabelShares]):
             }
         names = self._names(layer)
         if self.form == "soft_label":
-            local = (moved(start, update.delta) for update in observed.values())
+            local = (apply_update(start, update.delta) for update in observed.values())
             systems = dict(zip(observed, bias_gradients(local, knowledge), strict=True))
         else:
             trained = trained_alone(start, knowledge, whole_batches(knowledge), number, seed)
@@ -205,7 +205,7 @@ def whole_batches(knowledge: Knowledge) -> Recipe:
     assert knowledge.auxiliary is not None
     assert knowledge.recipe is not None
     return replace(
-        knowledge.recipe, batch=int(knowledge.auxiliary.counts(knowledge.classes).max())
+        knowledge.recipe, batch=int(knowledge.auxiliary.label_counts(knowledge.classes).max())
     )
 
 

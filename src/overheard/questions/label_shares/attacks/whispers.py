@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, final
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from overheard.core.attack import Attack, Rehearsal
+from overheard.core.attack import Attack, TrainingSource
+from overheard.core.compute_settings import ignore_progress
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import unheeded
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -106,13 +106,13 @@ class Whispers(Attack[LabelShares]):
     rate: float = 1e-3
 
     name: ClassVar[str] = "whispers"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "Ma et al. 2025, Whispers of Data: Unveiling Label Distributions in Federated Learning "
         "Through Virtual Client Simulation (arXiv 2504.21436), Algorithms 1 and 2"
     )
-    orderless: ClassVar[bool] = False
+    is_label_equivariant: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
@@ -124,7 +124,7 @@ class Whispers(Attack[LabelShares]):
             raise ValueError("most_rounds and hidden must be 1 or more")
         self._schedule()
 
-    def rehearsal(self) -> Rehearsal:
+    def training_source(self) -> TrainingSource:
         """Return which parties' updates it learns from."""
         return "virtual clients"
 
@@ -191,7 +191,7 @@ class Whispers(Attack[LabelShares]):
             divergence if self.loss == "divergence" else squared,
             self._schedule(),
             seed.child("network", octave),
-            knowledge.means.device,
+            knowledge.compute.device,
         )
 
     def _schedule(self) -> FitSchedule:
@@ -225,15 +225,15 @@ def virtual_norms(
         prior = replace(prior, splits=(Iid(),))
     # So few clients need no workers and no progress report.
     means = replace(
-        knowledge.means,
+        knowledge.compute,
         virtual_clients=1 if even else REPLICATES,
         workers=1,
         cluster=None,
-        on_progress=unheeded,
+        on_progress=ignore_progress,
     )
     bank = build_bank(
         view,
-        replace(knowledge, prior=prior, means=means),
+        replace(knowledge, prior=prior, compute=means),
         group.rounds[:1],
         [NORMS],
         members=group.members,

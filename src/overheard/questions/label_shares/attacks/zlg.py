@@ -12,7 +12,7 @@ from torch import Tensor
 from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Update, Weights, moved
+from overheard.core.messages import Update, Weights, apply_update
 from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -57,7 +57,7 @@ class Zlg(Attack[LabelShares]):
     assumed_examples: int = 100
 
     name: ClassVar[str] = "zlg"
-    answers: ClassVar = LabelShares
+    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset(
         {
             UPDATES,
@@ -79,7 +79,7 @@ class Zlg(Attack[LabelShares]):
         if self.assumed_examples < 1:
             raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
 
-    def uses_training(self) -> frozenset[TrainingPart]:
+    def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""
         return frozenset({"steps"})
 
@@ -103,7 +103,9 @@ class Zlg(Attack[LabelShares]):
                 for number, update in sorted(view.updates(target).items())
                 if number in broadcasts
             ]
-            local = (moved(broadcasts[number], update.delta) for number, update in observed)
+            local = (
+                apply_update(broadcasts[number], update.delta) for number, update in observed
+            )
             at_end = (
                 _answers(local, inputs, layer, knowledge)
                 if self.interpolate

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.errors import PlanError
-from overheard.core.messages import Weights, moved
+from overheard.core.messages import Weights, apply_update
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.cohort import Member
@@ -67,7 +67,7 @@ class DifferentialSensitivity(Probe):
         before = self._sensitivity(scene, scene.broadcast, names)
         return torch.stack(
             [
-                before - self._sensitivity(scene, moved(scene.broadcast, delta), names)
+                before - self._sensitivity(scene, apply_update(scene.broadcast, delta), names)
                 for delta in deltas
             ]
         )

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from overheard.core.means import Shelf
+from overheard.core.compute_settings import TensorCache
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.estimators.class_tokens import Readings
 from overheard.questions.label_shares.estimators.cross_fit import NETWORKS, CrossFit, cross_fit
@@ -19,7 +19,7 @@ from overheard.simulation.keys import text_key
 
 
 def kept_cross_fit(
-    cache: Shelf,
+    cache: TensorCache,
     readings: Readings,
     shares: Float[Tensor, "clients classes"],
     halves: Int[Tensor, " clients"],

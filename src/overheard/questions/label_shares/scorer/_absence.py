@@ -3,7 +3,7 @@
 import torch
 
 from overheard.questions.label_shares.claim import LabelShares
-from overheard.statistics.yardstick import Yardstick
+from overheard.statistics.score_metric import ScoreMetric
 
 
 def _null_precision(claim: LabelShares, truth: LabelShares) -> float | None:
@@ -35,8 +35,8 @@ def _null_brier(claim: LabelShares, truth: LabelShares) -> float | None:
 
 
 ABSENCE = (
-    Yardstick("null_precision", "higher", _null_precision, guessable=False),
-    Yardstick("null_recall", "higher", _null_recall),
-    Yardstick("null_exact", "higher", _null_exact),
-    Yardstick("null_brier", "lower", _null_brier),
+    ScoreMetric("null_precision", "higher", _null_precision, is_guessable=False),
+    ScoreMetric("null_recall", "higher", _null_recall),
+    ScoreMetric("null_exact", "higher", _null_exact),
+    ScoreMetric("null_brier", "lower", _null_brier),
 )

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.questions.label_shares.claim import LabelShares
-from overheard.statistics.yardstick import Yardstick
+from overheard.statistics.score_metric import ScoreMetric
 
 KL_FLOOR = 1e-12
 """Added to each share inside the logarithm of `kl`, so that a share of 0 has a finite cost."""
@@ -80,12 +80,12 @@ def _places(shares: Float[Tensor, " classes"], length: int) -> Float[Tensor, " c
 
 
 DISTANCES = (
-    Yardstick("l1", "lower", _l1),
-    Yardstick("l2", "lower", _l2),
-    Yardstick("linf", "lower", _linf),
-    Yardstick("wasserstein", "lower", _wasserstein),
-    Yardstick("kl", "lower", _kl),
-    Yardstick("js", "lower", _js),
-    Yardstick("top1", "higher", _top1),
-    Yardstick("top3", "higher", _top3),
+    ScoreMetric("l1", "lower", _l1),
+    ScoreMetric("l2", "lower", _l2),
+    ScoreMetric("linf", "lower", _linf),
+    ScoreMetric("wasserstein", "lower", _wasserstein),
+    ScoreMetric("kl", "lower", _kl),
+    ScoreMetric("js", "lower", _js),
+    ScoreMetric("top1", "higher", _top1),
+    ScoreMetric("top3", "higher", _top3),
 )

@@ -3,7 +3,7 @@
 from math import log2
 
 from overheard.questions.label_shares.claim import LabelShares
-from overheard.statistics.yardstick import Yardstick
+from overheard.statistics.score_metric import ScoreMetric
 
 ROUNDING = 1e-6
 """Largest rounding error of the end of an interval in float32."""
@@ -42,8 +42,8 @@ def _size_coverage(claim: LabelShares, truth: LabelShares) -> float | None:
 
 
 UNCERTAINTY = (
-    Yardstick("coverage", "higher", _coverage, guessable=False),
-    Yardstick("width", "lower", _width, guessable=False),
-    Yardstick("size_factor", "lower", _size_factor, guessable=False),
-    Yardstick("size_coverage", "higher", _size_coverage, guessable=False),
+    ScoreMetric("coverage", "higher", _coverage, is_guessable=False),
+    ScoreMetric("width", "lower", _width, is_guessable=False),
+    ScoreMetric("size_factor", "lower", _size_factor, is_guessable=False),
+    ScoreMetric("size_coverage", "higher", _size_coverage, is_guessable=False),
 )

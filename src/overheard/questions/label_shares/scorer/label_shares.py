@@ -69,7 +69,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
     """
 
     name: ClassVar[str] = "label_shares"
-    claim: ClassVar[type[Claim]] = LabelShares
+    claim_type: ClassVar[type[Claim]] = LabelShares
     headline: ClassVar[str] = "l1"
     source: ClassVar[str] = (
         "L1, L2, Linf: Dai et al. (Decaf, arXiv 2405.15316), eq. 3; Wasserstein, KL, JS: Ma et "
@@ -77,7 +77,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
         "(PPA, NDSS 2023)"
     )
 
-    def truth(
+    def true_claim(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: LabelShares
     ) -> LabelShares:
         """Return the shares among all examples that the target trained on in these rounds.
@@ -96,7 +96,9 @@ class LabelSharesScorer(Scorer[LabelShares]):
             normalised(counts.double()), absent=counts == 0, size=SizeEstimate(per_round)
         )
 
-    def blind(self, asked: LabelShares, knowledge: Knowledge) -> Mapping[str, LabelShares]:
+    def uninformed_guesses(
+        self, asked: LabelShares, knowledge: Knowledge
+    ) -> Mapping[str, LabelShares]:
         """Guess even shares without absent labels, and the auxiliary shares if known."""
         shares = asked.shares
         even = LabelShares(
@@ -105,12 +107,12 @@ class LabelSharesScorer(Scorer[LabelShares]):
             null_probability=torch.full_like(shares, 0.5),
         )
         guesses = {"uniform": even}
-        prior = knowledge.auxiliary_shares()
+        prior = knowledge.auxiliary_label_shares()
         if prior is not None:
             guesses["auxiliary prior"] = LabelShares(prior.to(shares.device))
         return guesses
 
-    def told(self, truth: LabelShares) -> Mapping[str, LabelShares]:
+    def informed_guesses(self, truth: LabelShares) -> Mapping[str, LabelShares]:
         """Guess even shares over the labels that the target truly holds."""
         support = (truth.shares > 0).to(truth.shares.dtype)
         return {"uniform on the true support": LabelShares(normalised(support))}
@@ -126,8 +128,8 @@ class LabelSharesScorer(Scorer[LabelShares]):
         """
         exact = in_float64(truth, truth)
         claimed = in_float64(claim, truth)
-        blind = {name: in_float64(guess, truth) for name, guess in guesses.blind.items()}
-        told = {name: in_float64(guess, truth) for name, guess in guesses.told.items()}
+        blind = {name: in_float64(guess, truth) for name, guess in guesses.uninformed.items()}
+        told = {name: in_float64(guess, truth) for name, guess in guesses.informed.items()}
         scores = []
         for yardstick in YARDSTICKS:
             value = yardstick.measure(claimed, exact)
@@ -137,8 +139,8 @@ class LabelSharesScorer(Scorer[LabelShares]):
                         yardstick.name,
                         value,
                         yardstick.better,
-                        yardstick.of_each(blind, exact),
-                        yardstick.of_each(told, exact),
+                        yardstick.measure_each(blind, exact),
+                        yardstick.measure_each(told, exact),
                     )
                 )
         return tuple(scores)

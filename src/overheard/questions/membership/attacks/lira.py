@@ -53,7 +53,7 @@ class Lira(Attack[Membership]):
     most_rounds: int = 5
 
     name: ClassVar[str] = "lira"
-    answers: ClassVar = Membership
+    claim_type: ClassVar = Membership
     needs: ClassVar = frozenset(
         {
             UPDATES,
@@ -76,7 +76,7 @@ class Lira(Attack[Membership]):
                 f"models must be {2 * LEAST} or more and most_rounds 1 or more, got {self}"
             )
 
-    def uses_training(self) -> frozenset[TrainingPart]:
+    def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that affect the claims."""
         return frozenset({"model", "loss", "steps"})
 

@@ -34,7 +34,7 @@ class LossMembership(Attack[Membership]):
     most_rounds: int = 5
 
     name: ClassVar[str] = "loss_membership"
-    answers: ClassVar = Membership
+    claim_type: ClassVar = Membership
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, MODEL, CANDIDATES})
     source: ClassVar[str] = (
         "Yeom et al. 2018 (Privacy Risk in Machine Learning, CSF), Adversary 2; the threshold "
@@ -50,13 +50,13 @@ class LossMembership(Attack[Membership]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Membership]:
         """Claim the centred log-odds of each record."""
-        assert knowledge.candidates is not None
+        assert knowledge.candidate_records is not None
         readings = read_records(view, targets, knowledge, self.most_rounds)
         claims = {}
         for target, logits_by_round in readings.targets.items():
             log_odds = torch.stack(
                 [
-                    confidence(logits, knowledge.candidates)
+                    confidence(logits, knowledge.candidate_records)
                     for logits in logits_by_round.values()
                 ]
             ).mean(0)

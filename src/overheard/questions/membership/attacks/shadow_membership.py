@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from overheard.core.attack import Attack
+from overheard.core.compute_settings import TensorCache
 from overheard.core.defense import TrainingPart
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.means import Shelf
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -72,7 +72,7 @@ class ShadowMembership(Attack[Membership]):
     most_rounds: int = 5
 
     name: ClassVar[str] = "shadow_membership"
-    answers: ClassVar = Membership
+    claim_type: ClassVar = Membership
     needs: ClassVar = frozenset(
         {
             UPDATES,
@@ -95,7 +95,7 @@ class ShadowMembership(Attack[Membership]):
                 f"models must be 2 or more, stumps and most_rounds 1 or more, got {self}"
             )
 
-    def uses_training(self) -> frozenset[TrainingPart]:
+    def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that affect the claims."""
         return frozenset({"model", "loss", "steps"})
 
@@ -108,9 +108,9 @@ class ShadowMembership(Attack[Membership]):
             NeedsError: if CatBoost is selected but not installed.
 
         """
-        assert knowledge.candidates is not None
+        assert knowledge.candidate_records is not None
         check_booster(self.booster)
-        records = knowledge.candidates
+        records = knowledge.candidate_records
         readings = read_records(view, targets, knowledge, self.most_rounds)
         shadows = shadow_answers(view, knowledge, readings.rounds, self.models, asked=True)
         odds: dict[Party, list[Tensor]] = {target: [] for target in targets}
@@ -120,9 +120,9 @@ class ShadowMembership(Attack[Membership]):
                 for target, by_round in readings.targets.items()
                 if number in by_round
             }
-            round_seed = knowledge.means.seed.child("stumps", number)
+            round_seed = knowledge.compute.seed.child("stumps", number)
             classifier = _Learner(
-                self.booster, self.boosted_stumps, round_seed, knowledge.means.shelf
+                self.booster, self.boosted_stumps, round_seed, knowledge.compute.cache
             )
             predicted = classifier.odds(
                 shadow_logits, shadows.inside, list(logits_of.values()), records
@@ -152,7 +152,7 @@ class _Learner:
     booster: Booster
     stumps: int
     seed: Seed
-    shelf: Shelf
+    shelf: TensorCache
 
     def odds(
         self,

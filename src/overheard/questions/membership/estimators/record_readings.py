@@ -10,11 +10,11 @@ from torch import Tensor
 
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import moved
+from overheard.core.messages import apply_update
 from overheard.core.parties import Party
 from overheard.core.view import View
 from overheard.learning.evaluate import logits_of_cohort
-from overheard.statistics.spread import spread
+from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 
 @final
@@ -41,14 +41,14 @@ def read_records(
     target without an update in any of them is read in its own last round.
     """
     assert knowledge.build_model is not None
-    assert knowledge.candidates is not None
+    assert knowledge.candidate_records is not None
     broadcasts = view.broadcasts()
     rounds_of = {
-        party: [number for number in view.heard(party) if number in broadcasts]
+        party: [number for number in view.rounds_with_updates(party) if number in broadcasts]
         for party in (*view.senders(), *targets)
     }
     # All senders count, so that the rounds do not depend on the targets.
-    selected = spread(
+    selected = select_evenly_spaced(
         sorted({number for rounds in rounds_of.values() for number in rounds}), most_rounds
     )
     read: dict[Party, dict[int, Tensor]] = {}
@@ -56,12 +56,12 @@ def read_records(
         own_rounds = rounds_of[target]
         numbers = [number for number in own_rounds if number in selected] or own_rounds[-1:]
         updates = view.updates(target)
-        models = (moved(broadcasts[number], updates[number].delta) for number in numbers)
+        models = (apply_update(broadcasts[number], updates[number].delta) for number in numbers)
         logits = logits_of_cohort(
             knowledge.build_model,
             models,
-            knowledge.candidates.inputs,
-            device=knowledge.means.device,
+            knowledge.candidate_records.inputs,
+            device=knowledge.compute.device,
         )
         read[target] = dict(zip(numbers, logits, strict=True))
     rounds = tuple(sorted({number for by_round in read.values() for number in by_round}))

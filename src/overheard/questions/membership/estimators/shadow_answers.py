@@ -30,7 +30,7 @@ from overheard.simulation.job_tensors import named_examples
 from overheard.simulation.keys import broadcast_key, key_of
 
 WHAT = "shadow models"
-"""The label of their training in `Means.on_progress`."""
+"""The label of their training in `ComputeSettings.on_progress`."""
 
 
 @final
@@ -81,7 +81,7 @@ def shadow_answers(
         results[place] = answer
 
     inputs = JobInputs(lambda: _shared(knowledge), view.broadcasts())
-    do_cached(WHAT, jobs, inputs, knowledge.means, save_result)
+    do_cached(WHAT, jobs, inputs, knowledge.compute, save_result)
     by_round: dict[int, list[Answer]] = {number: [] for number in rounds}
     for place, job in enumerate(jobs):
         by_round[job.round].append(results[place])
@@ -98,10 +98,14 @@ def _jobs(
     view: View, knowledge: Knowledge, rounds: Sequence[int], count: int, *, asked: bool
 ) -> list[CachedJob]:
     assert knowledge.auxiliary is not None
-    assert knowledge.candidates is not None
+    assert knowledge.candidate_records is not None
     assert knowledge.recipe is not None
     assert knowledge.build_model is not None
-    means, auxiliary, records = knowledge.means, knowledge.auxiliary, knowledge.candidates
+    means, auxiliary, records = (
+        knowledge.compute,
+        knowledge.auxiliary,
+        knowledge.candidate_records,
+    )
     available = len(auxiliary) + (len(records) if asked else 0)
     if available < 2:
         raise NeedsError(
@@ -139,9 +143,9 @@ def _jobs(
 def _shared(knowledge: Knowledge) -> tuple[Bundle, ...]:
     """Return the tensors that the jobs of all rounds read."""
     assert knowledge.auxiliary is not None
-    assert knowledge.candidates is not None
+    assert knowledge.candidate_records is not None
     auxiliary = named_examples("auxiliary", knowledge.auxiliary)
-    return (Bundle(auxiliary | named_examples("records", knowledge.candidates)),)
+    return (Bundle(auxiliary | named_examples("records", knowledge.candidate_records)),)
 
 
 def _told_size(view: View) -> int | None:

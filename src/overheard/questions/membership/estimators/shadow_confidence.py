@@ -63,8 +63,8 @@ def shadow_confidence(
         asked: whether some shadow models train on candidate records.
 
     """
-    assert knowledge.candidates is not None
-    records = knowledge.candidates
+    assert knowledge.candidate_records is not None
+    records = knowledge.candidate_records
     readings = read_records(view, targets, knowledge, most_rounds)
     shadow_logits = shadow_answers(view, knowledge, readings.rounds, models, asked=asked)
     shadow_log_odds = {

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from overheard.core.defense import BuildModel
 from overheard.core.errors import PlanError
-from overheard.core.examples import Examples, joined
-from overheard.core.messages import Weights, moved
+from overheard.core.examples import Examples, concatenate_examples
+from overheard.core.messages import Weights, apply_update
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.cohort import Member
@@ -66,7 +66,7 @@ class TrainShadows(Job):
         """
         start = broadcast_of(tensors)
         auxiliary, records = examples_of(tensors, "auxiliary"), examples_of(tensors, "records")
-        pool = joined((auxiliary, records)) if self.asked else auxiliary
+        pool = concatenate_examples((auxiliary, records)) if self.asked else auxiliary
         rows_of = [self._drawn(number, len(pool)) for number in self.numbers]
         is_member = torch.zeros(len(rows_of), len(records), dtype=torch.bool)
         for members, rows in zip(is_member, rows_of, strict=True):
@@ -87,7 +87,9 @@ class TrainShadows(Job):
                 workers=1,
                 device=self.device,
             )
-            models: Iterable[Weights] = (moved(start, update.delta) for update in trained)
+            models: Iterable[Weights] = (
+                apply_update(start, update.delta) for update in trained
+            )
             logits = torch.stack(
                 list(
                     logits_of_cohort(

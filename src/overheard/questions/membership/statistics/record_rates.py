@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from overheard.findings.finding import Finding
 from overheard.questions.membership.scorer import FALSE_POSITIVES
-from overheard.statistics.estimate import LEVEL, Estimate
-from overheard.statistics.exact import proportion
+from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate
+from overheard.statistics.exact_intervals import estimate_proportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def record_rates(findings: Sequence[Finding]) -> RecordRates:
         sum(map(len, member_scores)),
         sum(run.shape[1] for run in non_member_scores),
     )
-    half = 1 - (1 - LEVEL) / 2
+    half = 1 - (1 - CONFIDENCE_LEVEL) / 2
     hits = sum(float((scores > 0).sum()) for scores in member_scores)
     # For each non-member, the share of targets for which it is classified correctly.
     correct = sum(float((run <= 0).mean(0).sum()) for run in non_member_scores)
@@ -69,8 +69,14 @@ def record_rates(findings: Sequence[Finding]) -> RecordRates:
     rates = {name: rate for rate, name in FALSE_POSITIVES if name in names}
     return RecordRates(
         {name: _found(findings, member_scores, name) for name in rates},
-        {name: proportion(rate * non_members, non_members) for name, rate in rates.items()},
-        _mean(proportion(hits, members, half), proportion(correct, non_members, half)),
+        {
+            name: estimate_proportion(rate * non_members, non_members)
+            for name, rate in rates.items()
+        },
+        _mean(
+            estimate_proportion(hits, members, half),
+            estimate_proportion(correct, non_members, half),
+        ),
         members,
         non_members,
     )
@@ -89,7 +95,7 @@ def _found(
         score.value for finding in findings for score in finding.scores if score.name == name
     ]
     sizes = [len(scores) for scores in member_scores]
-    return proportion(float(np.dot(shares, sizes)), sum(sizes))
+    return estimate_proportion(float(np.dot(shares, sizes)), sum(sizes))
 
 
 def _mean(one: Estimate, other: Estimate) -> Estimate:

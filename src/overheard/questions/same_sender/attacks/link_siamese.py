@@ -50,7 +50,7 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
     most_rounds: int = MOST_ROUNDS
 
     name: ClassVar[str] = "link_siamese"
-    answers: ClassVar = SameSender
+    claim_type: ClassVar = SameSender
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.2, "
@@ -74,7 +74,7 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
                 shares a round with every other sender.
 
         """
-        crowd = crowd_of(view, knowledge.people.devices)
+        crowd = crowd_of(view, knowledge.known_users.shadow_devices)
         known = known_updates(
             view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
         )

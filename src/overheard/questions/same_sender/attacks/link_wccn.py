@@ -45,7 +45,7 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
     most_rounds: int = 6
 
     name: ClassVar[str] = "link_wccn"
-    answers: ClassVar = SameSender
+    claim_type: ClassVar = SameSender
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = "Overheard; see reidentify_wccn"
 
@@ -73,7 +73,7 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
             for layer in self.layers or layers_in(view)
         }
         evidence = learn_evidence(known)
-        embedded = crowd_places(view, knowledge.people.devices, evidence)
+        embedded = crowd_places(view, knowledge.known_users.shadow_devices, evidence)
         similarity = evidence.nearness(embedded.places)
         crowd, senders, rounds = tuple(embedded.numbers), embedded.senders, embedded.rounds
         return {

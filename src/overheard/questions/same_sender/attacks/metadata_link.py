@@ -57,7 +57,7 @@ class MetadataLink(Attack[SameSender]):
     order: bool = False
 
     name: ClassVar[str] = "metadata_link"
-    answers: ClassVar = SameSender
+    claim_type: ClassVar = SameSender
     needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "Overheard; a likelihood ratio of the metadata of two updates"
 
@@ -76,7 +76,7 @@ class MetadataLink(Attack[SameSender]):
                 sender, or no update of a target can be read.
 
         """
-        crowd = crowd_of(view, knowledge.people.devices)
+        crowd = crowd_of(view, knowledge.known_users.shadow_devices)
         metadata = told_beside(view, crowd, order=self.order)
         if metadata.is_silent():
             raise NeedsError(f"{self.name} needs unencrypted example counts or metrics")

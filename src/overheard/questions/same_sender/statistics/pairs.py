@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from overheard.findings.finding import Finding
-from overheard.statistics.matching import Matches
+from overheard.statistics.roc import ScoredPairs
 
 
-def sender_matches(findings: Iterable[Finding]) -> tuple[Matches, ...]:
+def sender_matches(findings: Iterable[Finding]) -> tuple[ScoredPairs, ...]:
     """Collect the compared pairs of each run that has both matching and other pairs.
 
     A pair compared in both directions counts twice, once for each user.
@@ -22,14 +22,14 @@ def sender_matches(findings: Iterable[Finding]) -> tuple[Matches, ...]:
     return tuple(run for run in runs if run.has_both)
 
 
-def _sender_matches(findings: Sequence[Finding]) -> Matches:
+def _sender_matches(findings: Sequence[Finding]) -> ScoredPairs:
     users = [finding.true_user for finding in findings]
     matched = dict.fromkeys(
         user for user, finding in zip(users, findings, strict=True) if max(finding.true) > 0
     )
     ordered = list(dict.fromkeys([*matched, *users]))
     sizes = [len(finding.claimed) for finding in findings]
-    return Matches(
+    return ScoredPairs(
         np.concatenate([finding.claimed for finding in findings]),
         np.concatenate([finding.true for finding in findings]) > 0,
         np.repeat([ordered.index(user) for user in users], sizes),

@@ -86,7 +86,7 @@ class ShiftTrend(Attack[Shift]):
     standardise: bool = False
 
     name: ClassVar[str] = "shift"
-    answers: ClassVar = Shift
+    claim_type: ClassVar = Shift
     needs: ClassVar = frozenset({UPDATES, BROADCASTS})
     source: ClassVar[str] = (
         "Brunner and Montuoro 2024 (Data Distribution Shifts in (Industrial) Federated "
@@ -99,7 +99,7 @@ class ShiftTrend(Attack[Shift]):
         if self.probe < 1:
             raise ValueError(f"probe must be 1 or more, got {self.probe}")
 
-    def uses_training(self) -> frozenset[TrainingPart]:
+    def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that affect the claims."""
         return frozenset({"model"} if self.information == "representations" else ())
 
@@ -183,15 +183,15 @@ def _representations(
     """Yield the concatenated outputs of each model's layers, or those of one layer."""
     auxiliary, classes = knowledge.auxiliary, knowledge.classes
     if knowledge.build_model is None:
-        raise NeedsError(f"shift(information='representations') needs {MODEL.words}")
-    if auxiliary is None or not bool((auxiliary.counts(classes) > 0).all()):
-        raise NeedsError(f"shift(information='representations') needs {AUXILIARY.words}")
+        raise NeedsError(f"shift(information='representations') needs {MODEL.description}")
+    if auxiliary is None or not bool((auxiliary.label_counts(classes) > 0).all()):
+        raise NeedsError(f"shift(information='representations') needs {AUXILIARY.description}")
     for outputs in representations_of_cohort(
         knowledge.build_model,
         target_models.models(),
         _first_of_each_class(auxiliary, classes, probe),
         layer=layer,
-        device=knowledge.means.device,
+        device=knowledge.compute.device,
     ):
         if not outputs:
             model = knowledge.build_model()

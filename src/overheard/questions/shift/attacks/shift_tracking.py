@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.core.attack import Attack, Rehearsal
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.claims import Timeline
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
@@ -95,13 +95,13 @@ class ShiftTracking(Attack[Shift]):
     false_alarm_rate: float = 0.05
 
     name: ClassVar[str] = "shift_tracking"
-    answers: ClassVar = Shift
+    claim_type: ClassVar = Shift
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "Overheard; the extracted model from Brunner and Montuoro 2024 (arXiv 2409.13875), the "
         "sequential test from Siegmund and Venkatraman 1995 (Annals of Statistics 23)"
     )
-    orderless: ClassVar[bool] = False
+    is_label_equivariant: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
@@ -114,7 +114,7 @@ class ShiftTracking(Attack[Shift]):
                 f"false_alarm_rate must lie between 0 and 1, got {self.false_alarm_rate}"
             )
 
-    def rehearsal(self) -> Rehearsal:
+    def training_source(self) -> TrainingSource:
         """Return whose updates it is trained on."""
         return "virtual clients"
 
@@ -128,10 +128,10 @@ class ShiftTracking(Attack[Shift]):
                 too few virtual clients, or its updates are not finite.
 
         """
-        if knowledge.means.virtual_clients < FEWEST_VIRTUAL:
+        if knowledge.compute.virtual_clients < FEWEST_VIRTUAL:
             raise NeedsError(
                 f"{self.name} needs {FEWEST_VIRTUAL} virtual clients or more, got "
-                f"{knowledge.means.virtual_clients}"
+                f"{knowledge.compute.virtual_clients}"
             )
         known = self._as_expected(view, knowledge)
         claims: dict[Party, Shift] = {}
@@ -148,7 +148,7 @@ class ShiftTracking(Attack[Shift]):
     def _as_expected(self, view: View, knowledge: Knowledge) -> Knowledge:
         """Fill in this attacker's default assumptions."""
         # Exchanged examples have sampling error, so virtual clients must have it too.
-        prior, means = replace(knowledge.prior, resampled=True), knowledge.means
+        prior, means = replace(knowledge.prior, with_replacement=True), knowledge.compute
         if self.follows == "representations":
             prior = replace(prior, splits=ALIKE)
         elif not prior.splits:
@@ -163,7 +163,7 @@ class ShiftTracking(Attack[Shift]):
         if prior.sizes is None and own_sizes and not others:
             prior = replace(prior, sizes=(min(own_sizes), max(own_sizes)))
         virtual = min(means.virtual_clients, self.most_virtual)
-        return replace(knowledge, prior=prior, means=replace(means, virtual_clients=virtual))
+        return replace(knowledge, prior=prior, compute=replace(means, virtual_clients=virtual))
 
 
 def _as_asked(view: View, group: HeardAlike) -> HeardAlike:
@@ -174,7 +174,10 @@ def _as_asked(view: View, group: HeardAlike) -> HeardAlike:
     if group.members is None or SERVER in view.observers:
         return group
     rounds = set(group.rounds)
-    sampled = [len(rounds.intersection(view.heard(observer))) for observer in view.observers]
+    sampled = [
+        len(rounds.intersection(view.rounds_with_updates(observer)))
+        for observer in view.observers
+    ]
     share = sum(sampled) / (len(sampled) * len(rounds))
     return replace(group, members=max(1, round(share * group.members))) if share else group
 

@@ -44,7 +44,7 @@ class ValidationShift(Attack[Shift]):
     standardise: bool = False
 
     name: ClassVar[str] = "validation_shift"
-    answers: ClassVar = Shift
+    claim_type: ClassVar = Shift
     needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL})
     source: ClassVar[str] = (
         "Brunner and Montuoro 2024 (Data Distribution Shifts in (Industrial) Federated "
@@ -99,7 +99,7 @@ def series(
             knowledge.build_model,
             target_models.models(),
             knowledge.auxiliary.inputs,
-            device=knowledge.means.device,
+            device=knowledge.compute.device,
         ),
         strict=True,
     ):

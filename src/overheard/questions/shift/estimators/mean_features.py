@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.core.messages import Weights, moved
+from overheard.core.messages import Weights, apply_update
 from overheard.learning.features import features_of_cohort
 from overheard.simulation.probe import Probe, Scene
 
@@ -27,7 +27,7 @@ class MeanFeatures(Probe):
         self, scene: Scene, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients features"]:
         """Return the changes; takes one forward pass per client and one for the broadcast."""
-        local = (moved(scene.broadcast, delta) for delta in deltas)
+        local = (apply_update(scene.broadcast, delta) for delta in deltas)
         (before,) = _means(scene, [scene.broadcast])
         return torch.stack([after - before for after in _means(scene, local)])
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
-from overheard.core.messages import Broadcast, Update, Weights, moved
+from overheard.core.messages import Broadcast, Update, Weights, apply_update
 from overheard.core.parties import COHORT, Party
 from overheard.core.view import View
 
@@ -34,7 +34,7 @@ class ModelsHeard:
 
     def rounds(self) -> tuple[int, ...]:
         """Return the rounds with a readable model, in order, without reading weights."""
-        with_updates = self.view.heard(self.target)
+        with_updates = self.view.rounds_with_updates(self.target)
         readable = self._ends() if self._plain else self.view.broadcasts()
         return tuple(number for number in with_updates if number in readable)
 
@@ -46,7 +46,7 @@ class ModelsHeard:
             return
         starts = self.view.broadcasts()
         for number, update in self._updates():
-            yield moved(starts[number], update.delta)
+            yield apply_update(starts[number], update.delta)
 
     def _updates(self) -> Iterator[tuple[int, Update]]:
         if self.target == COHORT:
@@ -66,6 +66,6 @@ class ModelsHeard:
         """Return the weights after each round, from the next round's broadcast."""
         return {
             message.round - 1: message.body.weights
-            for message in (*self.view.messages, *self.view.closings)
+            for message in (*self.view.messages, *self.view.closing_broadcasts)
             if isinstance(message.body, Broadcast)
         }

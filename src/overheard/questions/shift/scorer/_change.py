@@ -4,7 +4,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from overheard.questions.shift.claim import Measured, Shift
-from overheard.statistics.yardstick import Yardstick
+from overheard.statistics.score_metric import ScoreMetric
 
 ROUNDING = 1e-6
 """Tolerance for rounding: smaller changes count as 0, and intervals are widened by it."""
@@ -73,11 +73,11 @@ def _reach(estimate: Measured) -> Tensor:
 
 
 CHANGE = (
-    Yardstick("change_l1", "lower", _change_l1),
-    Yardstick("direction", "higher", direction),
-    Yardstick("signs_right", "higher", _signs_right),
-    Yardstick("risen_error", "lower", _risen_error),
-    Yardstick("risen_coverage", "higher", _risen_coverage, guessable=False),
-    Yardstick("coverage", "higher", _coverage, guessable=False),
-    Yardstick("width", "lower", _width, guessable=False),
+    ScoreMetric("change_l1", "lower", _change_l1),
+    ScoreMetric("direction", "higher", direction),
+    ScoreMetric("signs_right", "higher", _signs_right),
+    ScoreMetric("risen_error", "lower", _risen_error),
+    ScoreMetric("risen_coverage", "higher", _risen_coverage, is_guessable=False),
+    ScoreMetric("coverage", "higher", _coverage, is_guessable=False),
+    ScoreMetric("width", "lower", _width, is_guessable=False),
 )

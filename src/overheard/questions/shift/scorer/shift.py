@@ -66,14 +66,14 @@ class ShiftScorer(Scorer[Shift]):
     """
 
     name: ClassVar[str] = "shift"
-    claim: ClassVar[type[Claim]] = Shift
+    claim_type: ClassVar[type[Claim]] = Shift
     headline: ClassVar[str] = "auc"
     source: ClassVar[str] = (
         "The question: Brunner and Montuoro 2024 (arXiv 2409.13875), who compare a divergence "
         "in the shift's round with other rounds; the scores and the controls are Overheard's"
     )
 
-    def truth(
+    def true_claim(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: Shift
     ) -> Shift:
         """Return the first shift with rounds before and after it, and the shares of both.
@@ -121,17 +121,17 @@ class ShiftScorer(Scorer[Shift]):
             after = _shares(truth, ends)
         return Shift(Timeline(since=since), _certain(after - before), _certain(after))
 
-    def blind(self, asked: Shift, knowledge: Knowledge) -> Mapping[str, Shift]:
+    def uninformed_guesses(self, asked: Shift, knowledge: Knowledge) -> Mapping[str, Shift]:
         """Return no change with equal shares, and the auxiliary examples' shares after it."""
         no_change = torch.zeros(knowledge.classes, dtype=torch.float64)
         uniform = torch.full_like(no_change, 1 / len(no_change))
         blind = {"no change": Shift(Timeline(), _certain(no_change), _certain(uniform))}
-        prior = knowledge.auxiliary_shares()
+        prior = knowledge.auxiliary_label_shares()
         if prior is not None:
             blind["auxiliary prior"] = Shift(Timeline(), after=_certain(prior.to(no_change)))
         return blind
 
-    def told(self, truth: Shift) -> Mapping[str, Shift]:
+    def informed_guesses(self, truth: Shift) -> Mapping[str, Shift]:
         """Return a guess that knows the shares before the shift and repeats them."""
         if truth.change is None or truth.after is None:
             raise ValueError(
@@ -161,8 +161,8 @@ class ShiftScorer(Scorer[Shift]):
                 yardstick.name,
                 value,
                 yardstick.better,
-                yardstick.of_each(guesses.blind, truth),
-                yardstick.of_each(guesses.told, truth),
+                yardstick.measure_each(guesses.uninformed, truth),
+                yardstick.measure_each(guesses.informed, truth),
             )
             scores.append(score)
             if yardstick.measure is direction and is_detected(claim.evidence, since):

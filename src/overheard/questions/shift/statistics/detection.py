@@ -14,7 +14,11 @@ from overheard.findings.row import Row, place_of
 from overheard.questions.shift.statistics.pairs import Pair, pairs, peaks, told
 from overheard.questions.shift.statistics.ranks import auc, power
 from overheard.statistics.estimate import Estimate
-from overheard.statistics.exact import mean_time_between, middle, proportion
+from overheard.statistics.exact_intervals import (
+    estimate_mean_time_between,
+    estimate_median,
+    estimate_proportion,
+)
 
 POWER = (5, 1)
 """Percentages of false alarms at which the power is reported."""
@@ -136,13 +140,13 @@ def _by_alarm(place: _Place) -> list[Row]:
         place.row(
             "detection_rate",
             "higher",
-            proportion(float(len(delays)), count),
+            estimate_proportion(float(len(delays)), count),
             {} if stated is None else {"an alarm at random": stated},
         ),
         place.row(
             "false_alarm_rate",
             "lower",
-            proportion(float(false_alarms), count),
+            estimate_proportion(float(false_alarms), count),
             references={} if stated is None else {"stated": stated},
         ),
     ]
@@ -152,11 +156,11 @@ def _by_alarm(place: _Place) -> list[Row]:
             place.row(
                 "rounds_between_false_alarms",
                 "higher",
-                mean_time_between(false_alarms, float(watched)),
+                estimate_mean_time_between(false_alarms, float(watched)),
             )
         )
     if delays:
-        rows.append(place.row("median_delay", "lower", middle(delays)))
+        rows.append(place.row("median_delay", "lower", estimate_median(delays)))
     return rows
 
 

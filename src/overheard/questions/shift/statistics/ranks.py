@@ -9,10 +9,10 @@ from scipy.optimize import brentq
 
 from overheard.core.seeds import Seed
 from overheard.questions.shift.statistics.pairs import Evidence
-from overheard.statistics.estimate import DRAWS, LEVEL, Estimate
-from overheard.statistics.exact import proportion
+from overheard.statistics.estimate import BOOTSTRAP_DRAWS, CONFIDENCE_LEVEL, Estimate
+from overheard.statistics.exact_intervals import estimate_proportion
 
-_NORMAL = NormalDist().inv_cdf((1 + LEVEL) / 2)
+_NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2)
 
 _EDGE = 1e-9
 """Relative distance to the estimate, itself always a root, up to which a root is searched."""
@@ -74,7 +74,7 @@ def power(evidence: Evidence, percent: int, seed: Seed) -> Estimate | None:
     if clusters < 2:
         return Estimate(float(value), None, None)
     drawn = _above(evidence, _draws(clusters, seed), percent)
-    exact = proportion(float(value) * clusters, clusters)
+    exact = estimate_proportion(float(value) * clusters, clusters)
     return _wider(float(value), drawn, exact.low, exact.high)
 
 
@@ -101,13 +101,13 @@ def _above(
 
 def _draws(clusters: int, seed: Seed) -> Int[np.ndarray, "draws clusters"]:
     """Return how often each cluster is drawn in each bootstrap sample."""
-    return seed.numpy().multinomial(clusters, np.full(clusters, 1 / clusters), DRAWS)
+    return seed.numpy().multinomial(clusters, np.full(clusters, 1 / clusters), BOOTSTRAP_DRAWS)
 
 
 def _wider(
     value: float, drawn: Float[np.ndarray, " draws"], low: float | None, high: float | None
 ) -> Estimate:
-    ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    ends = np.quantile(drawn, [(1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2])
     lowest = float(ends[0]) if low is None else min(low, float(ends[0]))
     highest = float(ends[1]) if high is None else max(high, float(ends[1]))
     return Estimate(value, lowest, highest)

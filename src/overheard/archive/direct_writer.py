@@ -1,0 +1,77 @@
+"""Writes files with direct I/O, past the system's page cache."""
+
+import errno
+import mmap
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import final
+
+BLOCK_BYTES = 4096
+"""Alignment in bytes that direct I/O requires of addresses and sizes."""
+
+BUFFER_BYTES = 2**20
+"""Bytes to write at a time."""
+
+_UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+@final
+class DirectWriter:
+    """Writes files that are not read soon, past the page cache.
+
+    Writing 4 MB takes 0.6 ms of a core. Through the page cache it takes 1 ms if memory is free,
+    and 10 ms if the system must reclaim memory first, as when gigabytes are written (a virtual
+    machine with two cores). Where direct I/O is not supported, as on many network drives, files
+    are written normally. Not thread-safe.
+    """
+
+    def __init__(self) -> None:
+        """Allocate the buffer."""
+        self._buffer = mmap.mmap(-1, BUFFER_BYTES)
+        self._is_supported = hasattr(os, "O_DIRECT")
+
+    def write(self, path: Path, content: Iterable[bytes | memoryview]) -> None:
+        """Write these chunks in order; an existing file is replaced.
+
+        Raises:
+            OSError: if the disk or the permissions do not allow it.
+
+        """
+        chunks = tuple(content)
+        if self._is_supported:
+            try:
+                return self._write(path, chunks)
+            except OSError as error:
+                if error.errno not in _UNSUPPORTED:
+                    raise
+                self._is_supported = False
+        with path.open("wb") as file:
+            file.writelines(chunks)
+        return None
+
+    def _write(self, path: Path, chunks: tuple[bytes | memoryview, ...]) -> None:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_DIRECT, 0o666)
+        try:
+            filled = size = 0
+            for chunk in chunks:
+                size, start = size + len(chunk), 0
+                while start < len(chunk):
+                    end = min(len(chunk), start + BUFFER_BYTES - filled)
+                    self._buffer.seek(filled)
+                    filled += self._buffer.write(chunk[start:end])
+                    start = end
+                    if filled == BUFFER_BYTES:
+                        self._write_buffer(handle, filled)
+                        filled = 0
+            self._write_buffer(handle, -(-filled // BLOCK_BYTES) * BLOCK_BYTES)
+            os.truncate(handle, size)
+        finally:
+            os.close(handle)
+
+    def _write_buffer(self, handle: int, count: int) -> None:
+        with memoryview(self._buffer) as buffer:
+            done = 0
+            while done < count:
+                with buffer[done:count] as left:
+                    done += os.write(handle, left)

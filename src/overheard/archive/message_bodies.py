@@ -1,0 +1,152 @@
+"""Reads a message from its stored line and the tensor file beside it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from overheard.archive.excerpt import printable_excerpt
+from overheard.archive.layout import checked_file_size, messages_path, weights_path
+from overheard.archive.message_lines import (
+    BodyLine,
+    BroadcastLine,
+    DistilledLine,
+    EvaluationLine,
+    Line,
+    MissingReplyLine,
+    StoredFile,
+    UpdateLine,
+    stored_file,
+)
+from overheard.archive.weights import Shapes, StoredWeights, read_tensors
+from overheard.core.errors import TranscriptError
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    DistilledSet,
+    Evaluation,
+    Message,
+    MessageBody,
+    MissingReply,
+    Timestamps,
+    Update,
+)
+from overheard.core.parties import parse_party
+
+DISTILLED_TENSORS = ("inputs", "labels", "rates", "counts")
+"""The tensors of a distilled set."""
+
+
+MAX_EXAMPLES = 2**53
+"""Exclusive upper bound of a client's example count: float64 represents smaller integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineLocation:
+    """The location of a line in a transcript, for error messages."""
+
+    transcript: Path
+    round: int
+    number: int
+
+    def error(self, why: str) -> TranscriptError:
+        """Return an error that this line cannot be read, with the reason."""
+        path = messages_path(self.transcript, self.round)
+        return TranscriptError(f"{path} line {self.number}: {printable_excerpt(why)}")
+
+
+def read_message(line: Line, location: LineLocation, shapes: Shapes | None) -> Message:
+    """Return the message of a line; its weights stay on disk until they are accessed.
+
+    Args:
+        line: the line.
+        location: its location.
+        shapes: of the tensors in this round's broadcast, which may be this line; None if there
+            was no broadcast yet.
+
+    Raises:
+        TranscriptError: if the line contradicts itself, its location or its file.
+
+    """
+    if line.round != location.round:
+        raise location.error(
+            f"is of round {line.round}: move it to that round's folder, or record again"
+        )
+    file = stored_file(line.body)
+    try:
+        return Message(
+            line.round,
+            parse_party(line.sender),
+            frozenset(parse_party(name) for name in line.readers),
+            _read_body(
+                line.body,
+                location,
+                shapes,
+                None if file is None else _check_file(file, location),
+            ),
+            None if line.times is None else Timestamps(line.times.sent, line.times.received),
+        )
+    except ValueError as error:
+        raise location.error(str(error)) from error
+
+
+def declared_shapes(body: BroadcastLine) -> Shapes:
+    """Return the tensor shapes that a broadcast declares."""
+    return {parameter.name: parameter.shape for parameter in body.parameters}
+
+
+def _check_file(file: StoredFile, location: LineLocation) -> Path:
+    """Return the path of a file after checking that it has the recorded size."""
+    path = weights_path(location.transcript, location.round, file.name)
+    size = checked_file_size(path, location.transcript)
+    if size != file.size:
+        raise TranscriptError(
+            f"{path} has {size} bytes, but {file.size} were written: it was cut short or "
+            "changed; copy the whole transcript again"
+        )
+    return path
+
+
+def _read_body(
+    body: BodyLine,
+    location: LineLocation,
+    shapes: Shapes | None,
+    path: Path | None,
+) -> MessageBody:
+    if isinstance(body, MissingReplyLine):
+        return MissingReply(body.reason)
+    if isinstance(body, EvaluationLine):
+        return Evaluation(body.metrics, _check_examples(body.examples, location))
+    assert path is not None, "all other messages have a file"
+    if isinstance(body, DistilledLine):
+        return _read_distilled_set(path)
+    if shapes is None:
+        raise location.error("comes before the round's broadcast: record broadcasts too")
+    if isinstance(body, BroadcastLine):
+        return Broadcast(StoredWeights(path, shapes), body.config)
+    delta, examples = StoredWeights(path, shapes), _check_examples(body.examples, location)
+    if isinstance(body, UpdateLine):
+        return Update(delta, examples, body.metrics)
+    return Aggregate(delta, frozenset(parse_party(name) for name in body.cohort), examples)
+
+
+def _check_examples(examples: int | None, location: LineLocation) -> int | None:
+    if examples is not None and not 0 <= examples < MAX_EXAMPLES:
+        raise location.error(f"reports {examples} examples: record the true size, or null")
+    return examples
+
+
+def _read_distilled_set(path: Path) -> DistilledSet:
+    """Read a distilled set at once, as it is small."""
+    read = read_tensors(path, DISTILLED_TENSORS)
+    inputs, labels, rates, counts = (read[name] for name in DISTILLED_TENSORS)
+    if not (
+        inputs.ndim >= 1
+        and labels.ndim == 2
+        and rates.ndim == counts.ndim == 1
+        and len(inputs) == len(labels) == len(rates) == len(counts)
+    ):
+        raise TranscriptError(
+            f"{path}: inputs {tuple(inputs.shape)}, labels {tuple(labels.shape)}, rates "
+            f"{tuple(rates.shape)} and counts {tuple(counts.shape)} do not match: record one "
+            "label row, one rate and one count for each input"
+        )
+    return DistilledSet(inputs, labels, rates, counts)

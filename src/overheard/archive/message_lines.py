@@ -1,0 +1,129 @@
+"""The lines of a round's `messages.jsonl`, one per message; tensors are in separate files."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+_STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A safetensors file of a message, with its size and digest to verify it."""
+
+    name: str
+    size: int
+    """Bytes."""
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One tensor of the model."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastLine:
+    """A broadcast; it declares the model's tensors, in the model's order."""
+
+    kind: Literal["broadcast"]
+    weights: StoredFile
+    parameters: tuple[Parameter, ...]
+    config: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateLine:
+    """An update with its metadata."""
+
+    kind: Literal["update"]
+    delta: StoredFile
+    examples: int | None
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateLine:
+    """The aggregate of a cohort."""
+
+    kind: Literal["aggregate"]
+    delta: StoredFile
+    examples: int | None
+    cohort: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DistilledLine:
+    """A distilled set: the file holds `inputs`, `labels`, `rates` and `counts`."""
+
+    kind: Literal["distilled"]
+    examples: StoredFile
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationLine:
+    """A client's evaluation of the global model on its own data."""
+
+    kind: Literal["evaluation"]
+    examples: int | None
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingReplyLine:
+    """A missing reply."""
+
+    kind: Literal["missing"]
+    reason: str
+
+
+BodyLine = (
+    BroadcastLine
+    | UpdateLine
+    | AggregateLine
+    | DistilledLine
+    | EvaluationLine
+    | MissingReplyLine
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampsLine:
+    """When a message was sent and received, in seconds since 1970."""
+
+    sent: float | None
+    received: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message: its round, sender, readers, content and times."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    round: int
+    sender: str
+    readers: tuple[str, ...]
+    body: Annotated[BodyLine, Field(discriminator="kind")]
+    times: TimestampsLine | None = None
+
+
+LINE_PARSER: TypeAdapter[Line] = TypeAdapter(Line)
+"""Parses and serializes one line; rejects unknown keys, wrong types, NaN and infinity."""
+
+
+def stored_file(body: BodyLine) -> StoredFile | None:
+    """Return the tensor file of a message; None if it has none."""
+    match body:
+        case BroadcastLine():
+            return body.weights
+        case UpdateLine() | AggregateLine():
+            return body.delta
+        case DistilledLine():
+            return body.examples
+        case EvaluationLine() | MissingReplyLine():
+            return None

@@ -1,0 +1,77 @@
+"""The run time of a run, stored in a separate file beside its transcript."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from overheard.archive.atomic import write_unflushed
+from overheard.archive.layout import path_exists, read_checked_file, seconds_path
+from overheard.archive.manifest import describe_validation_error
+from overheard.core.errors import TranscriptError
+
+
+@dataclass(frozen=True, slots=True)
+class RunTime:
+    """The wall time and processor time of a run.
+
+    Args:
+        wall: wall time in seconds, 0 or more.
+        cores: processor time in seconds, summed over cores; None = not measured.
+
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        strict=True, extra="forbid", allow_inf_nan=False
+    )
+
+    wall: float
+    cores: float | None
+
+    def __post_init__(self) -> None:
+        """Check that times are not negative."""
+        if self.wall < 0 or (self.cores is not None and self.cores < 0):
+            raise ValueError(f"seconds must be 0 or more, got {self.wall} and {self.cores}")
+
+    def __add__(self, more: "RunTime") -> "RunTime":
+        """Add two run times; the sum of processor times needs both."""
+        both = None
+        if self.cores is not None and more.cores is not None:
+            both = self.cores + more.cores
+        return RunTime(self.wall + more.wall, both)
+
+
+_PARSER = TypeAdapter(RunTime)
+
+
+def write_run_time(folder: Path, run_time: RunTime) -> None:
+    """Write the run time so far beside the transcript.
+
+    It has a separate file because transcript and truth are reproducible to the byte. A power
+    cut may lose the last one.
+
+    Raises:
+        OutputError: if the disk or the permissions do not allow it.
+
+    """
+    write_unflushed(seconds_path(folder), _PARSER.dump_json(run_time) + b"\n")
+
+
+def read_run_time(folder: Path) -> RunTime | None:
+    """Read the run time of a run; None if it was not measured.
+
+    Raises:
+        TranscriptError: if the file is damaged.
+
+    """
+    path = seconds_path(folder)
+    if not path_exists(path):
+        return None
+    content = read_checked_file(path, folder)
+    try:
+        return _PARSER.validate_json(content)
+    except ValidationError as error:
+        raise TranscriptError(
+            f"{path} is damaged: {describe_validation_error(error)}; delete it to leave the run time unknown"
+        ) from error

@@ -1,0 +1,86 @@
+"""A tensor cache in a folder, with one file per key."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from overheard.archive.atomic import write_bytes
+from overheard.core.compute_settings import TensorCache
+from overheard.core.errors import OutputError
+
+KEY_PATTERN = re.compile(r"[0-9a-f]{8,128}")
+"""A hexadecimal digest of everything that determines the tensors; safe as a file name."""
+
+KEY_METADATA = "kept under"
+"""The metadata entry of a file that repeats its key, to detect files of another key."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FolderTensorCache(TensorCache):
+    """Caches named tensors as safetensors files, each written atomically.
+
+    Args:
+        folder: created on the first save.
+
+    """
+
+    folder: Path
+
+    def load(self, key: str) -> Mapping[str, Tensor] | None:
+        """Return the tensors saved under this key, or None.
+
+        Raises:
+            OutputError: if its file is damaged or has another key.
+            ValueError: if the key is no digest.
+
+        """
+        path = self._path(key)
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, framework="pt") as file:
+                mark = (file.metadata() or {}).get(KEY_METADATA)
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError) as error:
+            raise _damaged_file(path, str(error)) from error
+        if mark != key:
+            raise _damaged_file(path, "it has another key")
+        return tensors
+
+    def save(self, key: str, tensors: Mapping[str, Tensor]) -> None:
+        """Save these tensors.
+
+        Raises:
+            OutputError: if the disk or the permissions do not allow it.
+            ValueError: if the key is no digest.
+
+        """
+        # Cloned, since safetensors rejects tensors that share memory.
+        copies = {
+            name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+            for name, tensor in tensors.items()
+        }
+        path = self._path(key)
+        try:
+            write_bytes(path, save(copies, {KEY_METADATA: key}))
+        except OutputError:
+            # Another audit with the same cache folder may have saved the same tensors first.
+            if not path.exists():
+                raise
+
+    def _path(self, key: str) -> Path:
+        if not KEY_PATTERN.fullmatch(key):
+            raise ValueError(f"a key must have 8 to 128 hexadecimal digits, got {key!r}")
+        return self.folder / f"{key}.safetensors"
+
+
+def _damaged_file(path: Path, why: str) -> OutputError:
+    return OutputError(f"{path} is damaged ({why}): delete the file to compute it again")

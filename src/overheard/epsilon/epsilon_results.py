@@ -1,0 +1,199 @@
+"""Compares epsilon as stated, as recomputed from settings, and as bounded by attacks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import exp, inf, log
+
+from overheard.core.accountant import AccountedMechanism
+from overheard.core.mechanism import Mechanism
+from overheard.core.parties import COHORT, SERVER, Party
+from overheard.epsilon.guess_bound import bound_epsilon_by_guesses
+from overheard.epsilon.threshold_bound import EpsilonBound, bound_epsilon_by_thresholds
+from overheard.findings.document_rows import Standing
+from overheard.findings.exposures import reader_labels
+from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
+from overheard.questions.membership.scorer import MembershipScorer
+
+ROUNDING_TOLERANCE = 0.01
+"""How much less than the recomputed epsilon a stated one may be, because of rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonResult:
+    """The epsilon of a mechanism in an arm against some observers, with a verdict.
+
+    Args:
+        arm: its name.
+        defense: that has the mechanism.
+        accounted: the mechanism and its recomputed epsilon.
+        observers: parties that pool what they read; () = readers of the global models alone.
+        upper_bound: upper bound: the smallest epsilon stated or recomputed for the run and these
+            observers; infinite if nothing is guaranteed against them, None if unknown.
+        lower_bound: lower bound from their membership attacks; None = not measured.
+        verdict: the verdict.
+        attack_label: displayed name of the attack that gives the lower bound; "" = no bound.
+
+    """
+
+    arm: str
+    defense: ArmDefense
+    accounted: AccountedMechanism
+    observers: tuple[Party, ...]
+    upper_bound: float | None
+    lower_bound: EpsilonBound | None
+    verdict: Standing
+    attack_label: str = ""
+
+
+def epsilon_results(audit: Audit) -> tuple[EpsilonResult, ...]:
+    """Return one result per mechanism and group of observers, by arm.
+
+    There is always one for the server. There is one for readers of the global models unless an
+    audited group of observers is without the server. Each result has 95 % confidence by itself:
+    of twenty mechanisms at the limit of their claim, one may be found violated by chance.
+    """
+    runs = {run.arm: run for run in audit.arms if not run.is_control}
+    audited = dict.fromkeys(
+        [
+            *(finding.cell.observers for finding in audit.findings),
+            *(refusal.cell.observers for refusal in audit.refusals),
+        ]
+    )
+    has_group_without_server = any(SERVER not in group for group in audited)
+    groups = dict.fromkeys([(SERVER,), *audited, *([] if has_group_without_server else [()])])
+    return tuple(
+        _epsilon_result(audit, run, defense, defense.accounted, observers)
+        for run in runs.values()
+        for defense in run.defenses
+        if defense.accounted is not None
+        for observers in groups
+    )
+
+
+def _epsilon_result(
+    audit: Audit,
+    run: ArmRun,
+    defense: ArmDefense,
+    accounted: AccountedMechanism,
+    observers: tuple[Party, ...],
+) -> EpsilonResult:
+    findings = [
+        one for one in audit.findings if _is_membership_cell(one.cell, run.arm, observers)
+    ]
+    checked = [one for one in findings if one.is_checked]
+    bound_at = partial(_lower_bound, audit, run.arm, checked)
+    bound, ceiling = (
+        bound_at(accounted.mechanism.delta),
+        epsilon_upper_bound(accounted, observers),
+    )
+    is_violated = (
+        bound is not None
+        and ceiling is not None
+        and bound.epsilon > ceiling
+        and _is_disproved(accounted.mechanism, ceiling, bound_at)
+    )
+    verdict = _verdict(accounted, observers, ceiling, bound, is_violated)
+    if verdict == "unasked" and findings:
+        verdict = "unlike" if checked else "unchecked"
+    elif verdict == "unasked" and any(
+        _is_membership_cell(one.cell, run.arm, observers) for one in audit.refusals
+    ):
+        verdict = "refused"
+    label = "" if bound is None else reader_labels(one.cell for one in findings)[bound.attack]
+    return EpsilonResult(run.arm, defense, accounted, observers, ceiling, bound, verdict, label)
+
+
+def _lower_bound(
+    audit: Audit, arm: str, findings: Sequence[Finding], delta: float
+) -> EpsilonBound | None:
+    """Return the lower bound of epsilon from attacks at this delta."""
+    runs = [run for run in audit.arms if run.arm == arm and not run.is_control]
+    if not findings or not all(run.are_records_alike for run in runs):
+        return None
+    odds = {run.canary_odds for run in runs}
+    of_clients = [one for one in findings if one.target != COHORT]
+    if of_clients and len(odds) == 1 and (common := odds.pop()) is not None:
+        return bound_epsilon_by_guesses(of_clients, common, delta)
+    return bound_epsilon_by_thresholds(findings, delta)
+
+
+def epsilon_upper_bound(
+    accounted: AccountedMechanism, observers: tuple[Party, ...]
+) -> float | None:
+    """Return the smallest epsilon stated or recomputed for the run and these observers.
+
+    A stated or recomputed epsilon that uses sampling counts only against a single observer
+    other than the server, as several may know more of the sample than accounting allows.
+    Infinite if nothing is guaranteed, None if nothing is known.
+    """
+    mechanism, found = accounted.mechanism, accounted.recomputed
+    is_sample_secret = SERVER not in observers and len(observers) < 2
+    if mechanism.flaw or not mechanism.covers(observers):
+        return inf
+    known = list[float]()
+    is_valid = is_sample_secret or not mechanism.is_drawn
+    if mechanism.stated is not None and mechanism.stated_for == "run" and is_valid:
+        known.append(mechanism.stated)
+    if found is not None:
+        known.append(found.pld)
+        if found.subsampled is not None and is_sample_secret:
+            known.append(found.subsampled)
+    return min(known, default=None)
+
+
+def _verdict(
+    accounted: AccountedMechanism,
+    observers: tuple[Party, ...],
+    ceiling: float | None,
+    bound: EpsilonBound | None,
+    is_violated: bool,
+) -> Standing:
+    if accounted.mechanism.flaw:
+        return "flawed"
+    if not accounted.mechanism.covers(observers):
+        return "uncovered"
+    if is_violated:
+        return "violated"
+    if _is_overclaimed(accounted):
+        return "overclaimed"
+    if ceiling is None:
+        return "unaccounted"
+    return "unasked" if bound is None else "holds"
+
+
+def _is_disproved(
+    mechanism: Mechanism, ceiling: float, bound_at: Callable[[float], EpsilonBound | None]
+) -> bool:
+    """Return whether attacks prove a larger epsilon, allowing for the neighboring relation.
+
+    Members and non-members differ by replacing data of a client. An epsilon for adding or
+    removing a unit covers a replacement as a removal and an addition: its definition, used
+    twice, gives 2 epsilon and (1 + e^epsilon) delta.
+    """
+    if mechanism.moves >= 2:
+        return True
+    if ceiling > -log(mechanism.delta):
+        return False  # (1 + e^epsilon) delta is 1 or more: nothing is guaranteed
+    bound = bound_at(min((1 + exp(ceiling)) * mechanism.delta, 1.0))
+    return bound is not None and bound.epsilon > 2 * ceiling
+
+
+def _is_overclaimed(accounted: AccountedMechanism) -> bool:
+    """Return whether the stated epsilon is below every recomputed one."""
+    stated, found = accounted.mechanism.stated, accounted.recomputed
+    if stated is None or found is None:
+        return False
+    least = found.one_round
+    if accounted.mechanism.stated_for == "run":
+        least = found.pld if found.subsampled is None else found.subsampled
+    return stated + ROUNDING_TOLERANCE < least
+
+
+def _is_membership_cell(cell: Cell, arm: str, observers: tuple[Party, ...]) -> bool:
+    return (
+        cell.arm == arm
+        and cell.question == MembershipScorer.name
+        and cell.observers == observers
+        and not cell.is_control
+    )

@@ -1,0 +1,172 @@
+"""Lower bounds of epsilon from guesses about the membership of randomly assigned canaries."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+from overheard.epsilon.threshold_bound import (
+    EpsilonBound,
+    GuessCounts,
+    GuessEvidence,
+    candidate_thresholds,
+    longest_findings_by_attack,
+)
+from overheard.findings.finding import Finding
+
+SIGNIFICANCE_LEVEL = 0.05
+"""The probability with which a bound may exceed the true epsilon."""
+
+MAX_EPSILON = 50.0
+"""The largest bound that is computed."""
+
+
+def epsilon_from_guesses(counts: GuessCounts, odds: float, delta: float) -> float:
+    """Return the largest epsilon that these guesses refute at 95 % confidence; 0 = none.
+
+    Each canary was assigned to its client or held out at random, independently. Take an
+    (epsilon, 0)-private mechanism, and condition on the models and on earlier canaries. A
+    canary guessed to be a member is one with probability at most
+    odds e^epsilon / (1 + odds e^epsilon). One guessed to be a non-member is one with at most
+    e^epsilon / (odds + e^epsilon). So correct guesses are bounded by a sum of two binomials,
+    however canaries depend on each other (Steinke, Nasr and Jagielski 2023, NeurIPS, Theorem
+    5.2, for odds of 1).
+
+    Under (epsilon, delta)-privacy a canary's probability may be larger, on average by at most
+    p (1 - p) delta either way, where p is the probability of being a member. For
+    p P - q (p P + (1 - p) Q), where positive, is p (1 - q) times P - e^epsilon Q, which sums to
+    delta, and q is p or more. So with n canaries it makes a guess correct with probability at
+    most 2 p (1 - p) n delta; the paper has a tighter term.
+
+    >>> round(epsilon_from_guesses(GuessCounts(36, 36, 0, 36), 1.0, 0.0), 3)  # ln(.9201 / .0799)
+    2.444
+
+    Args:
+        counts: of the guesses.
+        odds: of a canary to be a member.
+        delta: of the mechanism (0..1).
+
+    """
+    delta_term = 2 * odds / (1 + odds) ** 2 * counts.canaries * delta
+
+    def excess(epsilon: float) -> float:
+        return _tail_probability(counts, odds, epsilon) + delta_term - SIGNIFICANCE_LEVEL
+
+    if excess(0.0) >= 0:
+        return 0.0
+    return float(brentq(excess, 0.0, MAX_EPSILON)) if excess(MAX_EPSILON) > 0 else MAX_EPSILON
+
+
+def _tail_probability(tally: GuessCounts, odds: float, epsilon: float) -> float:
+    """Return the probability of at least as many correct guesses."""
+    ratio = exp(epsilon)
+    right_in = np.arange(tally.guessed_in + 1)
+    exactly = binom.pmf(right_in, tally.guessed_in, odds * ratio / (1 + odds * ratio))
+    at_least = binom.sf(tally.right - right_in - 1, tally.guessed_out, ratio / (odds + ratio))
+    return float(exactly @ at_least)
+
+
+def bound_epsilon_by_guesses(
+    findings: Sequence[Finding], odds: float, delta: float, seed: int = 0
+) -> EpsilonBound | None:
+    """Compute a lower bound of epsilon from the attacks of some observers on canaries.
+
+    A held-out canary is scored for one client, drawn at random; a member for its own client.
+    Attack and thresholds are chosen on every other canary, and the bound is computed on the
+    other half. Canaries above one threshold are guessed to be members, those below the other
+    one non-members.
+
+    Args:
+        findings: of membership of single clients, with the same seeds and targets for each
+            attack. Only those from the most rounds are used.
+        odds: expected number of canaries of a client per held-out canary.
+        delta: of the mechanism.
+        seed: of the random clients.
+
+    Returns:
+        The bound; None if there are fewer than two canaries.
+
+    """
+    by_name = {
+        name: _assign_canaries(group, odds, seed)
+        for name, group in longest_findings_by_attack(findings).items()
+    }
+    candidates = [
+        (*_choose_thresholds(one.half(0), delta), name)
+        for name, one in by_name.items()
+        if len(one.scores) > 1
+    ]
+    if not candidates:
+        return None
+    _, above, below, attack = max(candidates)
+    evaluation = by_name[attack].half(1)
+    tally = evaluation.count_guesses(above, below)
+    return EpsilonBound(
+        epsilon_from_guesses(tally, evaluation.odds, delta),
+        attack,
+        GuessEvidence(above, below, tally),
+        int(evaluation.is_member.sum()),
+        int((~evaluation.is_member).sum()),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _AssignedCanaries:
+    """Canaries, each scored for one client; `odds` of being a member of that client."""
+
+    scores: Float[np.ndarray, " canaries"]
+    is_member: Bool[np.ndarray, " canaries"]
+    odds: float
+
+    def half(self, parity: int) -> "_AssignedCanaries":
+        """Return those at even or odd indices."""
+        return _AssignedCanaries(self.scores[parity::2], self.is_member[parity::2], self.odds)
+
+    def count_guesses(self, above: float, below: float) -> GuessCounts:
+        guessed_in = self.scores > above
+        guessed_out = (self.scores < below) & ~guessed_in
+        right = (guessed_in & self.is_member) | (guessed_out & ~self.is_member)
+        return GuessCounts(
+            int(right.sum()), int(guessed_in.sum()), int(guessed_out.sum()), len(self.scores)
+        )
+
+
+def _choose_thresholds(half: _AssignedCanaries, delta: float) -> tuple[float, float, float]:
+    """Return the largest bound with its two thresholds; either may be unused."""
+    levels = candidate_thresholds(half.scores)
+
+    def bound_at(above: float, below: float) -> tuple[float, float, float]:
+        return (
+            epsilon_from_guesses(half.count_guesses(above, below), half.odds, delta),
+            above,
+            below,
+        )
+
+    best_above = max(bound_at(float(level), -np.inf) for level in levels)
+    best_below = max(bound_at(np.inf, float(level)) for level in levels)
+    return max(best_above, best_below, bound_at(best_above[1], best_below[2]))
+
+
+def _assign_canaries(findings: Sequence[Finding], odds: float, seed: int) -> _AssignedCanaries:
+    generator = np.random.default_rng(seed)
+    runs = defaultdict[int, list[Finding]](list)
+    for one in findings:
+        runs[one.cell.seed].append(one)
+    # Runs with updates of fewer targets are left out, as their odds differ.
+    targets = max(map(len, runs.values()))
+    scores, are_in = [], []
+    for run in (run for run in runs.values() if len(run) == targets):
+        claimed = np.array([one.claimed for one in run])  # (targets, canaries)
+        true = np.array([one.true for one in run])
+        is_member, is_held_out = (true == 1).any(0), (true == -1).all(0)
+        random_clients = generator.integers(len(run), size=true.shape[1])
+        clients = np.where(is_member, true.argmax(0), random_clients)
+        is_used = is_member | is_held_out
+        scores.append(claimed[clients, np.arange(len(clients))][is_used])
+        are_in.append(is_member[is_used])
+    return _AssignedCanaries(np.concatenate(scores), np.concatenate(are_in), odds * targets)

@@ -1,0 +1,104 @@
+"""Describes in one sentence what was audited."""
+
+from overheard.archive.manifest import Manifest
+from overheard.data.partition.candidates import Candidates
+from overheard.data.partition.people import People, PriorKind
+from overheard.data.partition.schedule import DataShift
+from overheard.plans.plan import Plan
+from overheard.plans.plugin_field import plugin_label
+
+_PRIOR_PHRASES: dict[PriorKind, str] = {
+    "random": "a random {share} of each user's examples",
+    "chronological": "the earlier {share} of each user's examples",
+    "chronological_within_labels": "the earlier {share} of each user's examples of each label",
+    "profile": "a random {share} of all examples, as one profile per label",
+}
+
+
+def describe_plan(plan: Plan) -> str:
+    """Describe the data, clients, model and training of a simulated audit."""
+    data, training = plan.data, plan.training
+    assert data.split_settings is not None
+    split, (low, high) = data.split_settings.split, data.split_settings.sizes
+    sizes = f"{low}" if low == high else f"{low} to {high}"
+    if split.has_one_user_per_client:
+        sizes = f"up to {high}"
+    return (
+        f"{data.clients} clients with {sizes} examples each of {data.source.name}, partitioned "
+        f"by {plugin_label(split)}; model {plugin_label(training.model)}; {training.rounds} rounds of "
+        f"FedAvg, {training.epochs} local epoch{_plural(training.epochs)} of "
+        f"{training.optimizer} at learning rate {training.rate:g} with batches of "
+        f"{training.batch}"
+        + "".join(map(_describe_shift, data.shifts))
+        + _describe_known_users(data.people)
+        + _describe_canaries(data.candidates)
+    )
+
+
+def _describe_shift(shift: DataShift) -> str:
+    verb = "are replaced" if shift.is_exchange else "shift"
+    last = shift.last
+    when = f"round {shift.round}" if shift.over == 1 else f"rounds {shift.round} to {last}"
+    return f"; the data of client {shift.client} {verb} in {when}"
+
+
+def _describe_known_users(people: People | None) -> str:
+    if people is None:
+        return ""
+    known = _PRIOR_PHRASES[people.prior].format(share=f"{people.share:.0%}")
+    if people.records is not None:
+        known += f", at most {people.records} per user"
+    if people.shadow_devices:
+        known += ", each on a shadow device in the run"
+    if people.per_label is not None:
+        known += (
+            f"; users are label-matched, with {people.per_label} private examples per label"
+        )
+    if people.unseen:
+        known += f"; it has no examples of {people.unseen} client{_plural(people.unseen)}"
+    if people.holdout:
+        known += (
+            f"; it also has examples of {people.holdout} user{_plural(people.holdout)} known "
+            "to take no part"
+        )
+    return f"; clients stand for users, and the attacker has {known}"
+
+
+def _plural(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+def describe_recording(plan: Plan, manifest: Manifest, parties: int, rounds: int) -> str:
+    """Describe a recorded run; what its manifest does not have is taken from the plan.
+
+    Args:
+        plan: of the audit.
+        manifest: of the recording.
+        parties: number of parties that sent or could read a message.
+        rounds: number of rounds with a reply.
+
+    """
+    training = plan.training
+    run_by = "" if manifest.framework == "overheard" else f" of {manifest.framework}"
+    model = manifest.model or f"not recorded, assumed to be {plugin_label(training.model)}"
+    recipe = (
+        f"a recipe not recorded, assumed to be {training.recipe}"
+        if manifest.recipe is None
+        else repr(manifest.recipe)
+    )
+    return (
+        f"a recorded run{run_by} of {parties} parties over {rounds} rounds; model {model}; "
+        f"clients trained by {recipe}; auxiliary examples from {plan.data.source.name}"
+        + _describe_known_users(plan.data.people)
+        + _describe_canaries(plan.data.candidates)
+    )
+
+
+def _describe_canaries(candidates: Candidates | None) -> str:
+    if candidates is None or not candidates.are_canaries:
+        return ""
+    wrong = ", each with a wrong label" if candidates.canaries == "mislabelled" else ""
+    return (
+        f"; canaries were assigned at random, on average {candidates.members} per client and "
+        f"{candidates.outsiders} held out{wrong}"
+    )

@@ -1,0 +1,138 @@
+"""The registries of plugins that plans name, and the questions that attacks answer."""
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from overheard.core.attack import Attack
+from overheard.core.claims import Claim
+from overheard.core.defense import Defense
+from overheard.core.errors import PlanError
+from overheard.core.plugin_registry import PluginRegistry
+from overheard.core.scorer import Scorer
+from overheard.core.split import Split
+from overheard.data.dataset import DataSource
+from overheard.findings.figures import Measure
+from overheard.findings.question import Question, plain_question
+from overheard.findings.row import Row
+from overheard.learning.distillation.distillation import Distillation
+from overheard.learning.model import Model
+from overheard.plans.plugin_field import settings_model
+
+
+def _check_settings(plugin: type) -> None:
+    """Check that a plan and its JSON schema can represent the settings of a plugin."""
+    settings_model(str(getattr(plugin, "name")), plugin).model_json_schema()  # noqa: B009
+
+
+def _check_question_name(plugin: type[Question[Any]]) -> None:
+    """Check that a question and its scorer have the same name, which findings use."""
+    if plugin.name != plugin().scorer.name:
+        raise TypeError(
+            f"the question {plugin.name!r} has a scorer named {plugin().scorer.name!r}: give "
+            "both the same name"
+        )
+
+
+def _check_no_settings(plugin: type[Scorer[Any]]) -> None:
+    """Check that a scorer has no required settings, as a plan cannot give any."""
+    plugin()
+
+
+# Any: each attack and each question has its own class of claims.
+ATTACKS = PluginRegistry[Attack[Any]](
+    "attacks", Attack, "overheard.questions", "attacks", check=_check_settings
+)
+DATASETS = PluginRegistry[DataSource](
+    "datasets", DataSource, "overheard.data.datasets", check=_check_settings
+)
+DEFENSES = PluginRegistry[Defense](
+    "defenses", Defense, "overheard.defenses", check=_check_settings
+)
+DISTILLATIONS = PluginRegistry[Distillation](
+    "distillations",
+    Distillation,
+    "overheard.learning.distillation.methods",
+    check=_check_settings,
+)
+MODELS = PluginRegistry[Model](
+    "models", Model, "overheard.learning.models", check=_check_settings
+)
+QUESTIONS = PluginRegistry[Question[Any]](
+    "questions", Question, "overheard.questions", "question", check=_check_question_name
+)
+SCORERS = PluginRegistry[Scorer[Any]](
+    "scorers", Scorer, "overheard.questions", "scorer", check=_check_no_settings
+)
+SPLITS = PluginRegistry[Split]("splits", Split, "overheard.data.splits", check=_check_settings)
+
+REGISTRIES: tuple[PluginRegistry[Any], ...] = (
+    ATTACKS,
+    DATASETS,
+    DEFENSES,
+    DISTILLATIONS,
+    MODELS,
+    QUESTIONS,
+    SCORERS,
+    SPLITS,
+)
+"""All registries, in alphabetical order."""
+
+
+@cache
+def questions() -> Mapping[str, Question[Any]]:
+    """Return every question by name.
+
+    A scorer without a question gets a default one: see `plain_question`.
+    """
+    defined = {name: question() for name, question in QUESTIONS.plugins().items()}
+    claims = {question.scorer.claim_type for question in defined.values()}
+    scorers = [one() for one in SCORERS.plugins().values() if one.claim_type not in claims]
+    plain = {scorer.name: plain_question(scorer) for scorer in scorers}
+    return MappingProxyType(dict(sorted((plain | defined).items())))
+
+
+def row_measure(row: Row) -> Measure:
+    """Return how to display the score of a row."""
+    return score_measure(row.question, row.score)
+
+
+def score_measure(question: str, score: str) -> Measure:
+    """Return how to display a score of a question; by default on its own scale.
+
+    Raises:
+        KeyError: if the question is unknown.
+
+    """
+    return questions()[question].measure(score)
+
+
+def question_of_attack(attack: Attack[Any]) -> Question[Any]:
+    """Return the question that an attack answers.
+
+    Raises:
+        PlanError: if there is no question for its claims.
+
+    """
+    return question_of_claim_type(attack.claim_type, attack.name)
+
+
+def question_of_claim_type(claim_type: type[Claim], claimant: str) -> Question[Any]:
+    """Return the question that claims of this class answer.
+
+    Args:
+        claim_type: the class of claims.
+        claimant: what makes such claims, for the error message.
+
+    Raises:
+        PlanError: if there is no question for such claims.
+
+    """
+    for question in questions().values():
+        if question.scorer.claim_type is claim_type:
+            return question
+    raise PlanError(
+        f"{claimant} makes claims of {claim_type.__name__}, for which there is no question: install the "
+        "package that has the question"
+    )

@@ -1,0 +1,100 @@
+"""The base class of a plan's tables, and how TOML files are read as such tables."""
+
+import json
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
+
+from overheard.core.errors import AuditError, PlanError
+
+
+class StrictModel(BaseModel):
+    """A table of a plan; unknown keys and wrong types are rejected."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def lists_to_tuples(value: object) -> object:
+    """Convert lists to tuples, nested ones too; strict validation of settings needs tuples."""
+    if isinstance(value, dict):
+        return {key: lists_to_tuples(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return tuple(lists_to_tuples(inner) for inner in value)
+    return value
+
+
+def _as_value_error(value: object, validate: Callable[[object], object]) -> object:
+    try:
+        return validate(lists_to_tuples(value))
+    except AuditError as error:
+        raise ValueError(str(error)) from error
+
+
+SELF_VALIDATING = WrapValidator(_as_value_error)
+"""Marks a dataclass field that validates itself, so that its errors have a location."""
+
+T = TypeVar("T", bound=StrictModel)
+
+
+def check_unique(names: Sequence[str]) -> None:
+    """Raise `ValueError` unless names are distinct."""
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"given more than once: {', '.join(repeated)}")
+
+
+def read_toml(kind: type[T], path: Path, noun: str) -> T:
+    """Read a TOML file as a table.
+
+    Args:
+        kind: the class of the table.
+        path: of the file.
+        noun: noun for such a file in errors, such as "plan".
+
+    Raises:
+        PlanError: if the file cannot be read or is invalid; it lists all errors with their
+            locations.
+
+    """
+    try:
+        return parse_toml(kind, path.read_text(encoding="utf-8"), str(path), noun)
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path}: cannot be read as a {noun}: {error}") from error
+
+
+def parse_toml(kind: type[T], text: str, place: str, noun: str) -> T:
+    """Parse TOML text as a table; errors name `place` as its source. Raises as `read_toml`."""
+    try:
+        # Through JSON, for which strict validation accepts an array as a tuple.
+        tables = json.dumps(tomllib.loads(text))
+    except TypeError as error:
+        raise PlanError(f"{place}: a {noun} must not contain dates: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise PlanError(f"{place}: not TOML: {error}") from error
+    try:
+        return kind.model_validate_json(tables)
+    except ValidationError as error:
+        mistakes = _describe_mistakes(error, noun)
+        plural = "" if len(mistakes) == 1 else "s"
+        count = f"{place}: {len(mistakes)} error{plural} to fix"
+        raise PlanError("\n".join([count, *mistakes])) from error
+
+
+def _describe_mistakes(error: ValidationError, called: str) -> list[str]:
+    found = error.errors(include_url=False, include_input=False)
+    locations = [mistake["loc"] for mistake in found]
+    parents = {location[:depth] for location in locations for depth in range(len(location))}
+    lines = []
+    for mistake in found:
+        # A list whose only item is invalid is also reported as empty, which would confuse.
+        if mistake["type"] == "too_short" and mistake["loc"] in parents:
+            continue
+        where = ".".join(str(step) for step in mistake["loc"]) or called
+        # For dataclasses pydantic reports unknown keys in Python's terms.
+        is_unknown = mistake["type"] == "unexpected_keyword_argument"
+        message = "Extra inputs are not permitted" if is_unknown else mistake["msg"]
+        lines.append(f"  {where}: {message.removeprefix('Value error, ')}")
+    return lines

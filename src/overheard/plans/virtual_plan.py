@@ -1,0 +1,115 @@
+"""An attacker's virtual clients: their number and the assumptions about clients."""
+
+from typing import Annotated
+
+from pydantic import field_validator, model_validator
+
+from overheard.core.prior import Prior
+from overheard.core.recipe import LossName, OptimizerName, Recipe
+from overheard.core.split import Split
+from overheard.data.positive import Positive
+from overheard.plans.plugin_field import PluginField, plugin_label
+from overheard.plans.registries import SPLITS
+from overheard.plans.strict_model import StrictModel
+
+
+class RecipePlan(StrictModel):
+    """The local training of clients.
+
+    Args:
+        rate: local learning rate.
+        epochs: local passes over the data per round.
+        batch: examples per local step.
+        optimizer: of the clients.
+        momentum: of SGD.
+        weight_decay: L2.
+        loss: the loss function; "squared_error" treats labels as ordered ratings.
+
+    """
+
+    rate: float
+    epochs: Positive = 1
+    batch: Positive = 32
+    optimizer: OptimizerName = "sgd"
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    loss: LossName = "cross_entropy"
+
+    @model_validator(mode="after")
+    def _check_recipe(self) -> "RecipePlan":
+        self.recipe  # noqa: B018 - a recipe validates itself when created
+        return self
+
+    @property
+    def recipe(self) -> Recipe:
+        """The local training."""
+        return Recipe(
+            self.rate,
+            self.epochs,
+            self.batch,
+            self.optimizer,
+            self.momentum,
+            self.weight_decay,
+            loss=self.loss,
+        )
+
+
+class VirtualPlan(StrictModel):
+    """The virtual clients of an attacker that simulates clients.
+
+    Args:
+        clients: number of virtual clients to train, for fitting and calibration.
+        splits: possible splits of labels, all equally likely; omitted: a mixture from one class
+            per client to equal shares.
+        examples: smallest and largest number of examples of a client, log-uniform in between;
+            omitted: the sizes sent in clear or, if there are none, a wide default range.
+        recipes: possible recipes, all equally likely, for an attacker without the recipe.
+
+    """
+
+    clients: Positive = 1200
+    splits: tuple[Annotated[Split, PluginField(SPLITS)], ...] = ()
+    examples: tuple[Positive, Positive] | None = None
+    recipes: tuple[RecipePlan, ...] = ()
+
+    @field_validator("splits")
+    @classmethod
+    def _check_splits(cls, splits: tuple[Split, ...]) -> tuple[Split, ...]:
+        for split in splits:
+            if split.has_one_user_per_client:
+                raise ValueError(
+                    f"{split.name} splits by users, but auxiliary examples have none: choose a "
+                    "split by labels"
+                )
+        return splits
+
+    @field_validator("examples")
+    @classmethod
+    def _check_examples(cls, examples: tuple[int, int] | None) -> tuple[int, int] | None:
+        if examples is not None and examples[0] > examples[1]:
+            raise ValueError(f"the range {list(examples)} is reversed")
+        return examples
+
+    @property
+    def prior(self) -> Prior:
+        """The assumptions about clients."""
+        return Prior(self.splits, self.examples, tuple(plan.recipe for plan in self.recipes))
+
+    def name_words(self) -> tuple[str, ...]:
+        """Return the parts of an attack's name for settings that differ from the defaults."""
+        words = []
+        if self.clients != VirtualPlan().clients:
+            words.append(f"with {self.clients} virtual clients")
+        if self.splits:
+            words.append(f"expecting {' or '.join(map(plugin_label, self.splits))}")
+        if self.examples is not None:
+            words.append(f"expecting {self.examples[0]} to {self.examples[1]} examples")
+        if self.recipes:
+            words.append(f"guessing {' or '.join(map(_recipe_name, self.recipes))}")
+        return tuple(words)
+
+
+def _recipe_name(plan: RecipePlan) -> str:
+    """Return a recipe's part of an attack's name: the rate and all non-default settings."""
+    given = plan.model_dump(exclude_defaults=True)
+    return f"recipe({', '.join(f'{name}={value}' for name, value in given.items())})"

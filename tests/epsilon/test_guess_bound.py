@@ -1,0 +1,160 @@
+"""Lower bounds of epsilon by guesses about canaries: expected values, and coverage."""
+
+from math import exp, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overheard.core.parties import SERVER, client
+from overheard.epsilon.guess_bound import bound_epsilon_by_guesses, epsilon_from_guesses
+from overheard.epsilon.threshold_bound import GuessCounts, GuessEvidence
+from overheard.findings.finding import Cell, Finding
+
+
+def findings(
+    scores: np.ndarray, client_of: np.ndarray, *, seed: int = 0, attack: str = "lira"
+) -> list[Finding]:
+    """Return one finding per row of scores; `client_of` is by canary, -1 = held out."""
+    cell = Cell("arm", seed, (SERVER,), attack, "Lira()", "membership", (0,))
+    return [
+        Finding(
+            cell,
+            client(number),
+            tuple(row.tolist()),
+            tuple(
+                np.where(client_of == number, 1.0, np.where(client_of < 0, -1.0, 0.0)).tolist()
+            ),
+            (),
+        )
+        for number, row in enumerate(scores)
+    ]
+
+
+def test_all_correct_guesses_give_the_epsilon_that_makes_them_5_percent_likely() -> None:
+    chance = 0.05 ** (1 / 20)
+    odds_of_right = chance / (1 - chance)
+    for counts in (
+        GuessCounts(20, 20, 0, 20),
+        GuessCounts(20, 0, 20, 20),
+        GuessCounts(20, 7, 13, 20),
+    ):
+        assert epsilon_from_guesses(counts, 1.0, 0.0) == pytest.approx(log(odds_of_right))
+    # Three times as many members as non-members: guessing members is easy, the others hard.
+    of_members = epsilon_from_guesses(GuessCounts(20, 20, 0, 20), 3.0, 0.0)
+    of_non_members = epsilon_from_guesses(GuessCounts(20, 0, 20, 20), 3.0, 0.0)
+    assert of_members == pytest.approx(log(odds_of_right / 3))
+    assert of_non_members == pytest.approx(log(odds_of_right * 3))
+
+
+def test_delta_lowers_the_bound() -> None:
+    # It takes 2 * 1/2 * 1/2 * 20 * 0.001 = 0.01 of the 0.05.
+    chance = 0.04 ** (1 / 20)
+    found = epsilon_from_guesses(GuessCounts(20, 20, 0, 20), 1.0, 0.001)
+    assert found == pytest.approx(log(chance / (1 - chance)))
+    assert epsilon_from_guesses(GuessCounts(20, 20, 0, 20), 1.0, 0.005) == 0.0
+
+
+def test_guesses_no_better_than_chance_give_zero() -> None:
+    assert epsilon_from_guesses(GuessCounts(0, 0, 0, 20), 1.0, 0.0) == 0.0
+    assert epsilon_from_guesses(GuessCounts(55, 100, 0, 100), 1.0, 0.0) == 0.0
+    assert epsilon_from_guesses(GuessCounts(80, 100, 0, 100), 3.0, 0.0) == 0.0
+    assert epsilon_from_guesses(GuessCounts(80, 100, 0, 100), 1.0, 0.0) > 0.9
+
+
+@given(st.integers(0, 12), st.integers(0, 12), st.floats(0.1, 10), st.floats(0, 0.01))
+@settings(max_examples=20)
+def test_the_bound_grows_with_correct_guesses(
+    inside: int, outside: int, odds: float, delta: float
+) -> None:
+    bounds = [
+        epsilon_from_guesses(GuessCounts(right, inside, outside, 60), odds, delta)
+        for right in range(inside + outside + 1)
+    ]
+    assert bounds == sorted(bounds)
+
+
+def test_the_bound_is_computed_on_the_half_not_used_for_selection() -> None:
+    # One client: at even indices members score 1 and non-members 0; at odd indices 18 of 20
+    # canaries that score 1 are members, and 17 of 20 that score 0 are non-members.
+    scores = np.repeat([1.0, 0.0], 40)
+    client_of = np.repeat([0, -1], 40)
+    client_of[[1, 3]], client_of[[41, 43, 45]] = -1, 0
+    claims = findings(scores[None], client_of)
+    bound = bound_epsilon_by_guesses(claims, odds=1.0, delta=0.0)
+    assert bound is not None
+    assert bound.evidence == GuessEvidence(0.0, 1.0, GuessCounts(35, 20, 20, 40))
+    assert (bound.members, bound.non_members) == (21, 19)
+    assert bound.epsilon == epsilon_from_guesses(GuessCounts(35, 20, 20, 40), 1.0, 0.0)
+
+
+def test_canaries_of_others_are_left_out_and_held_out_ones_count_once() -> None:
+    client_of = np.array([0, 1, 2, -1] * 30)
+    scores = np.stack([np.where(client_of == number, 1.0, 0.0) for number in range(2)])
+    bound = bound_epsilon_by_guesses(findings(scores, client_of), odds=1.0, delta=0.0)
+    assert bound is not None
+    # Of 120 the third client's 30 are in no finding; half of the others are for selection.
+    assert bound.members + bound.non_members == 45
+    assert isinstance(bound.evidence, GuessEvidence)
+    tally = bound.evidence.counts
+    assert tally.right == tally.guessed_in + tally.guessed_out == 45
+    # Two clients: a held-out canary is scored for one of them, so the odds are 2.
+    assert bound.epsilon == epsilon_from_guesses(
+        GuessCounts(45, bound.members, bound.non_members, 45), 2.0, 0.0
+    )
+
+
+def test_the_best_attack_is_chosen_and_runs_are_pooled() -> None:
+    client_of, random = np.array([0, 0, -1, -1] * 20), np.random.default_rng(0)
+    claims = (client_of == 0)[None].astype(float)
+    mixed = [
+        *findings(random.random((1, 80)), client_of, attack="coin"),
+        *(one for seed in (0, 1) for one in findings(claims, client_of, seed=seed)),
+    ]
+    bound = bound_epsilon_by_guesses(mixed, odds=1.0, delta=1e-5)
+    assert bound is not None
+    assert (bound.attack, bound.members, bound.non_members) == ("lira", 40, 40)
+
+
+def test_a_run_with_updates_of_fewer_clients_does_not_count() -> None:
+    client_of = np.array([0, 1, -1, -1] * 20)
+    both = np.stack([(client_of == number).astype(float) for number in range(2)])
+    fewer = findings(both, client_of, seed=1)[:1]
+    alone = bound_epsilon_by_guesses(findings(both, client_of), odds=0.5, delta=0.0)
+    assert (
+        bound_epsilon_by_guesses([*findings(both, client_of), *fewer], odds=0.5, delta=0.0)
+        == alone
+    )
+
+
+def test_two_canaries_are_needed() -> None:
+    assert bound_epsilon_by_guesses(findings(np.ones((1, 1)), np.array([0])), 1.0, 0.0) is None
+    assert bound_epsilon_by_guesses([], 1.0, 0.0) is None
+
+
+@pytest.mark.slow
+@given(
+    epsilon=st.floats(0.0, 3.0),
+    odds=st.sampled_from([0.25, 1.0, 2.0]),
+    random_seed=st.integers(0),
+)
+@settings(max_examples=3, deadline=None)
+def test_for_randomized_response_the_bound_exceeds_epsilon_in_at_most_5_percent(
+    epsilon: float, odds: float, random_seed: int
+) -> None:
+    # Two clients: each canary's membership is released by randomized response. Of 100 bounds 13
+    # or more would be above epsilon with a probability of .001 if 5 % were.
+    random, truthful = np.random.default_rng(random_seed), exp(epsilon) / (1 + exp(epsilon))
+    probabilities = np.array([odds, odds, 1.0]) / (2 * odds + 1)
+    above = 0
+    for _ in range(100):
+        client_of = random.choice([0, 1, -1], size=120, p=probabilities)
+        is_true = random.random((2, 120)) < truthful
+        scores = np.stack([client_of == number for number in range(2)]) == is_true
+        bound = bound_epsilon_by_guesses(
+            findings(scores.astype(float), client_of), odds, delta=0.0
+        )
+        assert bound is not None
+        above += bound.epsilon > epsilon
+    assert above < 13

@@ -1,0 +1,163 @@
+"""Lower bounds of epsilon by thresholds: expected values, and coverage."""
+
+from math import exp, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overheard.core.parties import SERVER, client
+from overheard.epsilon.threshold_bound import (
+    ThresholdRates,
+    bound_epsilon_by_thresholds,
+    epsilon_from_rates,
+)
+from overheard.findings.finding import Cell, Finding
+from overheard.statistics.exact_intervals import estimate_proportion
+
+RATES = st.floats(0.001, 0.999)
+
+
+def finding(
+    members: list[float],
+    non_members: list[float],
+    *,
+    target: int = 0,
+    seed: int = 0,
+    attack: str = "lira",
+    rounds: tuple[int, ...] = (0,),
+) -> Finding:
+    """Return a client's finding: members, one record of another client, and non-members."""
+    cell = Cell("arm", seed, (SERVER,), attack, "Lira()", "membership", rounds)
+    true = (*(1.0,) * len(members), 0.0, *(-1.0,) * len(non_members))
+    return Finding(cell, client(target), (*members, 99.0, *non_members), true, ())
+
+
+def test_a_ratio_of_rates_of_eight_gives_the_logarithm_of_eight() -> None:
+    assert epsilon_from_rates(0.8, 0.1, 0.0) == pytest.approx(log(8))
+    assert epsilon_from_rates(0.8, 0.1, 0.4) == pytest.approx(log(4))
+
+
+def test_rates_below_the_threshold_give_a_bound_too() -> None:
+    # 0.4 of the non-members are below it, and 0.05 of the members.
+    assert epsilon_from_rates(0.95, 0.6, 0.0) == pytest.approx(log(8))
+    assert epsilon_from_rates(0.95, 0.6, 0.2) == pytest.approx(log(4))
+
+
+def test_rates_no_better_than_guessing_give_zero() -> None:
+    assert (
+        epsilon_from_rates(0.3, 0.3, 0.0)
+        == epsilon_from_rates(0.2, 0.7, 0.0)
+        == epsilon_from_rates(0.0, 1.0, 0.5)
+        == 0.0
+    )
+
+
+@given(RATES, RATES, RATES, st.floats(1e-9, 0.3))
+def test_the_bound_grows_with_the_true_positive_rate(
+    one: float, two: float, false_rate: float, delta: float
+) -> None:
+    less, more = sorted((one, two))
+    assert epsilon_from_rates(less, false_rate, delta) <= epsilon_from_rates(
+        more, false_rate, delta
+    )
+
+
+@given(RATES, RATES, RATES, st.floats(1e-9, 0.3))
+def test_the_bound_falls_with_the_false_positive_rate(
+    one: float, two: float, true_rate: float, delta: float
+) -> None:
+    less, more = sorted((one, two))
+    assert epsilon_from_rates(true_rate, less, delta) >= epsilon_from_rates(
+        true_rate, more, delta
+    )
+
+
+def test_the_bound_is_computed_on_the_half_not_used_for_selection() -> None:
+    # Scores are 1 or 0. At even indices only members have 1, so 0 is the threshold; at odd
+    # indices 80 of 100 members and 10 of 100 non-members are above it.
+    members = [score for k in range(100) for score in (1.0, float(k < 80))]
+    non_members = [score for k in range(100) for score in (0.0, float(k < 10))]
+    bound = bound_epsilon_by_thresholds([finding(members, non_members)], delta=1e-5)
+    assert bound is not None
+    low, high = estimate_proportion(80.0, 100).low, estimate_proportion(10.0, 100).high
+    assert low is not None
+    assert high is not None
+    # 0.7082 and 0.1762, by tables of Clopper and Pearson.
+    assert (low, high) == (pytest.approx(0.7082, abs=1e-4), pytest.approx(0.1762, abs=1e-4))
+    assert bound.epsilon == pytest.approx(log((low - 1e-5) / high))
+    assert isinstance(bound.evidence, ThresholdRates)
+    assert (bound.evidence.threshold, bound.members, bound.non_members) == (0.0, 100, 100)
+
+
+def test_a_difference_in_the_selection_half_alone_gives_zero() -> None:
+    members = [score for _ in range(100) for score in (1.0, 0.0)]
+    bound = bound_epsilon_by_thresholds([finding(members, [0.0] * 200)], delta=1e-5)
+    assert bound is not None
+    assert bound.epsilon == 0.0
+
+
+def test_non_members_count_once_per_run_and_most_rounds_are_used() -> None:
+    members, non_members = [1.0] * 40, [0.0] * 40
+    mixed = [
+        *(finding(members, non_members, target=number, rounds=(0, 1)) for number in range(3)),
+        finding([0.0] * 40, [1.0] * 40, rounds=(1,)),
+        finding(members, non_members, seed=1, rounds=(0, 1)),
+    ]
+    bound = bound_epsilon_by_thresholds(mixed, delta=1e-5)
+    assert bound is not None
+    assert (bound.members, bound.non_members) == (4 * 20, 2 * 20)
+    assert isinstance(bound.evidence, ThresholdRates)
+    assert bound.evidence.true_positive_rate.mean == 1.0
+    assert bound.evidence.false_positive_rate.mean == 0.0
+
+
+def test_the_best_attack_is_chosen() -> None:
+    coin = finding([0.0, 1.0] * 50, [0.0, 1.0] * 50, attack="coin")
+    bound = bound_epsilon_by_thresholds([coin, finding([1.0] * 100, [0.0] * 100)], delta=1e-5)
+    assert bound is not None
+    assert bound.attack == "lira"
+
+
+def test_two_records_of_each_kind_are_needed() -> None:
+    assert bound_epsilon_by_thresholds([finding([1.0], [0.0] * 10)], delta=1e-5) is None
+    assert bound_epsilon_by_thresholds([finding([1.0] * 10, [0.0])], delta=1e-5) is None
+    assert bound_epsilon_by_thresholds([], delta=1e-5) is None
+
+
+@pytest.mark.slow
+@given(epsilon=st.floats(0.0, 4.0), random_seed=st.integers(0, 2**31))
+@settings(max_examples=4, deadline=None)
+def test_for_randomized_response_the_bound_exceeds_epsilon_in_at_most_5_percent(
+    epsilon: float, random_seed: int
+) -> None:
+    # Warner's randomized response is right with probability e^eps / (1 + e^eps), and uniform
+    # noise is added, so that the threshold has to be chosen. Of 200 releases 20 or more
+    # would be above it with a chance of 0.002 if 5 % were.
+    random, truthful = np.random.default_rng(random_seed), exp(epsilon) / (1 + exp(epsilon))
+
+    def released(are_members: bool, count: int) -> list[float]:
+        response = random.random(count) < (truthful if are_members else 1 - truthful)
+        scores: list[float] = (response + 0.9 * random.random(count)).tolist()
+        return scores
+
+    above = 0
+    for _ in range(200):
+        bound = bound_epsilon_by_thresholds(
+            [finding(released(True, 100), released(False, 300))], delta=1e-9
+        )
+        assert bound is not None
+        above += bound.epsilon > epsilon
+    assert above < 20
+
+
+def test_the_bound_is_near_the_true_epsilon_with_many_records() -> None:
+    random = np.random.default_rng(0)
+    members = (random.random(20_000) < exp(2) / (1 + exp(2))).astype(float)
+    non_members = (random.random(20_000) < 1 / (1 + exp(2))).astype(float)
+    bound = bound_epsilon_by_thresholds(
+        [finding(members.tolist(), non_members.tolist())], delta=1e-9
+    )
+    assert bound is not None
+    assert 1.85 < bound.epsilon < 2.0

@@ -1,0 +1,132 @@
+"""ROC curves and their estimates, worked by hand or compared with scikit-learn."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from overheard.core.seeds import Seed
+from overheard.questions.identity.statistics.ranking import matches, rankings
+from overheard.questions.same_sender.statistics.pairs import sender_matches
+from overheard.statistics.roc import (
+    ScoredPairs,
+    compute_roc,
+    estimate_auc,
+    estimate_equal_error_rate,
+    true_positive_rates_at,
+)
+from tests.auditing.recognised import found, run
+
+SEED = Seed(5)
+
+
+def pairs(same: list[float], other: list[float]) -> ScoredPairs:
+    """Return pairs with a different user each."""
+    count = len(same)
+    return ScoredPairs(
+        np.array(same + other, dtype=np.float64),
+        np.arange(count + len(other)) < count,
+        np.arange(count + len(other)) % count,
+        count,
+        0,
+    )
+
+
+def test_a_small_curve_has_the_expected_rates() -> None:
+    # 3 and 1 against 2 and 0: 3 of 4 comparisons are in order. At the threshold 2 the true
+    # and false positive rates are both a half.
+    roc = compute_roc(pairs([3, 1], [2, 0]))
+    assert roc.true_positive_rates.tolist() == [[0, 0.5, 0.5, 1, 1]]
+    assert roc.false_positive_rates.tolist() == [[0, 0, 0.5, 0.5, 1]]
+    assert roc.auc()[0] == 0.75
+    assert roc.equal_error_rate()[0] == 0.5
+
+
+def test_perfect_scores_have_no_errors_and_inverted_ones_only_errors() -> None:
+    for same, other, area in (([3, 4], [1, 2], 1.0), ([1, 2], [3, 4], 0.0)):
+        roc = compute_roc(pairs(same, other))
+        assert roc.auc()[0] == area
+        assert roc.equal_error_rate()[0] == 1 - area
+
+
+def test_equal_scores_have_an_auc_of_a_half() -> None:
+    roc = compute_roc(pairs([1, 1], [1, 1, 1]))
+    assert (roc.auc()[0], roc.equal_error_rate()[0]) == (0.5, 0.5)
+
+
+def test_the_equal_error_rate_is_interpolated_between_thresholds() -> None:
+    # From (0, 1/3) the next threshold, shared by all others, leads to (1, 1): along it false
+    # positives x and false negatives (1 - x) 2/3 meet at x = 2/5.
+    assert compute_roc(pairs([2, 1, 1], [1])).equal_error_rate()[0] == pytest.approx(2 / 5)
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=8),
+    st.lists(st.integers(0, 5), min_size=1, max_size=8),
+)
+def test_the_auc_equals_sklearns_and_lies_in_its_interval(
+    same: list[int], other: list[int]
+) -> None:
+    scored = pairs([float(one) for one in same], [float(one) for one in other])
+    assert compute_roc(scored).auc()[0] == pytest.approx(
+        roc_auc_score(scored.is_same_user, scored.scores)
+    )
+    # With few thresholds the bootstrap uses all, so that its draws lie around the estimate.
+    for estimator in (estimate_auc, estimate_equal_error_rate):
+        estimate = estimator([scored], SEED)
+        if estimate.low is not None:
+            assert estimate.low - 1e-9 <= estimate.mean <= estimate.high + 1e-9
+
+
+def test_every_target_is_paired_with_every_user() -> None:
+    (ranking,) = rankings([found((0.4, 0.3, 0.2, 0.1), "b", 0), found((1, 2, 3, 4), "x", 1)])
+    scored = matches(ranking)
+    assert scored.scores.tolist() == [0.4, 0.3, 0.2, 0.1, 1, 2, 3, 4]
+    assert scored.is_same_user.tolist() == [False, True, *[False] * 6]
+    assert (scored.known_users, scored.unknown_users) == (1, 1)
+
+
+def test_the_auc_interval_is_above_a_half_only_if_users_are_recognised() -> None:
+    for strength, low, high in ((2.0, 0.8, 0.97), (0.0, 0.4, 0.6)):
+        runs = [matches(one) for one in rankings(run(strength, people=20))]
+        estimate = estimate_auc(runs, SEED)
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert low < estimate.low < estimate.mean < estimate.high < high
+
+
+def test_correlation_within_users_widens_the_interval() -> None:
+    widths = []
+    for clump in (0.0, 2.0):
+        runs = [matches(one) for one in rankings(run(1.0, people=20, updates=12, clump=clump))]
+        estimate = estimate_equal_error_rate(runs, SEED)
+        assert estimate.low is not None
+        assert estimate.high is not None
+        widths.append(estimate.high - estimate.low)
+    assert widths[1] > 1.5 * widths[0]
+
+
+def test_comparisons_of_targets_are_pairs_of_their_users() -> None:
+    bare = found((0.9, 0.1), "a", 0, users=("anon/1", "anon/2"))
+    lone = replace(found((0.2,), "b", 1, users=("anon/2",)), true=(0.0,))
+    (scored,) = sender_matches([lone, replace(bare, true=(1.0, 0.0))])
+    assert scored.scores.tolist() == [0.2, 0.9, 0.1]
+    assert scored.is_same_user.tolist() == [False, True, False]
+    # User a has a true pair and comes first.
+    assert scored.user.tolist() == [1, 0, 0]
+    assert (scored.known_users, scored.unknown_users) == (1, 1)
+    assert sender_matches([lone]) == ()
+
+
+def test_true_positive_rates_are_means_over_runs() -> None:
+    # Run 0: the true pair is above both others: 1 at any rate. Run 1: it is below one of the
+    # two, so it is found at a false positive rate of a half.
+    first = found((3, 1, 0), "a", 0, users="abc")
+    second = found((1, 3, 0), "a", 0, users="abc", seed=1)
+    runs = [matches(one) for one in rankings([first, second])]
+    assert true_positive_rates_at(runs, np.array([0.0, 0.5])) == pytest.approx([1 / 2, 1])
